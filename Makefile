@@ -1,0 +1,79 @@
+# Every target sets up what it needs: a virtual environment with the locked versions, and Java.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+SHELL := /bin/sh
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# Python to make the environment with; empty: the newest one on PATH.
+PYTHON ?=
+# More arguments for pytest, for example: make test ARGS="-k watermark"
+ARGS ?=
+# Where Spark shall run; scripts/find_java.sh finds it, or installs it, or says how.
+FIND_JAVA = JAVA_HOME="$$(scripts/find_java.sh)" && export JAVA_HOME
+PYTEST = $(BIN)/python -m pytest
+
+.PHONY: help setup java demo test unit spark faults bench lint format types docs docs-update check lock clean
+
+help: ## show this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) java ## make .venv with the locked versions, and find or install Java 17+
+
+$(READY): requirements.lock pyproject.toml
+	@python="$(PYTHON)" && test -x $(BIN)/python || \
+		{ python="$${python:-$$(scripts/find_python.sh)}" && "$$python" -m venv $(VENV); }
+	@echo "Installing the locked packages into $(VENV) (the first time takes a few minutes)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+java: ## find Java 17+, or install it, or say how
+	@$(FIND_JAVA) && echo "Java: $$JAVA_HOME"
+
+demo: $(READY) ## join three streams of real flights, with EXPLAIN and checked counts
+	@$(FIND_JAVA) && $(BIN)/wjoin demo
+
+test: $(READY) ## all tests: the fast ones first, then those on Spark
+	@$(FIND_JAVA) && $(PYTEST) $(ARGS)
+
+unit: $(READY) ## the fast tests, without Spark
+	@$(PYTEST) -m "not spark and not slow" $(ARGS)
+
+spark: $(READY) ## the tests on Spark
+	@$(FIND_JAVA) && $(PYTEST) -m spark $(ARGS)
+
+faults: $(READY) ## kill a running query 25 times and compare its output with the oracle
+	@$(FIND_JAVA) && $(PYTEST) -m faults --kills 25 $(ARGS)
+
+bench: $(READY) ## measure wjoin against hand-written chains of Spark joins
+	@$(FIND_JAVA) && $(BIN)/python benchmarks/spark_chain.py $(ARGS)
+
+lint: $(READY) ## check style, layers and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+format: $(READY) ## mend style and format where that can be done by machine
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+types: $(READY) ## check types with mypy
+	@scripts/link_layers.sh
+	@$(BIN)/mypy
+
+docs: $(READY) ## check the docs: links, SQL blocks, doctests, docs/errors.md, examples
+	@$(FIND_JAVA) && $(PYTEST) tests/test_docs.py $(wildcard tests/*/test_examples.py) $(ARGS)
+
+docs-update: $(READY) ## write docs/errors.md anew from the catalogue of errors
+	@$(BIN)/python -m wjoin.grammar.errors_doc docs/errors.md
+
+check: lint types test ## what CI runs
+
+lock: ## write requirements.lock anew with the newest versions that fit pyproject.toml
+	@PYTHON="$(PYTHON)" scripts/lock.sh
+
+clean: ## remove everything that make has built
+	rm -rf $(VENV) .typecheck .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist wjoin.egg-info spark-warehouse metastore_db derby.log artifacts
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Physical plan to DataFrame. Sees no statement text."""

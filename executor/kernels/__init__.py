@@ -1,0 +1,1 @@
+"""Kernels: how candidates are found in one worker's windows."""

@@ -1,0 +1,118 @@
+"""Sorted runs: rows of one stage input in the order (key code, time)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+def int64_view(array: pa.Array) -> Int64Array:
+    """Return a column of 64-bit values without nulls as int64, not copied."""
+    return np.asarray(array.view(pa.int64()).to_numpy(zero_copy_only=True))
+
+
+@dataclass(frozen=True)
+class SortedRun:
+    """Rows in the order (code, time of the first member).
+
+    ``batch`` holds every column of the block; ``codes`` (int64, rows) the key codes and
+    ``times`` one int64 array for each member stream.
+    """
+
+    batch: pa.RecordBatch
+    codes: Int64Array
+    times: tuple[Int64Array, ...]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self.batch.num_rows)
+
+
+@dataclass(frozen=True)
+class RunShape:
+    """Names of the code column (None where all rows share one code) and of the time columns."""
+
+    code: str | None
+    times: tuple[str, ...]
+
+    def read(self, batch: pa.RecordBatch) -> SortedRun:
+        """Return a batch that is sorted already as a run."""
+        times = tuple(int64_view(batch.column(name)) for name in self.times)
+        if self.code is None:
+            codes = np.zeros(batch.num_rows, np.int64)
+        else:
+            codes = int64_view(batch.column(self.code))
+        return SortedRun(batch, codes, times)
+
+    def sort(self, batch: pa.RecordBatch) -> SortedRun:
+        """Return the rows of an unsorted batch as a run."""
+        run = self.read(batch)
+        order = sort_order(run.codes, run.times[0])
+        return self.read(batch.take(pa.array(order)))
+
+
+def sort_order(codes: Int64Array, times: Int64Array) -> Int64Array:
+    """Return the order that sorts rows by (code, time), both int64 of one length."""
+    if len(codes) == 0:
+        return np.zeros(0, np.int64)
+    least_code, least_time = int(codes.min()), int(times.min())
+    code_span = int(codes.max()) - least_code + 1
+    time_span = int(times.max()) - least_time + 1
+    if code_span * time_span < 1 << 63:
+        # One key sorts several times faster than two.
+        return np.argsort((codes - least_code) * time_span + (times - least_time))
+    return np.lexsort((times, codes)).astype(np.int64, copy=False)
+
+
+def select(run: SortedRun, shape: RunShape, keep: BoolArray) -> SortedRun:
+    """Return the rows of a run that ``keep`` marks."""
+    return shape.read(run.batch.filter(pa.array(keep)))
+
+
+def take(pieces: list[pa.Array], offsets: Int64Array, rows: Int64Array) -> pa.Array:
+    """Return the values at ``rows``, counted through ``pieces``, which start at ``offsets``.
+
+    Touches only the pieces and pages that ``rows`` names.
+    """
+    if len(pieces) == 1:
+        return pieces[0].take(pa.array(rows))
+    piece = np.searchsorted(offsets, rows, side="right") - 1
+    order = np.argsort(piece, kind="stable")
+    edges = np.searchsorted(piece[order], np.arange(len(pieces) + 1))
+    parts = []
+    for number, column in enumerate(pieces):
+        start, end = edges[number], edges[number + 1]
+        if end > start:
+            parts.append(column.take(pa.array(rows[order[start:end]] - offsets[number])))
+    if not parts:
+        return pieces[0].slice(0, 0)
+    gathered = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return gathered.take(pa.array(back))
+
+
+def equal_values(left: pa.Array, right: pa.Array) -> BoolArray:
+    """Return where two columns of one type hold equal keys: NaN equals NaN, NULL equals nothing."""
+    if left.type != right.type:
+        # One side may stand in the block as the int64 of its key code or event time.
+        left, right = integers(left), integers(right)
+    equal = pc.equal(left, right)
+    if pa.types.is_floating(left.type):
+        equal = pc.or_(equal, pc.and_(pc.is_nan(left), pc.is_nan(right)))
+    return np.asarray(pc.fill_null(equal, False).to_numpy(zero_copy_only=False))
+
+
+def integers(array: pa.Array) -> pa.Array:
+    """Return an integral, boolean, date or timestamp column as int64, nulls kept."""
+    if pa.types.is_timestamp(array.type):
+        return array.view(pa.int64())
+    if pa.types.is_date32(array.type):
+        return array.view(pa.int32()).cast(pa.int64())
+    return array.cast(pa.int64())

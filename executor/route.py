@@ -1,0 +1,43 @@
+"""Hash route: the key code chooses the worker that stores a tuple and that it probes."""
+
+import numpy as np
+
+from wjoin.executor.kernels.runs import Int64Array
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+def worker_numbers(codes: Int64Array, workers: int) -> Int64Array:
+    """Return the number of the worker, 0 to ``workers`` - 1, of each key code (int64)."""
+    mixed = (codes.view(np.uint64) * _MULTIPLIER) >> np.uint64(32)
+    return (mixed % np.uint64(workers)).astype(np.int64)
+
+
+def worker_ids(partitions: int) -> tuple[int, ...]:
+    """Return grouping keys that Spark's hash partitioning sends to distinct partitions.
+
+    The least non-negative integer for each of the partitions; 0 is always one of them.
+    """
+    found: dict[int, int] = {}
+    candidate = 0
+    while len(found) < partitions:
+        found.setdefault(_spark_hash(candidate) % partitions, candidate)
+        candidate += 1
+    return tuple(sorted(found.values()))
+
+
+def _spark_hash(value: int) -> int:
+    """Return Murmur3 (32 bits, seed 42) of an INT, as Spark's hash() gives it."""
+    mask = 0xFFFFFFFF
+    mixed = (value * 0xCC9E2D51) & mask
+    mixed = ((mixed << 15) | (mixed >> 17)) & mask
+    mixed = (mixed * 0x1B873593) & mask
+    result = 42 ^ mixed
+    result = ((result << 13) | (result >> 19)) & mask
+    result = (result * 5 + 0xE6546B64) & mask
+    result ^= 4
+    for shift, multiplier in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        result ^= result >> shift
+        result = (result * multiplier) & mask
+    result ^= result >> 16
+    return result - (1 << 32) if result >= 1 << 31 else result

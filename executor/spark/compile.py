@@ -1,0 +1,171 @@
+"""Physical plan to DataFrame: pack, join stages, unpack (DESIGN §3). Lazy; no JVM access."""
+
+import hashlib
+import itertools
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DayTimeIntervalType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from wjoin.executor.layout import (
+    code_name,
+    column_name,
+    event_time_expression,
+    stored_column,
+    time_name,
+)
+from wjoin.executor.route import worker_ids
+from wjoin.executor.spark.observe import observed
+from wjoin.executor.spark.operator import Destination, JoinProcessor, Operator
+from wjoin.executor.spark.pack import KEEP, Pack
+from wjoin.executor.spark.transport import DDL
+from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, output_columns
+from wjoin.executor.step import StageLogic
+from wjoin.planner.physical import KeyCode, PhysicalPlan, Route, Stage, StreamScan, TimeKind
+
+_HASH_BITS = 0xFFFFFFFF
+"""Hashed codes are 32 bits wide: (code, time) then mostly fits one 64-bit sort key. Keys are verified."""
+
+_TIME_TYPES: dict[TimeKind, DataType] = {
+    TimeKind.TIMESTAMP: TimestampType(),
+    TimeKind.TIMESTAMP_NTZ: TimestampNTZType(),
+    TimeKind.INTEGRAL: LongType(),
+}
+
+_query_numbers = itertools.count()
+
+
+def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> DataFrame:
+    """Return the joined rows of a plan over its streams' DataFrames, in FROM order.
+
+    One STRUCT column for each stream that has output columns, named by its alias, and the
+    match columns that the plan asks for. A streaming DataFrame when the inputs stream.
+    """
+    spark = inputs[0].sparkSession
+    partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+    workers = [_workers(stage, partitions) for stage in plan.stages]
+    scans = [_scan(plan, number, source) for number, source in enumerate(inputs)]
+    results: list[DataFrame] = []
+    for number, stage in enumerate(plan.stages):
+        arriving = []
+        for place, each in enumerate(stage.inputs):
+            if each.stage is not None:
+                arriving.append(results[each.stage])
+                continue
+            pack = Pack(plan, each.members[0], place, each, workers[number], plan.streaming)
+            arriving.append(scans[each.members[0]].mapInArrow(pack.__call__, DDL))
+        operator = Operator(
+            StageLogic(plan, number),
+            workers[number],
+            _destination(plan, number, workers),
+            _fingerprint(plan, stage),
+        )
+        results.append(_run(plan, operator, arriving))
+    return _unpacked(plan, results[-1], scans)
+
+
+def _workers(stage: Stage, partitions: int) -> tuple[int, ...]:
+    ids = worker_ids(partitions)
+    return ids[:1] if stage.route is Route.SINGLE else ids
+
+
+def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
+    """Return what the pack of a stream reads: event time, the filter's verdict, codes, columns."""
+    scan = plan.streams[number]
+    rows = source.alias(scan.alias)
+    columns = [F.expr(_time(scan, plan.time_kind)).alias(time_name(number))]
+    if scan.filters:
+        verdict = F.expr(" AND ".join(f"({each})" for each in scan.filters))
+        if plan.streaming:
+            # Rows that a filter removes must still move the stream's watermark.
+            columns.append(verdict.alias(KEEP))
+        else:
+            rows = rows.filter(verdict)
+    columns += [F.expr(_code(code)).alias(code_name(number, n)) for n, code in enumerate(scan.codes)]
+    for place, column in enumerate(scan.columns):
+        if not stored_column(plan, number, place).restored:
+            columns.append(F.expr(column.expression).alias(column_name(number, place)))
+    return rows.select(*columns)
+
+
+def _time(scan: StreamScan, kind: TimeKind) -> str:
+    expression = event_time_expression(scan)
+    return f"CAST({expression} AS BIGINT)" if kind is TimeKind.INTEGRAL else expression
+
+
+def _code(code: KeyCode) -> str:
+    if code.exact:
+        return code.expressions[0]
+    known = " AND ".join(f"({each}) IS NOT NULL" for each in code.expressions)
+    return f"CASE WHEN {known} THEN xxhash64({', '.join(code.expressions)}) & {_HASH_BITS}L END"
+
+
+def _destination(plan: PhysicalPlan, number: int, workers: list[tuple[int, ...]]) -> Destination | None:
+    for later in range(number + 1, len(plan.stages)):
+        for place, each in enumerate(plan.stages[later].inputs):
+            if each.stage == number:
+                return Destination(place, each, workers[later])
+    return None
+
+
+def _fingerprint(plan: PhysicalPlan, stage: Stage) -> str:
+    return hashlib.sha256(repr((plan.streams, plan.upper, stage)).encode()).hexdigest()[:16]
+
+
+def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame]) -> DataFrame:
+    blocks = arriving[0]
+    for other in arriving[1:]:
+        blocks = blocks.union(other)
+    grouped = blocks.groupBy("worker")
+    if not plan.streaming:
+        # A plain function of one argument: Spark would count self of a method.
+        return grouped.applyInArrow(lambda group: operator.batch(group), DDL)
+    joined = grouped.transformWithStateInPandas(JoinProcessor(operator), DDL, "append", "none")
+    return observed(plan, operator.logic.number, joined, next(_query_numbers))
+
+
+def _unpacked(plan: PhysicalPlan, joined: DataFrame, scans: list[DataFrame]) -> DataFrame:
+    fields = []
+    for stream, number, name in output_columns(plan):
+        fields.append(StructField(name, _output_type(plan, stream, number, scans)))
+    for match in sorted(plan.match):
+        span = match == "span" and plan.time_kind is not TimeKind.INTEGRAL
+        kind = DayTimeIntervalType() if span else _TIME_TYPES[plan.time_kind]
+        fields.append(StructField(MATCH_COLUMNS[match], kind))
+    if not fields:
+        fields.append(StructField("rows", BooleanType()))
+    flat = joined.mapInArrow(Unpack(plan).__call__, StructType(fields))
+    dated = "time" in plan.match and plan.time_kind is not TimeKind.INTEGRAL
+    if plan.streaming and dated and plan.match_delay is not None:
+        flat = flat.withWatermark(MATCH_COLUMNS["time"], f"{plan.match_delay} microseconds")
+    return flat.select(*_structs(plan), *(MATCH_COLUMNS[match] for match in sorted(plan.match)))
+
+
+def _output_type(plan: PhysicalPlan, stream: int, number: int, scans: list[DataFrame]) -> DataType:
+    stored = stored_column(plan, stream, number)
+    if not stored.restored:
+        return scans[stream].schema[column_name(stream, number)].dataType
+    return scans[stream].schema[stored.name].dataType
+
+
+def _structs(plan: PhysicalPlan) -> list[F.Column]:
+    structs = []
+    for stream, scan in enumerate(plan.streams):
+        members = [
+            F.col(name).alias(str(scan.columns[number].output))
+            for each, number, name in output_columns(plan)
+            if each == stream
+        ]
+        if members:
+            structs.append(F.struct(*members).alias(scan.alias))
+    return structs or [F.col("rows")]

@@ -1,0 +1,202 @@
+"""The join operator: one stage under Spark's transformWithState, or under a grouped map in batch."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from wjoin.executor.blocks import cut, decode_block, encode_block
+from wjoin.executor.faults import fault_point
+from wjoin.executor.kernels.runs import int64_view
+from wjoin.executor.layout import code_name
+from wjoin.executor.route import worker_numbers
+from wjoin.executor.spark.cache import SliceCache
+from wjoin.executor.spark.transport import BLOCK_ROWS, NOTHING_SEEN, SCHEMA, transport_row
+from wjoin.executor.state.manifest import Manifest, decode_manifest
+from wjoin.executor.step import Arrivals, Counts, StageLogic
+from wjoin.planner.physical import StageInput
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where the results of a stage go: an input of a later stage on its workers, or out (None)."""
+
+    number: int
+    stage_input: StageInput
+    workers: tuple[int, ...]
+
+    def rows(self, result: pa.RecordBatch) -> Iterator[dict[str, object]]:
+        """Yield the transport rows that bring a result to its workers."""
+        key = self.stage_input.key
+        if key is None or len(self.workers) == 1:
+            yield from _block_rows(self.workers[0], self.number, result)
+            return
+        assigned = worker_numbers(int64_view(result.column(code_name(*key))), len(self.workers))
+        for place, worker in enumerate(self.workers):
+            mine = pa.array(assigned == place)
+            yield from _block_rows(worker, self.number, result.filter(mine))
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A stage with its workers and the destination of its results; sent to Spark's Python workers."""
+
+    logic: StageLogic
+    workers: tuple[int, ...]
+    destination: Destination | None
+    fingerprint: str
+
+    def batch(self, group: pa.Table) -> pa.Table:
+        """Join the blocks of one worker, all inputs complete."""
+        arrivals = self.arrivals(group.to_batches())
+        rows = [row for result in self.logic.batch(arrivals) for row in self.result_rows(result)]
+        return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+    def arrivals(self, batches: list[pa.RecordBatch]) -> Arrivals:
+        """Return what the transport rows of a worker bring."""
+        arrivals = Arrivals([[] for _ in self.logic.stage.inputs])
+        for batch in batches:
+            blocks = batch.column("block")
+            inputs = batch.column("input").to_pylist()
+            for place, number in enumerate(inputs):
+                if number >= 0:
+                    arrivals.blocks[number].append(decode_block(blocks[place].as_buffer()))
+            if -1 in inputs:
+                self._heartbeats(arrivals, batch.drop_columns(["block"]).to_pylist())
+        return arrivals
+
+    def _heartbeats(self, arrivals: Arrivals, rows: list[dict[str, Any]]) -> None:
+        sources = {each.members[0] for each in self.logic.stage.inputs if each.stage is None}
+        for row in rows:
+            stream, seen = row["stream"], row["seen"]
+            if stream in self.logic.stage.members and seen != NOTHING_SEEN:
+                arrivals.seen[stream] = max(seen, arrivals.seen.get(stream, seen))
+            if stream in sources:
+                arrivals.rows[stream] = arrivals.rows.get(stream, 0) + row["rows"]
+                arrivals.undated[stream] = arrivals.undated.get(stream, 0) + row["undated"]
+
+    def result_rows(self, result: pa.RecordBatch) -> Iterator[dict[str, object]]:
+        """Yield the transport rows of one result batch."""
+        if self.destination is None:
+            yield from _block_rows(-1, -1, result)
+        else:
+            yield from self.destination.rows(result)
+
+    def heartbeat_rows(
+        self, worker: int, manifest: Manifest, arrivals: Arrivals, counts: Counts
+    ) -> list[dict[str, object]]:
+        """Return the counts of a micro-batch, and the heartbeats for the next stage."""
+        target = -1 if self.destination is None else self.destination.workers[0]
+        seen = {stream: manifest.seen.get(stream, NOTHING_SEEN) for stream in self.logic.stage.members}
+        rows = []
+        for number, each in enumerate(self.logic.stage.inputs):
+            kept = sum(piece.rows for piece in manifest.slices[number])
+            kept_bytes = sum(piece.size for piece in manifest.slices[number])
+            for stream in each.members:
+                source = each.stage is None
+                rows.append(
+                    transport_row(
+                        target,
+                        stream=stream,
+                        seen=seen[stream],
+                        rows=arrivals.rows.get(stream, 0) if source else 0,
+                        undated=arrivals.undated.get(stream, 0) if source else 0,
+                        late=counts.late.get(stream, 0),
+                        kept=kept if stream == each.members[0] else 0,
+                        kept_bytes=kept_bytes if stream == each.members[0] else 0,
+                    )
+                )
+        rows[0]["matches"] = counts.matches
+        if self.destination is not None and worker == self.workers[0]:
+            # All workers of a stage have seen the same heartbeats; one tells the next stage's others.
+            for other in self.destination.workers[1:]:
+                rows += [transport_row(other, stream=stream, seen=time) for stream, time in seen.items()]
+        return rows
+
+
+def _block_rows(worker: int, number: int, result: pa.RecordBatch) -> Iterator[dict[str, object]]:
+    for piece in cut(result, BLOCK_ROWS):
+        yield transport_row(worker, number, block=encode_block(piece))
+
+
+class JoinProcessor(StatefulProcessor):
+    """Runs one stage's step on Spark's state: a manifest and the slices that it lists."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state variables."""
+        self._manifest = handle.getValueState("manifest", "data BINARY")
+        self._slices = handle.getMapState("slices", "name STRING", "data BINARY")
+
+    def handleInputRows(  # noqa: N802 (Spark's name)
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: Any,  # noqa: N803 (Spark's name)
+    ) -> Iterator[pd.DataFrame]:
+        """Join the new blocks of one worker with its state and with each other."""
+        operator = self._operator
+        arrivals = operator.arrivals(
+            [pa.RecordBatch.from_pandas(frame, schema=SCHEMA, preserve_index=False) for frame in rows]
+        )
+        worker = int(key[0])
+        # Not in init(): Spark also calls that at the driver, to learn the state's schema.
+        self._cache = SliceCache.of_this_process()
+        manifest = self._read_manifest()
+        fault_point("state-read")
+        counts = Counts()
+        after = manifest
+        for result in operator.logic.stream(manifest, self, arrivals, counts):
+            if isinstance(result, Manifest):
+                after = result
+            else:
+                yield _frame(list(operator.result_rows(result)))
+        fault_point("before-state-write")
+        self._manifest.update((after.encode(),))
+        yield _frame(operator.heartbeat_rows(worker, after, arrivals, counts))
+
+    def close(self) -> None:
+        """Nothing is held between micro-batches."""
+
+    def _read_manifest(self) -> Manifest:
+        operator = self._operator
+        stored = self._manifest.get()
+        if stored is None:
+            empty = tuple(() for _ in operator.logic.stage.inputs)
+            return Manifest(operator.fingerprint, len(operator.workers), {}, empty)
+        return decode_manifest(bytes(stored[0]), operator.fingerprint, len(operator.workers))
+
+    def load(self, name: str) -> pa.RecordBatch:
+        """Return a slice, from this machine's cache or from Spark's state."""
+        block = self._cache.get(name)
+        if block is None:
+            stored = self._slices.getValue((name,))
+            if stored is None:
+                raise RuntimeError(f"slice {name} is listed in the state but not stored in it")
+            block = pa.py_buffer(bytes(stored[0]))
+            self._cache.put(name, block)
+        return decode_block(block)
+
+    def save(self, batch: pa.RecordBatch) -> tuple[str, int]:
+        """Write a slice under a new name."""
+        name = uuid.uuid4().hex
+        data = encode_block(batch)
+        self._slices.updateValue((name,), (data,))
+        self._cache.put(name, pa.py_buffer(data))
+        return name, len(data)
+
+    def remove(self, name: str) -> None:
+        """Forget a slice."""
+        self._slices.removeKey((name,))
+        self._cache.remove(name)
+
+
+def _frame(rows: list[dict[str, object]]) -> pd.DataFrame:
+    frame: pd.DataFrame = pa.Table.from_pylist(rows, schema=SCHEMA).to_pandas()
+    return frame

@@ -1,0 +1,99 @@
+"""Pack: the rows of one stream to tuple blocks, one for each worker, with heartbeats."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wjoin.executor.blocks import cut, encode_block, stable
+from wjoin.executor.kernels.runs import Int64Array, int64_view, integers
+from wjoin.executor.layout import code_name, column_name, stored_column, time_name
+from wjoin.executor.route import worker_numbers
+from wjoin.executor.spark.transport import BLOCK_ROWS, NOTHING_SEEN, SCHEMA, transport_row
+from wjoin.planner.physical import PhysicalPlan, StageInput
+
+KEEP = "keep"
+"""The column that tells whether a row passes its stream's filters."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Packs one stream for the stage input that reads it; sent to Spark's Python workers.
+
+    Its input batches have the columns of ``scan``: the event time, the filter's verdict where
+    there is a filter, then codes and scan columns under the names of a block.
+    """
+
+    plan: PhysicalPlan
+    stream: int
+    number: int
+    stage_input: StageInput
+    workers: tuple[int, ...]
+    heartbeats: bool
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield transport rows for the rows of one partition."""
+        seen = NOTHING_SEEN
+        rows = undated = 0
+        waiting: list[pa.RecordBatch] = []
+        for batch in batches:
+            rows += batch.num_rows
+            undated += batch.column(time_name(self.stream)).null_count
+            latest = pc.max(integers(batch.column(time_name(self.stream)))).as_py()
+            if latest is not None:
+                seen = max(seen, latest)
+            waiting.append(self._joinable(batch))
+            if sum(each.num_rows for each in waiting) >= BLOCK_ROWS:
+                yield self._blocks(waiting)
+                waiting = []
+        if waiting:
+            yield self._blocks(waiting)
+        if self.heartbeats and rows:
+            yield self._heartbeats(seen, rows, undated)
+
+    def _joinable(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows that can join, with times and codes as int64."""
+        scan = self.plan.streams[self.stream]
+        mask = pc.is_valid(batch.column(time_name(self.stream)))
+        if KEEP in batch.schema.names:
+            mask = pc.and_(mask, pc.fill_null(batch.column(KEEP), False))
+        columns: dict[str, pa.Array] = {
+            time_name(self.stream): integers(batch.column(time_name(self.stream)))
+        }
+        for number in range(len(scan.codes)):
+            name = code_name(self.stream, number)
+            columns[name] = integers(batch.column(name))
+            mask = pc.and_(mask, pc.is_valid(columns[name]))
+        for number in range(len(scan.columns)):
+            stored = stored_column(self.plan, self.stream, number)
+            if not stored.restored:
+                columns[stored.name] = stable(batch.column(column_name(self.stream, number)))
+        packed = pa.RecordBatch.from_pydict(columns)
+        return packed if pc.all(mask).as_py() is not False else packed.filter(mask)
+
+    def _blocks(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+        batch = pa.concat_batches(batches) if len(batches) > 1 else batches[0]
+        packed = []
+        for worker, share in self._shares(batch):
+            for piece in cut(share, BLOCK_ROWS):
+                packed.append(transport_row(worker, self.number, block=encode_block(piece)))
+        return pa.RecordBatch.from_pylist(packed, schema=SCHEMA)
+
+    def _shares(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+        key = self.stage_input.key
+        if key is None or len(self.workers) == 1:
+            yield self.workers[0], batch
+            return
+        assigned: Int64Array = worker_numbers(int64_view(batch.column(code_name(*key))), len(self.workers))
+        for number, worker in enumerate(self.workers):
+            mine = np.flatnonzero(assigned == number)
+            if len(mine):
+                yield worker, batch.take(pa.array(mine))
+
+    def _heartbeats(self, seen: int, rows: int, undated: int) -> pa.RecordBatch:
+        beats = [transport_row(worker, stream=self.stream, seen=seen) for worker in self.workers]
+        # Counted once: at the first worker.
+        beats[0] |= {"rows": rows, "undated": undated}
+        return pa.RecordBatch.from_pylist(beats, schema=SCHEMA)

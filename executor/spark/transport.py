@@ -1,0 +1,55 @@
+"""The rows that carry blocks between Spark stages."""
+
+import pyarrow as pa
+
+NOTHING_SEEN = -(1 << 63)
+"""The greatest event time of a stream that has sent no row with one; nulls would turn to floats."""
+
+DDL = (
+    "worker INT, input INT, stream INT, seen BIGINT, rows BIGINT, undated BIGINT, "
+    "late BIGINT, kept BIGINT, kept_bytes BIGINT, matches BIGINT, block BINARY"
+)
+"""A row with a block carries tuples for one worker and input; a row without one is a heartbeat.
+
+A heartbeat tells the greatest event time of a stream (``seen``), and what was counted on the
+way: rows sent, rows without event time, late rows, rows and bytes of state, matches.
+"""
+
+SCHEMA = pa.schema(
+    [("worker", pa.int32()), ("input", pa.int32()), ("stream", pa.int32())]
+    + [(name, pa.int64()) for name in ("seen", "rows", "undated", "late", "kept", "kept_bytes", "matches")]
+    + [("block", pa.binary())]
+)
+
+BLOCK_ROWS = 1 << 18
+"""Rows of one block at the most, so that a block stays far below the limit of a binary column."""
+
+
+def transport_row(
+    worker: int,
+    number: int = -1,
+    *,
+    stream: int = -1,
+    seen: int = NOTHING_SEEN,
+    rows: int = 0,
+    undated: int = 0,
+    late: int = 0,
+    kept: int = 0,
+    kept_bytes: int = 0,
+    matches: int = 0,
+    block: bytes | None = None,
+) -> dict[str, object]:
+    """Return one transport row as a mapping by column name."""
+    return {
+        "worker": worker,
+        "input": number,
+        "stream": stream,
+        "seen": seen,
+        "rows": rows,
+        "undated": undated,
+        "late": late,
+        "kept": kept,
+        "kept_bytes": kept_bytes,
+        "matches": matches,
+        "block": block,
+    }

@@ -1,0 +1,63 @@
+"""The table of contents of a worker's state: a plain, versioned value."""
+
+import json
+from dataclasses import asdict, dataclass
+
+from wjoin.executor.state.slices import Slice
+from wjoin.grammar.errors import WJoinError
+
+STATE_FORMAT = 1
+"""Raised whenever a checkpoint of an older version can no longer be read."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What one worker of one stage keeps: event times seen and the slices of each input.
+
+    ``plan`` is the fingerprint of the plan that wrote it, ``workers`` how many workers share
+    the stage; both must stay the same for the life of a checkpoint.
+    """
+
+    plan: str
+    workers: int
+    seen: dict[int, int]
+    slices: tuple[tuple[Slice, ...], ...]
+
+    def encode(self) -> bytes:
+        """Return the manifest as JSON with the number of the state format."""
+        body = {
+            "format": STATE_FORMAT,
+            "plan": self.plan,
+            "workers": self.workers,
+            "seen": {str(stream): time for stream, time in self.seen.items()},
+            "slices": [[asdict(each) for each in group] for group in self.slices],
+        }
+        return json.dumps(body, separators=(",", ":")).encode()
+
+
+def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
+    """Read a manifest that a worker of ``plan`` with ``workers`` workers wrote.
+
+    Raises WJoinError WJ701, WJ702 or WJ703 where the checkpoint is of another state format,
+    another statement or another number of workers.
+    """
+    body = json.loads(data)
+    if body["format"] != STATE_FORMAT:
+        raise WJoinError(
+            "WJ701",
+            f"the checkpoint has state format {body['format']}, this version of wjoin reads {STATE_FORMAT}",
+        )
+    if body["plan"] != plan:
+        raise WJoinError("WJ702", "the checkpoint was written by another statement or another plan of it")
+    if body["workers"] != workers:
+        raise WJoinError(
+            "WJ703",
+            f"the checkpoint was written with {body['workers']} workers, this session has {workers}",
+            help=f"set spark.sql.shuffle.partitions to {body['workers']} before the query starts",
+        )
+    return Manifest(
+        plan,
+        workers,
+        {int(stream): time for stream, time in body["seen"].items()},
+        tuple(tuple(Slice(**each) for each in group) for group in body["slices"]),
+    )

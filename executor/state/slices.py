@@ -1,0 +1,121 @@
+"""The slices of a worker's state: sorted runs, written once, merged when many, dropped when expired."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from wjoin.executor.blocks import concatenate
+from wjoin.executor.kernels.runs import BoolArray, RunShape, SortedRun, select
+
+MERGED_AT_ONCE = 4
+"""Slices of one size class that are merged into one."""
+
+DEAD_SHARE = 0.25
+"""Expired rows, as a share of the live ones, above which slices are rewritten without them."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One stored run: its name in the store, its rows, and the range of its first time column."""
+
+    name: str
+    rows: int
+    size: int
+    earliest: int
+    latest: int
+
+
+Load = Callable[[Slice], SortedRun]
+Kept = Callable[[SortedRun], BoolArray]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What becomes of the slices of one input: those that stay, runs to write, slices to remove."""
+
+    stay: tuple[Slice, ...]
+    write: tuple[SortedRun, ...]
+    remove: tuple[Slice, ...]
+
+
+def maintain(
+    slices: tuple[Slice, ...],
+    arrived: SortedRun | None,
+    shape: RunShape,
+    load: Load,
+    live: Kept,
+    settled: int | None,
+) -> Change:
+    """Add the new rows, drop what has expired, and merge slices of like size.
+
+    ``live`` tells which rows of a run must be kept. Where ``settled`` is known, the rows with a
+    first time of ``settled`` or later are the live ones, so only slices across it are opened.
+    """
+    stay: list[Slice] = []
+    remove: list[Slice] = []
+    straddling: list[tuple[Slice, BoolArray]] = []
+    dead = total = 0
+    for each in slices:
+        if settled is not None and each.earliest >= settled:
+            stay.append(each)
+            total += each.rows
+            continue
+        if settled is not None and each.latest < settled:
+            remove.append(each)
+            continue
+        keep = live(load(each))
+        count = int(np.count_nonzero(keep))
+        if count == 0:
+            remove.append(each)
+            continue
+        total += count
+        dead += each.rows - count
+        straddling.append((each, keep))
+    write: list[SortedRun] = []
+    if arrived is not None and arrived.rows:
+        keep = live(arrived)
+        fresh = arrived if keep.all() else select(arrived, shape, keep)
+        if fresh.rows:
+            write.append(fresh)
+            total += fresh.rows
+    if dead > DEAD_SHARE * total:
+        for each, keep in straddling:
+            if keep.all():
+                stay.append(each)
+            else:
+                remove.append(each)
+                write.append(select(load(each), shape, keep))
+    else:
+        stay += [each for each, _ in straddling]
+    return _merge(Change(tuple(stay), tuple(write), tuple(remove)), shape, load, live)
+
+
+def _merge(change: Change, shape: RunShape, load: Load, live: Kept) -> Change:
+    """Merge the slices of a size class once enough of them have gathered, so that few are searched."""
+    groups: dict[int, list[Slice | SortedRun]] = {}
+    pieces: list[Slice | SortedRun] = [*change.stay, *change.write]
+    for each in pieces:
+        groups.setdefault(max(1, each.rows).bit_length() // 2, []).append(each)
+    crowded = {number: group for number, group in groups.items() if len(group) >= MERGED_AT_ONCE}
+    if not crowded:
+        return change
+    merging = [each for group in crowded.values() for each in group]
+    old = [each for each in merging if isinstance(each, Slice)]
+    new = [each for each in merging if isinstance(each, SortedRun)]
+    runs = [load(each) for each in old] + new
+    merged = shape.sort(concatenate([run.batch for run in runs]))
+    keep = live(merged)
+    if not keep.all():
+        merged = select(merged, shape, keep)
+    return replace(
+        change,
+        stay=tuple(each for each in change.stay if each not in old),
+        write=(*(each for each in change.write if not any(each is other for other in new)), merged),
+        remove=(*change.remove, *old),
+    )
+
+
+def time_range(run: SortedRun) -> tuple[int, int]:
+    """Return the earliest and the latest first time of a run that is not empty."""
+    return int(run.times[0].min()), int(run.times[0].max())

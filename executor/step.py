@@ -1,0 +1,183 @@
+"""One micro-batch of one worker of one stage: state and blocks in, results and state out.
+
+Pure: no Spark. The store is read and written through ``SliceStore``, so that the same logic
+runs under Spark's operator, in batch and in simulated crashes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from wjoin.executor.blocks import concatenate
+from wjoin.executor.kernels.runs import BoolArray, RunShape, SortedRun, select
+from wjoin.executor.layout import code_name, time_name
+from wjoin.executor.multiway import MultiwayJoin, Pieces
+from wjoin.executor.state.manifest import Manifest
+from wjoin.executor.state.retention import kept, watermark
+from wjoin.executor.state.slices import Slice, maintain, time_range
+from wjoin.planner.physical import PhysicalPlan, Stage, StageInput
+
+
+class SliceStore(Protocol):
+    """Where a worker's slices are kept."""
+
+    def load(self, name: str) -> pa.RecordBatch:
+        """Return the rows of a slice."""
+        ...
+
+    def save(self, batch: pa.RecordBatch) -> tuple[str, int]:
+        """Write a slice; return its new name and its size in bytes."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Forget a slice."""
+        ...
+
+
+@dataclass
+class Arrivals:
+    """What reached a worker in one micro-batch.
+
+    ``blocks``: the new rows of each input. ``seen``: the greatest event time of each stream
+    that sent anything. ``rows`` and ``undated``: how many rows the stream sent, and how many
+    of them had no event time (counted at one worker only).
+    """
+
+    blocks: list[list[pa.RecordBatch]]
+    seen: dict[int, int] = field(default_factory=dict)
+    rows: dict[int, int] = field(default_factory=dict)
+    undated: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass
+class Counts:
+    """What one micro-batch did at one worker, by stream or by input."""
+
+    late: dict[int, int] = field(default_factory=dict)
+    matches: int = 0
+
+
+@dataclass(frozen=True)
+class StageLogic:
+    """Stage ``number`` of a plan, ready to run; plain data, so that it can be sent to a worker."""
+
+    plan: PhysicalPlan
+    number: int
+
+    @property
+    def stage(self) -> Stage:
+        """The stage itself."""
+        return self.plan.stages[self.number]
+
+    def shape(self, number: int) -> RunShape:
+        """Return the order and the time columns of input ``number``."""
+        each = self.stage.inputs[number]
+        code = None if each.key is None else code_name(*each.key)
+        return RunShape(code, tuple(time_name(stream) for stream in each.members))
+
+    def join(self, old: list[list[SortedRun]], new: list[SortedRun | None]) -> Iterator[pa.RecordBatch]:
+        """Yield every combination that has at least one new row, each once.
+
+        A combination is produced by its last new input: new rows of input i meet old and new
+        rows of the inputs before i, and old rows of those after.
+        """
+        join = MultiwayJoin(self.plan, self.stage, self.number == len(self.plan.stages) - 1)
+        for number, run in enumerate(new):
+            if run is None:
+                continue
+            pieces = []
+            for other, runs in enumerate(old):
+                fresh = new[other]
+                extra = [fresh] if other < number and fresh is not None else []
+                pieces.append(Pieces((run,) if other == number else (*runs, *extra)))
+            yield from join.results(number, pieces)
+
+    def batch(self, arrivals: Arrivals) -> Iterator[pa.RecordBatch]:
+        """Yield the results over complete inputs: no state, nothing is late."""
+        new = [self._sorted(number, blocks) for number, blocks in enumerate(arrivals.blocks)]
+        yield from self.join([[] for _ in new], new)
+
+    def stream(
+        self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts
+    ) -> Iterator[pa.RecordBatch | Manifest]:
+        """Yield the results of a micro-batch, then the manifest of the state after it."""
+        new = [
+            self._on_time(each, self._sorted(number, blocks), manifest.seen, counts)
+            for number, (each, blocks) in enumerate(zip(self.stage.inputs, arrivals.blocks, strict=True))
+        ]
+        loaded: dict[str, SortedRun] = {}
+
+        def load(number: int, each: Slice) -> SortedRun:
+            if each.name not in loaded:
+                loaded[each.name] = self.shape(number).read(store.load(each.name))
+            return loaded[each.name]
+
+        old = [[load(number, each) for each in group] for number, group in enumerate(manifest.slices)]
+        for result in self.join(old, new):
+            counts.matches += result.num_rows
+            yield result
+        seen = dict(manifest.seen)
+        for stream, time in arrivals.seen.items():
+            seen[stream] = max(time, seen.get(stream, time))
+        groups = []
+        for number, group in enumerate(manifest.slices):
+            change = maintain(
+                group,
+                new[number],
+                self.shape(number),
+                partial(load, number),
+                partial(self._live, number, seen),
+                self._settled(self.stage.inputs[number], seen),
+            )
+            for each in change.remove:
+                store.remove(each.name)
+            written = tuple(_slice(store, run) for run in change.write if run.rows)
+            groups.append((*change.stay, *written))
+        yield Manifest(manifest.plan, manifest.workers, seen, tuple(groups))
+
+    def _live(self, number: int, seen: dict[int, int], run: SortedRun) -> BoolArray:
+        return kept(self.plan, self.stage, number, run.times, seen)
+
+    def _sorted(self, number: int, blocks: list[pa.RecordBatch]) -> SortedRun | None:
+        return self.shape(number).sort(concatenate(blocks)) if blocks else None
+
+    def _on_time(
+        self, each: StageInput, run: SortedRun | None, seen: dict[int, int], counts: Counts
+    ) -> SortedRun | None:
+        """Drop and count the rows older than their stream's watermark."""
+        if run is None or each.stage is not None:
+            return run
+        stream = each.members[0]
+        mark = watermark(seen.get(stream), self.plan.streams[stream].delay)
+        if mark is None:
+            return run
+        on_time = run.times[0] >= mark
+        late = run.rows - int(np.count_nonzero(on_time))
+        if not late:
+            return run
+        counts.late[stream] = counts.late.get(stream, 0) + late
+        return select(run, self.shape(self.stage.inputs.index(each)), on_time)
+
+    def _settled(self, each: StageInput, seen: dict[int, int]) -> int | None:
+        """Return the time from which on the rows of a one-stream input are live, None if unknown."""
+        if len(each.members) > 1:
+            return None
+        stream = each.members[0]
+        cuts = []
+        for other in self.stage.members:
+            if other != stream:
+                mark = watermark(seen.get(other), self.plan.streams[other].delay)
+                distance = self.plan.upper[stream][other]
+                if mark is None or distance is None:
+                    return None
+                cuts.append(mark - distance)
+        return min(cuts)
+
+
+def _slice(store: SliceStore, run: SortedRun) -> Slice:
+    name, size = store.save(run.batch)
+    return Slice(name, run.rows, size, *time_range(run))

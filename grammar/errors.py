@@ -1,0 +1,179 @@
+"""Errors of the language: stable code, place in the statement, remedy."""
+
+from dataclasses import dataclass
+
+from wjoin.grammar.spans import Span, line_and_column
+
+
+@dataclass(frozen=True)
+class ErrorCode:
+    """One entry of the catalogue: what the code means and how it is mended."""
+
+    code: str
+    title: str
+    remedy: str
+
+
+_ENTRIES = (
+    # 1xx: the text
+    ErrorCode("WJ101", "the window clause cannot be read", "compare it with the forms in docs/language.md"),
+    ErrorCode("WJ102", "a duration has no unit", "write a unit, for example 5 SECONDS"),
+    ErrorCode("WJ103", "a duration cannot be read", "write a number and a unit, for example 1.5 HOURS"),
+    ErrorCode("WJ104", "a SELECT has more than one window clause", "join the clauses with AND"),
+    ErrorCode("WJ105", "a window clause stands outside a SELECT … FROM", "put it after FROM or after WHERE"),
+    ErrorCode("WJ106", "a declaration cannot be read", "compare it with docs/language.md, section Streams"),
+    ErrorCode(
+        "WJ107",
+        "a kind of join is not supported with a window clause",
+        "list the streams with commas or use JOIN … ON",
+    ),
+    ErrorCode(
+        "WJ108", "a FROM item cannot be read as a stream", "use a table, a view or a subquery with an alias"
+    ),
+    ErrorCode("WJ109", "a path has the wrong number of widths", "give one width less than there are streams"),
+    ErrorCode(
+        "WJ110",
+        "a window is negative or empty",
+        "give a width of zero or more, and a lower bound not above the upper",
+    ),
+    ErrorCode("WJ111", "a string, quoted name, comment or parenthesis is not closed", "close it"),
+    ErrorCode("WJ112", "a hint cannot be read", "see docs/language.md, section Hints"),
+    # 2xx: names and expressions
+    ErrorCode("WJ201", "a stream name is not in FROM", "use an alias of the FROM list"),
+    ErrorCode("WJ202", "a column is not in the stream", "check the spelling"),
+    ErrorCode("WJ203", "a column name is ambiguous", "put the stream's alias before it"),
+    ErrorCode("WJ204", "two FROM items have the same name", "give each its own alias"),
+    ErrorCode("WJ205", "a relation has no event-time column", "declare one with WATERMARK … DELAY OF …"),
+    ErrorCode(
+        "WJ206",
+        "a relation has several columns that may be event time",
+        "name one with WATERMARK … DELAY OF …",
+    ),
+    ErrorCode(
+        "WJ207",
+        "the event-time column has a type that is not a time",
+        "use TIMESTAMP, TIMESTAMP_NTZ or an integral column",
+    ),
+    ErrorCode(
+        "WJ208", "the streams have different kinds of event time", "cast them to one kind in a subquery"
+    ),
+    ErrorCode("WJ209", "a join has one stream only", "name two or more streams in FROM"),
+    ErrorCode("WJ210", "the SELECT cannot be read", "check the expression at the mark"),
+    ErrorCode("WJ211", "key columns have types that do not compare", "cast one side"),
+    ErrorCode("WJ212", "a parameter has no value", "pass it to sql() or with --param"),
+    ErrorCode(
+        "WJ213",
+        "a match function is used where it has no meaning",
+        "use it in the SELECT that has the window clause",
+    ),
+    ErrorCode("WJ214", "a relation is unknown", "check the spelling, or create it first"),
+    # 3xx: the window graph
+    ErrorCode("WJ301", "the windows do not connect all streams", "add a window between the parts"),
+    ErrorCode("WJ302", "the windows contradict each other", "widen one window of the cycle"),
+    ErrorCode("WJ303", "a window joins a stream to itself", "name two different streams"),
+    ErrorCode(
+        "WJ304",
+        "a bare number is used on a timestamp",
+        "write a unit: microseconds, milliseconds, seconds, minutes, hours, days or weeks",
+    ),
+    ErrorCode(
+        "WJ305",
+        "a duration with a unit is used on an integral event time",
+        "write a bare number in the column's own unit",
+    ),
+    ErrorCode("WJ306", "the window condition has too many alternatives", "write it with fewer ORs"),
+    # 5xx: not available yet
+    ErrorCode("WJ501", "ROWS windows are not available yet", "use a window of time"),
+    ErrorCode("WJ502", "a hint is not available yet", "remove the hint"),
+    ErrorCode("WJ503", "an EXPLAIN mode is not available yet", "use EXPLAIN or EXPLAIN FORMATTED"),
+    ErrorCode(
+        "WJ504",
+        "streams and static relations in one window clause are not available yet",
+        "declare the static one as a stream, or join it outside",
+    ),
+    # 6xx: the session
+    ErrorCode("WJ601", "a stream, sink or view exists already", "use OR REPLACE, or another name"),
+    ErrorCode("WJ602", "a stream or sink is unknown", "create it first, or check the spelling"),
+    ErrorCode("WJ603", "a setting is unknown or has a bad value", "see docs/language.md, section Settings"),
+    ErrorCode("WJ604", "a stream cannot be opened", "check its format, options and columns"),
+    ErrorCode(
+        "WJ605",
+        "the Spark session lacks a setting that wjoin needs",
+        "build it with wjoin.configure(builder), or set the value",
+    ),
+    ErrorCode("WJ606", "the statement cannot run here", "see the message"),
+    ErrorCode("WJ607", "Spark refused the statement", "see Spark's message"),
+    ErrorCode("WJ608", "a file cannot be read", "check the path"),
+    # 7xx: while running
+    ErrorCode(
+        "WJ701", "the checkpoint was written with another state format", "start from a new checkpoint folder"
+    ),
+    ErrorCode("WJ702", "the checkpoint belongs to another statement", "start from a new checkpoint folder"),
+    ErrorCode(
+        "WJ703",
+        "the checkpoint was written with another number of workers",
+        "set spark.sql.shuffle.partitions to the number in the message",
+    ),
+)
+
+CATALOGUE = {entry.code: entry for entry in _ENTRIES}
+
+
+class WJoinError(Exception):
+    """A statement or session error with a stable code.
+
+    ``text`` is the whole source, ``span`` the marked piece of it (both may be absent where
+    the error has no place in a text). ``help`` is the remedy for this very case; the
+    catalogue's general remedy stands in where it is empty.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        span: Span | None = None,
+        text: str | None = None,
+        help: str | None = None,
+        source_name: str = "<sql>",
+    ) -> None:
+        self.code = CATALOGUE[code].code
+        self.message = message
+        self.span = span
+        self.text = text
+        self.help = help or CATALOGUE[code].remedy
+        self.source_name = source_name
+        super().__init__(self.render())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.code, self.message, self.span, self.text, self.help, self.source_name)
+
+    def within(self, text: str, source_name: str | None = None) -> "WJoinError":
+        """Return the same error placed in ``text``, which its span indexes."""
+        name = source_name or self.source_name
+        return WJoinError(
+            self.code, self.message, span=self.span, text=text, help=self.help, source_name=name
+        )
+
+    def render(self) -> str:
+        """Return the error as the command line prints it, with the marked line and a caret."""
+        lines = [f"error[{self.code}]: {self.message}"]
+        if self.span is not None and self.text is not None:
+            line, column = line_and_column(self.text, self.span.start)
+            shown = (self.text.splitlines() or [""])[line - 1] if self.text.splitlines()[line - 1 :] else ""
+            width = max(1, min(self.span.end, self.span.start + len(shown) - column + 1) - self.span.start)
+            gutter = " " * len(str(line))
+            lines += [
+                f"{gutter}--> {self.source_name}:{line}:{column}",
+                f"{gutter} |",
+                f"{line} | {shown}",
+                f"{gutter} | {' ' * (column - 1)}{'^' * width}",
+            ]
+        lines.append(f"help: {self.help}")
+        return "\n".join(lines)
+
+
+def _rebuild(
+    code: str, message: str, span: Span | None, text: str | None, help: str | None, source_name: str
+) -> WJoinError:
+    return WJoinError(code, message, span=span, text=text, help=help, source_name=source_name)

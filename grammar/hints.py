@@ -1,0 +1,113 @@
+"""The hints of wjoin inside ``/*+ … */``; all others are Spark's."""
+
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import Hint
+from wjoin.grammar.tokens import Kind, Token, scan
+
+HINTS = {
+    "ALGORITHM": ("HW", "MW", "NLW"),
+    "BOUNDS": ("EXACT", "GCA", "LCA"),
+    "PLAN": ("MULTIWAY", "NATIVE", "SEMIJOIN", "SIMPLE", "PSP", "ATR", "CTR"),
+    "PASSES": ("UNION", "HULL"),
+}
+"""The names of wjoin's hints and the values of each."""
+
+_WITH_NUMBER = ("PSP", "ATR", "CTR")
+
+
+class _Piece(NamedTuple):
+    """One hint of a comment: its name and arguments as written, and its place."""
+
+    name: str
+    arguments: tuple[str, ...] | None
+    span: Span
+
+    @property
+    def ours(self) -> bool:
+        return self.name in HINTS
+
+
+def read_hints(comments: list[Token]) -> tuple[Hint, ...]:
+    """Return wjoin's hints in the hint comments of a SELECT.
+
+    The span of each is what to cut so that Spark can still read the rest: it takes a comma
+    along, and the marks of the comment where no other hint is left. Raises WJ112 for a hint
+    of ours with a value that it does not have.
+    """
+    hints: list[Hint] = []
+    for comment in comments:
+        pieces = _pieces(comment)
+        for piece, span in zip(pieces, _cuts(comment, pieces), strict=True):
+            if not piece.ours:
+                continue
+            if any(hint.name == piece.name for hint in hints):
+                message = f"the hint {piece.name} is given twice"
+                raise WJoinError("WJ112", message, span=piece.span, help="keep one of them")
+            hints.append(Hint(piece.name, _checked(piece), span))
+    return tuple(hints)
+
+
+def _pieces(comment: Token) -> list[_Piece]:
+    """Return the hints of one comment; text that is no hint is passed over."""
+    base = comment.start + 3
+    tokens = scan(comment.text[3:-2])
+    pieces: list[_Piece] = []
+    place = 0
+    while place < len(tokens):
+        name = tokens[place]
+        end = place + 1
+        arguments: tuple[str, ...] | None = None
+        if end < len(tokens) and tokens[end].text == "(":
+            end = _group_end(tokens, end)
+            inside = tokens[place + 2 : end - 1]
+            arguments = tuple(token.text.upper() for token in inside if token.text != ",")
+        if name.kind in (Kind.WORD, Kind.QUOTED):
+            pieces.append(_Piece(name.word, arguments, Span(base + name.start, base + tokens[end - 1].end)))
+        place = end
+    return pieces
+
+
+def _group_end(tokens: list[Token], opening: int) -> int:
+    depth = 0
+    for place in range(opening, len(tokens)):
+        depth += (tokens[place].text == "(") - (tokens[place].text == ")")
+        if depth == 0:
+            return place + 1
+    return len(tokens)
+
+
+def _cuts(comment: Token, pieces: list[_Piece]) -> list[Span]:
+    starts = [piece.span.start for piece in pieces]
+    ends = [*starts[1:], pieces[-1].span.end] if pieces else []
+    if all(piece.ours for piece in pieces):
+        starts[:1], ends[-1:] = [comment.start], [comment.end]
+    else:
+        last_kept = max(place for place, piece in enumerate(pieces) if not piece.ours)
+        if last_kept + 1 < len(pieces):
+            starts[last_kept + 1] = pieces[last_kept].span.end
+    return [Span(start, end) for start, end in zip(starts, ends, strict=True)]
+
+
+def _checked(piece: _Piece) -> tuple[str, ...]:
+    values = HINTS[piece.name]
+    choices = f"write {piece.name}({' | '.join(values)})"
+    if not piece.arguments:
+        raise WJoinError("WJ112", f"the hint {piece.name} has no value", span=piece.span, help=choices)
+    value, *rest = piece.arguments
+    if value not in values:
+        near = get_close_matches(value, values, n=1)
+        remedy = f"did you mean {near[0]}? Or {choices}" if near else choices
+        message = f"the hint {piece.name} has no value {value}"
+        raise WJoinError("WJ112", message, span=piece.span, help=remedy)
+    number = len(rest) == 1 and value in _WITH_NUMBER and rest[0].isdecimal() and int(rest[0]) > 0
+    if rest and not number:
+        remedy = (
+            f"write {value}(n)".replace("(n)", ", and a whole number") if value in _WITH_NUMBER else choices
+        )
+        message = f"the hint {piece.name}({value}) cannot take {', '.join(rest)}"
+        raise WJoinError("WJ112", message, span=piece.span, help=remedy)
+    return piece.arguments

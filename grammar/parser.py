@@ -1,0 +1,232 @@
+"""Text to Script: divides a text into statements and reads those that are wjoin's."""
+
+from collections.abc import Iterator
+
+from wjoin.grammar import syntax
+from wjoin.grammar.blocks import find_blocks, refuse_unclosed
+from wjoin.grammar.clauses import SyntaxSlip, read_declaration
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.nesting import QUERY_WORDS, Code, pair
+from wjoin.grammar.slips import explain
+from wjoin.grammar.spans import Span
+from wjoin.grammar.tokens import Token, identifier, is_name, scan
+
+_BETWEEN_CREATE = frozenset("OR REPLACE TEMP TEMPORARY GLOBAL LOCAL IF NOT EXISTS".split())
+_EXPLAIN_MODES = frozenset({"FORMATTED", "COST", "ANALYZE"})
+_OTHER_MODES = frozenset({"EXTENDED", "CODEGEN", "LOGICAL"})
+
+
+def parse_script(text: str, source_name: str = "<sql>") -> syntax.Script:
+    """Return the statements of ``text``, divided at semicolons.
+
+    A statement with nothing of wjoin's in it is a SparkStatement, whatever it says. Raises
+    WJoinError, placed in the text under ``source_name``, for a statement of wjoin's that
+    cannot be read.
+    """
+    try:
+        statements = tuple(_statement(pair(text, tokens)) for tokens in _divide(scan(text)))
+    except WJoinError as error:
+        raise error.within(text, source_name) from None
+    return syntax.Script(text, statements)
+
+
+def parse_statement(text: str, source_name: str = "<sql>") -> syntax.Statement:
+    """Return the one statement of ``text``; raises as parse_script does, and WJ606 for none or several."""
+    statements = parse_script(text, source_name).statements
+    if len(statements) == 1:
+        return statements[0]
+    if not statements:
+        raise WJoinError("WJ606", "there is no statement", help="write one", source_name=source_name)
+    raise WJoinError(
+        "WJ606",
+        "there are several statements where one is expected",
+        span=statements[1].span,
+        text=text,
+        help="run them one by one, or as a script",
+        source_name=source_name,
+    )
+
+
+def _divide(tokens: list[Token]) -> Iterator[list[Token]]:
+    """Yield the tokens of each statement; a Spark SQL script from BEGIN to END is one."""
+    first, depth, scripted = 0, 0, False
+    for place, token in enumerate(tokens):
+        if place == first:
+            depth, scripted = 0, _begins_script(tokens, place)
+        if scripted and token.word in ("BEGIN", "CASE", "END"):
+            depth += _script_step(tokens, place)
+        if token.text == ";" and depth <= 0:
+            if place > first:
+                yield tokens[first:place]
+            first = place + 1
+    if first < len(tokens):
+        yield tokens[first:]
+
+
+def _begins_script(tokens: list[Token], place: int) -> bool:
+    words = [token.word for token in tokens[place : place + 3]]
+    after = tokens[place + 1].text if place + 1 < len(tokens) else ""
+    return (words[:1] == ["BEGIN"] and after != ";") or (words[2:] == ["BEGIN"] and after == ":")
+
+
+def _script_step(tokens: list[Token], place: int) -> int:
+    """Return how a word changes the depth of a script: END IF and its kin close nothing counted."""
+    following = tokens[place + 1].word if place + 1 < len(tokens) else ""
+    if tokens[place].word == "END":
+        return 0 if following in ("IF", "WHILE", "LOOP", "REPEAT", "FOR") else -1
+    return 0 if tokens[place].word == "CASE" and tokens[place - 1].word == "END" else 1
+
+
+# Statements ------------------------------------------------------------------
+
+
+def _statement(code: Code) -> syntax.Statement:
+    words = [token.word for token in code.tokens[:12]]
+    if _is_declaration(code, words):
+        return _declaration(code)
+    if words[0] == "EXPLAIN":
+        return _explain(code)
+    if words[:2] == ["INSERT", "INTO"]:
+        return _insert(code)
+    blocks = find_blocks(code)
+    if not blocks:
+        return syntax.SparkStatement(_whole(code))
+    if _begins_script(code.tokens, 0):
+        raise WJoinError(
+            "WJ105",
+            "a window clause stands in a BEGIN … END script",
+            span=blocks[0].window_span,
+            help="create a view from the query before the script, and use it there",
+        )
+    if words[0] == "CREATE" and (view := _view_name(words)):
+        return _create_view(code, view, blocks)
+    if words[0] == "INSERT" or (words[0] in ("WITH", "FROM") and _inserts(code)):
+        raise WJoinError(
+            "WJ106",
+            "this form of INSERT cannot take a window join",
+            span=code.tokens[0].span,
+            help="write INSERT INTO target SELECT …, a WITH clause after the target",
+        )
+    return syntax.Query(blocks, _whole(code))
+
+
+def _whole(code: Code) -> Span:
+    return code.span(0, len(code.tokens))
+
+
+def _inserts(code: Code) -> bool:
+    """Return whether an INSERT stands on the statement's own level."""
+    levels = code.level(0, len(code.tokens))
+    return any(
+        code.word(place) == "INSERT" and code.word(place + 1) in ("INTO", "OVERWRITE") for place in levels
+    )
+
+
+def _is_declaration(code: Code, words: list[str]) -> bool:
+    """Return whether a statement is a declaration of wjoin's, well formed or not."""
+    match words[0]:
+        case "CREATE":
+            noun = next((word for word in words[1:] if word not in _BETWEEN_CREATE), "")
+            return noun in ("STREAM", "SINK")
+        case "DROP":
+            return words[1:2] in (["STREAM"], ["SINK"]) and len(code.tokens) > 2
+        case "SHOW":
+            return words[1:2] in (["STREAMS"], ["SINKS"])
+        case "DESCRIBE" | "DESC":
+            # DESCRIBE stream alone is about a table of that name.
+            return words[1:2] in (["STREAM"], ["SINK"]) and len(code.tokens) > 2 and is_name(code.tokens[2])
+        case "SET":
+            return words[1:2] == ["WJOIN"] and code.mark(2) == "."
+    return False
+
+
+def _declaration(code: Code) -> syntax.Statement:
+    refuse_unclosed(code)
+    noun = code.tokens[1].word
+    if code.tokens[0].word != "CREATE" and noun in ("SINK", "SINKS"):
+        raise WJoinError(
+            "WJ106",
+            f"there is no {code.tokens[0].word} {noun}",
+            span=code.span(0, 2),
+            help="a sink lives as long as the session; CREATE OR REPLACE SINK gives it a new meaning",
+        )
+    try:
+        return read_declaration(code.text, code.tokens)
+    except SyntaxSlip as slip:
+        raise explain(slip, "declaration") from None
+
+
+def _explain(code: Code) -> syntax.Statement:
+    mode = code.word(1) if code.word(1) in _EXPLAIN_MODES | _OTHER_MODES else ""
+    start = 2 if mode else 1
+    blocks = find_blocks(code, start)
+    if not blocks:
+        return syntax.SparkStatement(_whole(code))
+    if mode in _OTHER_MODES:
+        message = f"EXPLAIN {mode} is not available for a window join"
+        raise WJoinError("WJ503", message, span=code.tokens[1].span)
+    if code.word(start) not in QUERY_WORDS and code.mark(start) != "(":
+        # EXPLAIN INSERT INTO t SELECT … explains the query.
+        levels = code.level(start, len(code.tokens))
+        start = next((place for place in levels if code.first_word(place) in QUERY_WORDS), start)
+    return syntax.Explain(mode, syntax.Query(blocks, code.span(start, len(code.tokens))), _whole(code))
+
+
+def _insert(code: Code) -> syntax.Statement:
+    target, body = _target(code)
+    blocks = find_blocks(code, 0)
+    begins_query = code.first_word(body) in QUERY_WORDS and target
+    if begins_query:
+        span = code.span(body, len(code.tokens))
+        query = syntax.Query(blocks, span) if blocks else syntax.SparkStatement(span)
+        return syntax.InsertInto(target, query, _whole(code))
+    if not blocks:
+        return syntax.SparkStatement(_whole(code))
+    marked = code.tokens[min(body, len(code.tokens) - 1)].span
+    remedy = "write INSERT INTO target SELECT … with the columns in the target's order"
+    if code.mark(body) == "(":
+        marked = code.span(body, code.after(body))
+        message = "an INSERT of a window join has a column list"
+    else:
+        message = f"{code.mark(body)} cannot stand in an INSERT of a window join"
+    raise WJoinError("WJ106", message, span=marked, help=remedy)
+
+
+def _target(code: Code) -> tuple[tuple[syntax.Identifier, ...], int]:
+    """Return the parts of the target of INSERT INTO [TABLE] and the place after it."""
+    place = 3 if code.word(2) == "TABLE" else 2
+    parts: list[syntax.Identifier] = []
+    while place < len(code.tokens) and is_name(code.tokens[place]):
+        parts.append(identifier(code.tokens[place]))
+        place += 1
+        if code.mark(place) != ".":
+            break
+        place += 1
+    return tuple(parts), place
+
+
+def _view_name(words: list[str]) -> int:
+    """Return the place after VIEW in CREATE [OR REPLACE] [TEMPORARY] VIEW, 0 for another CREATE."""
+    for place, word in enumerate(words[1:], 1):
+        if word == "VIEW":
+            return place + 1
+        if word not in _BETWEEN_CREATE:
+            break
+    return 0
+
+
+def _create_view(code: Code, name: int, blocks: tuple[syntax.SelectBlock, ...]) -> syntax.CreateView:
+    if code.word(1) == "GLOBAL" or code.word(3) == "GLOBAL":
+        span = code.tokens[1 if code.word(1) == "GLOBAL" else 3].span
+        remedy = "leave GLOBAL out: the view lives in its session"
+        raise WJoinError("WJ106", "a view of a window join cannot be global", span=span, help=remedy)
+    if name < len(code.tokens) and is_name(code.tokens[name]) and code.word(name + 1) == "AS":
+        body = syntax.Query(blocks, code.span(name + 2, len(code.tokens)))
+        return syntax.CreateView(identifier(code.tokens[name]), code.word(1) == "OR", body, _whole(code))
+    query = next(place for place in range(name, len(code.tokens)) if code.word(place) in QUERY_WORDS)
+    raise WJoinError(
+        "WJ106",
+        "the head of the view of a window join cannot be read",
+        span=code.span(name - 1, max(name, query)),
+        help="write CREATE [OR REPLACE] VIEW name AS SELECT …",
+    )

@@ -1,0 +1,124 @@
+"""Window clauses and declarations back to text: reading what is printed gives the same nodes."""
+
+import re
+
+from wjoin.grammar import syntax
+from wjoin.grammar.clauses import keywords
+from wjoin.grammar.durations import spell
+
+_PLAIN = re.compile(r"[^\W\d]\w*", re.ASCII)
+_RESERVED = frozenset(
+    """
+    ALL AND ANTI AS CASE CROSS DISTINCT DISTRIBUTE EXCEPT FROM FULL GROUP HAVING INNER INTERSECT JOIN LATERAL
+    LEFT LIMIT MINUS NATURAL NOT OFFSET ON OR ORDER QUALIFY RIGHT SELECT SEMI SORT UNION USING WHERE WITH
+    """.split()
+)
+
+Declaration = (
+    syntax.CreateStream
+    | syntax.CreateSink
+    | syntax.DropStream
+    | syntax.DescribeStream
+    | syntax.ShowStreams
+    | syntax.SetOption
+)
+
+
+def print_name(name: str) -> str:
+    """Return a name as it is written: plain where that is safe, else in backticks.
+
+    >>> print_name("camera1"), print_name("a b"), print_name("window")
+    ('camera1', '`a b`', '`window`')
+    """
+    if _PLAIN.fullmatch(name) and name.upper() not in _RESERVED | keywords():
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def print_duration(duration: syntax.Duration) -> str:
+    """Return a duration as it is written, in the largest unit that divides it."""
+    match duration:
+        case syntax.TimeDuration(value):
+            return spell(value)
+        case syntax.BareNumber(value):
+            return str(value)
+        case syntax.Parameter(name, negative):
+            return f"{'-' if negative else ''}:{name}"
+
+
+def print_condition(condition: syntax.WindowCondition) -> str:
+    """Return a window condition as a clause."""
+    match condition:
+        case syntax.WindowAll(width):
+            return f"WINDOW = {print_duration(width)}"
+        case syntax.WindowPair(first, second, width, directed):
+            word = "DWINDOW" if directed else "WINDOW"
+            return f"{word} ({_names((first, second))}) = {print_duration(width)}"
+        case syntax.WindowBetween(first, second, low, high):
+            bounds = f"{print_duration(low)} AND {print_duration(high)}"
+            return f"WINDOW ({_names((first, second))}) BETWEEN {bounds}"
+        case syntax.WindowStream(stream, width):
+            return f"WINDOW {print_name(stream.name)} = {print_duration(width)}"
+        case syntax.WindowRows(stream, rows):
+            return f"WINDOW {print_name(stream.name)} = {rows} ROWS"
+        case syntax.WindowPath(streams, widths, bidirectional):
+            steps = ", ".join(map(print_duration, widths))
+            return f"PATH ({_names(streams)}) WITHIN ({steps}){' BIDIRECTIONAL' if bidirectional else ''}"
+        case syntax.WindowAnd(terms):
+            return " AND ".join(_term(term, (syntax.WindowAnd, syntax.WindowOr)) for term in terms)
+        case syntax.WindowOr(terms):
+            return " OR ".join(_term(term, (syntax.WindowOr,)) for term in terms)
+
+
+def _term(term: syntax.WindowCondition, grouped: tuple[type, ...]) -> str:
+    text = print_condition(term)
+    return f"({text})" if isinstance(term, grouped) else text
+
+
+def _names(names: tuple[syntax.Identifier, ...]) -> str:
+    return ", ".join(print_name(name.name) for name in names)
+
+
+def print_watermark(watermark: syntax.Watermark) -> str:
+    """Return a watermark clause in Spark's words."""
+    delay = "" if watermark.delay is None else f" DELAY OF {print_duration(watermark.delay)}"
+    return f"WATERMARK {print_name(watermark.column.name)}{delay}"
+
+
+def print_declaration(statement: Declaration) -> str:
+    """Return a declaration as a statement."""
+    match statement:
+        case syntax.CreateStream():
+            columns = "" if statement.columns is None else f" ({statement.columns})"
+            mark = "" if statement.watermark is None else f" {print_watermark(statement.watermark)}"
+            return f"{_head('STREAM', statement)}{columns}{_source(statement)}{mark}"
+        case syntax.CreateSink():
+            folders = statement.partitioned_by
+            partitioned = f" PARTITIONED BY ({_names(folders)})" if folders else ""
+            return f"{_head('SINK', statement)}{_source(statement)}{partitioned}"
+        case syntax.DropStream(name, if_exists):
+            return f"DROP STREAM {'IF EXISTS ' if if_exists else ''}{print_name(name.name)}"
+        case syntax.DescribeStream(name):
+            return f"DESCRIBE STREAM {print_name(name.name)}"
+        case syntax.ShowStreams():
+            return "SHOW STREAMS"
+        case syntax.SetOption(key, value):
+            return f"SET {key} = {print_string(value)}"
+
+
+def _head(noun: str, statement: syntax.CreateStream | syntax.CreateSink) -> str:
+    replaced = "OR REPLACE " if statement.or_replace else ""
+    guarded = "IF NOT EXISTS " if statement.if_not_exists else ""
+    return f"CREATE {replaced}{noun} {guarded}{print_name(statement.name.name)}"
+
+
+def _source(statement: syntax.CreateStream | syntax.CreateSink) -> str:
+    provider = ".".join(map(print_name, statement.provider.name.split(".")))
+    pairs = ", ".join(f"{print_string(key)} {print_string(value)}" for key, value in statement.options)
+    return f" USING {provider}" + (f" OPTIONS ({pairs})" if pairs else "")
+
+
+def print_string(value: str) -> str:
+    """Return a string literal of Spark SQL."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

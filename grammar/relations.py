@@ -1,0 +1,263 @@
+"""The FROM list of a SELECT with a window clause: its relations and explicit joins."""
+
+from typing import NamedTuple
+
+from wjoin.grammar.clauses import SyntaxSlip, duration_end, read_watermark
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.nesting import QUERY_WORDS, Code
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import FromItem, Identifier, UsingColumns, Watermark
+from wjoin.grammar.tokens import Kind, identifier, is_name
+
+_NO_ALIAS = frozenset(
+    """
+    ANTI AS ASOF CROSS EXCEPT FOR FULL INNER INTERSECT JOIN LATERAL LEFT MATCH_RECOGNIZE MINUS NATURAL ON
+    PIVOT RIGHT SEMI TABLESAMPLE UNION UNPIVOT USING WHERE WITH
+    """.split()
+)
+_NOT_A_STREAM = {
+    "TABLESAMPLE": "sample in a subquery: (SELECT * FROM t TABLESAMPLE (…)) AS a",
+    "PIVOT": "pivot in a subquery with an alias",
+    "UNPIVOT": "unpivot in a subquery with an alias",
+    "MATCH_RECOGNIZE": "match in a subquery with an alias",
+    "VALUES": "put it in parentheses with an alias: (VALUES …) AS a",
+}
+
+
+class Sources(NamedTuple):
+    """What a FROM list says: its relations, USING clauses and the ON predicates as token ranges."""
+
+    items: tuple[FromItem, ...]
+    using: tuple[UsingColumns, ...]
+    conditions: tuple[tuple[int, int], ...]
+
+
+def read_sources(code: Code, start: int, end: int) -> Sources:
+    """Return the FROM list of the tokens ``start`` (after FROM) to before ``end``.
+
+    Raises WJ107 for a kind of join, WJ108 for a relation, and WJ103 and its kin for a
+    watermark clause, that cannot take part in a window join.
+    """
+    item, place = _item(code, start, end)
+    items, using, conditions = [item], [], []
+    while place < end:
+        if code.mark(place) == ",":
+            item, place = _item(code, place + 1, end)
+            items.append(item)
+            continue
+        after = _join(code, place)
+        item, place = _item(code, after, end)
+        items.append(item)
+        if code.word(place) == "ON" and place < end:
+            stop = _condition_end(code, place + 1, end)
+            conditions.append((place + 1, stop))
+            place = stop
+        elif code.word(place) == "USING" and place < end:
+            columns = _name_list(code, place + 1, end)
+            close = code.after(place + 1)
+            using.append(UsingColumns(len(items) - 1, columns, code.span(place, close)))
+            place = close
+    return Sources(tuple(items), tuple(using), tuple(conditions))
+
+
+def _join(code: Code, place: int) -> int:
+    """Return the place after the join words at a place; raises for joins of other kinds."""
+    after = code.join_end(place)
+    if not after:
+        raise _not_a_source(code, place)
+    kind = [code.word(index) for index in range(place, after - 1)]
+    if kind not in ([], ["INNER"], ["CROSS"]):
+        span = code.span(place, after)
+        name = " ".join(kind)
+        raise WJoinError("WJ107", f"{name} JOIN is not supported with a window clause", span=span)
+    return after
+
+
+def _not_a_source(code: Code, place: int) -> WJoinError:
+    word, span = code.word(place), code.tokens[place].span
+    if word == "LATERAL":
+        if code.word(place + 1) == "VIEW":
+            remedy = "explode in a subquery: (SELECT … FROM t LATERAL VIEW …) AS a"
+            span = code.span(place, place + 2)
+            return WJoinError(
+                "WJ107", "LATERAL VIEW is not supported with a window clause", span=span, help=remedy
+            )
+        remedy = "a stream cannot use columns of another; join first, in a subquery"
+        return WJoinError(
+            "WJ107", "a LATERAL relation is not supported with a window clause", span=span, help=remedy
+        )
+    if word in _NOT_A_STREAM:
+        message = f"{word} cannot stand beside a window clause"
+        return WJoinError("WJ108", message, span=span, help=_NOT_A_STREAM[word])
+    if code.kind(place) is Kind.STRING:
+        remedy = "a name is written plain or in backticks, not in quotes"
+        return WJoinError("WJ108", f"the string {code.mark(place)} is not a relation", span=span, help=remedy)
+    return WJoinError("WJ108", f"{code.mark(place)} cannot follow or begin a FROM item", span=span)
+
+
+def _condition_end(code: Code, start: int, end: int) -> int:
+    for place in code.level(start, end):
+        if code.mark(place) == "," or code.join_end(place):
+            return place
+        if code.word(place) == "LATERAL" and code.ends_operand(place - 1):
+            return place
+    return end
+
+
+def _name_list(code: Code, opening: int, end: int) -> tuple[Identifier, ...]:
+    closing = code.partner[opening] if opening < end else -1
+    inside = code.tokens[opening + 1 : closing] if closing > opening else []
+    names, commas = inside[::2], inside[1::2]
+    if len(inside) % 2 == 0 or not all(map(is_name, names)) or any(comma.text != "," for comma in commas):
+        span = code.span(opening - 1, max(opening, closing + 1))
+        raise WJoinError("WJ108", "USING has no list of columns", span=span, help="write USING (x, y)")
+    return tuple(identifier(name) for name in names)
+
+
+# One relation ----------------------------------------------------------------
+
+
+class _Relation(NamedTuple):
+    """The relation of an item as token range, with the parts of its name."""
+
+    start: int
+    end: int
+    parts: tuple[Identifier, ...]
+
+
+def _item(code: Code, start: int, end: int) -> tuple[FromItem, int]:
+    """Return the FROM item that starts at a place, and the place after it."""
+    if start >= end:
+        span = code.tokens[start - 1].span
+        raise WJoinError("WJ108", "a relation is missing in FROM", span=span, help="write one after the mark")
+    if code.word(start) == "STREAM" and code.mark(start + 1) == "(" and start + 1 < end:
+        closing = code.partner[start + 1]
+        relation = _relation(code, start + 2, closing)
+        if relation.end != closing or not relation.parts:
+            span = code.span(start, closing + 1)
+            remedy = "STREAM takes the name of a table: STREAM(t)"
+            raise WJoinError("WJ108", "STREAM does not hold a table name", span=span, help=remedy)
+        place, streaming = closing + 1, True
+    else:
+        streaming = _is_stream_word(code, start, end)
+        relation = _relation(code, start + streaming, end)
+        place = relation.end
+    watermark, place = _watermark(code, place, end)
+    alias, place = _alias(code, place, end)
+    if alias is not None and code.mark(place) == "(" and place < end:
+        # The names of the columns belong to what Spark reads: t AS a(x, y).
+        if watermark is not None or streaming:
+            raise WJoinError(
+                "WJ108",
+                f"the alias {alias.name} has a list of columns beside a WATERMARK or STREAM",
+                span=code.span(place, code.after(place)),
+                help="name the columns in a subquery: (SELECT x AS a FROM t) AS s",
+            )
+        place = code.after(place)
+        relation = _Relation(relation.start, place, ())
+    if watermark is None:
+        watermark, place = _watermark(code, place, end)
+    span = code.span(start, place)
+    if alias is None and not relation.parts:
+        raise WJoinError(
+            "WJ108", "a relation without a name has no alias", span=span, help="add AS and a name"
+        )
+    marked = code.span(relation.start, relation.end)
+    return FromItem(marked, relation.parts, alias, watermark, span, streaming), place
+
+
+def _is_stream_word(code: Code, start: int, end: int) -> bool:
+    following = code.tokens[start + 1] if start + 1 < end else None
+    if code.word(start) != "STREAM" or following is None or not is_name(following):
+        return False
+    return following.word not in _NO_ALIAS and not _watermark_at(code, start + 1)
+
+
+def _relation(code: Code, start: int, end: int) -> _Relation:
+    """Return the relation at a place: a subquery, a dotted name, a table function or ``{name}``."""
+    if start >= end:
+        raise _not_a_source(code, start - 1)
+    if code.mark(start) == "(":
+        if code.first_word(start) not in QUERY_WORDS:
+            remedy = "list the streams without parentheses"
+            span = code.span(start, code.after(start))
+            raise WJoinError("WJ108", "FROM items stand in parentheses", span=span, help=remedy)
+        return _Relation(start, code.after(start), ())
+    if code.mark(start) == "{" and code.mark(start + 2) == "}":
+        return _Relation(start, start + 3, ())
+    if not is_name(code.tokens[start]) or code.word(start) in _NO_ALIAS or code.word(start) in _NOT_A_STREAM:
+        raise _not_a_source(code, start)
+    parts = [identifier(code.tokens[start])]
+    place = start + 1
+    while code.mark(place) == "." and place + 1 < end and is_name(code.tokens[place + 1]):
+        parts.append(identifier(code.tokens[place + 1]))
+        place += 2
+    if place < end and code.mark(place) == "(":
+        return _Relation(start, code.after(place), ())
+    stop = _version_end(code, place, end)
+    if code.word(stop) == "WITH" and stop + 1 < end and code.mark(stop + 1) == "(":
+        stop = code.after(stop + 1)
+    return _Relation(start, stop, tuple(parts) if stop == place else ())
+
+
+def _version_end(code: Code, place: int, end: int) -> int:
+    """Return the place after ``[FOR] VERSION AS OF 3`` or the like; the same place where there is none."""
+    first = place + (code.word(place) == "FOR")
+    words = [code.word(index) for index in range(first, min(first + 3, end))]
+    if words[1:] != ["AS", "OF"] or words[0] not in ("VERSION", "TIMESTAMP", "SYSTEM_VERSION", "SYSTEM_TIME"):
+        return place
+    value = first + 3
+    if value < end and code.mark(value + 1) == "(":
+        return code.after(value + 1)
+    return min(value + 1, end)
+
+
+def _alias(code: Code, place: int, end: int) -> tuple[Identifier | None, int]:
+    written = place < end and code.word(place) == "AS"
+    name = place + written
+    if name < end and is_name(code.tokens[name]) and (written or code.tokens[name].word not in _NO_ALIAS):
+        return identifier(code.tokens[name]), name + 1
+    if written:
+        span = code.tokens[name].span if name < end else code.tokens[place].span
+        raise WJoinError("WJ108", "AS is not followed by a name", span=span, help="write AS and a name")
+    return None, place
+
+
+def _watermark_at(code: Code, place: int) -> bool:
+    """Return whether a watermark clause, and no alias of that name, starts at a place."""
+    if code.word(place) != "WATERMARK" or place + 2 >= len(code.tokens):
+        return False
+    if code.word(place + 1) == "FOR":
+        return is_name(code.tokens[place + 2])
+    return is_name(code.tokens[place + 1]) and (
+        code.word(place + 2) == "DELAY" or code.mark(place + 2) in ("(", ".")
+    )
+
+
+def _watermark(code: Code, place: int, end: int) -> tuple[Watermark | None, int]:
+    if place >= end or not _watermark_at(code, place):
+        return None, place
+    stop = place + 4  # WATERMARK ts DELAY OF
+    if code.word(place + 1) == "FOR":
+        stop = place + 5  # WATERMARK FOR ts AS ts
+        stop += code.mark(stop) == "-"
+    elif code.word(place + 2) != "DELAY":
+        raise WJoinError(
+            "WJ108",
+            "WATERMARK does not name a column of the relation",
+            span=code.span(place + 1, min(code.after(place + 2), end)),
+            help="compute the event time in a subquery and name its column",
+        )
+    tokens = code.tokens[:end]
+    if code.word(place + 1) != "FOR" or code.mark(stop - 1) == "-":
+        stop = duration_end(tokens, min(stop, end))
+    try:
+        return read_watermark(tokens[place:stop]), min(stop, end)
+    except SyntaxSlip as slip:
+        start = slip.leaf.start_pos or 0
+        raise WJoinError(
+            "WJ108",
+            "a WATERMARK clause cannot be read",
+            span=Span(start, slip.leaf.end_pos or start),
+            help="write WATERMARK ts DELAY OF INTERVAL 5 SECONDS",
+        ) from None

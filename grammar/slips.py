@@ -1,0 +1,362 @@
+"""From a place where reading stopped to an error that says how to mend it.
+
+Common slips are told by examples of them: the parser's state and the token at which an
+example stops are its fingerprint (as Lark's match_examples does, but the examples are read
+once). Whatever has no example is told by what the grammar would have taken.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+from wjoin.grammar.clauses import SyntaxSlip, declaration_leaves, leaves_of, read_tree
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
+from wjoin.grammar.tokens import scan
+
+_TERMS = (
+    "WINDOW = {}",
+    "WINDOW (A, B) = {}",
+    "DWINDOW (A, B) = {}",
+    "WINDOW A = {}",
+    "WINDOW (A, B) BETWEEN 1 AND {}",
+)
+_WIDTHS = "5", "5 SECONDS", ":w", "INTERVAL 5 SECONDS", "INTERVAL '5' SECOND", "INTERVAL '5 s'"
+_WIDTHS_TOO = "- 5 SECONDS", "INTERVAL '1:1' HOUR TO MINUTE"
+_WHOLE_TERMS = (
+    *(term.format(width) for term in _TERMS for width in (*_WIDTHS, *_WIDTHS_TOO)),
+    "WINDOW A = 5 ROWS",
+    "PATH (A, B) WITHIN (1)",
+    "PATH (A, B) WITHIN (1) BIDIRECTIONAL",
+    "(WINDOW = 5)",
+)
+_BEFORE_WIDTH = "WINDOW (A, B)", "WINDOW A", "WINDOW", "DWINDOW (A, B)"
+
+
+class _Example(NamedTuple):
+    message: str
+    help: str
+    examples: tuple[str, ...]
+
+
+def _after(starts: tuple[str, ...], *ends: str) -> tuple[str, ...]:
+    return tuple(f"{start} {end}" for start in starts for end in ends)
+
+
+_CLAUSE_SLIPS = (
+    _Example(
+        "the '=' before the width is missing",
+        "write it, for example WINDOW (A, B) = 5 SECONDS",
+        (
+            *_after(_BEFORE_WIDTH, "5", "INTERVAL 5 SECONDS", ":w", "- 5"),
+            "WINDOW (A, B)",
+            "WINDOW A",
+            "DWINDOW (A, B)",
+        ),
+    ),
+    _Example(
+        "WITHIN belongs to PATH",
+        "write WINDOW (A, B) = 5 SECONDS",
+        _after(_BEFORE_WIDTH, "WITHIN"),
+    ),
+    _Example(
+        "a window takes two streams",
+        "write PATH (A, B, C) WITHIN (w1, w2), or WINDOW = w for every pair of streams",
+        ("WINDOW (A, B, C) = 5", "DWINDOW (A, B, C) = 5"),
+    ),
+    _Example(
+        "one stream stands in parentheses",
+        "write WINDOW A = w for one stream, WINDOW (A, B) = w for two",
+        ("WINDOW (A) = 5", "DWINDOW (A) = 5"),
+    ),
+    _Example(
+        "the streams of a window have no parentheses",
+        "write WINDOW (A, B) = 5 SECONDS",
+        ("WINDOW A, B = 5",),
+    ),
+    _Example(
+        "DWINDOW takes two streams in parentheses",
+        "write DWINDOW (A, B) = 5 SECONDS: A first, then B",
+        ("DWINDOW A = 5", "DWINDOW = 5", "DWINDOW 5", "DWINDOW"),
+    ),
+    _Example(
+        "DWINDOW has no BETWEEN",
+        "write WINDOW (A, B) BETWEEN l AND u: its bounds have signs",
+        ("DWINDOW (A, B) BETWEEN 1 AND 2", "DWINDOW BETWEEN"),
+    ),
+    _Example(
+        "BETWEEN takes a pair of streams before it",
+        "write WINDOW (A, B) BETWEEN l AND u",
+        ("WINDOW BETWEEN 1 AND 2", "WINDOW A BETWEEN 1 AND 2"),
+    ),
+    _Example(
+        "the bounds of BETWEEN are not joined by AND",
+        "write WINDOW (A, B) BETWEEN l AND u",
+        tuple(
+            f"WINDOW (A, B) BETWEEN {width} {end}"
+            for width in (*_WIDTHS, *_WIDTHS_TOO)
+            for end in (",", "TO", "")
+        ),
+    ),
+    _Example(
+        "the streams of a path have no parentheses",
+        "write PATH (A, B, C) WITHIN (w1, w2)",
+        ("PATH A, B", "PATH = 5", "PATH"),
+    ),
+    _Example(
+        "the word WITHIN is missing in a path",
+        "write PATH (A, B, C) WITHIN (w1, w2)",
+        _after(("PATH (A, B)", "PATH (A)"), "(1)", "= (1)", "5", "INTERVAL 5 SECONDS", ":w", "", "BETWEEN"),
+    ),
+    _Example(
+        "the widths of a path have no parentheses",
+        "write WITHIN (w1, w2), one width for each step",
+        _after(("PATH (A, B) WITHIN",), "5", "INTERVAL 5 SECONDS", ":w", "- 5", "= 5"),
+    ),
+    _Example(
+        "a comma stands between two terms",
+        "join the terms with AND",
+        _after(_WHOLE_TERMS, ","),
+    ),
+    _Example(
+        "two terms stand side by side",
+        "join them with AND or OR",
+        _after(_WHOLE_TERMS, "WINDOW = 5", "DWINDOW (A, B) = 5", "PATH (A, B) WITHIN (1)", "(WINDOW = 5)"),
+    ),
+    _Example(
+        "a name stands where a duration is expected",
+        "write a number and a unit, for example 5 SECONDS; a parameter begins with a colon, :w",
+        tuple(
+            f"{start} w"
+            for start in (
+                *(term.format("") for term in _TERMS),
+                "PATH (A, B) WITHIN (",
+                "PATH (A, B) WITHIN (1,",
+                "WINDOW (A, B) BETWEEN",
+                "WINDOW = -",
+            )
+        ),
+    ),
+    _Example(
+        "a string stands where a duration is expected",
+        "write INTERVAL before it, for example INTERVAL '5 seconds'",
+        (
+            *tuple(f"{term.format('')} '5 s'" for term in _TERMS),
+            "PATH (A, B) WITHIN ('1'",
+            "PATH (A, B) WITHIN (1, '1'",
+            "WINDOW (A, B) BETWEEN '5'",
+            "WINDOW = -'5'",
+        ),
+    ),
+    _Example(
+        "a unit follows a parameter",
+        "leave it out: the parameter's value says its unit, for example w='5 seconds'",
+        (
+            *tuple(f"{term.format(':w')} SECONDS" for term in _TERMS),
+            "PATH (A, B) WITHIN (:w SECONDS",
+            "WINDOW (A, B) BETWEEN :w SECONDS",
+        ),
+    ),
+    _Example(
+        "a string stands where the name of a stream is expected",
+        "write names plain or in backticks",
+        (
+            "WINDOW 'A'",
+            "WINDOW ('A'",
+            "WINDOW (A, 'B'",
+            "DWINDOW ('A'",
+            "DWINDOW (A, 'A'",
+            "PATH ('A'",
+            "PATH (A, 'B'",
+        ),
+    ),
+    _Example(
+        "a stream is named with a dot",
+        "write the alias of the stream alone: its event time is known",
+        (
+            "WINDOW (A.x",
+            "WINDOW (A, B.x",
+            "DWINDOW (A.x",
+            "DWINDOW (A, B.x",
+            "PATH (A.x",
+            "PATH (A, B.x",
+            "WINDOW A.x",
+        ),
+    ),
+    _Example(
+        "a term is missing after the last AND or OR",
+        "write one, for example WINDOW (A, B) = 5 SECONDS, or leave the word out",
+        ("WINDOW = 5 AND", "WINDOW = 5 OR", "WINDOW = 5 AND WINDOW = 5 AND", "WINDOW = 5 OR WINDOW = 5 OR"),
+    ),
+    _Example(
+        "parentheses without a term",
+        "write a term inside, for example (WINDOW (A, B) = 5 SECONDS)",
+        ("()",),
+    ),
+    _Example(
+        "the width is missing",
+        "write a number and a unit, for example 5 SECONDS",
+        (
+            *(term.format("") for term in _TERMS),
+            "PATH (A, B) WITHIN ()",
+            "WINDOW (A, B) BETWEEN",
+            "(WINDOW = )",
+        ),
+    ),
+)
+
+_STREAMS = "CREATE STREAM s", "CREATE STREAM s (a INT)", "CREATE STREAM s (a INT, b INT)"
+_OPTIONS = "", "OPTIONS (a 1)", "OPTIONS (a 1, b 2)"
+
+_DECLARATION_SLIPS = (
+    _Example(
+        "streams and sinks have no TEMPORARY, TEMP or GLOBAL",
+        "leave the word out: they live as long as their session",
+        ("CREATE TEMPORARY", "CREATE OR REPLACE TEMPORARY"),
+    ),
+    _Example(
+        "USING and a format are missing",
+        "write for example USING parquet OPTIONS (path 'data/camera1')",
+        tuple(
+            f"{start} {end}"
+            for start in (*_STREAMS, "CREATE SINK s")
+            for end in ("", "OPTIONS", "WATERMARK ts", "PARTITIONED")
+        ),
+    ),
+    _Example(
+        "a stream or sink is not made from a query",
+        "write CREATE VIEW name AS SELECT …",
+        tuple(f"{start} AS" for start in (*_STREAMS, "CREATE SINK s")),
+    ),
+    _Example(
+        "a name with several parts",
+        "the names of streams and sinks have one part",
+        ("CREATE STREAM s.t", "CREATE SINK s.t", "DROP STREAM s.t", "DESCRIBE STREAM s.t"),
+    ),
+    _Example(
+        "a sink has no column list",
+        "leave it out: the sink takes the columns of the query that is inserted",
+        ("CREATE SINK s (a INT)",),
+    ),
+    _Example(
+        "a sink has no watermark",
+        "declare it on the stream",
+        tuple(f"CREATE SINK s USING f {options} WATERMARK" for options in _OPTIONS),
+    ),
+    _Example(
+        "a stream is not partitioned",
+        "PARTITIONED BY belongs to CREATE SINK",
+        tuple(f"{start} USING f {options} PARTITIONED" for start in _STREAMS for options in _OPTIONS),
+    ),
+    _Example(
+        "the options have no parentheses",
+        "write OPTIONS (path 'data/camera1')",
+        ("CREATE STREAM s USING f OPTIONS path", "CREATE STREAM s USING f OPTIONS 'path'"),
+    ),
+    _Example(
+        "an option has no value",
+        "write a name and a value, for example path 'data/camera1'",
+        tuple(
+            f"CREATE STREAM s USING f OPTIONS ({key}{end}"
+            for key in ("a", "a.b", "a.b.c", "'a'")
+            for end in ",)"
+        ),
+    ),
+    _Example(
+        "a setting has no value",
+        "write SET key = value",
+        tuple(
+            f"SET {key} {end}"
+            for key in ("a", "a.b", "a.b.c")
+            for end in ("", "=", "c", "5", "'c'", "-", "TO")
+        ),
+    ),
+)
+
+
+def _fingerprint(start: str, example: str) -> tuple[int, str] | None:
+    tokens = scan(example)
+    try:
+        read_tree(start, declaration_leaves(example, tokens) if start == "declaration" else leaves_of(tokens))
+    except SyntaxSlip as slip:
+        return slip.state, slip.leaf.type
+    return None
+
+
+@cache
+def _known(start: str) -> dict[tuple[int, str], _Example]:
+    """Return the fingerprints of the slips for a start rule; the first example of one counts."""
+    known: dict[tuple[int, str], _Example] = {}
+    for slip in _CLAUSE_SLIPS if start == "clause" else _DECLARATION_SLIPS:
+        for example in slip.examples:
+            mark = _fingerprint(start, example)
+            if mark is not None:
+                known.setdefault(mark, slip)
+    return known
+
+
+_OPERATORS = {
+    "<": "write =: a window's bound is inclusive, WINDOW (A, B) = w means at most w apart",
+    "<=": "write =: WINDOW (A, B) = w already means at most w apart",
+    "==": "write one =",
+    "<=>": "write =",
+    ":=": "write =",
+    "!=": "write = and the greatest distance allowed",
+    "<>": "write = and the greatest distance allowed",
+    ">": "a window bounds a distance from above; WINDOW (A, B) BETWEEN l AND u bounds it on both sides",
+    ">=": "a window bounds a distance from above; WINDOW (A, B) BETWEEN l AND u bounds it on both sides",
+    "*": "a width is one number and a unit: no arithmetic",
+    "/": "a width is one number and a unit: no arithmetic",
+    "->": "write commas between the streams of a path",
+}
+_GROUPS = (
+    (frozenset({"WINDOW", "DWINDOW", "PATH", "LPAR"}), "a term (WINDOW, DWINDOW or PATH)"),
+    (frozenset({"NUMBER", "INTERVAL", "PARAMETER", "MINUS", "PLUS"}), "a duration"),
+)
+_WORDS = {
+    "LPAR": "(",
+    "RPAR": ")",
+    "COMMA": "a comma",
+    "EQUAL": "=",
+    "MINUS": "-",
+    "PLUS": "+",
+    "DOT": "a dot",
+    "NAME": "a name",
+    "STRING": "a string",
+    "NUMBER": "a number",
+    "PARAMETER": "a parameter",
+    "COLUMN": "a column",
+    "REST": "a value",
+    "$END": "the end",
+}
+_CODES = {"clause": "WJ101", "declaration": "WJ106"}
+
+
+def explain(slip: SyntaxSlip, start: str) -> WJoinError:
+    """Return the error for a place where reading from a start rule stopped."""
+    leaf, code = slip.leaf, _CODES[start]
+    span = Span(leaf.start_pos or 0, leaf.end_pos or 0)
+    text = str(leaf.value)
+    if start == "clause" and text in _OPERATORS:
+        return WJoinError(code, f"a window clause has no {text}", span=span, help=_OPERATORS[text])
+    if start == "clause" and text.upper() == "NOT":
+        remedy = "state which distances are allowed, not which are not"
+        return WJoinError(code, "a window clause has no NOT", span=span, help=remedy)
+    if start == "clause" and text.upper() in ("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL"):
+        remedy = "put the window clause after the last relation of FROM"
+        return WJoinError(code, "a join follows the window clause", span=span, help=remedy)
+    known = _known(start).get((slip.state, leaf.type))
+    if known is not None:
+        return WJoinError(code, known.message, span=span, help=known.help)
+    found = "the text ends" if leaf.type == "$END" else f"{text} stands"
+    return WJoinError(code, f"{found} where {_in_words(slip.expected)} is expected", span=span)
+
+
+def _in_words(expected: frozenset[str]) -> str:
+    words: list[str] = []
+    for group, name in _GROUPS:
+        if group <= expected:
+            words.append(name)
+            expected -= group
+    words += sorted(_WORDS.get(word, word) for word in expected)
+    words = words or ["nothing more"]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

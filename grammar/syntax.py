@@ -1,0 +1,344 @@
+"""The nodes of the statement tree.
+
+Every node is immutable and carries its place in the source text. What Spark itself
+reads (expressions, relations, whole statements) stays text: a node keeps its span.
+"""
+
+from dataclasses import dataclass, field
+
+from wjoin.grammar.spans import Span
+
+
+@dataclass(frozen=True)
+class Identifier:
+    """A name as Spark compares it: quotes removed, case kept."""
+
+    name: str
+    span: Span = field(compare=False)
+
+    def matches(self, other: str) -> bool:
+        """Return whether ``other`` is the same name, case ignored."""
+        return self.name.lower() == other.lower()
+
+
+# Durations ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TimeDuration:
+    """A signed duration with a unit, in microseconds."""
+
+    microseconds: int
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class BareNumber:
+    """A signed number without a unit: legal only where event time is integral."""
+
+    value: int
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A named parameter ``:name``, bound when the statement is planned."""
+
+    name: str
+    negative: bool
+    span: Span = field(compare=False)
+
+
+Duration = TimeDuration | BareNumber | Parameter
+
+# Window clause --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WindowAll:
+    """``WINDOW = w``: every pair of streams within w (form 1)."""
+
+    width: Duration
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class WindowPair:
+    """``WINDOW (A, B) = w``, or ``DWINDOW (A, B) = w`` when directed."""
+
+    first: Identifier
+    second: Identifier
+    width: Duration
+    directed: bool
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class WindowBetween:
+    """``WINDOW (A, B) BETWEEN l AND u``: l <= b - a <= u."""
+
+    first: Identifier
+    second: Identifier
+    low: Duration
+    high: Duration
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class WindowStream:
+    """``WINDOW A = w``: the tuple's latest timestamp minus a is at most w."""
+
+    stream: Identifier
+    width: Duration
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class WindowRows:
+    """``WINDOW A = n ROWS``."""
+
+    stream: Identifier
+    rows: int
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class WindowPath:
+    """``PATH (A, B, C) WITHIN (w1, w2) [BIDIRECTIONAL]``."""
+
+    streams: tuple[Identifier, ...]
+    widths: tuple[Duration, ...]
+    bidirectional: bool
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class WindowAnd:
+    """A conjunction of window conditions."""
+
+    terms: tuple["WindowCondition", ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class WindowOr:
+    """A disjunction of window conditions."""
+
+    terms: tuple["WindowCondition", ...]
+    span: Span = field(compare=False)
+
+
+WindowTerm = WindowAll | WindowPair | WindowBetween | WindowStream | WindowRows | WindowPath
+WindowCondition = WindowTerm | WindowAnd | WindowOr
+
+# SELECT blocks --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """Event-time column and allowed disorder, from either spelling of the clause."""
+
+    column: Identifier
+    delay: Duration | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class FromItem:
+    """One relation of a FROM list.
+
+    ``relation`` marks what Spark reads as the relation (a table name, or a subquery
+    with its parentheses, or a table function, a name with column aliases and the like);
+    ``parts`` are the parts of a plain table name, empty for all else, which then has an
+    alias. ``streaming`` says whether the word STREAM
+    stands before it; it is not in ``relation``.
+    """
+
+    relation: Span
+    parts: tuple[Identifier, ...]
+    alias: Identifier | None
+    watermark: Watermark | None
+    span: Span = field(compare=False)
+    streaming: bool = False
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One hint of ``/*+ … */`` that belongs to wjoin: its name and arguments, upper case.
+
+    ``span`` is what to cut: Spark can read the text without the spans of all hints.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class UsingColumns:
+    """``JOIN … USING (x, y)`` between the items before and the item ``right``."""
+
+    right: int
+    columns: tuple[Identifier, ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class SelectBlock:
+    """A SELECT that has a window clause.
+
+    Spans index the whole source text. ``source`` runs from FROM to the end of the window
+    clause or the WHERE predicate, whichever comes last: the piece that the join replaces.
+    ``conjuncts`` are the top-level AND-ed pieces of WHERE and of every ON. ``withs`` are the
+    WITH clauses in scope, outermost first, each from WITH to before the body that uses it.
+    ``nested`` are the blocks inside this one (subqueries in FROM or elsewhere).
+    """
+
+    span: Span
+    select_list: Span
+    hints: tuple[Hint, ...]
+    items: tuple[FromItem, ...]
+    using: tuple[UsingColumns, ...]
+    window: WindowCondition
+    window_span: Span
+    conjuncts: tuple[Span, ...]
+    source: Span
+    tail: Span
+    withs: tuple[Span, ...]
+    nested: tuple["SelectBlock", ...]
+
+
+# Statements -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Query:
+    """Any Spark statement that contains at least one W-join; outermost blocks in text order."""
+
+    blocks: tuple[SelectBlock, ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class SparkStatement:
+    """A statement with nothing of ours in it: goes to Spark as it stands."""
+
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class CreateStream:
+    """``CREATE [OR REPLACE] STREAM [IF NOT EXISTS] name [(columns)] USING format …``.
+
+    ``columns`` is the column list as Spark DDL, without the WATERMARK clause; None when
+    the source infers its schema.
+    """
+
+    name: Identifier
+    or_replace: bool
+    if_not_exists: bool
+    columns: str | None
+    provider: Identifier
+    options: tuple[tuple[str, str], ...]
+    watermark: Watermark | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class CreateSink:
+    """``CREATE [OR REPLACE] SINK [IF NOT EXISTS] name USING format [OPTIONS (…)] [PARTITIONED BY (…)]``."""
+
+    name: Identifier
+    or_replace: bool
+    if_not_exists: bool
+    provider: Identifier
+    options: tuple[tuple[str, str], ...]
+    partitioned_by: tuple[Identifier, ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class InsertInto:
+    """``INSERT INTO [TABLE] target query``; the query may or may not hold a W-join."""
+
+    target: tuple[Identifier, ...]
+    body: Query | SparkStatement
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class CreateView:
+    """``CREATE [OR REPLACE] [TEMP] VIEW name AS query`` where the query holds a W-join."""
+
+    name: Identifier
+    or_replace: bool
+    body: Query
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class ShowStreams:
+    """``SHOW STREAMS``."""
+
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class DescribeStream:
+    """``DESCRIBE STREAM name``."""
+
+    name: Identifier
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class DropStream:
+    """``DROP STREAM [IF EXISTS] name``."""
+
+    name: Identifier
+    if_exists: bool
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class SetOption:
+    """``SET wjoin.key = value`` (settings of wjoin; every other SET is Spark's)."""
+
+    key: str
+    value: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Explain:
+    """``EXPLAIN [FORMATTED | COST | ANALYZE] query`` where the query holds a W-join.
+
+    ``mode`` is upper case, empty when none is written.
+    """
+
+    mode: str
+    body: Query
+    span: Span = field(compare=False)
+
+
+Statement = (
+    Query
+    | SparkStatement
+    | CreateStream
+    | CreateSink
+    | InsertInto
+    | CreateView
+    | ShowStreams
+    | DescribeStream
+    | DropStream
+    | SetOption
+    | Explain
+)
+
+
+@dataclass(frozen=True)
+class Script:
+    """The statements of a text, in order."""
+
+    text: str
+    statements: tuple[Statement, ...]

@@ -1,0 +1,1 @@
+"""Statement tree and schemas to physical plan. Imports no Spark."""

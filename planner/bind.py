@@ -1,0 +1,99 @@
+"""A SELECT block and the schemas of its relations to a bound block: every name has its column."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import FromItem, SelectBlock
+from wjoin.grammar.tokens import Kind, scan
+from wjoin.planner.catalog import Relation
+from wjoin.planner.conjuncts import Conjunct, Residual, bind_conjunct, using_equality
+from wjoin.planner.edits import Edit
+from wjoin.planner.event_time import EventTime, event_times
+from wjoin.planner.names import Scope, Source, StreamColumn, visible_columns
+from wjoin.planner.outputs import Reads, bind_select_list, bind_tail
+
+
+@dataclass(frozen=True)
+class BoundSelect:
+    """A bound block. ``reads`` are the columns that the rest of the statement takes from the join."""
+
+    sources: tuple[Source, ...]
+    times: tuple[EventTime, ...]
+    conjuncts: tuple[Conjunct, ...]
+    reads: tuple[StreamColumn, ...]
+    matches: frozenset[str]
+    edits: tuple[Edit, ...]
+
+
+def bind(
+    text: str,
+    block: SelectBlock,
+    relations: Sequence[Relation],
+    parameters: Mapping[str, object],
+) -> BoundSelect:
+    """Bind a block; raises WJ108, WJ201 to WJ210, WJ213, WJ502, WJ504 and the errors of durations."""
+    _check_hints(block)
+    sources = _sources(text, block.items, relations)
+    _check_streaming(sources)
+    times = event_times(text, sources, parameters)
+    visible, pairs = visible_columns(text, sources, block.using)
+    scope = Scope(sources, visible)
+    listed, outputs = bind_select_list(text, block.select_list, scope)
+    conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
+    conjuncts += [bind_conjunct(text, span, scope, parameters) for span in block.conjuncts]
+    after = Reads((), frozenset(), ())
+    if block.tail.of(text).strip():
+        distinct = _is_distinct(text, block)
+        after = bind_tail(text, block.tail, scope, outputs, distinct=distinct)
+    residual = [each for each in conjuncts if isinstance(each, Residual)]
+    return BoundSelect(
+        sources=sources,
+        times=times,
+        conjuncts=tuple(conjuncts),
+        reads=(*listed.columns, *after.columns, *(column for each in residual for column in each.columns)),
+        matches=frozenset().union(listed.matches, after.matches, *(each.matches for each in residual)),
+        edits=(*listed.edits, *after.edits),
+    )
+
+
+def _check_hints(block: SelectBlock) -> None:
+    for hint in block.hints:
+        raise WJoinError("WJ502", f"the hint {hint.name} is not available yet", span=hint.span)
+
+
+def _sources(text: str, items: Sequence[FromItem], relations: Sequence[Relation]) -> tuple[Source, ...]:
+    if len(items) < 2:
+        span = items[0].span if items else Span(0, 0)
+        raise WJoinError("WJ209", "a window clause needs two or more streams", span=span)
+    sources: list[Source] = []
+    for number, (item, relation) in enumerate(zip(items, relations, strict=True)):
+        if item.alias is None and not item.parts:
+            remedy = "write AS name after it"
+            raise WJoinError("WJ108", "a subquery in FROM has no alias", span=item.span, help=remedy)
+        name = item.alias or item.parts[-1]
+        for other in sources:
+            if name.matches(other.name):
+                shown = item.relation.of(text) if item.parts else "(…)"
+                message = f"two items of FROM are named {other.name}"
+                help = f"give each its own alias, for example {shown} AS {name.name}_{number + 1}"
+                raise WJoinError("WJ204", message, span=name.span, help=help)
+        sources.append(Source(number, name.name, item, relation))
+    return tuple(sources)
+
+
+def _check_streaming(sources: Sequence[Source]) -> None:
+    static = [source for source in sources if not source.relation.streaming]
+    if not static or len(static) == len(sources):
+        return
+    streams = ", ".join(source.name for source in sources if source.relation.streaming)
+    names = ", ".join(source.name for source in static)
+    message = f"a window clause cannot join static relations ({names}) to streams ({streams}) yet"
+    raise WJoinError("WJ504", message, span=static[0].item.span)
+
+
+def _is_distinct(text: str, block: SelectBlock) -> bool:
+    tokens = scan(Span(block.span.start, block.select_list.end).of(text))
+    words = [token.word for token in tokens if token.kind is not Kind.HINT][:2]
+    return "DISTINCT" in words

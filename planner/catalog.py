@@ -1,0 +1,38 @@
+"""What the planner knows of relations and types, told by whoever holds the Spark session."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a relation: its name and its Spark SQL type as DDL (``decimal(10,2)``)."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation of a FROM list.
+
+    ``event_time`` is the declared event-time column, None when none was declared;
+    ``delay`` its allowed disorder in microseconds (in the column's own unit when integral).
+    """
+
+    columns: tuple[Column, ...]
+    event_time: str | None
+    delay: int
+    streaming: bool
+
+
+class Types(Protocol):
+    """Spark's own typing rules."""
+
+    def of(self, stream: int, expression: str) -> str:
+        """Return the type of an expression over FROM item ``stream`` (its alias is in scope)."""
+        ...
+
+    def common(self, first: str, second: str) -> str | None:
+        """Return the type to which Spark widens both for ``=``, None when it has none."""
+        ...

@@ -1,0 +1,25 @@
+"""What the planner found out about a W-join, as EXPLAIN shows it."""
+
+from dataclasses import dataclass
+
+from wjoin.planner.conjuncts import Filter
+from wjoin.planner.keys import EqualityClass
+from wjoin.planner.window_graph import WindowGraph
+
+
+@dataclass(frozen=True)
+class LogicalPlan:
+    """Names, constraints and conditions of a block.
+
+    ``stage_classes`` are, for each stage, the equality classes of its key; ``residual`` the
+    conditions that Spark evaluates on the joined rows.
+    """
+
+    names: tuple[str, ...]
+    relations: tuple[str, ...]
+    event_times: tuple[str, ...]
+    graph: WindowGraph
+    classes: tuple[EqualityClass, ...]
+    filters: tuple[Filter, ...]
+    residual: tuple[str, ...]
+    stage_classes: tuple[tuple[int, ...], ...]

@@ -1,0 +1,163 @@
+"""The physical plan: bounds × route × kernel × shipping, per stage.
+
+A plan is plain data. EXPLAIN prints it and the executor runs it; neither decides anything.
+Streams are numbered in FROM order. Times are microseconds, or the column's own unit
+where event time is integral.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class TimeKind(Enum):
+    """The Spark type family of the event-time columns of a join."""
+
+    TIMESTAMP = "timestamp"
+    TIMESTAMP_NTZ = "timestamp_ntz"
+    INTEGRAL = "integral"
+
+
+class Bounds(Enum):
+    """Which time range of the other streams a partial tuple is compared with."""
+
+    EXACT = "exact"
+
+
+class Route(Enum):
+    """Which worker stores a tuple and which workers it visits."""
+
+    HASH = "hash"
+    SINGLE = "single"
+
+
+class Kernel(Enum):
+    """How candidates are found in one worker's windows."""
+
+    HW = "hw"
+
+
+class Shipping(Enum):
+    """What travels between workers."""
+
+    BLOCKS = "blocks"
+
+
+UpperBounds = tuple[tuple[int | None, ...], ...]
+"""``upper[i][j]``: the greatest t_j - t_i allowed; None when unbounded. The least is -upper[j][i]."""
+
+
+@dataclass(frozen=True)
+class ScanColumn:
+    """A value that travels with a tuple: a Spark expression over the stream's alias.
+
+    ``output`` is the column's name in the relation when the rest of the statement reads it,
+    None when only the join itself needs the value.
+    """
+
+    expression: str
+    type: str
+    output: str | None
+
+
+@dataclass(frozen=True)
+class KeyCode:
+    """A join key reduced to one 64-bit code.
+
+    ``exact``: the key is one integral, boolean, date or timestamp value and the code is that
+    value. Otherwise the code is a hash of ``expressions`` and candidates are compared on
+    ``verify``, the numbers of the scan columns that hold the key's parts (empty where Spark
+    compares them after the join).
+    """
+
+    expressions: tuple[str, ...]
+    types: tuple[str, ...]
+    exact: bool
+    verify: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StreamScan:
+    """What is read of one stream. ``codes`` are its join keys, one for each stage that uses one."""
+
+    alias: str
+    event_time: str
+    delay: int
+    filters: tuple[str, ...]
+    columns: tuple[ScanColumn, ...]
+    codes: tuple[KeyCode, ...]
+    streaming: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``left operator right`` on scan columns of one integral, date or timestamp type.
+
+    Operands are (stream, number of the scan column). A NULL on either side is false.
+    """
+
+    left: tuple[int, int]
+    operator: str
+    right: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class StageInput:
+    """One input of a stage: a scan, or the result of an earlier stage.
+
+    ``members`` are the streams whose rows a tuple of this input is made of; ``key`` is
+    (stream, number of its code), None where the stage has no equality.
+    """
+
+    members: tuple[int, ...]
+    stage: int | None
+    key: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A join of two or more inputs on one worker set."""
+
+    inputs: tuple[StageInput, ...]
+    bounds: Bounds
+    route: Route
+    kernel: Kernel
+    shipping: Shipping
+    comparisons: tuple[Comparison, ...]
+
+    def __post_init__(self) -> None:
+        members = self.members
+        if len(self.inputs) < 2 or len(set(members)) != len(members):
+            raise ValueError("a stage joins two or more inputs with distinct streams")
+        for comparison in self.comparisons:
+            if comparison.left[0] not in members or comparison.right[0] not in members:
+                raise ValueError("a comparison names a stream that is not in the stage")
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The streams of all inputs, in input order."""
+        return tuple(member for each in self.inputs for member in each.members)
+
+
+@dataclass(frozen=True)
+class PhysicalPlan:
+    """A whole W-join.
+
+    ``upper`` is the closure of the window graph (the edge-wise hull of the branches of a
+    disjunction); ``branches`` the closures that a result must satisfy one of, empty for a
+    single conjunction. ``match`` names the match functions that the statement uses (``time``,
+    ``start``, ``span``). ``match_delay`` is how far MATCH_TIME of a result may lie behind the
+    greatest one already emitted, None when that has no bound.
+    """
+
+    streams: tuple[StreamScan, ...]
+    time_kind: TimeKind
+    upper: UpperBounds
+    branches: tuple[UpperBounds, ...]
+    stages: tuple[Stage, ...]
+    match: frozenset[str]
+    match_delay: int | None
+
+    @property
+    def streaming(self) -> bool:
+        """Whether any input is a stream."""
+        return any(stream.streaming for stream in self.streams)

@@ -1,0 +1,230 @@
+"""A SELECT block with a window clause to its plan, and to the edits that let Spark run the rest."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.syntax import SelectBlock
+from wjoin.planner.bind import BoundSelect, bind
+from wjoin.planner.catalog import Relation, Types
+from wjoin.planner.conjuncts import ColumnComparison, Equality, Filter, Residual, Side, comparable
+from wjoin.planner.decompose import Decomposition, DraftStage, decompose
+from wjoin.planner.edits import Edit, apply_edits
+from wjoin.planner.keys import KeyPart, can_be_key, equality_classes, typed
+from wjoin.planner.logical import LogicalPlan
+from wjoin.planner.names import StreamColumn
+from wjoin.planner.physical import (
+    Bounds,
+    Comparison,
+    Kernel,
+    PhysicalPlan,
+    Route,
+    Shipping,
+    Stage,
+    StageInput,
+    UpperBounds,
+)
+from wjoin.planner.scans import ScanBuilder
+from wjoin.planner.window_graph import window_graph
+
+__all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select"]
+
+
+@dataclass(frozen=True)
+class PlannedSelect:
+    """The plan of a block.
+
+    ``edits`` turn the block into a SELECT over the joined rows. They index the original text,
+    are sorted and do not overlap.
+    """
+
+    logical: LogicalPlan
+    physical: PhysicalPlan
+    edits: tuple[Edit, ...]
+
+
+def plan_select(
+    text: str,
+    block: SelectBlock,
+    relations: Sequence[Relation],
+    types: Types,
+    parameters: Mapping[str, object],
+    placeholder: str,
+) -> PlannedSelect:
+    """Plan one block.
+
+    ``relations`` are the FROM items' in order, ``parameters`` the values of named parameters,
+    ``placeholder`` what stands after FROM in the edited text. Blocks inside this one must have
+    been planned and spliced before. Raises WJoinError placed in ``text``.
+    """
+    try:
+        return _plan(text, block, relations, types, parameters, placeholder)
+    except WJoinError as error:
+        if error.text is not None:
+            raise
+        raise error.within(text) from None
+
+
+@dataclass(frozen=True)
+class _Check:
+    """An equality or comparison of two streams' columns inside the operator."""
+
+    left: StreamColumn
+    operator: str
+    right: StreamColumn
+
+
+def _plan(
+    text: str,
+    block: SelectBlock,
+    relations: Sequence[Relation],
+    types: Types,
+    parameters: Mapping[str, object],
+    placeholder: str,
+) -> PlannedSelect:
+    # 1. Names and event times, then the window graph over them.
+    bound = bind(text, block, relations, parameters)
+    names = [source.name for source in bound.sources]
+    streaming = any(source.relation.streaming for source in bound.sources)
+    kind = bound.times[0].kind
+    graph = window_graph(block.window, names, kind, parameters, must_connect=streaming)
+
+    # 2. Equality classes and the stages that use them.
+    equalities = [typed(each, types) for each in bound.conjuncts if isinstance(each, Equality)]
+    keys = [each for each in equalities if can_be_key(each.common)]
+    classes, implied = equality_classes(keys)
+    draft = decompose(len(names), classes)
+    filters = _distinct([*(each for each in bound.conjuncts if isinstance(each, Filter)), *implied])
+
+    # 3. Conditions on several streams: in the operator where that is exact, else left to Spark.
+    checks = [
+        _Check(each.left, each.operator, each.right)
+        for each in bound.conjuncts
+        if isinstance(each, ColumnComparison)
+    ]
+    checks += [_check(*pair) for pair in draft.equalities if _is_check(*pair)]
+    late = [pair for pair in draft.equalities if not _is_check(*pair)]
+    unusable = [each.equality for each in equalities if not can_be_key(each.common)]
+    residual = [
+        *(each.text for each in bound.conjuncts if isinstance(each, Residual)),
+        *(f"{first.text} = {second.text}" for first, second in late),
+        *(f"{each.left.text} = {each.right.text}" for each in unusable),
+    ]
+    late_sides = [part.side for pair in late for part in pair]
+    late_sides += [side for each in unusable for side in (each.left, each.right)]
+
+    # 4. What travels, and the stages over it.
+    scans = _scans(bound, late_sides)
+    stages = _stages(draft, checks, scans)
+    own_filters = [
+        tuple(each.text for each in filters if each.stream == stream) for stream in range(len(names))
+    ]
+    physical = PhysicalPlan(
+        streams=tuple(scan.scan(own) for scan, own in zip(scans, own_filters, strict=True)),
+        time_kind=kind,
+        upper=graph.upper,
+        branches=tuple(branch.upper for branch in graph.branches) if len(graph.branches) > 1 else (),
+        stages=stages,
+        match=bound.matches,
+        match_delay=match_delay([time.delay for time in bound.times], graph.upper),
+    )
+    logical = LogicalPlan(
+        names=tuple(names),
+        relations=tuple(source.item.relation.of(text) for source in bound.sources),
+        event_times=tuple(time.column.name for time in bound.times),
+        graph=graph,
+        classes=classes,
+        filters=filters,
+        residual=tuple(residual),
+        stage_classes=tuple(stage.classes for stage in draft.stages),
+    )
+    return PlannedSelect(logical, physical, _edits(block, bound, residual, placeholder))
+
+
+def match_delay(delays: Sequence[int], upper: UpperBounds) -> int | None:
+    """Return how far MATCH_TIME of a result may lie behind one emitted before, None when unbounded.
+
+    The row of stream i that completes a result is at most ``delays[i]`` behind its stream, and
+    no result emitted before reaches further beyond that than the widest window from i.
+    """
+    greatest = 0
+    for delay, row in zip(delays, upper, strict=True):
+        for bound in row:
+            if bound is None:
+                return None
+            greatest = max(greatest, delay + max(0, bound))
+    return greatest
+
+
+def _distinct(filters: Sequence[Filter]) -> tuple[Filter, ...]:
+    return tuple(dict.fromkeys(filters))
+
+
+def _is_check(first: KeyPart, second: KeyPart) -> bool:
+    left, right = first.side.plain, second.side.plain
+    return left is not None and right is not None and comparable(left, right)
+
+
+def _check(first: KeyPart, second: KeyPart) -> _Check:
+    left, right = first.side.plain, second.side.plain
+    if left is None or right is None:
+        raise AssertionError("an equality of expressions is not a check of columns")
+    return _Check(left, "=", right)
+
+
+def _scans(bound: BoundSelect, sides: Sequence[Side]) -> list[ScanBuilder]:
+    """Start a scan of each stream with its outputs, in the relation's order."""
+    read = [*bound.reads, *(column for side in sides for column in side.columns)]
+    builders = []
+    for source, time in zip(bound.sources, bound.times, strict=True):
+        builder = ScanBuilder(source, time)
+        for column in source.relation.columns:
+            own = StreamColumn(source.number, column)
+            if any(own.same(each) for each in read):
+                builder.output(own)
+        builders.append(builder)
+    return builders
+
+
+def _stages(
+    draft: Decomposition, checks: Sequence[_Check], scans: Sequence[ScanBuilder]
+) -> tuple[Stage, ...]:
+    stages: list[Stage] = []
+    waiting = list(checks)
+    for each in draft.stages:
+        members = set(each.members)
+        ready = [check for check in waiting if {check.left.stream, check.right.stream} <= members]
+        waiting = [check for check in waiting if check not in ready]
+        stages.append(_stage(each, ready, scans))
+    return tuple(stages)
+
+
+def _stage(draft: DraftStage, checks: Sequence[_Check], scans: Sequence[ScanBuilder]) -> Stage:
+    inputs = []
+    for each in draft.inputs:
+        owner = each.key[0].stream if each.key else None
+        key = None if owner is None else (owner, scans[owner].code(each))
+        inputs.append(StageInput(each.members, each.stage, key))
+    return Stage(
+        inputs=tuple(inputs),
+        bounds=Bounds.EXACT,
+        route=Route.HASH if draft.classes else Route.SINGLE,
+        kernel=Kernel.HW,
+        shipping=Shipping.BLOCKS,
+        comparisons=tuple(
+            Comparison(_operand(check.left, scans), check.operator, _operand(check.right, scans))
+            for check in checks
+        ),
+    )
+
+
+def _operand(column: StreamColumn, scans: Sequence[ScanBuilder]) -> tuple[int, int]:
+    return column.stream, scans[column.stream].needed_column(column)
+
+
+def _edits(
+    block: SelectBlock, bound: BoundSelect, residual: Sequence[str], placeholder: str
+) -> tuple[Edit, ...]:
+    where = f" WHERE {' AND '.join(f'({each})' for each in residual)}" if residual else ""
+    source = Edit(block.source.start, block.source.end, f"FROM {placeholder}{where}")
+    return tuple(sorted([*bound.edits, source]))

@@ -1,0 +1,66 @@
+"""What travels of each stream: scan columns and key codes, each value once."""
+
+from wjoin.planner.conjuncts import identity
+from wjoin.planner.decompose import DraftInput
+from wjoin.planner.event_time import EventTime
+from wjoin.planner.keys import EXACT, is_verifiable
+from wjoin.planner.names import Source, StreamColumn
+from wjoin.planner.physical import KeyCode, ScanColumn, StreamScan
+
+
+class ScanBuilder:
+    """Collects the scan columns and key codes of one stream.
+
+    Add the outputs first: a column that the join needs, too, is then the same scan column.
+    """
+
+    def __init__(self, source: Source, time: EventTime) -> None:
+        self._source = source
+        self._time = time
+        self._columns: list[ScanColumn] = []
+        self._codes: list[KeyCode] = []
+
+    def output(self, column: StreamColumn) -> None:
+        """Add a column that the rest of the statement reads."""
+        name = column.column.name
+        self._add(ScanColumn(self._source.expression(name), column.column.type, name))
+
+    def needed(self, expression: str, type_name: str) -> int:
+        """Return the number of the scan column that holds a value the join needs."""
+        return self._add(ScanColumn(expression, type_name, None))
+
+    def needed_column(self, column: StreamColumn) -> int:
+        """Return the number of the scan column that holds a column of the relation."""
+        return self.needed(self._source.expression(column.column.name), column.column.type)
+
+    def _add(self, column: ScanColumn) -> int:
+        for number, known in enumerate(self._columns):
+            if known.type == column.type and identity(known.expression) == identity(column.expression):
+                return number
+        self._columns.append(column)
+        return len(self._columns) - 1
+
+    def code(self, draft: DraftInput) -> int:
+        """Return the number of the key code of an input whose key this stream has."""
+        expressions = tuple(part.text for part in draft.key)
+        types = tuple(part.type for part in draft.key)
+        exact = len(types) == 1 and types[0] in EXACT
+        verify: tuple[int, ...] = ()
+        if not exact and all(is_verifiable(each) for each in types):
+            verify = tuple(self.needed(*each) for each in zip(expressions, types, strict=True))
+        code = KeyCode(expressions, types, exact, verify)
+        if code not in self._codes:
+            self._codes.append(code)
+        return self._codes.index(code)
+
+    def scan(self, filters: tuple[str, ...]) -> StreamScan:
+        """Return what was collected."""
+        return StreamScan(
+            alias=self._source.name,
+            event_time=self._time.column.name,
+            delay=self._time.delay,
+            filters=filters,
+            columns=tuple(self._columns),
+            codes=tuple(self._codes),
+            streaming=self._source.relation.streaming,
+        )

@@ -1,0 +1,14 @@
+"""Under Spark Connect there is no JVM to reach into."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_batch_and_stream_under_spark_connect(tmp_path: Path) -> None:
+    client = Path(__file__).with_name("connect_client.py")
+    done = subprocess.run(
+        [sys.executable, str(client), str(tmp_path)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines()[-1] == "100 100 {'A': 100, 'B': 100}"

@@ -1,0 +1,91 @@
+"""What the tests share: one Spark session, clean wjoin sessions on it, and the order of the tests."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+from pyspark.sql import SparkSession
+
+import wjoin
+
+_HERE = Path(__file__).parent
+# Tests in these folders run on Spark.
+_ON_SPARK = {"results", "stream", "faults", "compat"}
+# The order in which they run, after the tests without any of these marks.
+_COSTLY = ("slow", "spark", "faults")
+
+hypothesis.settings.register_profile(
+    "wjoin",
+    deadline=None,  # the first example on Spark takes seconds
+    derandomize="CI" in os.environ,  # a red run in CI is then the fault of the change
+    print_blob=True,
+)
+hypothesis.settings.load_profile("wjoin")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--kills", type=int, default=5, help="how often the crash tests kill a query in all")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests by folder and fixture, and put those that need Spark last."""
+    for item in items:
+        folder = item.path.relative_to(_HERE).parts[0]
+        if folder in _ON_SPARK or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+        if folder == "faults":
+            item.add_marker(pytest.mark.faults)
+    items.sort(key=_cost)
+
+
+def _cost(item: pytest.Item) -> int:
+    """Return 0 for a fast test, 1 for a slow one, 2 for one on Spark, 3 for one that kills queries."""
+    marked = [cost for cost, name in enumerate(_COSTLY, 1) if item.get_closest_marker(name)]
+    return max(marked, default=0)
+
+
+@pytest.fixture(scope="session")
+def kills(request: pytest.FixtureRequest) -> int:
+    """How often the crash tests kill a running query: 5, or the number given with ``--kills``."""
+    return request.config.getoption("--kills")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one Spark of all tests, made by wjoin.connect()."""
+    settings = {
+        "spark.master": "local[2]",
+        "spark.driver.memory": "2g",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+    }
+    session = wjoin.connect(**settings).spark
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> Iterator["wjoin.Session"]:
+    """A new wjoin session on the shared Spark; what the test leaves behind there is removed after it."""
+    before = spark.conf.getAll
+    yield wjoin.connect(spark)
+    for query in spark.streams.active:
+        query.stop()
+    wjoin.disable(spark)
+    for table in spark.catalog.listTables():
+        if table.isTemporary:
+            spark.catalog.dropTempView(table.name)
+    _restore_settings(spark, before)
+
+
+def _restore_settings(spark: SparkSession, before: dict[str, str]) -> None:
+    now = spark.conf.getAll
+    for key in now.keys() - before.keys():
+        spark.conf.unset(key)
+    for key, value in before.items():
+        if now.get(key) != value:
+            spark.conf.set(key, value)

@@ -1,0 +1,1 @@
+SELECT A.* EXCEPT (box.x) FROM camera1 A, camera2 B WINDOW = 5 s

@@ -1,0 +1,1 @@
+SELECT MATCH_TIME(A) FROM camera1 A, camera2 B WINDOW = 5 s

@@ -1,0 +1,1 @@
+SELECT 1 FROM counts A, ticks B WINDOW = 5

@@ -1,0 +1,2 @@
+-- :v = '5 seconds'
+SELECT A.obj_id FROM camera1 A, camera2 B WINDOW (A, B) = :w

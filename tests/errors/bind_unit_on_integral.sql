@@ -1,0 +1,1 @@
+SELECT A.v FROM ticks A, ticks B WINDOW (A, B) = 5 SECONDS

@@ -1,0 +1,1 @@
+SELECT A.* EXCEPT (fram) FROM camera1 A, camera2 B WINDOW = 5 s

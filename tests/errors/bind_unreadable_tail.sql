@@ -1,0 +1,2 @@
+SELECT A.obj_id FROM camera1 A, camera2 B WINDOW = 5 s
+ORDER BY A.obj_id B.obj_id

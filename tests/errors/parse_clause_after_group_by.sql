@@ -1,0 +1,1 @@
+SELECT A.x, count(*) FROM A, B WHERE A.x = B.x GROUP BY A.x WINDOW (A, B) = 5 SECONDS

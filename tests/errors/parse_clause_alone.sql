@@ -1,0 +1,1 @@
+WINDOW (A, B) = 5 SECONDS

@@ -1,0 +1,1 @@
+SELECT * FROM A, B WHERE (A.x = B.x AND WINDOW (A, B) = 5 SECONDS)

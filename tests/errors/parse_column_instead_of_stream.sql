@@ -1,0 +1,1 @@
+SELECT * FROM A, B WINDOW (A.ts, B.ts) = 5 SECONDS

@@ -1,0 +1,1 @@
+SELECT * FROM A, B LATERAL VIEW explode(A.xs) t AS x WINDOW = 5 SECONDS

@@ -1,0 +1,4 @@
+SELECT *
+FROM camera1 A, camera2 B
+WINDOW (A, B) 5 SECONDS
+WHERE A.obj_id = B.obj_id

@@ -1,0 +1,1 @@
+CREATE STREAM s USING parquet OPTIONS (path data)

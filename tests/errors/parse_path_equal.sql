@@ -1,0 +1,1 @@
+SELECT * FROM A, B, C PATH (A, B, C) = (5 SECONDS, 1 MINUTE)

@@ -1,0 +1,1 @@
+SELECT * FROM A, B PIVOT (sum(x) FOR y IN (1, 2)) WINDOW = 5 SECONDS

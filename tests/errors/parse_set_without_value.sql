@@ -1,0 +1,1 @@
+SET wjoin.algorithm

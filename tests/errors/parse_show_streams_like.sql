@@ -1,0 +1,1 @@
+SHOW STREAMS LIKE 'c*'

@@ -1,0 +1,1 @@
+CREATE SINK s (a INT) USING parquet

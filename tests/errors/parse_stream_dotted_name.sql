@@ -1,0 +1,1 @@
+CREATE STREAM db.s USING parquet

@@ -1,0 +1,1 @@
+CREATE STREAM camera1 (obj_id BIGINT, ts TIMESTAMP)

@@ -1,0 +1,1 @@
+SELECT * FROM 'data/a' A, B WINDOW = 5 SECONDS

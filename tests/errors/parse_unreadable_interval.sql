@@ -1,0 +1,1 @@
+SELECT * FROM A, B WINDOW (A, B) = INTERVAL '5 seconds and a bit'

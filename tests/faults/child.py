@@ -1,0 +1,36 @@
+"""A process that works off a streaming join over files; the fault tests kill it."""
+
+import sys
+from pathlib import Path
+
+import wjoin
+
+SCRIPT = """
+CREATE STREAM camera1 (obj_id BIGINT, ts TIMESTAMP, row_id BIGINT)
+USING parquet OPTIONS (path '{root}/camera1', maxFilesPerTrigger '1')
+WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
+CREATE STREAM camera2 (obj_id BIGINT, ts TIMESTAMP, row_id BIGINT)
+USING parquet OPTIONS (path '{root}/camera2', maxFilesPerTrigger '1')
+WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
+CREATE STREAM camera3 (obj_id BIGINT, ts TIMESTAMP, row_id BIGINT)
+USING parquet OPTIONS (path '{root}/camera3', maxFilesPerTrigger '1')
+WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
+CREATE SINK tracked USING parquet OPTIONS (path '{root}/tracked');
+INSERT INTO tracked
+SELECT A.row_id AS a, B.row_id AS b, C.row_id AS c
+FROM camera1 A, camera2 B, camera3 C
+WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) = 10 SECONDS
+WHERE A.obj_id = B.obj_id AND B.obj_id = C.obj_id;
+"""
+
+
+def run(root: Path, conf: dict[str, str]) -> None:
+    """Work off everything below ``root`` into ``root/tracked``."""
+    settings = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
+    session = wjoin.connect(**{**settings, **conf})
+    session.run_script(SCRIPT.format(root=root), once=True, checkpoint=str(root / "checkpoints"))
+    session.spark.stop()
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), dict(pair.split("=", 1) for pair in sys.argv[2:]))

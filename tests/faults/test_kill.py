@@ -1,0 +1,135 @@
+"""Nothing lost and nothing twice when processes are killed at random moments of a running query."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+CHILD = Path(__file__).with_name("child.py")
+
+ORACLE = """
+SELECT a.row_id AS a, b.row_id AS b, c.row_id AS c
+FROM read_parquet('{root}/camera1/*.parquet') a, read_parquet('{root}/camera2/*.parquet') b,
+     read_parquet('{root}/camera3/*.parquet') c
+WHERE a.obj_id = b.obj_id AND b.obj_id = c.obj_id
+  AND abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 5000000 AND abs(epoch_us(b.ts) - epoch_us(c.ts)) <= 10000000
+"""
+
+
+def write_streams(root: Path, batches: int) -> None:
+    """Write one file a stream and micro-batch: 3 s of event time each, disorder below 2 s."""
+    chance = random.Random(7)
+    row_id = 0
+    for camera in ("camera1", "camera2", "camera3"):
+        folder = root / camera
+        folder.mkdir()
+        for batch in range(batches):
+            rows = []
+            for _ in range(300):
+                row_id += 1
+                time_us = 1_700_000_000_000_000 + batch * 3_000_000 + chance.randrange(4_900_000)
+                rows.append({"obj_id": chance.randrange(60), "ts": time_us, "row_id": row_id})
+            schema = pa.schema(
+                [("obj_id", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("row_id", pa.int64())]
+            )
+            path = folder / f"{batch:05}.parquet"
+            pq.write_table(pa.Table.from_pylist(rows, schema), path)
+            os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))
+
+
+def commits(root: Path, log: str) -> set[int]:
+    folder = root / "checkpoints" / "tracked" / log
+    return {int(path.name) for path in folder.glob("*") if path.name.isdigit()}
+
+
+@dataclass
+class Kills:
+    """What the kills met."""
+
+    done: int = 0
+    inside: int = 0
+
+
+def start(root: Path, environment: dict[str, str] | None = None, *conf: str) -> subprocess.Popen[bytes]:
+    with (root / "child.log").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, str(CHILD), str(root), *conf],
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,
+            stdout=log,
+            stderr=log,
+        )
+
+
+def finish(root: Path, child: subprocess.Popen[bytes]) -> str:
+    """Wait for a child that must end well; return what it printed."""
+    child.wait(timeout=400)
+    printed = (root / "child.log").read_text()
+    assert child.returncode == 0, printed[-2000:]
+    return printed
+
+
+def kill_after_progress(
+    root: Path, child: subprocess.Popen[bytes], chance: random.Random, kills: Kills
+) -> bool:
+    """Kill the child's whole process group after some commits; return whether it was still running."""
+    before, wanted = commits(root, "commits"), chance.randint(1, 3)
+    deadline = time.monotonic() + 120
+    while len(commits(root, "commits") - before) < wanted:
+        if child.poll() is not None:
+            return False
+        assert time.monotonic() < deadline, "the query makes no progress"
+        time.sleep(0.01)
+    time.sleep(chance.uniform(0, 0.8))
+    if child.poll() is not None:
+        return False
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    kills.done += 1
+    kills.inside += bool(commits(root, "offsets") - commits(root, "commits"))
+    return True
+
+
+def assert_exactly_once(spark: SparkSession, root: Path) -> None:
+    # Read by Spark, which reads what the file sink committed; files of attempts that died lie beside it.
+    got = sorted(tuple(row) for row in spark.read.parquet(str(root / "tracked")).collect())
+    expected = sorted(duckdb.sql(ORACLE.format(root=root)).fetchall())
+    assert len(expected) > 1000
+    lost, doubled = len(set(expected) - set(got)), len(got) - len(set(got))
+    assert got == expected, f"{lost} lost, {doubled} doubled of {len(expected)}"
+
+
+@pytest.mark.timeout(1800)
+def test_driver_killed_at_random_moments(tmp_path: Path, spark: SparkSession, kills: int) -> None:
+    write_streams(tmp_path, 4 * kills + 8)
+    chance, met = random.Random(time.time_ns()), Kills()
+    while met.done < kills:
+        child = start(tmp_path)
+        if not kill_after_progress(tmp_path, child, chance, met):
+            break
+    finish(tmp_path, start(tmp_path))
+    print(f"{met.done} kills, {met.inside} inside a micro-batch")
+    assert met.done == kills
+    assert_exactly_once(spark, tmp_path)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("place", ["state-read", "before-state-write"])
+def test_python_workers_killed_and_their_tasks_retried(
+    tmp_path: Path, spark: SparkSession, place: str
+) -> None:
+    write_streams(tmp_path, 8)
+    child = start(tmp_path, {"WJOIN_FAULT": f"{place}:0.25"}, "spark.master=local[2,12]")
+    printed = finish(tmp_path, child)
+    assert_exactly_once(spark, tmp_path)
+    assert "exited unexpectedly" in printed, "no worker was killed"

@@ -1,0 +1,56 @@
+"""The HW kernel against brute force."""
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wjoin.executor.kernels.hash_window import expand, probe
+from wjoin.executor.kernels.runs import RunShape, sort_order, take
+
+rows = st.lists(st.tuples(st.integers(-3, 3), st.integers(-20, 20)), max_size=30)
+probes = st.lists(st.tuples(st.integers(-4, 4), st.integers(-25, 25), st.integers(0, 12)), max_size=20)
+
+
+@given(rows, probes)
+def test_probe_finds_the_rows_of_one_key_inside_the_range(
+    rows: list[tuple[int, int]], probes: list[tuple[int, int, int]]
+) -> None:
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "k": pa.array([code for code, _ in rows], pa.int64()),
+            "t": pa.array([time for _, time in rows], pa.int64()),
+        }
+    )
+    run = RunShape("k", ("t",)).sort(batch)
+    probes = sorted(probes)
+    columns = np.array(probes, np.int64).reshape(-1, 3)
+    codes, lows, highs = columns[:, 0], columns[:, 1], columns[:, 1] + columns[:, 2]
+    numbers, places = expand(*probe(run, codes, lows, highs))
+    found = sorted(
+        zip(numbers.tolist(), run.codes[places].tolist(), run.times[0][places].tolist(), strict=True)
+    )
+    expected = sorted(
+        (number, code, time)
+        for number, (wanted, low, width) in enumerate(probes)
+        for code, time in rows
+        if code == wanted and low <= time <= low + width
+    )
+    assert found == expected
+
+
+@given(st.lists(st.tuples(st.integers(-(2**62), 2**62), st.integers(-(2**62), 2**62)), max_size=30))
+def test_sort_order_is_by_code_then_time_for_any_span(pairs: list[tuple[int, int]]) -> None:
+    columns = np.array(pairs, np.int64).reshape(-1, 2)
+    order = sort_order(columns[:, 0], columns[:, 1])
+    assert [tuple(pair) for pair in columns[order].tolist()] == sorted(pairs)
+
+
+@given(st.lists(st.lists(st.text(max_size=3), max_size=5), min_size=1, max_size=4), st.data())
+def test_take_addresses_rows_through_pieces(pieces: list[list[str]], data: st.DataObject) -> None:
+    flat = [value for piece in pieces for value in piece]
+    wanted = data.draw(st.lists(st.integers(0, len(flat) - 1), max_size=10)) if flat else []
+    offsets = np.cumsum([0, *(len(piece) for piece in pieces)])[:-1]
+    arrays = [pa.array(piece, pa.string()) for piece in pieces]
+    taken = take(arrays, offsets.astype(np.int64), np.array(wanted, np.int64))
+    assert taken.to_pylist() == [flat[number] for number in wanted]

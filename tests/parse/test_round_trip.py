@@ -1,0 +1,148 @@
+"""parse(print(x)) == x, and the clause is found wherever a SELECT can hold it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wjoin.grammar import syntax
+from wjoin.grammar.parser import parse_statement
+from wjoin.grammar.printer import print_condition, print_declaration
+from wjoin.grammar.spans import Span
+
+ANY = Span(0, 0)
+PLAIN = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
+WORDS = st.sampled_from(
+    ["window", "PATH", "and", "or", "within", "rows", "interval", "between", "Select", "to", "5", "a b"]
+)
+ANYTHING = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
+NAMES = st.builds(syntax.Identifier, st.one_of(PLAIN, WORDS, ANYTHING), st.just(ANY))
+
+
+def durations(low: int) -> st.SearchStrategy[syntax.Duration]:
+    units = st.sampled_from([1, 1000, 10**6, 6 * 10**7, 36 * 10**8, 864 * 10**8])
+    times = st.builds(lambda number, unit: max(number * unit, -(2**63) + 1), st.integers(low, 10**6), units)
+    return st.one_of(
+        st.builds(syntax.TimeDuration, times, st.just(ANY)),
+        st.builds(syntax.BareNumber, st.integers(low, 2**63 - 1), st.just(ANY)),
+        st.builds(syntax.Parameter, PLAIN, st.booleans(), st.just(ANY)),
+    )
+
+
+WIDTHS = durations(0)
+SIGNED = durations(-(10**6))
+
+
+@st.composite
+def betweens(draw: st.DrawFn) -> syntax.WindowBetween:
+    low, high = draw(SIGNED), draw(SIGNED)
+    match low, high:
+        case syntax.TimeDuration(first), syntax.TimeDuration(second):
+            low, high = (low, high) if first <= second else (high, low)
+        case syntax.BareNumber(first), syntax.BareNumber(second):
+            low, high = (low, high) if first <= second else (high, low)
+        case (syntax.TimeDuration(), syntax.BareNumber()) | (syntax.BareNumber(), syntax.TimeDuration()):
+            high = syntax.Parameter("h", False, ANY)
+    return syntax.WindowBetween(draw(NAMES), draw(NAMES), low, high, ANY)
+
+
+@st.composite
+def paths(draw: st.DrawFn) -> syntax.WindowPath:
+    streams = draw(st.lists(NAMES, min_size=2, max_size=4))
+    widths = draw(st.lists(WIDTHS, min_size=len(streams) - 1, max_size=len(streams) - 1))
+    return syntax.WindowPath(tuple(streams), tuple(widths), draw(st.booleans()), ANY)
+
+
+TERMS = st.one_of(
+    st.builds(syntax.WindowAll, WIDTHS, st.just(ANY)),
+    st.builds(syntax.WindowPair, NAMES, NAMES, WIDTHS, st.booleans(), st.just(ANY)),
+    betweens(),
+    st.builds(syntax.WindowStream, NAMES, WIDTHS, st.just(ANY)),
+    st.builds(syntax.WindowRows, NAMES, st.integers(1, 10**9), st.just(ANY)),
+    paths(),
+)
+
+
+def _combined(inner: st.SearchStrategy[syntax.WindowCondition]) -> st.SearchStrategy[syntax.WindowCondition]:
+    several = st.lists(inner, min_size=2, max_size=3).map(tuple)
+    return st.one_of(
+        st.builds(syntax.WindowAnd, several, st.just(ANY)), st.builds(syntax.WindowOr, several, st.just(ANY))
+    )
+
+
+CONDITIONS = st.recursive(TERMS, _combined, max_leaves=8)
+SHAPES = st.sampled_from(
+    [
+        "SELECT * FROM A, B {}",
+        "SELECT * FROM A, B {} WHERE A.x = B.x",
+        "SELECT * FROM s1 A JOIN `s 2` AS B ON A.x = B.x AND A.y BETWEEN 1 AND 2 {}",
+        "SELECT * FROM A, (SELECT 1) B WHERE A.x = B.x OR f(A.y, 1) {} GROUP BY window(ts, '1 day') LIMIT 5",
+        "SELECT * FROM A, B WHERE CASE WHEN a THEN b END {} UNION ALL SELECT 1",
+        "WITH c AS (SELECT window FROM path) SELECT * FROM c, B WATERMARK ts DELAY OF 1 DAY {} -- end",
+        "SELECT x FROM (SELECT * FROM A a, B window {} WINDOW w AS (ORDER BY x)) path WHERE window = 5",
+    ]
+)
+
+
+@given(SHAPES, CONDITIONS)
+def test_window_clause(shape: str, condition: syntax.WindowCondition) -> None:
+    text = print_condition(condition)
+    statement = parse_statement(shape.replace("{}", text))
+    assert isinstance(statement, syntax.Query)
+    (block,) = statement.blocks
+    assert block.window == condition
+    assert block.window_span.of(shape.replace("{}", text)) == text
+
+
+OPTIONS = st.dictionaries(
+    st.one_of(PLAIN, ANYTHING).map(str.lower),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+    max_size=3,
+).map(lambda found: tuple(found.items()))
+PROVIDERS = st.builds(syntax.Identifier, st.lists(PLAIN, min_size=1, max_size=3).map(".".join), st.just(ANY))
+COLUMNS = st.lists(
+    st.sampled_from(
+        ["a INT", "`b c` MAP<STRING, DECIMAL(10,2)>", "ts TIMESTAMP COMMENT 'x, y)'", "window INT"]
+    ),
+    min_size=1,
+    max_size=3,
+).map(", ".join)
+WATERMARKS = st.builds(syntax.Watermark, NAMES, st.one_of(st.none(), WIDTHS), st.just(ANY))
+VALUES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+DECLARATIONS = st.one_of(
+    st.builds(
+        syntax.CreateStream,
+        NAMES,
+        st.booleans(),
+        st.booleans(),
+        st.one_of(st.none(), COLUMNS),
+        PROVIDERS,
+        OPTIONS,
+        st.one_of(st.none(), WATERMARKS),
+        st.just(ANY),
+    ),
+    st.builds(
+        syntax.CreateSink,
+        NAMES,
+        st.booleans(),
+        st.booleans(),
+        PROVIDERS,
+        OPTIONS,
+        st.lists(NAMES, max_size=3).map(tuple),
+        st.just(ANY),
+    ),
+    st.builds(syntax.ShowStreams, st.just(ANY)),
+    st.builds(syntax.DescribeStream, NAMES, st.just(ANY)),
+    st.builds(syntax.DropStream, NAMES, st.booleans(), st.just(ANY)),
+    st.builds(syntax.SetOption, PLAIN.map("wjoin.{}".format), VALUES, st.just(ANY)),
+)
+
+
+@given(DECLARATIONS)
+def test_declaration(
+    declaration: syntax.CreateStream
+    | syntax.CreateSink
+    | syntax.ShowStreams
+    | syntax.DescribeStream
+    | syntax.DropStream
+    | syntax.SetOption,
+) -> None:
+    assert parse_statement(print_declaration(declaration)) == declaration

@@ -1,0 +1,234 @@
+"""Scripts, declarations, and the statements around a query with a window clause."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from wjoin.grammar import syntax
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.parser import parse_script, parse_statement
+
+JOIN = "SELECT * FROM A, B WINDOW = 5 SECONDS"
+
+
+def test_script() -> None:
+    text = f"""
+    -- first; a comment
+    CREATE STREAM a USING parquet;
+    SET spark.x = ';'; ;
+    {JOIN};
+    /* last; */ SELECT 1
+    """
+    script = parse_script(text)
+    assert script.text == text
+    kinds = [type(statement) for statement in script.statements]
+    assert kinds == [syntax.CreateStream, syntax.SparkStatement, syntax.Query, syntax.SparkStatement]
+    assert [statement.span.of(text) for statement in script.statements] == [
+        "CREATE STREAM a USING parquet",
+        "SET spark.x = ';'",
+        JOIN,
+        "SELECT 1",
+    ]
+
+
+def test_sql_script_is_one_statement() -> None:
+    body = (
+        "BEGIN IF a THEN SELECT CASE WHEN b THEN 1 END; END IF; BEGIN SELECT 2; END;"
+        " WHILE c DO SELECT 3; END WHILE; END"
+    )
+    assert [
+        statement.span.of(f"{body}; SELECT 4") for statement in parse_script(f"{body}; SELECT 4").statements
+    ] == [
+        body,
+        "SELECT 4",
+    ]
+    assert len(parse_script(f"name: {body}; SELECT 4").statements) == 2
+
+
+def test_create_stream() -> None:
+    text = """CREATE OR REPLACE STREAM camera1 (obj_id BIGINT, ts TIMESTAMP NOT NULL, -- when
+      m MAP<STRING, DECIMAL(10, 2)> COMMENT 'a, b')
+    USING parquet OPTIONS (path 'data/camera1', maxFilesPerTrigger = 1, `a b` -2, a.b true, 'c d' "x" 'y')
+    WATERMARK ts DELAY OF INTERVAL 5 SECONDS"""
+    statement = parse_statement(text)
+    assert isinstance(statement, syntax.CreateStream)
+    assert (statement.name.name, statement.provider.name) == ("camera1", "parquet")
+    assert (statement.or_replace, statement.if_not_exists) == (True, False)
+    assert statement.columns == (
+        "obj_id BIGINT, ts TIMESTAMP NOT NULL, m MAP<STRING, DECIMAL(10, 2)> COMMENT 'a, b'"
+    )
+    assert statement.options == (
+        ("path", "data/camera1"),
+        ("maxFilesPerTrigger", "1"),
+        ("a b", "-2"),
+        ("a.b", "true"),
+        ("c d", "xy"),
+    )
+    assert statement.watermark is not None
+    assert statement.watermark.column.name == "ts"
+    assert statement.watermark.span.of(text) == "WATERMARK ts DELAY OF INTERVAL 5 SECONDS"
+    assert statement.span.of(text) == text
+
+
+def test_create_stream_in_flinks_words() -> None:
+    text = """CREATE STREAM IF NOT EXISTS camera2 (obj_id BIGINT, ts TIMESTAMP,
+      WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
+    USING parquet OPTIONS (path 'data/camera2')"""
+    statement = parse_statement(text)
+    assert isinstance(statement, syntax.CreateStream)
+    assert (statement.or_replace, statement.if_not_exists) == (False, True)
+    assert statement.columns == "obj_id BIGINT, ts TIMESTAMP"
+    assert statement.watermark is not None
+    assert isinstance(statement.watermark.delay, syntax.TimeDuration)
+    assert statement.watermark.delay.microseconds == 5_000_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE STREAM s USING a.b.C",
+        "create stream s using a.b.C",
+        "CREATE STREAM `s` USING `a.b.C`",
+    ],
+)
+def test_create_stream_alone(text: str) -> None:
+    statement = parse_statement(text)
+    assert isinstance(statement, syntax.CreateStream)
+    assert (statement.columns, statement.options, statement.watermark) == (None, (), None)
+    assert statement.provider.name == "a.b.C"
+
+
+@pytest.mark.parametrize(
+    ("watermark", "delay"),
+    [("WATERMARK ts", None), ("WATERMARK FOR ts AS ts", None), ("WATERMARK ts DELAY OF 10", 10)],
+)
+def test_watermark_without_duration(watermark: str, delay: int | None) -> None:
+    statement = parse_statement(f"CREATE STREAM s (ts BIGINT) USING f {watermark}")
+    assert isinstance(statement, syntax.CreateStream)
+    assert statement.watermark is not None
+    found = statement.watermark.delay
+    assert found is None if delay is None else isinstance(found, syntax.BareNumber) and found.value == delay
+
+
+def test_columns_named_by_keywords() -> None:
+    columns = "watermark INT, for TIMESTAMP, window STRUCT<a: INT, b: ARRAY<INT>>, `a,b` INT"
+    statement = parse_statement(f"CREATE STREAM stream ({columns}) USING f OPTIONS (window 'x', set 'y')")
+    assert isinstance(statement, syntax.CreateStream)
+    assert statement.columns == columns
+    assert statement.options == (("window", "x"), ("set", "y"))
+
+
+def test_string_escapes_in_options() -> None:
+    text = r"""CREATE SINK s USING f OPTIONS (a 'it\'s', b 'x''y', c r'\d', d "\u00e9\t\\", e '\%\x')"""
+    statement = parse_statement(text)
+    assert isinstance(statement, syntax.CreateSink)
+    assert [value for _, value in statement.options] == ["it's", "x'y", "\\d", "é\t\\", "\\%x"]
+
+
+def test_create_sink() -> None:
+    statement = parse_statement(
+        "CREATE SINK tracked USING parquet OPTIONS (path 'o') PARTITIONED BY (a, `b c`)"
+    )
+    assert isinstance(statement, syntax.CreateSink)
+    assert (statement.name.name, statement.provider.name) == ("tracked", "parquet")
+    assert statement.options == (("path", "o"),)
+    assert [column.name for column in statement.partitioned_by] == ["a", "b c"]
+
+
+def test_small_declarations() -> None:
+    text = """SHOW STREAMS; DESCRIBE STREAM a; DESC STREAM `b c`; DROP STREAM a; DROP STREAM IF EXISTS b;
+    SET wjoin.algorithm = mw; SET wjoin.a.b = 'x y'; set WJOIN.c = 1 2 -- end"""
+    statements = parse_script(text).statements
+    shown, first, second, drop, guarded, *settings = statements
+    assert isinstance(shown, syntax.ShowStreams)
+    assert isinstance(first, syntax.DescribeStream) and first.name.name == "a"
+    assert isinstance(second, syntax.DescribeStream) and second.name.name == "b c"
+    assert isinstance(drop, syntax.DropStream) and (drop.name.name, drop.if_exists) == ("a", False)
+    assert isinstance(guarded, syntax.DropStream) and (guarded.name.name, guarded.if_exists) == ("b", True)
+    pairs = [(each.key, each.value) for each in settings if isinstance(each, syntax.SetOption)]
+    assert pairs == [("wjoin.algorithm", "mw"), ("wjoin.a.b", "x y"), ("WJOIN.c", "1 2")]
+
+
+@pytest.mark.parametrize("mode", ["", "FORMATTED", "COST", "ANALYZE"])
+def test_explain(mode: str) -> None:
+    text = f"EXPLAIN {mode.lower()} WITH c AS (SELECT 1) {JOIN}"
+    statement = parse_statement(text)
+    assert isinstance(statement, syntax.Explain)
+    assert statement.mode == mode
+    assert statement.body.span.of(text) == f"WITH c AS (SELECT 1) {JOIN}"
+    assert statement.body.blocks[0].span.of(text) == JOIN
+
+
+@pytest.mark.parametrize("head", ["INSERT INTO t", "CREATE OR REPLACE VIEW v AS"])
+def test_explain_of_what_holds_a_query(head: str) -> None:
+    statement = parse_statement(f"EXPLAIN {head} {JOIN}")
+    assert isinstance(statement, syntax.Explain)
+    assert statement.body.span.of(f"EXPLAIN {head} {JOIN}") == JOIN
+
+
+@pytest.mark.parametrize(
+    "body", [JOIN, f"({JOIN})", f"WITH c AS (SELECT 1) {JOIN}", f"SELECT * FROM ({JOIN})"]
+)
+def test_insert(body: str) -> None:
+    text = f"INSERT INTO tracked {body}"
+    statement = parse_statement(text)
+    assert isinstance(statement, syntax.InsertInto)
+    assert isinstance(statement.body, syntax.Query)
+    assert statement.body.span.of(text) == body
+    assert statement.body.blocks[0].span.of(text) == JOIN
+
+
+@pytest.mark.parametrize(
+    ("head", "or_replace"),
+    [
+        ("CREATE VIEW `v`", False),
+        ("CREATE OR REPLACE VIEW v", True),
+        ("CREATE TEMP VIEW v", False),
+        ("CREATE OR REPLACE TEMPORARY VIEW v", True),
+    ],
+)
+def test_create_view(head: str, or_replace: bool) -> None:
+    text = f"{head} AS {JOIN}"
+    statement = parse_statement(text)
+    assert isinstance(statement, syntax.CreateView)
+    assert (statement.name.name, statement.or_replace) == ("v", or_replace)
+    assert statement.body.span.of(text) == JOIN
+    assert statement.span.of(text) == text
+
+
+def test_one_statement() -> None:
+    for text in ("", "SELECT 1; SELECT 2"):
+        with pytest.raises(WJoinError, match="WJ606"):
+            parse_statement(text)
+
+
+def test_errors_name_their_source() -> None:
+    with pytest.raises(WJoinError) as caught:
+        parse_script("SELECT 1;\nSHOW STREAMS now", source_name="a.sql")
+    assert "--> a.sql:2:14" in str(caught.value)
+
+
+def test_fast() -> None:
+    text = f"""SELECT A.x, window(MATCH_TIME(), '1 minute') FROM s1 A, (SELECT * FROM s2 WHERE y > 5) B, s3 C
+    WINDOW (A, B) = 5 SECONDS AND (DWINDOW (B, C) = 1 MINUTE OR PATH (A, B, C) WITHIN (1 HOUR, 2 HOURS))
+    WHERE A.x = B.x AND B.y = C.y AND A.z BETWEEN 1 AND 2 GROUP BY 1, 2; {JOIN}"""
+    parse_script(text)
+    times = []
+    for _ in range(20):
+        start = time.perf_counter()
+        parse_script(text)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.005
+
+
+def test_import_needs_no_spark() -> None:
+    code = (
+        "import sys; from wjoin.grammar.parser import parse_script;"
+        "parse_script('SELECT * FROM a, b WINDOW = 5');"
+        "sys.exit(any(name.split('.')[0] in ('pyspark', 'py4j', 'pandas', 'numpy') for name in sys.modules))"
+    )
+    root = Path(__file__).parents[2]
+    assert subprocess.run([sys.executable, "-c", code], check=False, cwd=root).returncode == 0

@@ -1,0 +1,298 @@
+"""The pure step of the join under random plans, data, cuts, lateness and crashes, against brute force."""
+
+import copy
+import itertools
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from wjoin.executor.layout import input_columns
+from wjoin.executor.state.manifest import Manifest, decode_manifest
+from wjoin.executor.step import Arrivals, Counts, StageLogic
+from wjoin.planner.physical import (
+    Bounds,
+    Comparison,
+    Kernel,
+    KeyCode,
+    PhysicalPlan,
+    Route,
+    ScanColumn,
+    Shipping,
+    Stage,
+    StageInput,
+    StreamScan,
+    TimeKind,
+    UpperBounds,
+)
+
+Row = tuple[int, int, int | None]  # key, time, value
+
+
+@dataclass
+class MemoryStore:
+    """Slices in a dictionary; a crash is a return to an earlier copy."""
+
+    slices: dict[str, pa.RecordBatch] = field(default_factory=dict)
+    number: int = 0
+
+    def load(self, name: str) -> pa.RecordBatch:
+        return self.slices[name]
+
+    def save(self, batch: pa.RecordBatch) -> tuple[str, int]:
+        self.number += 1
+        self.slices[str(self.number)] = batch
+        return str(self.number), batch.nbytes
+
+    def remove(self, name: str) -> None:
+        del self.slices[name]
+
+
+@dataclass
+class Worker:
+    """One worker of every stage of a plan, run batch by batch."""
+
+    plan: PhysicalPlan
+    stores: list[MemoryStore]
+    manifests: list[bytes]
+
+    @classmethod
+    def fresh(cls, plan: PhysicalPlan) -> "Worker":
+        empty = [Manifest("plan", 1, {}, tuple(() for _ in stage.inputs)).encode() for stage in plan.stages]
+        return cls(plan, [MemoryStore() for _ in plan.stages], empty)
+
+    def run(self, batches: dict[int, list[Row]], counts: Counts) -> list[tuple[Row, ...]]:
+        """Run one micro-batch; return the combinations of the last stage in stream order."""
+        outputs: list[list[pa.RecordBatch]] = []
+        for number, stage in enumerate(self.plan.stages):
+            logic = StageLogic(self.plan, number)
+            arrivals = Arrivals([[] for _ in stage.inputs])
+            for place, each in enumerate(stage.inputs):
+                if each.stage is not None:
+                    arrivals.blocks[place] = outputs[each.stage]
+                elif batches[each.members[0]]:
+                    arrivals.blocks[place] = [block(self.plan, each, batches[each.members[0]])]
+            for stream in stage.members:
+                times = [time for _, time, _ in batches[stream]]
+                if times:
+                    arrivals.seen[stream] = max(times)
+            manifest = decode_manifest(self.manifests[number], "plan", 1)
+            results: list[pa.RecordBatch] = []
+            stage_counts = Counts()
+            for result in logic.stream(manifest, self.stores[number], arrivals, stage_counts):
+                if isinstance(result, Manifest):
+                    self.manifests[number] = result.encode()
+                else:
+                    results.append(result)
+            for stream, late in stage_counts.late.items():
+                counts.late[stream] = counts.late.get(stream, 0) + late
+            outputs.append(results)
+        return [combination for result in outputs[-1] for combination in combinations(self.plan, result)]
+
+    def kept(self, number: int) -> list[list[int]]:
+        """Return for each input of a stage the row counts of its slices."""
+        manifest = decode_manifest(self.manifests[number], "plan", 1)
+        return [[each.rows for each in group] for group in manifest.slices]
+
+
+def block(plan: PhysicalPlan, each: StageInput, rows: list[Row]) -> pa.RecordBatch:
+    stream = each.members[0]
+    columns = {
+        f"t{stream}": pa.array([time for _, time, _ in rows], pa.int64()),
+        f"c{stream}_0": pa.array([value for _, _, value in rows], pa.int64()),
+    }
+    for code in range(len(plan.streams[stream].codes)):
+        columns[f"k{stream}_{code}"] = pa.array([key for key, _, _ in rows], pa.int64())
+    return pa.RecordBatch.from_pydict({name: columns[name] for name in input_columns(plan, each)})
+
+
+def combinations(plan: PhysicalPlan, result: pa.RecordBatch) -> list[tuple[Row, ...]]:
+    columns = result.to_pydict()
+    streams = []
+    for stream, scan in enumerate(plan.streams):
+        keys = columns[f"k{stream}_0"] if scan.codes else [0] * result.num_rows
+        streams.append(list(zip(keys, columns[f"t{stream}"], columns[f"c{stream}_0"], strict=True)))
+    return list(zip(*streams, strict=True))
+
+
+def closure(upper: list[list[int | None]]) -> UpperBounds | None:
+    size = len(upper)
+    for middle, first, second in itertools.product(range(size), repeat=3):
+        left, right = upper[first][middle], upper[middle][second]
+        if left is not None and right is not None:
+            known = upper[first][second]
+            upper[first][second] = left + right if known is None else min(known, left + right)
+    if any((upper[n][n] or 0) < 0 for n in range(size)):
+        return None
+    return tuple(tuple(row) for row in upper)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> PhysicalPlan:
+    count = draw(st.integers(2, 4))
+    branches = []
+    for _ in range(draw(st.sampled_from([1, 1, 2]))):
+        upper: list[list[int | None]] = [[0 if i == j else None for j in range(count)] for i in range(count)]
+        for i, j in [(n, n + 1) for n in range(count - 1)] + draw(st.sampled_from([[], [(0, count - 1)]])):
+            low = draw(st.integers(-6, 4))
+            high = low + draw(st.integers(0, 8))
+            upper[i][j], upper[j][i] = high, -low
+            if draw(st.integers(0, 7)) == 0:
+                upper[j][i] = None
+        closed = closure(upper)
+        if closed is not None:
+            branches.append(closed)
+    if not branches:
+        branches = [tuple(tuple(0 if i == j else 5 for j in range(count)) for i in range(count))]
+    hull = tuple(
+        tuple(
+            None
+            if any(each[i][j] is None for each in branches)
+            else max(each[i][j] or 0 for each in branches)
+            for j in range(count)
+        )
+        for i in range(count)
+    )
+    hashed = draw(st.booleans())
+    code = KeyCode(("k",), ("bigint",), True, ())
+    scans = tuple(
+        StreamScan(
+            alias="ABCD"[n],
+            event_time="ts",
+            delay=draw(st.integers(0, 4)),
+            filters=(),
+            columns=(ScanColumn("v", "int", "v"),),
+            codes=(code,) if hashed else (),
+            streaming=True,
+        )
+        for n in range(count)
+    )
+    comparisons = (Comparison((0, 0), draw(st.sampled_from(["<", "<=", "=", "<>"])), (count - 1, 0)),)
+    comparisons = draw(st.sampled_from([(), comparisons]))
+    route = Route.HASH if hashed else Route.SINGLE
+
+    def stage(inputs: list[StageInput]) -> Stage:
+        here = tuple(
+            each
+            for each in comparisons
+            if {0, count - 1} <= {member for one in inputs for member in one.members}
+        )
+        return Stage(tuple(inputs), Bounds.EXACT, route, Kernel.HW, Shipping.BLOCKS, here)
+
+    def source(n: int) -> StageInput:
+        return StageInput((n,), None, (n, 0) if hashed else None)
+
+    if count > 2 and draw(st.booleans()):
+        stages = [stage([source(0), source(1)])]
+        for n in range(2, count):
+            members = tuple(range(n))
+            inner = StageInput(members, n - 2, (draw(st.sampled_from(members)), 0) if hashed else None)
+            stages.append(stage(draw(st.permutations([inner, source(n)]))))
+    else:
+        stages = [stage([source(n) for n in range(count)])]
+    many = tuple(branches) if len(branches) > 1 else ()
+    return PhysicalPlan(scans, TimeKind.INTEGRAL, hull, many, tuple(stages), frozenset(), None)
+
+
+def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ...]]:
+    """Every combination by the definition, over rows that count."""
+    found: Counter[tuple[Row, ...]] = Counter()
+    branches = plan.branches or (plan.upper,)
+    hashed = bool(plan.streams[0].codes)
+    operators = {"<": int.__lt__, "<=": int.__le__, "=": int.__eq__, "<>": int.__ne__}
+    comparisons = plan.stages[-1].comparisons
+    for combination in itertools.product(*rows):
+        times = [time for _, time, _ in combination]
+        keys = {key for key, _, _ in combination}
+        if hashed and len(keys) > 1:
+            continue
+        if not any(
+            all(
+                bound is None or times[j] - times[i] <= bound
+                for i, line in enumerate(upper)
+                for j, bound in enumerate(line)
+            )
+            for upper in branches
+        ):
+            continue
+        if all(
+            (left := combination[each.left[0]][2]) is not None
+            and (right := combination[each.right[0]][2]) is not None
+            and operators[each.operator](left, right)
+            for each in comparisons
+        ):
+            found[combination if hashed else tuple((0, t, v) for _, t, v in combination)] += 1
+    return found
+
+
+@settings(
+    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+@given(plans(), st.data())
+def test_any_cut_any_disorder_and_any_crash_give_the_defined_result(
+    plan: PhysicalPlan, data: st.DataObject
+) -> None:
+    worker = Worker.fresh(plan)
+    seen: dict[int, int] = {}
+    on_time: list[list[Row]] = [[] for _ in plan.streams]
+    late = 0
+    counts = Counts()
+    produced: Counter[tuple[Row, ...]] = Counter()
+    clock = 0
+    for _ in range(data.draw(st.integers(1, 6))):
+        clock += data.draw(st.integers(0, 6))
+        row = st.tuples(st.integers(0, 1), st.integers(clock - 5, clock + 5), st.none() | st.integers(0, 3))
+        batches = {n: data.draw(st.lists(row, max_size=4)) for n in range(len(plan.streams))}
+        for n, rows in batches.items():
+            mark = seen[n] - plan.streams[n].delay if n in seen else None
+            for each in rows:
+                if mark is not None and each[1] < mark:
+                    late += 1
+                else:
+                    on_time[n].append(each)
+        for n, rows in batches.items():
+            if rows:
+                seen[n] = (
+                    max(time for _, time, _ in rows)
+                    if n not in seen
+                    else max(seen[n], *(t for _, t, _ in rows))
+                )
+        if data.draw(st.integers(0, 4)) == 0:
+            # An attempt that dies after its work and before its commit leaves no trace.
+            copy.deepcopy(worker).run(batches, Counts())
+        produced.update(worker.run(batches, counts))
+    assert produced == expected(plan, on_time)
+    assert sum(counts.late.values()) == late
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(1, 12), st.integers(0, 5), st.integers(1, 15))
+def test_state_follows_the_window(window: int, delay: int, per_batch: int) -> None:
+    upper = ((0, window), (window, 0))
+    scans = tuple(
+        StreamScan(
+            name,
+            "ts",
+            delay,
+            (),
+            (ScanColumn("v", "int", "v"),),
+            (KeyCode(("k",), ("bigint",), True, ()),),
+            True,
+        )
+        for name in "AB"
+    )
+    inputs = tuple(StageInput((n,), None, (n, 0)) for n in range(2))
+    stage = Stage(inputs, Bounds.EXACT, Route.HASH, Kernel.HW, Shipping.BLOCKS, ())
+    plan = PhysicalPlan(scans, TimeKind.INTEGRAL, upper, (), (stage,), frozenset(), None)
+    worker = Worker.fresh(plan)
+    for start in range(0, 50 * window, per_batch):
+        times = range(start, start + per_batch)
+        batch: list[Row] = [(time % 3, time, 0) for time in times]
+        worker.run({0: batch, 1: batch}, Counts())
+        mark = times[-1] - delay
+        inside = times[-1] - max(mark - window, 0) + 1
+        for slices in worker.kept(0):
+            assert inside <= sum(slices) <= 1.5 * inside
+            assert len(slices) <= 24

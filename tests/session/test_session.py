@@ -1,0 +1,227 @@
+"""The public face: Session, enable and disable, declarations, views, scripts."""
+
+import datetime
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+import wjoin
+from wjoin.grammar.errors import WJoinError
+from wjoin.progress import read
+
+JOIN = """
+SELECT A.obj_id, A.ts AS first, B.ts AS second FROM camera1 A, camera2 B
+WINDOW (A, B) = 5 SECONDS WHERE A.obj_id = B.obj_id
+"""
+
+
+@pytest.fixture
+def cameras(spark: SparkSession) -> SparkSession:
+    """Two static cameras: object 1 is seen within 5 s, object 2 is not."""
+    rows = (
+        "VALUES (1, TIMESTAMP '2024-01-01 00:00:00'), (2, TIMESTAMP '2024-01-01 00:00:10') AS t(obj_id, ts)"
+    )
+    later = (
+        "VALUES (1, TIMESTAMP '2024-01-01 00:00:05'), "
+        "(2, TIMESTAMP '2024-01-01 00:00:15.000001') AS t(obj_id, ts)"
+    )
+    spark.sql(f"SELECT * FROM {rows}").createOrReplaceTempView("camera1")
+    spark.sql(f"SELECT * FROM {later}").createOrReplaceTempView("camera2")
+    return spark
+
+
+def write_files(frame: DataFrame, folder: Path) -> str:
+    frame.coalesce(1).write.parquet(str(folder))
+    return str(folder)
+
+
+def test_sql_gives_an_ordinary_lazy_frame(session: wjoin.Session, cameras: SparkSession) -> None:
+    frame = session.sql(JOIN)
+    assert isinstance(frame, DataFrame)
+    assert frame.columns == ["obj_id", "first", "second"]
+    assert [row.obj_id for row in frame.collect()] == [1]
+
+
+def test_plain_sql_passes_through(session: wjoin.Session) -> None:
+    assert session.sql("SELECT 1 AS one").collect()[0].one == 1
+    assert session.sql("SELECT :x AS x", x=7).collect()[0].x == 7
+    assert session.sql("SELECT :x AS x", {"x": 7}).collect()[0].x == 7
+    assert session.sql("SELECT * FROM {df}", df=session.range(3)).count() == 3
+    with pytest.raises(AnalysisException):
+        session.sql("SELECT * FROM no_such_table")
+
+
+def test_session_stands_in_for_a_spark_session(session: wjoin.Session) -> None:
+    assert session.range(2).count() == 2
+    assert session.version == session.spark.version
+    with pytest.raises(AttributeError):
+        session.no_such_thing  # noqa: B018
+
+
+@pytest.mark.parametrize("width", ["5 seconds", datetime.timedelta(seconds=5)])
+def test_named_parameters(session: wjoin.Session, cameras: SparkSession, width: object) -> None:
+    text = JOIN.replace("5 SECONDS", ":w") + " AND A.obj_id = :wanted"
+    assert session.sql(text, w=width, wanted=1).count() == 1
+    assert session.sql(text, w=width, wanted=2).count() == 0
+    with pytest.raises(WJoinError, match="WJ212"):
+        session.sql(text, wanted=1)
+
+
+def test_enable_and_disable(cameras: SparkSession) -> None:
+    wjoin.enable(cameras)
+    try:
+        assert cameras.sql(JOIN).count() == 1
+        assert cameras.sql("SELECT {x} AS x", x=3).collect()[0].x == 3
+        assert cameras.sql("SELECT :x AS x", args={"x": 3}).collect()[0].x == 3
+        assert wjoin.enable(cameras) is wjoin.enable(cameras)
+    finally:
+        wjoin.disable(cameras)
+    with pytest.raises(Exception, match="PARSE_SYNTAX_ERROR"):
+        cameras.sql(JOIN)
+    wjoin.disable(cameras)
+
+
+def test_view_of_a_join_is_usable_by_plain_spark(session: wjoin.Session, cameras: SparkSession) -> None:
+    session.sql(f"CREATE OR REPLACE VIEW pairs AS {JOIN}")
+    assert cameras.sql("SELECT count(*) AS n FROM pairs").collect()[0].n == 1
+    with pytest.raises(WJoinError, match="WJ601"):
+        session.sql(f"CREATE VIEW pairs AS {JOIN}")
+
+
+def test_join_in_cte_subquery_and_of_a_join(session: wjoin.Session, cameras: SparkSession) -> None:
+    assert session.sql(f"WITH pairs AS ({JOIN}) SELECT count(*) AS n FROM pairs").collect()[0].n == 1
+    assert session.sql(f"SELECT p.obj_id FROM ({JOIN}) p WHERE p.obj_id = 1").count() == 1
+    assert session.sql(f"SELECT 9 WHERE 1 IN (SELECT obj_id FROM ({JOIN}))").count() == 1
+    outer = f"""
+        WITH pairs AS (SELECT obj_id, first FROM ({JOIN})), seen AS (SELECT obj_id, ts FROM camera2)
+        SELECT P.obj_id FROM pairs P, seen C WINDOW (P, C) = 1 MINUTE WHERE P.obj_id = C.obj_id
+    """
+    assert session.sql(outer).count() == 1
+
+
+def test_union_of_joins(session: wjoin.Session, cameras: SparkSession) -> None:
+    assert session.sql(f"({JOIN}) UNION ALL ({JOIN}) ORDER BY obj_id").count() == 2
+
+
+def test_errors_point_into_the_text_as_written(session: wjoin.Session, cameras: SparkSession) -> None:
+    text = f"WITH pairs AS ({JOIN})\nSELECT P.nothing FROM pairs P, camera2 C WINDOW (P, C) = 1 MINUTE"
+    with pytest.raises(WJoinError) as raised:
+        session.sql(text.replace("A.ts AS first, B.ts AS second", "A.ts AS first"))
+    assert raised.value.code == "WJ202"
+    assert raised.value.span is not None
+    assert "nothing" in raised.value.render()
+
+
+def test_spark_refusal_is_one_of_our_errors(session: wjoin.Session, cameras: SparkSession) -> None:
+    with pytest.raises(WJoinError, match="WJ607"):
+        session.sql(JOIN.replace("A.obj_id, A.ts", "no_such_function(A.obj_id) AS obj_id, A.ts"))
+    with pytest.raises(WJoinError, match="WJ214"):
+        session.sql(JOIN.replace("camera2 B", "camera9 B"))
+
+
+def test_several_statements_need_run_script(session: wjoin.Session, cameras: SparkSession) -> None:
+    with pytest.raises(WJoinError, match="run_script"):
+        session.sql(f"SELECT 1; {JOIN}")
+    frames = session.run_script(f"SELECT 1 AS one; {JOIN};")
+    assert [frame.count() for frame in frames if isinstance(frame, DataFrame)] == [1, 1]
+
+
+def test_streams_are_declared_shown_described_and_dropped(
+    session: wjoin.Session, cameras: SparkSession, tmp_path: Path
+) -> None:
+    path = write_files(cameras.table("camera1"), tmp_path / "in")
+    create = f"""CREATE STREAM cam (obj_id INT, ts TIMESTAMP) USING parquet OPTIONS (path '{path}')
+        WATERMARK ts DELAY OF INTERVAL 5 SECONDS"""
+    session.sql(create)
+    assert session.table("cam").isStreaming
+    shown = session.sql("SHOW STREAMS").collect()
+    assert [(row.name, row.event_time, row.delay) for row in shown] == [("cam", "ts", "5000000 microseconds")]
+    described = {row.col_name: row.comment for row in session.sql("DESCRIBE STREAM cam").collect()}
+    assert "event time" in described["ts"]
+    assert described["obj_id"] is None
+    with pytest.raises(WJoinError, match="WJ601"):
+        session.sql(create)
+    session.sql(create.replace("CREATE STREAM", "CREATE STREAM IF NOT EXISTS"))
+    session.sql(create.replace("CREATE STREAM", "CREATE OR REPLACE STREAM"))
+    session.sql("DROP STREAM cam")
+    with pytest.raises(WJoinError, match="WJ602"):
+        session.sql("DROP STREAM cam")
+    session.sql("DROP STREAM IF EXISTS cam")
+    with pytest.raises(WJoinError, match="WJ604"):
+        session.sql("CREATE STREAM cam (a INT) USING no_such_format")
+    with pytest.raises(WJoinError, match="WJ202"):
+        session.sql(create.replace("WATERMARK ts", "WATERMARK tss"))
+
+
+def test_insert_runs_as_a_stream_with_its_own_checkpoint(
+    session: wjoin.Session, cameras: SparkSession, tmp_path: Path
+) -> None:
+    for name in ("camera1", "camera2"):
+        path = write_files(cameras.table(name), tmp_path / name)
+        session.sql(
+            f"CREATE STREAM s_{name} (obj_id INT, ts TIMESTAMP) USING parquet OPTIONS (path '{path}')"
+        )
+    join = JOIN.replace("camera1", "s_camera1").replace("camera2", "s_camera2")
+    session.sql(f"CREATE SINK tracked USING parquet OPTIONS (path '{tmp_path / 'out'}')")
+    with pytest.raises(WJoinError, match="checkpoint"):
+        session.sql(f"INSERT INTO tracked {join}")
+    with pytest.raises(WJoinError, match="WJ602"):
+        session.sql(f"INSERT INTO traked {join}")
+    (query,) = session.run_script(f"INSERT INTO tracked {join}", checkpoint=str(tmp_path / "checkpoints"))
+    assert not isinstance(query, DataFrame)
+    assert [row.obj_id for row in cameras.read.parquet(str(tmp_path / "out")).collect()] == [1]
+    assert (tmp_path / "checkpoints" / "tracked" / "commits" / "0").exists()
+    progress = read(query.recentProgress[0])
+    assert progress.rows_in == {"A": 2, "B": 2}
+    assert progress.matches == 1
+    assert progress.late == {"A": 0, "B": 0}
+    assert progress.watermarks["A"] == 1_704_067_210_000_000
+
+
+def test_stream_registers_a_frame(session: wjoin.Session, cameras: SparkSession) -> None:
+    two = cameras.sql("SELECT obj_id, ts, ts + INTERVAL 1 HOUR AS other FROM camera2")
+    session.stream("two", two, event_time="ts", delay="2 seconds")
+    assert session.sql(JOIN.replace("camera2", "two")).count() == 1
+    session.stream("two", two)
+    with pytest.raises(WJoinError, match="WJ206"):
+        session.sql(JOIN.replace("camera2", "two"))
+
+
+def test_settings(session: wjoin.Session) -> None:
+    session.sql("SET wjoin.checkpoint = '/somewhere'")
+    assert session.settings["wjoin.checkpoint"] == "/somewhere"
+    with pytest.raises(WJoinError, match="WJ502"):
+        session.sql("SET wjoin.algorithm = mw")
+    with pytest.raises(WJoinError, match="WJ603"):
+        session.sql("SET wjoin.nothing = 1")
+
+
+def test_explain(session: wjoin.Session, cameras: SparkSession) -> None:
+    text = session.explain(JOIN)
+    assert "camera" in text or "A" in text
+    plan = session.sql(f"EXPLAIN FORMATTED {JOIN}").collect()[0].plan
+    assert "MapInArrow" in plan
+    assert session.sql(f"EXPLAIN {JOIN}").collect()[0].plan == text
+    with pytest.raises(WJoinError, match="WJ503"):
+        session.sql(f"EXPLAIN COST {JOIN}")
+
+
+def test_braces_of_the_user_reach_spark(session: wjoin.Session, cameras: SparkSession) -> None:
+    frame = session.sql(JOIN.replace("A.obj_id,", "'{x}' AS braces, A.obj_id,"))
+    assert frame.collect()[0].braces == "{x}"
+
+
+def test_settings_that_lose_rows_are_refused(session: wjoin.Session, cameras: SparkSession) -> None:
+    streaming = cameras.readStream.format("rate").load().selectExpr("value AS obj_id", "timestamp AS ts")
+    session.stream("live", streaming)
+    join = JOIN.replace("camera1", "live").replace("camera2", "live")
+    assert session.sql(join).isStreaming
+    cameras.conf.set("spark.sql.streaming.statefulOperator.allowMultiple", "false")
+    with pytest.raises(WJoinError, match="WJ605"):
+        session.sql(join)
+    cameras.conf.unset("spark.sql.streaming.statefulOperator.allowMultiple")
+    cameras.conf.unset("spark.sql.streaming.stateStore.providerClass")
+    with pytest.raises(WJoinError, match="WJ605"):
+        session.sql(join)

@@ -1,0 +1,67 @@
+"""What the documents say is true: links lead somewhere, SQL parses, examples in docstrings run."""
+
+import doctest
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.packages import ROOT, module_name, source_files
+from wjoin.grammar.errors import CATALOGUE
+from wjoin.grammar.errors_doc import errors_document
+from wjoin.grammar.parser import parse_script
+
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_MODULES_WITH_EXAMPLES = [module_name(path) for path in source_files() if ">>> " in path.read_text("utf-8")]
+_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_SQL_BLOCK = re.compile(r"^```sql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+
+
+def test_errors_document_equals_the_catalogue():
+    written = (ROOT / "docs" / "errors.md").read_text("utf-8")
+    assert written == errors_document(CATALOGUE.values()), "run: make docs-update"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings(document):
+    text = _FENCE.sub("", document.read_text("utf-8"))
+    targets = [link for link in _LINK.findall(text) if "://" not in link and not link.startswith("mailto:")]
+    assert [target for target in targets if not _leads_somewhere(document, target)] == []
+
+
+def _sql_blocks() -> Iterator[object]:
+    for document in (ROOT / "README.md", ROOT / "docs" / "language.md"):
+        text = document.read_text("utf-8")
+        for block in _SQL_BLOCK.finditer(text):
+            line = text.count("\n", 0, block.start()) + 1
+            yield pytest.param(block.group(1), id=f"{document.name}:{line}")
+
+
+@pytest.mark.parametrize("sql", [*_sql_blocks()])
+def test_sql_blocks_parse(sql):
+    assert parse_script(sql).statements
+
+
+@pytest.mark.parametrize("module", _MODULES_WITH_EXAMPLES)
+def test_examples_in_docstrings_run(module):
+    failed, tried = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
+    assert tried
+    assert not failed
+
+
+def _leads_somewhere(document: Path, target: str) -> bool:
+    name, _, anchor = target.partition("#")
+    path = (document.parent / name).resolve() if name else document
+    if not path.exists():
+        return False
+    return not anchor or path.suffix != ".md" or anchor in _anchors(path.read_text("utf-8"))
+
+
+def _anchors(text: str) -> set[str]:
+    """Return the names of a document's headings as they appear in links."""
+    headings = _HEADING.findall(_FENCE.sub("", text))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}

@@ -1,0 +1,1 @@
+"""Functions of the language that a W-join statement may call."""

@@ -1,0 +1,35 @@
+"""wjoin: SQL window joins over many data streams, on Apache Spark."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+_ROOT = Path(__file__).resolve().parent.parent
+if (_ROOT / "grammar").is_dir() and not (_ROOT / "wjoin" / "grammar").is_dir():
+    # In a source checkout the layers lie beside this folder, not inside it.
+    __path__.append(str(_ROOT))
+
+if TYPE_CHECKING:
+    from wjoin.grammar.errors import WJoinError
+    from wjoin.options import configure
+    from wjoin.session import Session, connect, disable, enable
+
+__all__ = ["Session", "WJoinError", "configure", "connect", "disable", "enable"]
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Session": "wjoin.session",
+    "WJoinError": "wjoin.grammar.errors",
+    "configure": "wjoin.options",
+    "connect": "wjoin.session",
+    "disable": "wjoin.session",
+    "enable": "wjoin.session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy, so that parsing and planning need neither pyspark nor a JVM.
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'wjoin' has no attribute '{name}'")

@@ -1,0 +1,86 @@
+"""What a Spark session needs for wjoin."""
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+from wjoin.grammar.errors import WJoinError
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+SESSION_SETTINGS = {
+    # transformWithState keeps its state in RocksDB only.
+    "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+    # Uploads what changed instead of whole snapshots at every commit.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Fewer, larger batches between the JVM and Python.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "262144",
+}
+"""Runtime settings that wjoin sets where the session has not set them itself."""
+
+EMBEDDED_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+}
+"""Further settings of the local Spark that ``connect()`` starts."""
+
+
+def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
+    """Set on a SparkSession builder what wjoin needs, and return the builder.
+
+    Spark's Python workers use the interpreter of this process, unless ``PYSPARK_PYTHON`` says
+    another. Settings given to the builder afterwards win.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    for name, value in SESSION_SETTINGS.items():
+        builder = builder.config(name, value)
+    return builder.config("spark.pyspark.python", os.environ["PYSPARK_PYTHON"])
+
+
+def prepare(spark: SparkSession) -> None:
+    """Set on a running session what it can still be given and has not set itself."""
+    for name, value in SESSION_SETTINGS.items():
+        if not _set_by_user(spark, name):
+            spark.conf.set(name, value)
+
+
+def _set_by_user(spark: SparkSession, name: str) -> bool:
+    # Spark names the default in the description of the setting only, so the value that an
+    # untouched session reports is compared.
+    defaults = {
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+        ),
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": None,
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    }
+    return spark.conf.get(name, None) not in (None, defaults[name])
+
+
+def require_streaming(spark: SparkSession) -> None:
+    """Refuse settings under which a streaming join cannot run, or would lose rows.
+
+    Raises WJoinError WJ605.
+    """
+    provider = spark.conf.get("spark.sql.streaming.stateStore.providerClass", "")
+    if provider != ROCKSDB:
+        raise WJoinError(
+            "WJ605",
+            f"the state store of this session is {provider}, and a streaming join needs RocksDB",
+            help=f"spark.conf.set('spark.sql.streaming.stateStore.providerClass', '{ROCKSDB}')",
+        )
+    multiple = "spark.sql.streaming.statefulOperator.allowMultiple"
+    if str(spark.conf.get(multiple, "true")).lower() == "false":
+        raise WJoinError(
+            "WJ605",
+            f"{multiple} is false: Spark then drops rows between stateful operators",
+            help=f"spark.conf.unset('{multiple}')",
+        )
+
+
+def driver_memory() -> str:
+    """Return the memory of an embedded driver: a quarter of the machine's, 1 to 8 GiB."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{max(1, min(8, total // 4 // 1024**3))}g"

@@ -1,0 +1,181 @@
+"""A statement with W-joins to a statement that Spark runs, over the joined DataFrames.
+
+The innermost W-join is planned, compiled and cut out of the text first; what is left is read
+again until no W-join remains. The user's own text around the joins reaches Spark as written.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+
+from wjoin.executor.spark.compile import compile_plan
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.parser import parse_statement
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock, Statement
+from wjoin.options import require_streaming
+from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
+from wjoin.relations import SparkTypes, describe, first_line
+from wjoin.streams import Declarations, StreamDeclaration
+
+_PLACEHOLDER = re.compile(r"\b__wjoin_input_(\d+)\b")
+
+
+@dataclass
+class Rewriting:
+    """A statement on its way: its present text, the DataFrames that stand in it, the plans made."""
+
+    spark: SparkSession
+    run_spark: Callable[..., DataFrame]
+    declarations: Declarations
+    parameters: dict[str, object]
+    original: str
+    text: str
+    frames: dict[str, DataFrame] = field(default_factory=dict)
+    planned: list[PlannedSelect] = field(default_factory=list)
+    passes: list[tuple[Edit, ...]] = field(default_factory=list)
+
+    def run(self) -> DataFrame:
+        """Return the statement's DataFrame."""
+        return self.query(self.text)
+
+    def query(self, text: str) -> DataFrame:
+        """Run a piece of Spark SQL that may read the joined DataFrames."""
+        arguments: dict[str, object] = {"args": self.parameters} if self.parameters else {}
+        if self.frames and _PLACEHOLDER.search(text):
+            text = text.replace("{", "{{").replace("}", "}}")
+            text = _PLACEHOLDER.sub(lambda found: "{" + found.group() + "}", text)
+            arguments |= self.frames
+        return self.run_spark(text, **arguments)
+
+    def join_all(self) -> None:
+        """Plan and compile every W-join of the statement, innermost first."""
+        while True:
+            statement = parse_statement(self.text)
+            blocks = _blocks(statement)
+            if not blocks:
+                return
+            block = _innermost(blocks)
+            try:
+                self._join(block)
+            except WJoinError as error:
+                raise self._placed(error) from error.__cause__
+
+    def _join(self, block: SelectBlock) -> None:
+        inputs, relations, aliases = [], [], []
+        for item in block.items:
+            frame = self._frame(block, item)
+            inputs.append(frame)
+            relations.append(describe(frame, self._declaration(block, item)))
+            aliases.append(item.alias.name if item.alias else item.parts[-1].name if item.parts else "")
+        placeholder = f"__wjoin_input_{len(self.frames)}"
+        types = SparkTypes(self.spark, aliases, inputs)
+        planned = plan_select(self.text, block, tuple(relations), types, self.parameters, placeholder)
+        if planned.physical.streaming:
+            require_streaming(self.spark)
+        self.frames[placeholder] = compile_plan(planned.physical, inputs)
+        self.planned.append(planned)
+        self.passes.append(planned.edits)
+        self.text = apply_edits(self.text, planned.edits, Span(0, len(self.text)))
+
+    def _frame(self, block: SelectBlock, item: FromItem) -> DataFrame:
+        text = self._with(block, item)
+        try:
+            return self.query(text)
+        except (AnalysisException, ParseException) as error:
+            message = first_line(error)
+            if "TABLE_OR_VIEW_NOT_FOUND" in message and item.parts:
+                name = ".".join(part.name for part in item.parts)
+                raise WJoinError(
+                    "WJ214", f"there is no table, view or stream {name}", span=item.relation
+                ) from error
+            raise WJoinError("WJ607", f"Spark cannot read this: {message}", span=item.relation) from error
+
+    def _with(self, block: SelectBlock, item: FromItem) -> str:
+        text = f"SELECT * FROM {item.relation.of(self.text)}"
+        for clause in reversed(block.withs):
+            text = f"{clause.of(self.text)} {text}"
+            if clause is not block.withs[0]:
+                text = f"SELECT * FROM ({text})"
+        return text
+
+    def _declaration(self, block: SelectBlock, item: FromItem) -> StreamDeclaration | None:
+        """Return what is known of the time of a FROM item: declared, or derived from what it reads."""
+        if len(item.parts) == 1 and not block.withs:
+            declared = self.declarations.stream(item.parts[0].name)
+            if declared is not None:
+                return declared
+        text = self._with(block, item)
+        delays = [output_delay(self.planned[int(n)]) for n in _PLACEHOLDER.findall(text)]
+        derived = self.declarations.derived("", text)
+        if derived is not None:
+            delays.append(derived.delay)
+        if not delays:
+            return None
+        if any(delay is None for delay in delays) and item.watermark is None:
+            raise WJoinError(
+                "WJ205",
+                "how far the rows of this relation may be out of order is not bounded",
+                span=item.span,
+                help="say it: … WATERMARK column DELAY OF INTERVAL n SECONDS AS alias",
+            )
+        return StreamDeclaration(
+            "", None, max((delay for delay in delays if delay is not None), default=0), "view"
+        )
+
+    def _placed(self, error: WJoinError) -> WJoinError:
+        """Return an error with its place in the text as the user wrote it."""
+        if error.span is None:
+            return error
+        start, end = error.span.start, error.span.end
+        for edits in reversed(self.passes):
+            start, end = _before(edits, start), _before(edits, end)
+        placed = WJoinError(error.code, error.message, span=Span(start, max(start + 1, end)), help=error.help)
+        return placed.within(self.original)
+
+
+def output_delay(planned: PlannedSelect) -> int | None:
+    """Return how far any time column of a join's results may lie behind the greatest one emitted.
+
+    A result is completed by a row of some stream i not older than M_i - delay_i, M_i being the
+    greatest time seen on i. A member a then satisfies a >= t_i - upper[a][i], and no emitted a
+    exceeds M_i + upper[i][a]. None when that has no bound.
+    """
+    plan = planned.physical
+    delays = []
+    for a in range(len(plan.streams)):
+        for i, stream in enumerate(plan.streams):
+            back, forth = plan.upper[a][i], plan.upper[i][a]
+            if back is None or forth is None:
+                return None
+            delays.append(stream.delay + back + forth)
+    return max(*delays, plan.match_delay or 0)
+
+
+def _blocks(statement: Statement) -> tuple[SelectBlock, ...]:
+    if isinstance(statement, CreateView | Explain | InsertInto):
+        statement = statement.body
+    return statement.blocks if isinstance(statement, Query) else ()
+
+
+def _innermost(blocks: tuple[SelectBlock, ...]) -> SelectBlock:
+    block = blocks[0]
+    while block.nested:
+        block = block.nested[0]
+    return block
+
+
+def _before(edits: tuple[Edit, ...], place: int) -> int:
+    """Return where a place in an edited text stood before the edits."""
+    shift = 0
+    for edit in edits:
+        start = edit.start + shift
+        if place < start:
+            break
+        if place < start + len(edit.text):
+            return edit.start
+        shift += len(edit.text) - (edit.end - edit.start)
+    return place - shift

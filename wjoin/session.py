@@ -1,0 +1,181 @@
+"""The session: W-join SQL on a SparkSession."""
+
+import datetime
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from wjoin import statements
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.parser import parse_script, parse_statement
+from wjoin.grammar.syntax import Explain, InsertInto, SparkStatement, Statement
+from wjoin.options import EMBEDDED_SETTINGS, configure, driver_memory, prepare
+from wjoin.rewrite import Rewriting
+from wjoin.streams import Declarations, StreamDeclaration, microseconds
+
+
+class Session:
+    """A SparkSession that understands W-join SQL.
+
+    What it does not know itself (``read``, ``readStream``, ``table``, ``stop``…) it passes
+    through to the SparkSession, so that it can stand in for one.
+    """
+
+    def __init__(self, spark: SparkSession, run_spark: Callable[..., DataFrame] | None = None) -> None:
+        self.spark = spark
+        self.declarations = Declarations()
+        self.settings: dict[str, str] = {}
+        self.queries: list[StreamingQuery] = []
+        self._checkpoint_names: dict[str, int] = {}
+        # Kept apart from spark.sql, which enable() replaces.
+        self.run_spark = run_spark or spark.sql
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "spark":
+            raise AttributeError(name)
+        return getattr(self.spark, name)
+
+    def sql(self, sqlQuery: str, args: Any = None, **params: Any) -> DataFrame:  # noqa: N803 (SparkSession's name)
+        """Run one statement and return its DataFrame: lazy, batch or streaming.
+
+        ``params`` and ``args`` bind named parameters (``:name``); durations may be given as
+        ``datetime.timedelta`` or as text (``"5 seconds"``). A statement without anything of
+        wjoin's goes to Spark as it stands, with ``args`` and ``{name}`` variables as Spark
+        takes them.
+
+        Raises WJoinError for an error in the statement, with its place and remedy.
+        """
+        script = parse_script(sqlQuery)
+        if len(script.statements) == 1 and not isinstance(script.statements[0], SparkStatement):
+            named = {**(args or {}), **params} if args is None or isinstance(args, Mapping) else params
+            return statements.execute(self, sqlQuery, script.statements[0], named)
+        if sum(not isinstance(each, SparkStatement) for each in script.statements):
+            raise WJoinError("WJ606", "sql() takes one statement", help="run several with run_script()")
+        return self.pass_through(sqlQuery, args, params)
+
+    def stream(
+        self,
+        name: str,
+        df: DataFrame,
+        event_time: str | None = None,
+        delay: str | datetime.timedelta = "0 seconds",
+    ) -> None:
+        """Register a DataFrame, streaming or static, as a stream of this session.
+
+        ``event_time`` names its event-time column (the only timestamp column when left out),
+        ``delay`` how far rows may be out of order: text with a unit, a timedelta, or for an
+        integral event time a number in its own unit.
+        """
+        df.createOrReplaceTempView(name)
+        self.declarations.add_stream(StreamDeclaration(name, event_time, microseconds(delay), "dataframe"))
+
+    def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> str:  # noqa: N803
+        """Return how a statement with W-joins is planned, as text."""
+        statement: Statement = parse_statement(sqlQuery)
+        mode = ""
+        if isinstance(statement, Explain):
+            mode = statement.mode
+            statement = statement.body
+        return statements.explain(self, sqlQuery, statement, {**(args or {}), **params}, mode)
+
+    def run_script(
+        self,
+        text: str,
+        *,
+        once: bool = True,
+        checkpoint: str | None = None,
+        name: str = "<script>",
+        **params: Any,
+    ) -> list[DataFrame | StreamingQuery]:
+        """Run the statements of a script in order; return the DataFrames and the queries that it made.
+
+        Each INSERT INTO a sink becomes a streaming query with a folder of its own below
+        ``checkpoint``. With ``once`` a query works off all that its sources hold, then ends, and
+        the script goes on after it; without, queries run on until they are stopped.
+        """
+        script = parse_script(text, name)
+        made: list[DataFrame | StreamingQuery] = []
+        for statement in script.statements:
+            made += self.run_statement(text, statement, once=once, checkpoint=checkpoint, **params)
+        return made
+
+    def run_statement(
+        self, text: str, statement: Statement, *, once: bool, checkpoint: str | None, **params: Any
+    ) -> list[DataFrame | StreamingQuery]:
+        """Run one statement of a script (see ``run_script``)."""
+        if isinstance(statement, InsertInto):
+            started = statements.insert(self, text, statement, params, once=once, checkpoint=checkpoint)
+            if once and started is not None:
+                started.awaitTermination()
+            return [started] if started is not None else []
+        return [statements.execute(self, text, statement, params)]
+
+    def rewriting(self, text: str, statement: Statement, params: dict[str, Any]) -> Rewriting:
+        """Return a statement with its W-joins planned and compiled."""
+        piece = " " * statement.span.start + statement.span.of(text)
+        rewriting = Rewriting(self.spark, self.run_spark, self.declarations, params, text, piece)
+        rewriting.join_all()
+        return rewriting
+
+    def checkpoint_name(self, sink: str) -> str:
+        """Return the name of the checkpoint folder of the next query into a sink."""
+        number = self._checkpoint_names.get(sink.lower(), 0) + 1
+        self._checkpoint_names[sink.lower()] = number
+        return sink if number == 1 else f"{sink}-{number}"
+
+    def pass_through(self, text: str, args: Any, params: dict[str, Any]) -> DataFrame:
+        """Send a statement to Spark as it stands."""
+        statements.note_view(self, text)
+        variables = {
+            name: value for name, value in params.items() if re.search(r"\{" + re.escape(name) + r"\b", text)
+        }
+        named = {name: value for name, value in params.items() if name not in variables}
+        if named:
+            args = {**(args or {}), **named}
+        given = {} if args is None else {"args": args}
+        return self.run_spark(text, **given, **variables)
+
+
+def connect(spark: SparkSession | None = None, **conf: str) -> Session:
+    """Return a Session on ``spark``, or on an embedded local Spark tuned for streaming on this machine.
+
+    ``conf`` are Spark settings (``connect(**{"spark.driver.memory": "8g"})``); on a running
+    session only those that it can still change take effect.
+    """
+    if spark is None:
+        builder = configure(SparkSession.builder.master("local[*]").appName("wjoin"))
+        builder = builder.config("spark.driver.memory", driver_memory())
+        for name, value in {**EMBEDDED_SETTINGS, **conf}.items():
+            builder = builder.config(name, value)
+        return Session(builder.getOrCreate())
+    prepare(spark)
+    for name, value in conf.items():
+        spark.conf.set(name, value)
+    return Session(spark)
+
+
+_enabled: "WeakKeyDictionary[SparkSession, Session]" = WeakKeyDictionary()
+
+
+def enable(spark: SparkSession) -> Session:
+    """Make ``spark.sql`` understand W-join SQL; everything else passes through untouched.
+
+    Returns the Session behind it. Enabling twice changes nothing.
+    """
+    if spark in _enabled:
+        return _enabled[spark]
+    prepare(spark)
+    session = Session(spark, spark.sql)
+    _enabled[spark] = session
+    spark.sql = session.sql  # type: ignore[method-assign]  # undone by disable()
+    return session
+
+
+def disable(spark: SparkSession) -> None:
+    """Undo ``enable``: ``spark.sql`` is Spark's own again."""
+    if _enabled.pop(spark, None) is not None:
+        del spark.sql

@@ -1,0 +1,322 @@
+"""What each statement of the language does in a session."""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StreamingQuery
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import (
+    CreateSink,
+    CreateStream,
+    CreateView,
+    DescribeStream,
+    DropStream,
+    Explain,
+    Identifier,
+    InsertInto,
+    Query,
+    SetOption,
+    ShowStreams,
+    SparkStatement,
+    Statement,
+)
+from wjoin.grammar.tokens import scan
+from wjoin.planner.durations import duration_value
+from wjoin.planner.explain import explain_text
+from wjoin.relations import first_line, spark_plan, time_kind
+from wjoin.rewrite import Rewriting, output_delay
+from wjoin.streams import SinkDeclaration, StreamDeclaration, find
+
+if TYPE_CHECKING:
+    from wjoin.session import Session
+
+_HINT_SETTINGS = ("wjoin.algorithm", "wjoin.bounds", "wjoin.plan", "wjoin.passes")
+SETTINGS = ("wjoin.checkpoint",)
+"""The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO."""
+
+
+def execute(session: "Session", text: str, statement: Statement, params: dict[str, Any]) -> DataFrame:
+    """Run one statement; return its DataFrame (empty where it has no rows)."""
+    match statement:
+        case Query():
+            return _query(session, text, statement, params)
+        case SparkStatement():
+            return session.pass_through(statement.span.of(text), None, params)
+        case CreateStream():
+            return _create_stream(session, text, statement)
+        case CreateSink():
+            return _create_sink(session, text, statement)
+        case CreateView():
+            return _create_view(session, text, statement, params)
+        case ShowStreams():
+            return _show_streams(session)
+        case DescribeStream():
+            return _describe_stream(session, text, statement)
+        case DropStream():
+            return _drop_stream(session, text, statement)
+        case SetOption():
+            return _set_option(session, text, statement)
+        case Explain():
+            plan = explain(session, text, statement.body, params, statement.mode)
+            return session.spark.createDataFrame([(plan,)], "plan STRING")
+        case InsertInto():
+            query = insert(session, text, statement, params, once=False, checkpoint=None)
+            if query is None:
+                return _nothing(session)
+            row = (query.name or "", str(query.id))
+            return session.spark.createDataFrame([row], "sink STRING, query STRING")
+
+
+def explain(session: "Session", text: str, statement: Statement, params: dict[str, Any], mode: str) -> str:
+    """Return the plans of a statement's W-joins as text, and Spark's own plan in FORMATTED mode."""
+    if mode in ("COST", "ANALYZE"):
+        raise WJoinError("WJ503", f"EXPLAIN {mode} is not available yet", span=statement.span, text=text)
+    if isinstance(statement, CreateView | InsertInto):
+        statement = statement.body
+    if not isinstance(statement, Query):
+        frame = session.run_spark(f"EXPLAIN {mode} {statement.span.of(text)}")
+        return "\n".join(row[0] for row in frame.collect())
+    rewriting = session.rewriting(text, statement, params)
+    parts = [explain_text(planned) for planned in rewriting.planned]
+    if mode == "FORMATTED":
+        parts.append("Spark plan\n" + spark_plan(_finish(rewriting, text, statement.span)))
+    return "\n\n".join(parts)
+
+
+def insert(
+    session: "Session",
+    text: str,
+    statement: InsertInto,
+    params: dict[str, Any],
+    *,
+    once: bool,
+    checkpoint: str | None,
+) -> StreamingQuery | None:
+    """Run an INSERT INTO: start a query where its rows stream into a sink, else write them (None)."""
+    name = statement.target[-1].name
+    sink = session.declarations.sinks.get(name.lower()) if len(statement.target) == 1 else None
+    if sink is None:
+        _refuse_unknown_sink(session, text, statement, params)
+        if isinstance(statement.body, SparkStatement):
+            session.pass_through(statement.span.of(text), None, params)
+        else:
+            rewriting = session.rewriting(text, statement, params)
+            _finish(rewriting, text, statement.span)
+        return None
+    frame = execute(session, text, statement.body, params)
+    if frame.isStreaming:
+        return _start(session, text, statement, frame, sink, once=once, checkpoint=checkpoint)
+    batch = frame.write.format(sink.provider).options(**sink.options).mode("append")
+    if sink.partitioned_by:
+        batch = batch.partitionBy(*sink.partitioned_by)
+    batch.save()
+    return None
+
+
+def note_view(session: "Session", text: str) -> None:
+    """Remember a view that Spark is about to create, with the disorder of the streams it reads."""
+    words = [token.word or token.text for token in scan(text)[:8]]
+    if words[:1] != ["CREATE"] or "VIEW" not in words:
+        return
+    name = next(
+        (word for word in words[words.index("VIEW") + 1 :] if word not in ("IF", "NOT", "EXISTS")), ""
+    )
+    raw = next((token.text for token in scan(text)[:8] if (token.word or token.text) == name), name)
+    view = session.declarations.derived(raw.strip("`"), text)
+    if view is not None:
+        session.declarations.add_stream(view)
+
+
+def _query(session: "Session", text: str, query: Query, params: dict[str, Any]) -> DataFrame:
+    return _finish(session.rewriting(text, query, params), text, query.span)
+
+
+def _finish(rewriting: Rewriting, text: str, span: Span) -> DataFrame:
+    try:
+        return rewriting.run()
+    except (AnalysisException, ParseException) as error:
+        raise WJoinError(
+            "WJ607", f"Spark refused the statement: {first_line(error)}", span=span, text=text
+        ) from error
+
+
+def _create_stream(session: "Session", text: str, statement: CreateStream) -> DataFrame:
+    name = statement.name.name
+    if session.declarations.stream(name) is not None:
+        if statement.if_not_exists:
+            return _nothing(session)
+        if not statement.or_replace:
+            raise WJoinError(
+                "WJ601", f"the stream {name} exists already", span=statement.name.span, text=text
+            )
+    reader = session.spark.readStream.format(statement.provider.name).options(**dict(statement.options))
+    try:
+        if statement.columns is not None:
+            reader = reader.schema(statement.columns)
+        frame = reader.load()
+        fields = {field.name.lower(): field for field in frame.schema.fields}
+    except Exception as error:  # a missing source reaches Python as Py4J's own error, not as Spark's
+        message = f"the stream {name} cannot be opened: {first_line(error)}"
+        raise WJoinError("WJ604", message, span=statement.span, text=text) from error
+    event_time, delay = None, 0
+    if statement.watermark is not None:
+        column = statement.watermark.column
+        if column.name.lower() not in fields:
+            raise WJoinError(
+                "WJ202", f"the stream {name} has no column {column.name}", span=column.span, text=text
+            )
+        event_time = fields[column.name.lower()].name
+        if statement.watermark.delay is not None:
+            kind = time_kind(fields[event_time.lower()].dataType.simpleString())
+            try:
+                delay = duration_value(statement.watermark.delay, kind, {})
+            except WJoinError as error:
+                raise error.within(text) from None
+    frame.createOrReplaceTempView(name)
+    session.declarations.add_stream(StreamDeclaration(name, event_time, delay, statement.provider.name))
+    return _nothing(session)
+
+
+def _create_sink(session: "Session", text: str, statement: CreateSink) -> DataFrame:
+    name = statement.name.name
+    if name.lower() in session.declarations.sinks:
+        if statement.if_not_exists:
+            return _nothing(session)
+        if not statement.or_replace:
+            raise WJoinError("WJ601", f"the sink {name} exists already", span=statement.name.span, text=text)
+    columns = tuple(column.name for column in statement.partitioned_by)
+    sink = SinkDeclaration(name, statement.provider.name, dict(statement.options), columns)
+    session.declarations.sinks[name.lower()] = sink
+    return _nothing(session)
+
+
+def _create_view(session: "Session", text: str, statement: CreateView, params: dict[str, Any]) -> DataFrame:
+    name = statement.name.name
+    if not statement.or_replace and session.spark.catalog.tableExists(name):
+        raise WJoinError(
+            "WJ601", f"a table or view {name} exists already", span=statement.name.span, text=text
+        )
+    rewriting = session.rewriting(text, statement.body, params)
+    _finish(rewriting, text, statement.body.span).createOrReplaceTempView(name)
+    delays = [output_delay(planned) for planned in rewriting.planned]
+    known = [delay for delay in delays if delay is not None]
+    delay = max(known) if len(known) == len(delays) else None
+    session.declarations.add_stream(StreamDeclaration(name, None, delay, "view"))
+    return _nothing(session)
+
+
+def _show_streams(session: "Session") -> DataFrame:
+    rows = [
+        (each.name, each.source, each.event_time, _delay_text(each))
+        for each in session.declarations.streams.values()
+    ]
+    return session.spark.createDataFrame(rows, "name STRING, source STRING, event_time STRING, delay STRING")
+
+
+def _describe_stream(session: "Session", text: str, statement: DescribeStream) -> DataFrame:
+    stream = find(session.declarations.streams, "stream", statement.name.name, statement.name.span, text)
+    fields = session.spark.table(_quoted(statement.name)).schema.fields
+    times = [field.name for field in fields if field.dataType.simpleString().startswith("timestamp")]
+    event_time = stream.event_time or (times[0] if len(times) == 1 else None)
+    rows = []
+    for field in fields:
+        note = (
+            f"event time, out of order by up to {_delay_text(stream)}" if field.name == event_time else None
+        )
+        rows.append((field.name, field.dataType.simpleString(), note))
+    return session.spark.createDataFrame(rows, "col_name STRING, data_type STRING, comment STRING")
+
+
+def _drop_stream(session: "Session", text: str, statement: DropStream) -> DataFrame:
+    name = statement.name.name
+    if statement.if_exists and session.declarations.stream(name) is None:
+        return _nothing(session)
+    find(session.declarations.streams, "stream", name, statement.name.span, text)
+    del session.declarations.streams[name.lower()]
+    session.spark.catalog.dropTempView(name)
+    return _nothing(session)
+
+
+def _set_option(session: "Session", text: str, statement: SetOption) -> DataFrame:
+    key = statement.key.lower()
+    if key in _HINT_SETTINGS:
+        raise WJoinError("WJ502", f"the setting {key} is not available yet", span=statement.span, text=text)
+    if key not in SETTINGS:
+        raise WJoinError(
+            "WJ603",
+            f"wjoin has no setting {key}",
+            span=statement.span,
+            text=text,
+            help=f"known: {', '.join(SETTINGS)}",
+        )
+    session.settings[key] = statement.value
+    return session.spark.createDataFrame([(key, statement.value)], "key STRING, value STRING")
+
+
+def _refuse_unknown_sink(
+    session: "Session", text: str, statement: InsertInto, params: dict[str, Any]
+) -> None:
+    """Refuse streaming rows for a target that is no sink: Spark's INSERT INTO is for batches only."""
+    target = statement.target[-1]
+    if not session.declarations.sinks and session.spark.catalog.tableExists(
+        ".".join(_quoted(p) for p in statement.target)
+    ):
+        return
+    body = statement.body
+    streams = session.declarations.named_in(body.span.of(text))
+    if streams and execute(session, text, body, params).isStreaming:
+        find(session.declarations.sinks, "sink", target.name, target.span, text)
+
+
+def _start(
+    session: "Session",
+    text: str,
+    statement: InsertInto,
+    frame: DataFrame,
+    sink: SinkDeclaration,
+    *,
+    once: bool,
+    checkpoint: str | None,
+) -> StreamingQuery:
+    checkpoint = checkpoint or session.settings.get("wjoin.checkpoint")
+    options = dict(sink.options)
+    mode = options.pop("outputMode", "append")
+    if checkpoint is not None:
+        options["checkpointLocation"] = f"{checkpoint.rstrip('/')}/{session.checkpoint_name(sink.name)}"
+    elif "checkpointLocation" not in options and sink.provider.lower() not in ("console", "memory", "noop"):
+        raise WJoinError(
+            "WJ606",
+            f"the query into {sink.name} needs a checkpoint folder",
+            span=statement.target[-1].span,
+            text=text,
+            help="give --checkpoint DIR, SET wjoin.checkpoint = DIR, or the sink's option checkpointLocation",
+        )
+    writer = frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
+    writer = writer.queryName(re.sub(r"\W", "_", sink.name))
+    if sink.partitioned_by:
+        writer = writer.partitionBy(*sink.partitioned_by)
+    if once:
+        writer = writer.trigger(availableNow=True)
+    try:
+        query = writer.start()
+    except PySparkException as error:
+        message = f"Spark refused to start the query: {first_line(error)}"
+        raise WJoinError("WJ607", message, span=statement.span, text=text) from error
+    session.queries.append(query)
+    return query
+
+
+def _delay_text(stream: StreamDeclaration) -> str:
+    return "unbounded" if stream.delay is None else f"{stream.delay} microseconds"
+
+
+def _quoted(name: Identifier) -> str:
+    return "`" + name.name.replace("`", "``") + "`"
+
+
+def _nothing(session: "Session") -> DataFrame:
+    return session.spark.createDataFrame([], "nothing STRING").drop("nothing")

@@ -1,0 +1,6 @@
+"""The test kit: neutral statements, two oracles, random cases, and a harness for exact micro-batches.
+
+``statement`` and ``expressions`` describe a W-join without the product's own parser;
+``oracle`` computes its result with DuckDB or by brute force; ``lateness`` models watermarks
+over micro-batches; ``strategies`` draws random cases; ``harness`` runs statements on Spark.
+"""
