@@ -57,10 +57,11 @@ class Sampler:
             alive = _tree(self._root)
             # The time of a process that has ended still counts.
             ended += sum(seconds for process, seconds in last.items() if process not in alive)
-            last = {process: seconds for process, (seconds, _) in alive.items()}
             self.usage.moments.append(time.time())
-            self.usage.processor.append(ended + sum(last.values()))
-            self.usage.resident.append(sum(resident for _, resident in alive.values()))
+            self.usage.processor.append(ended + sum(seconds for seconds, _ in alive.values()))
+            # A process that is just being started still shows the memory of the one that starts it.
+            self.usage.resident.append(sum(alive[process][1] for process in alive if process in last))
+            last = {process: seconds for process, (seconds, _) in alive.items()}
 
 
 def _tree(root: int) -> dict[int, tuple[float, int]]:

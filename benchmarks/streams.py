@@ -15,6 +15,7 @@ DISORDER = 1_000_000
 """How far, in microseconds, a row may lie behind one that was sent before it."""
 
 _START = 1_700_000_000_000_000
+_LABELS = 1000
 _KEYS_PER_WINDOW_SECOND = 20_800
 
 
@@ -51,11 +52,11 @@ def write_streams(load: Load, folder: Path) -> None:
 def _rows(random: np.random.Generator, load: Load, stream: str, first: int, rows: int) -> pa.Table:
     sent = _START + (first + np.arange(rows)) * (1_000_000 // ROWS_PER_SECOND)
     times = sent - random.integers(0, DISORDER, rows)
-    payload = pa.array([f"{stream}-{number}" for number in range(first, first + rows)])
+    payload = pa.array([f"{stream}-label-{number:03}" for number in range(_LABELS)])
     return pa.table(
         {
             "id": pa.array(random.integers(0, load.keys, rows)),
             "ts": pa.array(times).cast(pa.timestamp("us", tz="UTC")),
-            "payload": payload,
+            "payload": payload.take(pa.array(random.integers(0, _LABELS, rows))),
         }
     )

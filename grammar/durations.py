@@ -74,10 +74,23 @@ def unit_of(word: str, span: Span) -> str:
         )
     if upper == "M":
         raise WJoinError("WJ103", "the unit m may mean minutes or months", span=span, help="write MINUTES")
-    near = get_close_matches(upper, [unit for unit in UNITS if unit not in _SHORT], n=1, cutoff=0.6)
+    near = _nearest(upper, 0.6)
     units = f"the units are {UNITS_IN_WORDS}"
     remedy = f"did you mean {near[0]}? {units[0].upper()}{units[1:]}" if near else units
     raise WJoinError("WJ103", f"{word} is not a unit of time", span=span, help=remedy)
+
+
+def _nearest(word: str, cutoff: float) -> list[str]:
+    return get_close_matches(word, [unit for unit in UNITS if unit not in _SHORT], n=1, cutoff=cutoff)
+
+
+def is_like_unit(word: str) -> bool:
+    """Return whether an upper-case word is probably a misspelt unit.
+
+    >>> is_like_unit("SECODNS"), is_like_unit("READS")
+    (True, False)
+    """
+    return bool(_nearest(word, 0.75))
 
 
 def number_of(text: str, span: Span) -> Decimal:

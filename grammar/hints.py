@@ -81,8 +81,10 @@ def _group_end(tokens: list[Token], opening: int) -> int:
 
 
 def _cuts(comment: Token, pieces: list[_Piece]) -> list[Span]:
+    if not pieces:
+        return []
     starts = [piece.span.start for piece in pieces]
-    ends = [*starts[1:], pieces[-1].span.end] if pieces else []
+    ends = [*starts[1:], pieces[-1].span.end]
     if all(piece.ours for piece in pieces):
         starts[:1], ends[-1:] = [comment.start], [comment.end]
     else:

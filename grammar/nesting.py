@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Kind, Token
 
@@ -118,3 +119,15 @@ def pair(text: str, tokens: list[Token]) -> Code:
             opening = opened.pop()
             partner[opening], partner[place] = place, opening
     return Code(text, tokens, partner, depth)
+
+
+def refuse_unclosed(code: Code) -> None:
+    """Raise WJ111 when a string, name, comment or parenthesis of the statement is not closed."""
+    for place, token in enumerate(code.tokens):
+        if token.kind is Kind.UNCLOSED:
+            what = {"'": "a string", '"': "a string", "`": "a quoted name"}.get(token.text[0], "a comment")
+            span = Span(token.start, token.start + (1 if token.text[0] in "'\"`" else 2))
+            raise WJoinError("WJ111", f"{what} is not closed", span=span)
+        if token.text in ("(", ")") and code.partner[place] < 0:
+            what, remedy = ("closed", "write )") if token.text == "(" else ("opened", "remove it, or write (")
+            raise WJoinError("WJ111", f"a parenthesis is not {what}", span=token.span, help=remedy)

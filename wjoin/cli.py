@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import logging
 import os
 import re
 import signal
@@ -36,6 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
     except WJoinError as error:
         if options.debug:
             raise
+        if error.text is not None and hasattr(options, "file"):
+            error = error.within(error.text, str(options.file))
         print(error.render(), file=sys.stderr)
         return REFUSED
     except KeyboardInterrupt:
@@ -62,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--rows", type=int, default=20, help="rows of a SELECT to print (20)")
     run.set_defaults(command=_run)
     explain = commands.add_parser("explain", help="show how the W-joins of a script or statement are planned")
-    explain.add_argument("sql", metavar="FILE_OR_SQL")
+    explain.add_argument("file", metavar="FILE_OR_SQL")
     explain.add_argument("--formatted", action="store_true", help="show Spark's own plan, too")
     explain.set_defaults(command=_explain)
     demo = commands.add_parser("demo", help="join the departures of New York's airports in 2013")
@@ -161,8 +164,11 @@ def _follow(queries: "list[StreamingQuery]", as_json: bool) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    text = _read(Path(options.sql)) if options.sql.endswith(".sql") else options.sql
-    script = parse_script(text, options.sql if options.sql.endswith(".sql") else "<sql>")
+    given = options.file
+    text = _read(Path(given)) if given.endswith(".sql") else given
+    if text == given:
+        options.file = "<sql>"
+    script = parse_script(text, options.file)
     params = _pairs(options.param, "--param")
     from wjoin.statements import execute, explain
 
@@ -204,6 +210,9 @@ def _session(options: argparse.Namespace) -> "Iterator[Session]":
     from wjoin.session import connect
 
     settings.setdefault("spark.log.level", "WARN" if options.debug else "ERROR")
+    if not options.debug:
+        # PySpark logs as JSON what it raises, and what is raised is printed below.
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     with contextlib.nullcontext() if options.debug else _quiet_children():
         session = connect(None, **settings)
     try:

@@ -7,6 +7,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
+from wjoin.executor.layout import quoted
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import (
@@ -16,7 +17,6 @@ from wjoin.grammar.syntax import (
     DescribeStream,
     DropStream,
     Explain,
-    Identifier,
     InsertInto,
     Query,
     SetOption,
@@ -25,8 +25,9 @@ from wjoin.grammar.syntax import (
     Statement,
 )
 from wjoin.grammar.tokens import scan
-from wjoin.planner.durations import duration_value
+from wjoin.planner.durations import duration_value, human
 from wjoin.planner.explain import explain_text
+from wjoin.planner.physical import TimeKind
 from wjoin.relations import first_line, spark_plan, time_kind
 from wjoin.rewrite import Rewriting, output_delay
 from wjoin.streams import SinkDeclaration, StreamDeclaration, find
@@ -210,25 +211,35 @@ def _create_view(session: "Session", text: str, statement: CreateView, params: d
 
 
 def _show_streams(session: "Session") -> DataFrame:
-    rows = [
-        (each.name, each.source, each.event_time, _delay_text(each))
-        for each in session.declarations.streams.values()
-    ]
+    rows = []
+    for stream in session.declarations.streams.values():
+        rows.append((stream.name, stream.source, *_event_time(stream, _fields(session, stream))))
     return session.spark.createDataFrame(rows, "name STRING, source STRING, event_time STRING, delay STRING")
 
 
 def _describe_stream(session: "Session", text: str, statement: DescribeStream) -> DataFrame:
     stream = find(session.declarations.streams, "stream", statement.name.name, statement.name.span, text)
-    fields = session.spark.table(_quoted(statement.name)).schema.fields
-    times = [field.name for field in fields if field.dataType.simpleString().startswith("timestamp")]
-    event_time = stream.event_time or (times[0] if len(times) == 1 else None)
+    fields = _fields(session, stream)
+    event_time, delay = _event_time(stream, fields)
     rows = []
-    for field in fields:
-        note = (
-            f"event time, out of order by up to {_delay_text(stream)}" if field.name == event_time else None
-        )
-        rows.append((field.name, field.dataType.simpleString(), note))
+    for name, kind in fields.items():
+        note = f"event time, out of order by up to {delay}" if name == event_time else None
+        rows.append((name, kind, note))
     return session.spark.createDataFrame(rows, "col_name STRING, data_type STRING, comment STRING")
+
+
+def _fields(session: "Session", stream: StreamDeclaration) -> dict[str, str]:
+    fields = session.spark.table(quoted(stream.name)).schema.fields
+    return {field.name: field.dataType.simpleString() for field in fields}
+
+
+def _event_time(stream: StreamDeclaration, fields: dict[str, str]) -> tuple[str | None, str]:
+    """Return the event-time column of a stream (None where it is not clear) and its disorder."""
+    times = [name for name, kind in fields.items() if kind.startswith("timestamp")]
+    name = stream.event_time or (times[0] if len(times) == 1 else None)
+    if stream.delay is None:
+        return name, "any time"
+    return name, human(stream.delay, time_kind(fields[name]) if name else TimeKind.TIMESTAMP)
 
 
 def _drop_stream(session: "Session", text: str, statement: DropStream) -> DataFrame:
@@ -263,7 +274,7 @@ def _refuse_unknown_sink(
     """Refuse streaming rows for a target that is no sink: Spark's INSERT INTO is for batches only."""
     target = statement.target[-1]
     if not session.declarations.sinks and session.spark.catalog.tableExists(
-        ".".join(_quoted(p) for p in statement.target)
+        ".".join(quoted(p.name) for p in statement.target)
     ):
         return
     body = statement.body
@@ -308,14 +319,6 @@ def _start(
         raise WJoinError("WJ607", message, span=statement.span, text=text) from error
     session.queries.append(query)
     return query
-
-
-def _delay_text(stream: StreamDeclaration) -> str:
-    return "unbounded" if stream.delay is None else f"{stream.delay} microseconds"
-
-
-def _quoted(name: Identifier) -> str:
-    return "`" + name.name.replace("`", "``") + "`"
 
 
 def _nothing(session: "Session") -> DataFrame:

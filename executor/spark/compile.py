@@ -148,7 +148,8 @@ def _unpacked(plan: PhysicalPlan, joined: DataFrame, scans: list[DataFrame]) -> 
     dated = "time" in plan.match and plan.time_kind is not TimeKind.INTEGRAL
     if plan.streaming and dated and plan.match_delay is not None:
         flat = flat.withWatermark(MATCH_COLUMNS["time"], f"{plan.match_delay} microseconds")
-    return flat.select(*_structs(plan), *(MATCH_COLUMNS[match] for match in sorted(plan.match)))
+    matches = [F.col(MATCH_COLUMNS[match]) for match in sorted(plan.match)]
+    return flat.select(*(_structs(plan) + matches or [F.col("rows")]))
 
 
 def _output_type(plan: PhysicalPlan, stream: int, number: int, scans: list[DataFrame]) -> DataType:
@@ -168,4 +169,4 @@ def _structs(plan: PhysicalPlan) -> list[F.Column]:
         ]
         if members:
             structs.append(F.struct(*members).alias(scan.alias))
-    return structs or [F.col("rows")]
+    return structs

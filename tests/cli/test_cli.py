@@ -97,7 +97,8 @@ def test_errors_of_a_statement_end_with_status_2_and_a_caret(tmp_path: Path) -> 
     path = script(tmp_path, "SELECT 1;\nSELECT A.k FROM a A, b B WINDOW (A, B) = 5 WHERE A.k = B.k")
     done = wjoin("run", path, "--once")
     assert done.returncode == 2
-    assert done.stderr.startswith("error[WJ")
+    assert done.stderr.startswith("error[WJ214]")
+    assert f"{path}:2:17" in done.stderr
     bad = wjoin("run", script(tmp_path, "SELECT A.k FROM a A, b B WINDOW (A B) = 5 SECONDS"))
     assert bad.returncode == 2
     assert f"{path}:1:" in bad.stderr
@@ -120,22 +121,25 @@ def test_runs_until_stopped_and_stops_cleanly(tmp_path: Path, declarations: str,
     path = script(tmp_path, f"{declarations} INSERT INTO pairs {JOIN}")
     screen, terminal = pty.openpty()
     command = [sys.executable, "-m", "wjoin.cli", "run", path, "--checkpoint", str(tmp_path / "checkpoints")]
-    running = subprocess.Popen(command, stdout=terminal, stderr=subprocess.PIPE, text=True)
     commits = tmp_path / "checkpoints" / "pairs" / "commits"
+    with (tmp_path / "errors").open("w") as errors:
+        running = subprocess.Popen(command, stdout=terminal, stderr=errors)
     deadline = time.monotonic() + 120
     while not (commits / "2").exists():
-        assert running.poll() is None, running.stderr and running.stderr.read()
+        assert running.poll() is None, (tmp_path / "errors").read_text()
         assert time.monotonic() < deadline
         time.sleep(0.1)
     time.sleep(1.5)
     running.send_signal(number)
-    _, errors = running.communicate(timeout=60)
+    running.wait(timeout=60)
     os.close(terminal)
     shown = b""
     while piece := read_screen(screen):
         shown += piece
-    assert running.returncode == 0, errors
-    assert "Traceback" not in errors
+    os.close(screen)
+    printed = (tmp_path / "errors").read_text()
+    assert running.returncode == 0, printed
+    assert "Traceback" not in printed
     assert b"watermark" in shown
     assert len(pq.read_table(tmp_path / "pairs")) == 60
 

@@ -1,6 +1,7 @@
 """The scripts in examples/ run, and print what stands beside them."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,9 +21,8 @@ def test_example_prints_what_it_should(
     session: wjoin.Session, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = script.read_text("utf-8")
-    for folder in ("data", "out"):
-        # Spark's working directory is fixed, so the paths move instead.
-        text = text.replace(f"'{folder}/", f"'{tmp_path}/{folder}/").replace(f"`{folder}/", f"`{tmp_path}/{folder}/")
+    # Spark's working directory is fixed, so the paths move instead.
+    text = re.sub(r"(['`])(data|out)/", rf"\1{tmp_path}/\2/", text)
     capsys.readouterr()
     for made in session.run_script(text, checkpoint=str(tmp_path / "checkpoints")):
         if isinstance(made, DataFrame) and made.columns:
@@ -30,11 +30,12 @@ def test_example_prints_what_it_should(
     assert capsys.readouterr().out == script.with_suffix(".out").read_text("utf-8")
 
 
+@pytest.mark.spark
 def test_command_line_prints_the_same(tmp_path: Path) -> None:
-    command = ["-m", "wjoin.cli", "run", str(STREAMS), "--once", "--checkpoint", str(tmp_path / "checkpoints")]
+    options = ["--once", "--checkpoint", str(tmp_path / "checkpoints")]
     search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
-        [sys.executable, *command],
+        [sys.executable, "-m", "wjoin.cli", "run", str(STREAMS), *options],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": search},
         capture_output=True,

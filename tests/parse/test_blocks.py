@@ -3,6 +3,7 @@
 import pytest
 
 from wjoin.grammar import syntax
+from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 
 
@@ -125,6 +126,24 @@ def test_watermark(item: str, column: str, delay: int | None, alias: str | None)
         assert found.watermark.delay.microseconds == delay
     assert (found.alias.name if found.alias else None) == alias
     assert found.span.of(text) == item
+
+
+@pytest.mark.parametrize("alias", ["AS R", "R", "AS `R`", ""])
+@pytest.mark.parametrize("rest", [", w", "JOIN w", "INNER JOIN w ON x = y"])
+@pytest.mark.parametrize(
+    "delay", ["0", ":d", "-0", "+5L", "2 weeks", "250ms", "INTERVAL '1:30' HOUR TO MINUTE"]
+)
+def test_delay_before_alias(delay: str, alias: str, rest: str) -> None:
+    first, second = block(f"SELECT * FROM r WATERMARK ts DELAY OF {delay} {alias} {rest} WINDOW = 1").items
+    assert first.watermark is not None
+    assert (first.alias.name if first.alias else "") == ("R" if alias else "")
+    assert second.parts[0].name == "w"
+
+
+@pytest.mark.parametrize("delay", ["5 secodns", "5 secodns AS a", "INTERVAL 5 x", "INTERVAL 5 x AS a"])
+def test_delay_with_misspelt_unit(delay: str) -> None:
+    with pytest.raises(WJoinError, match="WJ103"):
+        block(f"SELECT * FROM r WATERMARK ts DELAY OF {delay}, w WINDOW = 1")
 
 
 def test_delay_as_parameter() -> None:

@@ -39,6 +39,8 @@ def hints(comment: str) -> tuple[list[tuple[str, tuple[str, ...]]], str]:
         ),
         ("/*+ COALESCE(1) */", [], "/*+ COALESCE(1) */"),
         ("/*+ COALESCE(1) */ /*+ PASSES(UNION) */", [("PASSES", ("UNION",))], "/*+ COALESCE(1) */ "),
+        ("/*+ */", [], "/*+ */"),
+        ("/*+ (HW), 5 */", [], "/*+ (HW), 5 */"),
         ("", [], ""),
     ],
 )

@@ -55,8 +55,6 @@ RELATIONS = {
     "odd names": Relation(
         (Column("first name", "string"), Column("ts", "timestamp"), Column("Select", "int")), None, 0, True
     ),
-        "a int;b int;c int;d int;e int;f int;g int;h int;i int;j int;k int;l int;m int;t timestamp"
-    ),
 }
 
 

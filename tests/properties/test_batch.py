@@ -8,23 +8,30 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 
 from wjoin.testing.check import assert_batch
 from wjoin.testing.statement import text
-from wjoin.testing.strategies import Case, cases
+from wjoin.testing.strategies import Case, fruitful_cases
 
 EXAMPLES = int(os.environ.get("WJOIN_EXAMPLES", "1"))
 """How many times the usual number of examples are tried."""
 
-PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink]
+PHASES = [
+    Phase.explicit,
+    Phase.reuse,
+    Phase.generate,
+    *([Phase.shrink] if "WJOIN_SHRINK" in os.environ else []),
+]
+"""Shrinking runs Spark hundreds of times, so only on demand; the cases are small as they are."""
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("streams", [2, 3, 4, 5])
 def test_any_statement_in_batch_gives_the_defined_result(session: Any, streams: int) -> None:
     sizes: list[int] = []
 
     @settings(max_examples=7 * EXAMPLES, suppress_health_check=list(HealthCheck), phases=PHASES)
-    @given(cases(min_streams=streams, max_streams=streams))
+    @given(fruitful_cases(min_streams=streams, max_streams=streams))
     def check(case: Case) -> None:
         note(text(case.statement, case.style))
         sizes.append(assert_batch(session, case.statement, case.tables, case.style).total())
 
     check()
-    assert sum(size > 0 for size in sizes) >= 0.4 * len(sizes)
+    assert sum(size > 0 for size in sizes) >= 0.5 * len(sizes)

@@ -12,20 +12,30 @@ from wjoin.testing.check import assert_stream
 from wjoin.testing.harness import Run
 from wjoin.testing.lateness import surviving
 from wjoin.testing.statement import text
-from wjoin.testing.strategies import Case, cases
+from wjoin.testing.strategies import Case, fruitful_cases
 
 EXAMPLES = int(os.environ.get("WJOIN_EXAMPLES", "1"))
 """How many times the usual number of examples are tried."""
 
-PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink]
+PHASES = [
+    Phase.explicit,
+    Phase.reuse,
+    Phase.generate,
+    *([Phase.shrink] if "WJOIN_SHRINK" in os.environ else []),
+]
+"""Shrinking runs Spark hundreds of times, so only on demand; the cases are small as they are."""
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("streams", [2, 3, 4, 5])
 def test_any_cut_into_micro_batches_gives_the_defined_result(session: Any, streams: int) -> None:
     sizes: list[int] = []
 
     @settings(max_examples=4 * EXAMPLES, suppress_health_check=list(HealthCheck), phases=PHASES)
-    @given(cases(min_streams=streams, max_streams=streams, min_batches=2, max_batches=5), st.integers(0, 8))
+    @given(
+        fruitful_cases(min_streams=streams, max_streams=streams, min_batches=2, max_batches=5),
+        st.integers(0, 8),
+    )
     def check(case: Case, restart: int) -> None:
         note(text(case.statement, case.style))
         run = assert_stream(session, case.statement, case.batches, case.style, restarts=[restart])
@@ -33,7 +43,7 @@ def test_any_cut_into_micro_batches_gives_the_defined_result(session: Any, strea
         assert_counts(case, run)
 
     check()
-    assert sum(size > 0 for size in sizes) >= 0.4 * len(sizes)
+    assert sum(size > 0 for size in sizes) >= 0.5 * len(sizes)
 
 
 def assert_counts(case: Case, run: Run) -> None:

@@ -111,14 +111,19 @@ def test_event_time_does_not_depend_on_the_session_time_zone(session: Any) -> No
         assert Counter(rows_of(result)) == Counter((i, i + 1, times[i + 1]) for i in range(3))
 
 
+WALL_CLOCK = """SELECT A.id AS a, B.id AS b, MATCH_TIME() AS last, MATCH_START() AS first, MATCH_SPAN() AS span
+                FROM a AS A, b AS B DWINDOW (A, B) = 1 HOUR WHERE A.id < B.id"""
+
+
 def test_wall_clock_event_time(session: Any) -> None:
     session.spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     # 02:30 does not exist in Berlin on this day, as a wall-clock time it does.
-    rows = [datetime.datetime(2026, 3, 29, hour, 30) for hour in (1, 2, 3)]
-    table = pa.table({"id": [1, 2, 3], "ts": pa.array(rows, pa.timestamp("us"))})
-    text = """SELECT A.id AS a, B.id AS b, MATCH_TIME() AS last, MATCH_START() AS first, MATCH_SPAN() AS span
-              FROM a AS A, b AS B DWINDOW (A, B) = 1 HOUR WHERE A.id < B.id"""
-    result = run_static(session, text, [Source("a", [table]), Source("b", [table])])
+    times = [datetime.datetime(2026, 3, 29, hour, 30) for hour in (1, 2, 3)]
+    table = pa.table({"id": [1, 2, 3], "ts": pa.array(times, pa.timestamp("us"))})
     hour = datetime.timedelta(hours=1)
-    assert Counter(rows_of(result)) == Counter((i + 1, i + 2, rows[i + 1], rows[i], hour) for i in range(2))
+    wanted = Counter((i + 1, i + 2, times[i + 1], times[i], hour) for i in range(2))
+    result = run_static(session, WALL_CLOCK, [Source("a", [table]), Source("b", [table])])
+    assert Counter(rows_of(result)) == wanted
     assert result.schema.field("last").type == pa.timestamp("us")
+    batches = [table.slice(i, 1) for i in range(3)]
+    assert run_batches(session, WALL_CLOCK, [Source("a", batches), Source("b", batches)]).bag == wanted

@@ -36,17 +36,21 @@ def flow(
     lag: Mapping[str, int] | None = None,
     silent: Mapping[str, range] | None = None,
     keys: int = 64,
+    step: int = STEP,
 ) -> list[dict[str, pa.Table]]:
-    """A steady flow of rows; ``lag`` sets a stream's clock back, ``silent`` names steps without rows."""
+    """A steady flow of rows, each step one micro-batch.
+
+    ``lag`` sets a stream's clock back, ``silent`` names steps in which a stream sends nothing.
+    """
     chance = random.Random(7)
     batches = []
-    for step in range(steps):
+    for number in range(steps):
         batch = {}
         for place, alias in enumerate(aliases):
-            start = step * STEP - (lag or {}).get(alias, 0)
-            count = 0 if step in (silent or {}).get(alias, ()) else RATE
-            times = sorted(start + chance.randrange(STEP) for _ in range(count))
-            first = (place * 1000 + step) * 1000
+            start = number * step - (lag or {}).get(alias, 0)
+            count = 0 if number in (silent or {}).get(alias, ()) else RATE * step // STEP
+            times = sorted(start + chance.randrange(step) for _ in range(count))
+            first = (place * 1000 + number) * 1000
             batch[alias] = events(
                 [(first + i, time, chance.randrange(keys)) for i, time in enumerate(times)], "k"
             )
@@ -90,7 +94,7 @@ def assert_bounded(
 
 def test_state_follows_the_window_over_fifty_windows(session: Any) -> None:
     case = keyed("ABC", Within(WINDOW))
-    batches = flow("ABC", 100)
+    batches = flow("ABC", 50, step=WINDOW)
     run = run_flow(session, case, batches)
     needed = retained(surviving(case, batches), symmetric("ABC", WINDOW))
     assert_bounded(run, needed)

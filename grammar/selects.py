@@ -1,0 +1,222 @@
+"""One SELECT with a window clause: where its parts are, and what they say."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+from wjoin.grammar.clauses import SyntaxSlip, read_clause
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.hints import read_hints
+from wjoin.grammar.lookahead import CLAUSE_WORDS, has_shape, is_strong, names_window, starts_clause
+from wjoin.grammar.nesting import Code
+from wjoin.grammar.predicates import conjuncts
+from wjoin.grammar.relations import Sources, read_sources
+from wjoin.grammar.slips import explain
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import SelectBlock, WindowCondition
+from wjoin.grammar.tokens import Kind, is_name
+
+_TAIL_BY = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
+_TAIL_WORDS = frozenset({"HAVING", "QUALIFY", "LIMIT", "OFFSET"})
+_CONNECTORS = frozenset({"AND", "OR", "NOT", "ON", "WHERE"})
+_FOLLOWS = {"ON": "the FROM list", "WHERE": "the FROM list, or a condition of WHERE"} | dict.fromkeys(
+    ("AND", "OR", "NOT"), "the whole condition"
+)
+
+
+class Parts(NamedTuple):
+    """Where the parts of a SELECT start, as token places; -1 where a part is absent.
+
+    ``clauses`` are the token ranges of window clauses, ``late`` the place of one after GROUP BY
+    or the like, ``sources_end`` the place after the FROM list, ``condition_end`` that after the
+    condition of WHERE and ``tail`` that of all that follows.
+    """
+
+    select: int
+    from_: int
+    sources_end: int
+    where: int
+    condition_end: int
+    clauses: tuple[tuple[int, int], ...]
+    tail: int
+    end: int
+    late: int
+
+
+def is_from(code: Code, place: int) -> bool:
+    """Return whether the FROM of a SELECT, and not that of IS DISTINCT FROM, stands at a place."""
+    if code.word(place) != "FROM":
+        return False
+    return not (code.word(place - 1) == "DISTINCT" and code.word(place - 2) in ("IS", "NOT"))
+
+
+def divide(code: Code, select: int, from_: int, end: int) -> Parts:
+    """Return the parts of the SELECT at a place, with its FROM at another, that ends before a third.
+
+    Raises WJ101 for a window clause that is written as a condition.
+    """
+    streams = _names(code, from_, end)
+    starts: list[int] = []
+    where = tail = late = -1
+    region = "FROM"
+    for place in code.level(from_ + 1, end):
+        word = code.word(place)
+        if region == "tail":
+            if late < 0 and word in CLAUSE_WORDS and code.ends_operand(place - 1):
+                late = place if starts_clause(code, place, streams) else -1
+        elif _starts(code, place, region, streams):
+            starts.append(place)
+            region = "clause"
+        elif region != "FROM" and code.word(place - 1) in CLAUSE_WORDS and place - 1 in starts:
+            continue  # the name of a stream
+        elif word == "WHERE" and where < 0 and (region == "clause" or code.ends_operand(place - 1)):
+            where, region = place, "WHERE"
+        elif _is_tail(code, place) or (word == "WHERE" and starts):
+            tail, region = place, "tail"
+    stop = tail if tail >= 0 else end
+    edges = sorted({*starts, stop, *([where] if where >= 0 else [])})
+    following = dict(pairwise(edges))
+    return Parts(
+        select=select,
+        from_=from_,
+        sources_end=edges[0],
+        where=where,
+        condition_end=following.get(where, stop),
+        clauses=tuple((start, following[start]) for start in starts),
+        tail=stop,
+        end=end,
+        late=late,
+    )
+
+
+def _names(code: Code, from_: int, end: int) -> frozenset[str]:
+    """Return the words, upper case, of a FROM list: the names of its relations are among them."""
+    names: set[str] = set()
+    for place in code.level(from_ + 1, end):
+        if code.word(place) == "WHERE":
+            break
+        if is_name(code.tokens[place]):
+            names.add(code.mark(place).strip("`").upper())
+    return frozenset(names)
+
+
+def _starts(code: Code, place: int, region: str, streams: frozenset[str]) -> bool:
+    """Return whether a window clause starts at a place of a SELECT's FROM list or WHERE condition.
+
+    Raises WJ101 for one that follows AND or the like.
+    """
+    word, before = code.word(place), code.word(place - 1)
+    if word not in CLAUSE_WORDS and word != "NOT" and code.mark(place) != "(":
+        return False
+    if region == "clause" and before in CLAUSE_WORDS:
+        return False
+    if code.ends_operand(place - 1):
+        return starts_clause(code, place, streams)
+    if region == "FROM" and (code.mark(place - 1) == "," or is_from(code, place - 1)):
+        return word in CLAUSE_WORDS and has_shape(code, place, frozenset())
+    if region == "clause" or before not in _CONNECTORS:
+        return False
+    term = place
+    while code.mark(term) == "(":
+        term += 1
+    if not is_strong(code, term, streams):
+        return False
+    raise WJoinError(
+        "WJ101",
+        f"a window clause follows {before}",
+        span=code.span(place - 1, term + 1),
+        help=f"leave out {before}: the clause is not a condition; it follows {_FOLLOWS[before]}",
+    )
+
+
+def _is_tail(code: Code, place: int) -> bool:
+    word = code.word(place)
+    if not code.ends_operand(place - 1) or place + 1 >= len(code.tokens):
+        return False
+    if word in _TAIL_BY:
+        return code.word(place + 1) == "BY"
+    if word in _TAIL_WORDS:
+        return code.mark(place + 1) not in (",", ".", "=", ")") and not code.join_end(place + 1)
+    return names_window(code, place)
+
+
+def read_block(
+    code: Code, parts: Parts, withs: tuple[Span, ...], nested: tuple[SelectBlock, ...]
+) -> SelectBlock:
+    """Return the block of a SELECT with a window clause, given the blocks inside it.
+
+    Raises WJ1xx and WJ210 for what cannot be read.
+    """
+    _refuse_second(code, parts)
+    clause, clause_end = parts.clauses[0]
+    if code.mark(clause - 1) == ",":
+        span = code.span(clause - 1, clause + 1)
+        remedy = "leave out the comma"
+        raise WJoinError("WJ101", "a comma stands before the window clause", span=span, help=remedy)
+    hints_end = parts.select + 1
+    while code.kind(hints_end) is Kind.HINT:
+        hints_end += 1
+    list_start = hints_end + (code.word(hints_end) in ("DISTINCT", "ALL"))
+    if list_start >= parts.from_:
+        remedy = "name columns, or write *"
+        raise WJoinError("WJ210", "a SELECT has no columns", span=code.tokens[parts.select].span, help=remedy)
+    sources = read_sources(code, parts.from_ + 1, parts.sources_end)
+    window = _window(code, clause, clause_end)
+    span = code.span(parts.select, parts.end)
+    source = code.span(parts.from_, parts.tail)
+    return SelectBlock(
+        span=span,
+        select_list=code.span(list_start, parts.from_),
+        hints=read_hints(code.tokens[parts.select + 1 : hints_end]),
+        items=sources.items,
+        using=sources.using,
+        window=window,
+        window_span=code.span(clause, clause_end),
+        conjuncts=_conditions(code, parts, sources),
+        source=source,
+        tail=Span(source.end, span.end),
+        withs=withs,
+        nested=nested,
+    )
+
+
+def _refuse_second(code: Code, parts: Parts) -> None:
+    second = parts.clauses[1][0] if len(parts.clauses) > 1 else parts.late
+    if second >= 0:
+        raise WJoinError(
+            "WJ104",
+            "a SELECT has two window clauses",
+            span=code.tokens[second].span,
+            help="join them with AND",
+        )
+    if parts.tail < parts.end and code.word(parts.tail) == "WHERE":
+        span = code.tokens[parts.tail].span
+        raise WJoinError("WJ210", "a SELECT has two WHERE clauses", span=span, help="join them with AND")
+
+
+def _window(code: Code, start: int, end: int) -> WindowCondition:
+    try:
+        return read_clause(code.tokens[start:end])
+    except SyntaxSlip as slip:
+        if slip.leaf.type == "COMMA":
+            _refuse_relation(code, start, end, slip.leaf.start_pos or 0)
+        raise explain(slip, "clause") from None
+
+
+def _refuse_relation(code: Code, start: int, end: int, offset: int) -> None:
+    """Raise WJ101 when the comma at an offset is one of the FROM list, with a relation behind it."""
+    comma = next((place for place in code.level(start, end) if code.tokens[place].start == offset), end)
+    following = code.word(comma + 1)
+    if comma + 1 < end and following and following not in CLAUSE_WORDS and following != "NOT":
+        raise WJoinError(
+            "WJ101",
+            "a relation follows the window clause",
+            span=code.tokens[comma + 1].span,
+            help="put the window clause after the last relation of FROM",
+        ) from None
+
+
+def _conditions(code: Code, parts: Parts, sources: Sources) -> tuple[Span, ...]:
+    ranges = list(sources.conditions)
+    if parts.where >= 0:
+        ranges.append((parts.where + 1, parts.condition_end))
+    return tuple(span for first, last in ranges for span in conjuncts(code, first, last))
