@@ -24,6 +24,8 @@ def session(system: System, memory: str, folder: Path, extra: dict[str, str]) ->
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
+        # A sink with timestamps as Spark and everything else reads them, and not as INT96.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.streaming.numRecentProgressUpdates": "1000",

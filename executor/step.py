@@ -113,7 +113,7 @@ class StageLogic:
 
         def load(number: int, each: Slice) -> SortedRun:
             if each.name not in loaded:
-                loaded[each.name] = self.shape(number).read(store.load(each.name))
+                loaded[each.name] = self.shape(number).read(store.load(each.name), (each.earliest, each.latest))
             return loaded[each.name]
 
         old = [[load(number, each) for each in group] for number, group in enumerate(manifest.slices)]

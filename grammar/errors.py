@@ -86,11 +86,6 @@ _ENTRIES = (
     ErrorCode("WJ501", "ROWS windows are not available yet", "use a window of time"),
     ErrorCode("WJ502", "a hint is not available yet", "remove the hint"),
     ErrorCode("WJ503", "an EXPLAIN mode is not available yet", "use EXPLAIN or EXPLAIN FORMATTED"),
-    ErrorCode(
-        "WJ504",
-        "streams and static relations in one window clause are not available yet",
-        "declare the static one as a stream, or join it outside",
-    ),
     # 6xx: the session
     ErrorCode("WJ601", "a stream, sink or view exists already", "use OR REPLACE, or another name"),
     ErrorCode("WJ602", "a stream or sink is unknown", "create it first, or check the spelling"),

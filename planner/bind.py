@@ -33,10 +33,9 @@ def bind(
     relations: Sequence[Relation],
     parameters: Mapping[str, object],
 ) -> BoundSelect:
-    """Bind a block; raises WJ108, WJ201 to WJ210, WJ213, WJ502, WJ504 and the errors of durations."""
+    """Bind a block; raises WJ108, WJ201 to WJ210, WJ213, WJ502 and the errors of durations."""
     _check_hints(block)
     sources = _sources(text, block.items, relations)
-    _check_streaming(sources)
     times = event_times(text, sources, parameters)
     visible, pairs = visible_columns(text, sources, block.using)
     scope = Scope(sources, visible)
@@ -81,16 +80,6 @@ def _sources(text: str, items: Sequence[FromItem], relations: Sequence[Relation]
                 raise WJoinError("WJ204", message, span=name.span, help=help)
         sources.append(Source(number, name.name, item, relation))
     return tuple(sources)
-
-
-def _check_streaming(sources: Sequence[Source]) -> None:
-    static = [source for source in sources if not source.relation.streaming]
-    if not static or len(static) == len(sources):
-        return
-    streams = ", ".join(source.name for source in sources if source.relation.streaming)
-    names = ", ".join(source.name for source in static)
-    message = f"a window clause cannot join static relations ({names}) to streams ({streams}) yet"
-    raise WJoinError("WJ504", message, span=static[0].item.span)
 
 
 def _is_distinct(text: str, block: SelectBlock) -> bool:

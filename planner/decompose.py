@@ -1,6 +1,6 @@
 """Equality classes to a sequence of joins: which streams meet on which key, in a legal order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -48,16 +48,17 @@ class _Component:
     stage: int | None
 
 
-def decompose(size: int, classes: Sequence[EqualityClass]) -> Decomposition:
-    """Return the stages that join ``size`` streams on their equality classes.
+def decompose(size: int, classes: Sequence[EqualityClass], left_out: Collection[int] = ()) -> Decomposition:
+    """Return the stages that join ``size`` streams, but for those left out, on their equality classes.
 
     The classes that link most inputs come first; classes that link the same inputs make a
     composite key where one stream of every input has a part of each. A class whose streams are
     joined already is an equality to check; inputs that no class links meet in a last stage
     without a key.
     """
-    components = [_Component((stream,), None) for stream in range(size)]
-    remaining = dict(enumerate(classes))
+    components = [_Component((stream,), None) for stream in range(size) if stream not in left_out]
+    remaining = {number: _without(each, left_out) for number, each in enumerate(classes)}
+    remaining = {number: each for number, each in remaining.items() if each.parts}
     stages: list[DraftStage] = []
     equalities: list[tuple[KeyPart, KeyPart]] = []
     while remaining:
@@ -86,6 +87,10 @@ def decompose(size: int, classes: Sequence[EqualityClass]) -> Decomposition:
         inputs = tuple(DraftInput(each.members, each.stage, ()) for each in components)
         stages.append(DraftStage(inputs, ()))
     return Decomposition(tuple(stages), tuple(equalities))
+
+
+def _without(each: EqualityClass, left_out: Collection[int]) -> EqualityClass:
+    return EqualityClass(each.type, tuple(part for part in each.parts if part.stream not in left_out))
 
 
 def _linked(each: EqualityClass, components: Sequence[_Component]) -> tuple[int, ...]:

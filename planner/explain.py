@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from wjoin.planner.durations import human
 from wjoin.planner.logical import LogicalPlan
-from wjoin.planner.physical import PhysicalPlan, Stage, StageInput, StreamScan, UpperBounds
+from wjoin.planner.physical import PhysicalPlan, Stage, StageInput, StaticJoin, StreamScan, UpperBounds
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.window_graph import Branch, WindowGraph
 
@@ -18,7 +18,7 @@ def explain_text(planned: PlannedSelect) -> str:
         ("Equality classes", list(_classes(logical)) or ["none: every pair inside the windows is compared"]),
         ("Filters before the join", list(_filters(physical)) or ["none"]),
         ("Conditions after the join", list(logical.residual) or ["none"]),
-        ("Stages", list(_stages(logical, physical))),
+        ("Stages", [*_stages(logical, physical), *_lookups(physical)]),
     ]
     if physical.streaming:
         sections.append(("Retention", list(_retention(logical, physical))))
@@ -115,6 +115,18 @@ def _stages(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
         yield from (f"   check {each}" for each in _comparisons(stage, physical.streams))
 
 
+def _lookups(physical: PhysicalPlan) -> Iterator[str]:
+    after = "after the stages" if physical.stages else "without a stage"
+    for each in physical.lookups:
+        name = physical.streams[each.stream].alias
+        yield f"{name} joined by Spark {after} (static){_lookup_conditions(each)}"
+
+
+def _lookup_conditions(join: StaticJoin) -> str:
+    on = f" on {' and '.join(join.equalities)}" if join.equalities else " without a key"
+    return on + "".join(f", check {each}" for each in join.comparisons)
+
+
 def _input(member_input: StageInput, streams: Sequence[StreamScan]) -> str:
     names = ", ".join(streams[member].alias for member in member_input.members)
     shown = names if member_input.stage is None else f"stage {member_input.stage + 1} ({names})"
@@ -134,8 +146,11 @@ def _comparisons(stage: Stage, streams: Sequence[StreamScan]) -> Iterator[str]:
 
 def _retention(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
     names, kind = logical.names, logical.graph.kind
-    for stream, row in enumerate(physical.upper):
-        others = [(names[other], bound) for other, bound in enumerate(row) if other != stream]
+    if not physical.stages:
+        yield "nothing is kept"
+    for stream in physical.staged if physical.stages else ():
+        row = physical.upper[stream]
+        others = [(names[other], row[other]) for other in physical.staged if other != stream]
         limits = [
             f"{name} ends" if bound is None else f"{name}'s watermark passes {_after(bound, stream, logical)}"
             for name, bound in others
@@ -155,8 +170,9 @@ def _after(bound: int, stream: int, logical: LogicalPlan) -> str:
 def _warnings(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
     if not physical.streaming:
         return
-    for stream, row in enumerate(physical.upper):
-        free = [logical.names[other] for other, bound in enumerate(row) if bound is None]
+    for stream in physical.staged:
+        row = physical.upper[stream]
+        free = [logical.names[other] for other in physical.staged if row[other] is None]
         if free:
             yield (
                 f"warning: the rows of {logical.names[stream]} are never dropped: "

@@ -139,6 +139,20 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class StaticJoin:
+    """A join of the rows made so far with static relation ``stream``, which Spark's own join does.
+
+    ``equalities`` and ``comparisons`` are conditions in SQL over the aliases that link it to the
+    streams before it; the bounds of the windows between them hold as well. A static relation is
+    complete: nothing of it is kept, and nothing is kept for it.
+    """
+
+    stream: int
+    equalities: tuple[str, ...]
+    comparisons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class PhysicalPlan:
     """A whole W-join.
 
@@ -146,7 +160,8 @@ class PhysicalPlan:
     disjunction); ``branches`` the closures that a result must satisfy one of, empty for a
     single conjunction. ``match`` names the match functions that the statement uses (``time``,
     ``start``, ``span``). ``match_delay`` is how far MATCH_TIME of a result may lie behind the
-    greatest one already emitted, None when that has no bound.
+    greatest one already emitted, None when that has no bound. ``lookups`` join the static
+    relations to the result of the stages, in order; empty when every relation is static.
     """
 
     streams: tuple[StreamScan, ...]
@@ -156,6 +171,13 @@ class PhysicalPlan:
     stages: tuple[Stage, ...]
     match: frozenset[str]
     match_delay: int | None
+    lookups: tuple[StaticJoin, ...] = ()
+
+    @property
+    def staged(self) -> tuple[int, ...]:
+        """The streams that the stages join; a single one needs no stage."""
+        static = {each.stream for each in self.lookups}
+        return tuple(stream for stream in range(len(self.streams)) if stream not in static)
 
     @property
     def streaming(self) -> bool:

@@ -1,6 +1,6 @@
 """A SELECT block with a window clause to its plan, and to the edits that let Spark run the rest."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinError
@@ -12,6 +12,7 @@ from wjoin.planner.decompose import Decomposition, DraftStage, decompose
 from wjoin.planner.edits import Edit, apply_edits
 from wjoin.planner.keys import KeyPart, can_be_key, equality_classes, typed
 from wjoin.planner.logical import LogicalPlan
+from wjoin.planner.lookups import DraftLookup, lookups
 from wjoin.planner.names import StreamColumn
 from wjoin.planner.physical import (
     Bounds,
@@ -22,6 +23,7 @@ from wjoin.planner.physical import (
     Shipping,
     Stage,
     StageInput,
+    StaticJoin,
     UpperBounds,
 )
 from wjoin.planner.scans import ScanBuilder
@@ -93,14 +95,17 @@ def _plan(
     equalities = [typed(each, types) for each in bound.conjuncts if isinstance(each, Equality)]
     keys = [each for each in equalities if can_be_key(each.common)]
     classes, implied = equality_classes(keys)
-    draft = decompose(len(names), classes)
+    static = frozenset(each.number for each in bound.sources if streaming and not each.relation.streaming)
+    draft = decompose(len(names), classes, static)
     filters = _distinct([*(each for each in bound.conjuncts if isinstance(each, Filter)), *implied])
 
     # 3. Conditions on several streams: in the operator where that is exact, else left to Spark.
+    comparisons = [each for each in bound.conjuncts if isinstance(each, ColumnComparison)]
+    joins = lookups(len(names), static, classes, comparisons)
     checks = [
         _Check(each.left, each.operator, each.right)
-        for each in bound.conjuncts
-        if isinstance(each, ColumnComparison)
+        for each in comparisons
+        if static.isdisjoint((each.left.stream, each.right.stream))
     ]
     checks += [_check(*pair) for pair in draft.equalities if _is_check(*pair)]
     late = [pair for pair in draft.equalities if not _is_check(*pair)]
@@ -114,7 +119,7 @@ def _plan(
     late_sides += [side for each in unusable for side in (each.left, each.right)]
 
     # 4. What travels, and the stages over it.
-    scans = _scans(bound, late_sides)
+    scans = _scans(bound, late_sides, joins)
     stages = _stages(draft, checks, scans)
     own_filters = [
         tuple(each.text for each in filters if each.stream == stream) for stream in range(len(names))
@@ -126,7 +131,8 @@ def _plan(
         branches=tuple(branch.upper for branch in graph.branches) if len(graph.branches) > 1 else (),
         stages=stages,
         match=bound.matches,
-        match_delay=match_delay([time.delay for time in bound.times], graph.upper),
+        match_delay=match_delay([time.delay for time in bound.times], graph.upper, static),
+        lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),
     )
     logical = LogicalPlan(
         names=tuple(names),
@@ -141,15 +147,16 @@ def _plan(
     return PlannedSelect(logical, physical, _edits(block, bound, residual, placeholder))
 
 
-def match_delay(delays: Sequence[int], upper: UpperBounds) -> int | None:
+def match_delay(delays: Sequence[int], upper: UpperBounds, static: Collection[int] = ()) -> int | None:
     """Return how far MATCH_TIME of a result may lie behind one emitted before, None when unbounded.
 
     The row of stream i that completes a result is at most ``delays[i]`` behind its stream, and
-    no result emitted before reaches further beyond that than the widest window from i.
+    no result emitted before reaches further beyond that than the widest window from i, to a
+    static relation as well. A row of a static relation completes nothing.
     """
     greatest = 0
-    for delay, row in zip(delays, upper, strict=True):
-        for bound in row:
+    for stream, (delay, row) in enumerate(zip(delays, upper, strict=True)):
+        for bound in row if stream not in static else ():
             if bound is None:
                 return None
             greatest = max(greatest, delay + max(0, bound))
@@ -172,9 +179,10 @@ def _check(first: KeyPart, second: KeyPart) -> _Check:
     return _Check(left, "=", right)
 
 
-def _scans(bound: BoundSelect, sides: Sequence[Side]) -> list[ScanBuilder]:
+def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLookup]) -> list[ScanBuilder]:
     """Start a scan of each stream with its outputs, in the relation's order."""
     read = [*bound.reads, *(column for side in sides for column in side.columns)]
+    read += [column for join in joins for column in join.columns]
     builders = []
     for source, time in zip(bound.sources, bound.times, strict=True):
         builder = ScanBuilder(source, time)

@@ -197,7 +197,11 @@ def _reads_only(text: str, statement: Statement) -> bool:
 
 def _demo(options: argparse.Namespace) -> int:
     from wjoin.demo import run_demo
+    from wjoin.demo.data import missing_packages
 
+    if missing := missing_packages():
+        print(f"wjoin: the demo needs {' and '.join(missing)}: pip install 'wjoin[demo]'", file=sys.stderr)
+        return FAILED
     options.set = []
     with _session(options) as session:
         return int(run_demo(session, options.folder))

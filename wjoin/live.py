@@ -4,6 +4,7 @@ import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -61,7 +62,7 @@ class LiveProgress:
             print(progress.as_json(), flush=True)
 
     def _table(self) -> Table:
-        table = Table()
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
         for name in (
             "query",
             "batch",

@@ -142,16 +142,17 @@ def output_delay(planned: PlannedSelect) -> int | None:
 
     A result is completed by a row of some stream i not older than M_i - delay_i, M_i being the
     greatest time seen on i. A member a then satisfies a >= t_i - upper[a][i], and no emitted a
-    exceeds M_i + upper[i][a]. None when that has no bound.
+    exceeds M_i + upper[i][a]. A static relation's rows complete nothing. None when that has no
+    bound.
     """
     plan = planned.physical
     delays = []
     for a in range(len(plan.streams)):
-        for i, stream in enumerate(plan.streams):
+        for i in plan.staged:
             back, forth = plan.upper[a][i], plan.upper[i][a]
             if back is None or forth is None:
                 return None
-            delays.append(stream.delay + back + forth)
+            delays.append(plan.streams[i].delay + back + forth)
     return max(*delays, plan.match_delay or 0)
 
 

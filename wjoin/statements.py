@@ -255,7 +255,13 @@ def _drop_stream(session: "Session", text: str, statement: DropStream) -> DataFr
 def _set_option(session: "Session", text: str, statement: SetOption) -> DataFrame:
     key = statement.key.lower()
     if key in _HINT_SETTINGS:
-        raise WJoinError("WJ502", f"the setting {key} is not available yet", span=statement.span, text=text)
+        raise WJoinError(
+            "WJ502",
+            f"the setting {key} is not available yet",
+            span=statement.span,
+            text=text,
+            help="leave it out",
+        )
     if key not in SETTINGS:
         raise WJoinError(
             "WJ603",

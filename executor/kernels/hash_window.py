@@ -4,6 +4,9 @@ import numpy as np
 
 from wjoin.executor.kernels.runs import Int64Array, SortedRun
 
+TABLE_LIMIT = 4
+"""How much longer than the probing tuples a table of the codes may be, to be built for one probe."""
+
 
 def probe(
     run: SortedRun, codes: Int64Array, lows: Int64Array, highs: Int64Array
@@ -14,20 +17,40 @@ def probe(
     (probe numbers, first row, end row), int64 of one length: the half-open row ranges that
     are not empty.
     """
-    groups = np.flatnonzero(np.append(np.ones(min(1, len(codes)), bool), codes[1:] != codes[:-1]))
-    distinct = codes[groups]
-    start = np.searchsorted(run.codes, distinct, side="left")
-    end = np.searchsorted(run.codes, distinct, side="right")
-    sizes = np.diff(np.append(groups, len(codes)))
-    found = end > start
-    probes = np.flatnonzero(np.repeat(found, sizes))
-    start = np.repeat(start[found], sizes[found])
-    end = np.repeat(end[found], sizes[found])
+    none = np.zeros(0, np.int64)
+    if run.rows == 0 or len(codes) == 0:
+        return none, none, none
+    earliest, latest = run.span
+    probes = np.flatnonzero((highs >= earliest) & (lows <= latest))
+    if len(probes) < len(codes):
+        codes, lows, highs = codes[probes], lows[probes], highs[probes]
+    start, end = _key_ranges(run.codes, codes)
+    hits = np.flatnonzero(end > start)
+    start, end = start[hits], end[hits]
     times = run.times[0]
-    first = _search(times, start, end, lows[probes])
-    last = _search(times, first, end, highs[probes] + 1)
+    first = _search(times, start, end, lows[hits])
+    last = _search(times, first, end, highs[hits] + 1)
     filled = np.flatnonzero(last > first)
-    return probes[filled], first[filled], last[filled]
+    return probes[hits[filled]], first[filled], last[filled]
+
+
+def _key_ranges(codes: Int64Array, wanted: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return for each wanted code, ascending, its half-open row range in the ascending ``codes``."""
+    least, span = int(codes[0]), int(codes[-1]) - int(codes[0]) + 1
+    if len(wanted) and max(span, len(codes)) <= TABLE_LIMIT * len(wanted):
+        edges = np.zeros(span + 1, np.int64)
+        np.cumsum(np.bincount(codes - least, minlength=span), out=edges[1:])
+        known = (wanted >= least) & (wanted < least + span)
+        places = np.where(known, wanted - least, 0)
+        return np.where(known, edges[places], 0), np.where(known, edges[places + 1], 0)
+    groups = np.flatnonzero(np.concatenate(([True], wanted[1:] != wanted[:-1]))[: len(wanted)])
+    distinct = wanted[groups]
+    start = np.searchsorted(codes, distinct, side="left")
+    end = start.copy()
+    found = np.flatnonzero(codes[np.minimum(start, len(codes) - 1)] == distinct)
+    end[found] = np.searchsorted(codes, distinct[found], side="right")
+    sizes = np.diff(groups, append=len(wanted))
+    return np.repeat(start, sizes), np.repeat(end, sizes)
 
 
 def expand(probes: Int64Array, first: Int64Array, last: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -25,6 +25,7 @@ from wjoin.executor.layout import (
     time_name,
 )
 from wjoin.executor.route import worker_ids
+from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
 from wjoin.executor.spark.observe import observed
 from wjoin.executor.spark.operator import Destination, JoinProcessor, Operator
 from wjoin.executor.spark.pack import KEEP, Pack
@@ -54,7 +55,10 @@ def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> DataFrame:
     spark = inputs[0].sparkSession
     partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
     workers = [_workers(stage, partitions) for stage in plan.stages]
-    scans = [_scan(plan, number, source) for number, source in enumerate(inputs)]
+    if not plan.stages:
+        only = plan.staged[0]
+        return _dated(plan, look_up(plan, relation_rows(plan, only, inputs[only]), inputs))
+    scans = {number: _scan(plan, number, inputs[number]) for number in plan.staged}
     results: list[DataFrame] = []
     for number, stage in enumerate(plan.stages):
         arriving = []
@@ -71,7 +75,8 @@ def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> DataFrame:
             _fingerprint(plan, stage),
         )
         results.append(_run(plan, operator, arriving))
-    return _unpacked(plan, results[-1], scans)
+    rows = _unpacked(plan, results[-1], scans)
+    return _dated(plan, look_up(plan, rows, inputs)) if plan.lookups else rows
 
 
 def _workers(stage: Stage, partitions: int) -> tuple[int, ...]:
@@ -134,25 +139,35 @@ def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame]) -> D
     return observed(plan, operator.logic.number, joined, next(_query_numbers))
 
 
-def _unpacked(plan: PhysicalPlan, joined: DataFrame, scans: list[DataFrame]) -> DataFrame:
+def _unpacked(plan: PhysicalPlan, joined: DataFrame, scans: Mapping[int, DataFrame]) -> DataFrame:
     fields = []
     for stream, number, name in output_columns(plan):
         fields.append(StructField(name, _output_type(plan, stream, number, scans)))
-    for match in sorted(plan.match):
+    times = plan.staged if plan.lookups else ()
+    fields += [StructField(time_name(stream), _TIME_TYPES[plan.time_kind]) for stream in times]
+    matches = [] if plan.lookups else sorted(plan.match)
+    for match in matches:
         span = match == "span" and plan.time_kind is not TimeKind.INTEGRAL
         kind = DayTimeIntervalType() if span else _TIME_TYPES[plan.time_kind]
         fields.append(StructField(MATCH_COLUMNS[match], kind))
     if not fields:
         fields.append(StructField("rows", BooleanType()))
     flat = joined.mapInArrow(Unpack(plan).__call__, StructType(fields))
-    dated = "time" in plan.match and plan.time_kind is not TimeKind.INTEGRAL
+    columns = [F.col(time_name(stream)).alias(joined_time(stream)) for stream in times]
+    columns += [F.col(MATCH_COLUMNS[match]) for match in matches]
+    return _dated(plan, flat).select(*(_structs(plan) + columns or [F.col("rows")]))
+
+
+def _dated(plan: PhysicalPlan, rows: DataFrame) -> DataFrame:
+    """Return rows with a watermark on MATCH_TIME where they have it and it can be an event time."""
+    name = MATCH_COLUMNS["time"]
+    dated = name in rows.columns and plan.time_kind is not TimeKind.INTEGRAL
     if plan.streaming and dated and plan.match_delay is not None:
-        flat = flat.withWatermark(MATCH_COLUMNS["time"], f"{plan.match_delay} microseconds")
-    matches = [F.col(MATCH_COLUMNS[match]) for match in sorted(plan.match)]
-    return flat.select(*(_structs(plan) + matches or [F.col("rows")]))
+        return rows.withWatermark(name, f"{plan.match_delay} microseconds")
+    return rows
 
 
-def _output_type(plan: PhysicalPlan, stream: int, number: int, scans: list[DataFrame]) -> DataType:
+def _output_type(plan: PhysicalPlan, stream: int, number: int, scans: Mapping[int, DataFrame]) -> DataType:
     stored = stored_column(plan, stream, number)
     if not stored.restored:
         return scans[stream].schema[column_name(stream, number)].dataType

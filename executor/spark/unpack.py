@@ -36,7 +36,11 @@ class Unpack:
             if stored.restored:
                 values = _restore(values, self.plan.streams[stream].columns[number].type)
             columns[name] = values
-        if self.plan.match:
+        if self.plan.lookups:
+            # The joins with static relations come after, and the match functions after them.
+            for stream in self.plan.staged:
+                columns[time_name(stream)] = self._time(block.column(time_name(stream)))
+        elif self.plan.match:
             times = [int64_view(block.column(time_name(n))) for n in range(len(self.plan.streams))]
             latest = np.maximum.reduce(times)
             earliest = np.minimum.reduce(times)
@@ -49,19 +53,20 @@ class Unpack:
         return pa.RecordBatch.from_pydict(columns)
 
     def _match_value(self, match: str, values: pa.Array) -> pa.Array:
-        if self.plan.time_kind is TimeKind.INTEGRAL:
-            return values
-        if match == "span":
+        if match == "span" and self.plan.time_kind is not TimeKind.INTEGRAL:
             return values.view(pa.duration("us"))
+        return self._time(values)
+
+    def _time(self, values: pa.Array) -> pa.Array:
         return _restore(values, self.plan.time_kind.value)
 
 
 def output_columns(plan: PhysicalPlan) -> list[tuple[int, int, str]]:
-    """Return (stream, scan column, flat name) of the columns that leave the join."""
+    """Return (stream, scan column, flat name) of the columns that leave the stages."""
     return [
         (stream, number, f"s{stream}_{number}")
-        for stream, scan in enumerate(plan.streams)
-        for number, column in enumerate(scan.columns)
+        for stream in plan.staged
+        for number, column in enumerate(plan.streams[stream].columns)
         if column.output is not None
     ]
 

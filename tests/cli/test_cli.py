@@ -6,6 +6,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -123,7 +124,11 @@ def test_runs_until_stopped_and_stops_cleanly(tmp_path: Path, declarations: str,
     command = [sys.executable, "-m", "wjoin.cli", "run", path, "--checkpoint", str(tmp_path / "checkpoints")]
     commits = tmp_path / "checkpoints" / "pairs" / "commits"
     with (tmp_path / "errors").open("w") as errors:
-        running = subprocess.Popen(command, stdout=terminal, stderr=errors)
+        environment = {**os.environ, "COLUMNS": "120"}
+        running = subprocess.Popen(command, stdout=terminal, stderr=errors, env=environment)
+    shown: list[bytes] = []
+    reading = threading.Thread(target=lambda: shown.extend(iter(lambda: read_screen(screen), b"")))
+    reading.start()
     deadline = time.monotonic() + 120
     while not (commits / "2").exists():
         assert running.poll() is None, (tmp_path / "errors").read_text()
@@ -133,14 +138,12 @@ def test_runs_until_stopped_and_stops_cleanly(tmp_path: Path, declarations: str,
     running.send_signal(number)
     running.wait(timeout=60)
     os.close(terminal)
-    shown = b""
-    while piece := read_screen(screen):
-        shown += piece
+    reading.join(timeout=10)
     os.close(screen)
     printed = (tmp_path / "errors").read_text()
     assert running.returncode == 0, printed
     assert "Traceback" not in printed
-    assert b"watermark" in shown
+    assert b"watermark" in b"".join(shown)
     assert len(pq.read_table(tmp_path / "pairs")) == 60
 
 

@@ -119,7 +119,7 @@ def test_group_by_window_of_match_time_on_a_stream(session: Any) -> None:
     empty = {alias: table.slice(0, 0) for alias, table in TABLES.items()}
     batches = [*deal(TABLES, 3), closing, empty]
     sources = [
-        Source(f"s_{alias.lower()}", [each[alias] for each in batches], delay="10 seconds") for alias in "AB"
+        Source(f"s_{alias.lower()}", [each[alias] for each in batches], delay="1 hour") for alias in "AB"
     ]
     run = run_batches(session, GROUPED, sources)
     wanted = Counter(match_second(a, b) // 10 * 10 for a, b in pairs())

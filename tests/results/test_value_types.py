@@ -111,7 +111,8 @@ def test_event_time_does_not_depend_on_the_session_time_zone(session: Any) -> No
         assert Counter(rows_of(result)) == Counter((i, i + 1, times[i + 1]) for i in range(3))
 
 
-WALL_CLOCK = """SELECT A.id AS a, B.id AS b, MATCH_TIME() AS last, MATCH_START() AS first, MATCH_SPAN() AS span
+WALL_CLOCK = """SELECT A.id AS a, B.id AS b, MATCH_TIME() AS last, MATCH_START() AS first,
+                       MATCH_SPAN() AS span
                 FROM a AS A, b AS B DWINDOW (A, B) = 1 HOUR WHERE A.id < B.id"""
 
 

@@ -4,7 +4,6 @@ Each query is a script beside this file: ``NAME.sql`` in W-join SQL, ``NAME.orac
 DuckDB must find on the same rows.
 """
 
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from wjoin.demo.data import missing_packages, write_streams
+from wjoin.demo.data import write_streams
 from wjoin.demo.oracle import Verdict, judge, read_streams
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import CreateSink, InsertInto
@@ -36,12 +35,8 @@ def run_demo(session: "Session", folder: Path | None = None) -> int:
 
     The data and results go into a new folder below ``folder``, and stay; without one, into a
     temporary folder that is removed at the end. The status is 0 when DuckDB confirms the rows
-    of every query, 1 when it does not or when a package that the demo needs is missing.
+    of every query, 1 when it does not.
     """
-    missing = missing_packages()
-    if missing:
-        print(f"wjoin: the demo needs {' and '.join(missing)}: pip install 'wjoin[demo]'", file=sys.stderr)
-        return 1
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="wjoin-demo-") as temporary:
             return _run(session, Path(temporary))

@@ -246,23 +246,24 @@ def _residuals(draw: st.DrawFn, names: Sequence[str]) -> Expression:
     first, second = (Field(name, "v") for name in draw(st.permutations(names))[:2])
     operator = draw(st.sampled_from(["<", "<=", ">", ">=", "<>"]))
     gap = Call("abs", (Call("-", (first, second)),))
-    return draw(
-        st.sampled_from(
-            [
-                Compare(first, operator, second),
-                Compare(gap, "<=", Literal(1)),
-                AnyOf((Compare(first, operator, second), IsNull(second))),
-                Compare(Field(first.stream, "ts"), operator, Field(second.stream, "ts")),
-            ]
-        )
-    )
+    choices: list[Expression] = [
+        Compare(first, operator, second),
+        Compare(gap, "<=", Literal(1)),
+        AnyOf((Compare(first, operator, second), IsNull(second))),
+        Compare(Field(first.stream, "ts"), operator, Field(second.stream, "ts")),
+    ]
+    return draw(st.sampled_from(choices))
 
 
 @st.composite
 def _filters(draw: st.DrawFn, names: Sequence[str]) -> Expression:
     field = Field(draw(st.sampled_from(list(names))), "v")
-    known = IsNull(field, negated=True)
-    return draw(st.sampled_from([Compare(field, ">", Literal(0)), known, Compare(field, "<>", Literal(2))]))
+    choices: list[Expression] = [
+        Compare(field, ">", Literal(0)),
+        IsNull(field, negated=True),
+        Compare(field, "<>", Literal(2)),
+    ]
+    return draw(st.sampled_from(choices))
 
 
 @st.composite

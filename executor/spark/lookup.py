@@ -1,0 +1,113 @@
+"""Joins with static relations: Spark's own inner joins, after the stages.
+
+A static relation gets no new rows, so these joins keep no state, and a result is still emitted
+in the micro-batch in which its last streaming row arrives.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from wjoin.executor.layout import event_time_expression
+from wjoin.executor.spark.unpack import MATCH_COLUMNS
+from wjoin.planner.physical import PhysicalPlan, StaticJoin, TimeKind, UpperBounds
+
+
+def joined_time(stream: int) -> str:
+    """Return the name of a stream's event time in rows that static relations are joined to."""
+    return f"__wjoin_time_{stream}"
+
+
+def relation_rows(plan: PhysicalPlan, stream: int, source: DataFrame) -> DataFrame:
+    """Return the filtered rows of a relation that no stage reads: its struct and its event time.
+
+    Rows without an event time are left out.
+    """
+    scan = plan.streams[stream]
+    time = event_time_expression(scan)
+    rows = source.alias(scan.alias).filter(F.expr(f"{time} IS NOT NULL"))
+    for each in scan.filters:
+        rows = rows.filter(F.expr(each))
+    outputs = [column for column in scan.columns if column.output is not None]
+    members = [F.expr(column.expression).alias(str(column.output)) for column in outputs]
+    structs = [F.struct(*members).alias(scan.alias)] if members else []
+    if plan.time_kind is TimeKind.INTEGRAL:
+        time = f"CAST({time} AS BIGINT)"
+    return rows.select(*structs, F.expr(time).alias(joined_time(stream)))
+
+
+def look_up(plan: PhysicalPlan, rows: DataFrame, inputs: Sequence[DataFrame]) -> DataFrame:
+    """Return the rows joined with every static relation: a struct for each stream, and the match columns.
+
+    ``rows`` has the structs and event times of the other streams.
+    """
+    joined = list(plan.staged)
+    for join in plan.lookups:
+        right = relation_rows(plan, join.stream, inputs[join.stream])
+        condition = F.expr(" AND ".join(f"({each})" for each in _conditions(plan, join, joined)))
+        # The stages must be read once and to their end, or their state is not committed. Spark
+        # stops reading beside an empty broadcast hash table, and reads one side of a Cartesian
+        # product again and again.
+        right = right.hint("shuffle_hash" if join.equalities else "broadcast")
+        rows = rows.join(right, condition)
+        joined.append(join.stream)
+    structs = [F.col(f"`{name}`") for name in _structs(plan)]
+    matches = [F.expr(_match(plan, each)).alias(MATCH_COLUMNS[each]) for each in sorted(plan.match)]
+    return rows.select(*(structs + matches or [F.lit(None).cast("boolean").alias("rows")]))
+
+
+def _structs(plan: PhysicalPlan) -> Iterator[str]:
+    for scan in plan.streams:
+        if any(column.output is not None for column in scan.columns):
+            yield scan.alias.replace("`", "``")
+
+
+def _conditions(plan: PhysicalPlan, join: StaticJoin, joined: Sequence[int]) -> Iterator[str]:
+    yield from join.equalities
+    yield from join.comparisons
+    yield from _bounds(plan, plan.upper, [join.stream], joined)
+    if plan.branches and join is plan.lookups[-1]:
+        # All times are known now: one alternative must hold as a whole.
+        streams = range(len(plan.streams))
+        branches = (" AND ".join(_bounds(plan, branch, streams, streams)) for branch in plan.branches)
+        yield " OR ".join(f"({each})" for each in branches)
+
+
+def _bounds(
+    plan: PhysicalPlan, upper: UpperBounds, streams: Sequence[int], others: Sequence[int]
+) -> Iterator[str]:
+    """Yield the bounds between streams and others, each once."""
+    pairs = {
+        (first, second)
+        for one in streams
+        for other in others
+        for first, second in ((one, other), (other, one))
+    }
+    for first, second in sorted(pairs):
+        bound = upper[first][second]
+        if first != second and bound is not None:
+            yield _bound(plan.time_kind, joined_time(first), joined_time(second), bound)
+
+
+def _bound(kind: TimeKind, first: str, second: str, bound: int) -> str:
+    """Return ``second - first <= bound`` in SQL, exact in every time zone."""
+    if kind is TimeKind.TIMESTAMP:
+        return f"unix_micros({second}) - unix_micros({first}) <= {bound}"
+    if kind is TimeKind.TIMESTAMP_NTZ:
+        seconds, rest = divmod(abs(bound), 1_000_000)
+        sign = "-" if bound < 0 else ""
+        return f"{second} - {first} <= INTERVAL '{sign}{seconds}.{rest:06d}' SECOND"
+    # The difference of two BIGINT may not be one.
+    return f"CAST({second} AS DECIMAL(20, 0)) - CAST({first} AS DECIMAL(20, 0)) <= {bound}"
+
+
+def _match(plan: PhysicalPlan, match: str) -> str:
+    times = ", ".join(joined_time(stream) for stream in range(len(plan.streams)))
+    latest, earliest = f"greatest({times})", f"least({times})"
+    if match != "span":
+        return latest if match == "time" else earliest
+    if plan.time_kind is TimeKind.TIMESTAMP:
+        # A difference of timestamps is one of local times in Spark, a change of the clock in it.
+        return f"(unix_micros({latest}) - unix_micros({earliest})) * INTERVAL '0.000001' SECOND"
+    return f"{latest} - {earliest}"
