@@ -1,67 +1,53 @@
-"""Run one system over one set of streams to its end and print what it measured as JSON.
+"""Run one system over one set of streams to its end and write what it measured as JSON.
 
 A process of its own, so that no system inherits another's heap, workers or settings.
 """
 
 import json
-import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
-
-from systems import SYSTEMS, System
+from systems import SYSTEMS
 
 
-def session(system: System, memory: str, folder: Path, extra: dict[str, str]) -> SparkSession:
-    """Start the Spark session of a system: two cores, two shuffle partitions."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2]").appName(system.title)
-    common = {
-        "spark.driver.memory": memory,
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
-        "spark.sql.session.timeZone": "UTC",
-        # A sink with timestamps as Spark and everything else reads them, and not as INT96.
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        "spark.local.dir": str(folder / "local"),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.sql.streaming.numRecentProgressUpdates": "1000",
-    }
-    for name, value in {**common, **system.settings, **extra}.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+def run(task: dict[str, Any]) -> dict[str, Any]:
+    """Run a system until it has read all of its data; return its results and Spark's progress of it."""
+    system = SYSTEMS[task["system"]]
+    scratch = Path(task["scratch"])
+    spark = system.start({**_common(scratch, task["memory"]), **system.settings, **task["settings"]})
     spark.sparkContext.setLogLevel("ERROR")
-    return spark
-
-
-def run(name: str, window: int, data: Path, scratch: Path, memory: str, extra: dict[str, str]) -> dict[str, Any]:
-    """Run a system until it has read all of ``data``; return its results and Spark's progress of it."""
-    system = SYSTEMS[name]
-    spark = session(system, memory, scratch, extra)
-    out = scratch / "out"
-    started = time.monotonic()
     query = (
-        system.query(spark, data, window)
+        system.query(spark, Path(task["data"]), task["window"])
         .writeStream.format("parquet")
-        .option("path", str(out))
+        .option("path", str(scratch / "out"))
         .option("checkpointLocation", str(scratch / "checkpoint"))
         .trigger(availableNow=True)
         .start()
     )
     query.awaitTermination()
-    seconds = time.monotonic() - started
     progress = [json.loads(each.json) for each in query.recentProgress]
-    results = spark.read.parquet(str(out)).count()
+    results = spark.read.parquet(str(scratch / "out")).count()
     spark.stop()
-    return {"results": results, "seconds": seconds, "progress": progress}
+    return {"results": results, "progress": progress}
+
+
+def _common(scratch: Path, memory: str) -> dict[str, str]:
+    return {
+        "spark.master": "local[2]",
+        "spark.driver.memory": memory,
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        # INT96, Spark's default, costs every system more to write than to join.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.streaming.numRecentProgressUpdates": "1000",
+        "spark.local.dir": str(scratch / "local"),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }
 
 
 if __name__ == "__main__":
-    task = json.loads(sys.argv[1])
-    outcome = run(
-        task["system"], task["window"], Path(task["data"]), Path(task["scratch"]), task["memory"], task["settings"]
-    )
-    Path(task["report"]).write_text(json.dumps(outcome))
+    given = json.loads(sys.argv[1])
+    Path(given["report"]).write_text(json.dumps(run(given)))

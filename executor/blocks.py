@@ -26,8 +26,10 @@ def concatenate(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.concat_batches(batches)
 
 
-def cut(batch: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the batch in pieces of at most ``rows`` rows."""
+def cut(batch: pa.RecordBatch, rows: int, size: int) -> Iterator[pa.RecordBatch]:
+    """Yield the batch in pieces of at most ``rows`` rows and about ``size`` bytes."""
+    if batch.nbytes > size:
+        rows = min(rows, max(1, batch.num_rows * size // batch.nbytes))
     for start in range(0, batch.num_rows, rows):
         yield batch.slice(start, rows)
 

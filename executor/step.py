@@ -12,13 +12,13 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.blocks import concatenate
+from wjoin.executor.blocks import concatenate, cut
 from wjoin.executor.kernels.runs import BoolArray, RunShape, SortedRun, select
 from wjoin.executor.layout import code_name, time_name
 from wjoin.executor.multiway import MultiwayJoin, Pieces
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.retention import kept, watermark
-from wjoin.executor.state.slices import Slice, maintain, time_range
+from wjoin.executor.state.slices import LARGE_SLICE, Slice, maintain
 from wjoin.planner.physical import PhysicalPlan, Stage, StageInput
 
 
@@ -113,7 +113,9 @@ class StageLogic:
 
         def load(number: int, each: Slice) -> SortedRun:
             if each.name not in loaded:
-                loaded[each.name] = self.shape(number).read(store.load(each.name), (each.earliest, each.latest))
+                loaded[each.name] = self.shape(number).read(
+                    store.load(each.name), (each.earliest, each.latest)
+                )
             return loaded[each.name]
 
         old = [[load(number, each) for each in group] for number, group in enumerate(manifest.slices)]
@@ -135,7 +137,8 @@ class StageLogic:
             )
             for each in change.remove:
                 store.remove(each.name)
-            written = tuple(_slice(store, run) for run in change.write if run.rows)
+            shape = self.shape(number)
+            written = (piece for run in change.write for piece in _slices(store, shape, run))
             groups.append((*change.stay, *written))
         yield Manifest(manifest.plan, manifest.workers, seen, tuple(groups))
 
@@ -178,6 +181,9 @@ class StageLogic:
         return min(cuts)
 
 
-def _slice(store: SliceStore, run: SortedRun) -> Slice:
-    name, size = store.save(run.batch)
-    return Slice(name, run.rows, size, *time_range(run))
+def _slices(store: SliceStore, shape: RunShape, run: SortedRun) -> Iterator[Slice]:
+    """Write a run as slices that are not much larger than LARGE_SLICE."""
+    for batch in cut(run.batch, max(1, run.rows), 2 * LARGE_SLICE):
+        piece = shape.read(batch)
+        name, size = store.save(batch)
+        yield Slice(name, piece.rows, size, *piece.span)

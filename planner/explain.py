@@ -116,10 +116,10 @@ def _stages(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
 
 
 def _lookups(physical: PhysicalPlan) -> Iterator[str]:
-    after = "after the stages" if physical.stages else "without a stage"
+    after = " after the stages" if physical.stages else ""
     for each in physical.lookups:
         name = physical.streams[each.stream].alias
-        yield f"{name} joined by Spark {after} (static){_lookup_conditions(each)}"
+        yield f"{name} joined by Spark{after} (static){_lookup_conditions(each)}"
 
 
 def _lookup_conditions(join: StaticJoin) -> str:

@@ -227,8 +227,8 @@ def _session(options: argparse.Namespace) -> "Iterator[Session]":
 
 @contextlib.contextmanager
 def _quiet_children() -> Iterator[None]:
-    """Send what processes started meanwhile print to a file: Spark's JVM and its workers."""
-    with tempfile.NamedTemporaryFile("w", prefix="wjoin-spark-", suffix=".log", delete=False) as log:
+    """Send what processes started meanwhile print (Spark's JVM and its workers) to a file without a name."""
+    with tempfile.TemporaryFile("w") as log:
         kept = [os.dup(number) for number in (1, 2)]
         sys.stdout.flush()
         sys.stderr.flush()

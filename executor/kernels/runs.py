@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+_DIGIT_BITS = 16
+
 
 def int64_view(array: pa.Array) -> Int64Array:
     """Return a column of 64-bit values without nulls as int64, not copied."""
@@ -67,23 +69,27 @@ class RunShape:
 
 def sort_order(codes: Int64Array, times: Int64Array) -> Int64Array:
     """Return the order that sorts rows by (code, time), both int64 of one length."""
-    rows = len(codes)
-    if rows == 0:
+    if len(codes) == 0:
         return np.zeros(0, np.int64)
     least_code, least_time = int(codes.min()), int(times.min())
     code_span = int(codes.max()) - least_code + 1
     time_span = int(times.max()) - least_time + 1
     if code_span * time_span < 1 << 63:
-        # One key sorts several times faster than two, and faster still when the row is part of it.
-        key = (codes - least_code) * time_span + (times - least_time)
-        row_bits = rows.bit_length()
-        if code_span * time_span < 1 << (63 - row_bits):
-            key <<= row_bits
-            key |= np.arange(rows)
-            key.sort()
-            return key & ((1 << row_bits) - 1)
-        return np.argsort(key)
+        return radix_order((codes - least_code) * time_span + (times - least_time), code_span * time_span - 1)
     return np.lexsort((times, codes)).astype(np.int64, copy=False)
+
+
+def radix_order(keys: Int64Array, greatest: int) -> Int64Array:
+    """Return the order that sorts keys from 0 to ``greatest``, rows of equal keys kept in place.
+
+    Least significant digit first; NumPy sorts a digit of 16 bits by counting, so that this takes
+    half the time of sorting the keys themselves.
+    """
+    order = np.argsort(keys.astype(np.uint16), kind="stable")
+    for shift in range(_DIGIT_BITS, greatest.bit_length(), _DIGIT_BITS):
+        digits = (keys >> shift).astype(np.uint16)[order]
+        order = order[np.argsort(digits, kind="stable")]
+    return order.astype(np.int64, copy=False)
 
 
 def select(run: SortedRun, shape: RunShape, keep: BoolArray) -> SortedRun:

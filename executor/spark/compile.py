@@ -155,15 +155,16 @@ def _unpacked(plan: PhysicalPlan, joined: DataFrame, scans: Mapping[int, DataFra
     flat = joined.mapInArrow(Unpack(plan).__call__, StructType(fields))
     columns = [F.col(time_name(stream)).alias(joined_time(stream)) for stream in times]
     columns += [F.col(MATCH_COLUMNS[match]) for match in matches]
-    return _dated(plan, flat).select(*(_structs(plan) + columns or [F.col("rows")]))
+    if not plan.lookups:
+        flat = _dated(plan, flat)
+    return flat.select(*(_structs(plan) + columns or [F.col("rows")]))
 
 
 def _dated(plan: PhysicalPlan, rows: DataFrame) -> DataFrame:
-    """Return rows with a watermark on MATCH_TIME where they have it and it can be an event time."""
-    name = MATCH_COLUMNS["time"]
-    dated = name in rows.columns and plan.time_kind is not TimeKind.INTEGRAL
+    """Return rows with a watermark on MATCH_TIME where it is asked for and can be an event time."""
+    dated = "time" in plan.match and plan.time_kind is not TimeKind.INTEGRAL
     if plan.streaming and dated and plan.match_delay is not None:
-        return rows.withWatermark(name, f"{plan.match_delay} microseconds")
+        return rows.withWatermark(MATCH_COLUMNS["time"], f"{plan.match_delay} microseconds")
     return rows
 
 

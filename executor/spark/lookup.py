@@ -45,12 +45,12 @@ def look_up(plan: PhysicalPlan, rows: DataFrame, inputs: Sequence[DataFrame]) ->
     joined = list(plan.staged)
     for join in plan.lookups:
         right = relation_rows(plan, join.stream, inputs[join.stream])
-        condition = F.expr(" AND ".join(f"({each})" for each in _conditions(plan, join, joined)))
+        conditions = [f"({each})" for each in _conditions(plan, join, joined)] or ["true"]
         # The stages must be read once and to their end, or their state is not committed. Spark
         # stops reading beside an empty broadcast hash table, and reads one side of a Cartesian
         # product again and again.
         right = right.hint("shuffle_hash" if join.equalities else "broadcast")
-        rows = rows.join(right, condition)
+        rows = rows.join(right, F.expr(" AND ".join(conditions)))
         joined.append(join.stream)
     structs = [F.col(f"`{name}`") for name in _structs(plan)]
     matches = [F.expr(_match(plan, each)).alias(MATCH_COLUMNS[each]) for each in sorted(plan.match)]

@@ -15,7 +15,8 @@ from wjoin.executor.kernels.runs import int64_view
 from wjoin.executor.layout import code_name
 from wjoin.executor.route import worker_numbers
 from wjoin.executor.spark.cache import SliceCache
-from wjoin.executor.spark.transport import BLOCK_ROWS, NOTHING_SEEN, SCHEMA, transport_row
+from wjoin.executor.spark.clock import clocked
+from wjoin.executor.spark.transport import BLOCK_BYTES, BLOCK_ROWS, NOTHING_SEEN, SCHEMA, transport_row
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.step import Arrivals, Counts, StageLogic
 from wjoin.planner.physical import StageInput
@@ -119,7 +120,7 @@ class Operator:
 
 
 def _block_rows(worker: int, number: int, result: pa.RecordBatch) -> Iterator[dict[str, object]]:
-    for piece in cut(result, BLOCK_ROWS):
+    for piece in cut(result, BLOCK_ROWS, BLOCK_BYTES):
         yield transport_row(worker, number, block=encode_block(piece))
 
 
@@ -141,11 +142,13 @@ class JoinProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: N803 (Spark's name)
     ) -> Iterator[pd.DataFrame]:
         """Join the new blocks of one worker with its state and with each other."""
+        return clocked("operator", lambda frames: self._join(int(key[0]), frames), rows)
+
+    def _join(self, worker: int, rows: Iterator[Any]) -> Iterator[pd.DataFrame]:
         operator = self._operator
         arrivals = operator.arrivals(
             [pa.RecordBatch.from_pandas(frame, schema=SCHEMA, preserve_index=False) for frame in rows]
         )
-        worker = int(key[0])
         # Not in init(): Spark also calls that at the driver, to learn the state's schema.
         self._cache = SliceCache.of_this_process()
         manifest = self._read_manifest()

@@ -7,15 +7,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wjoin.executor.blocks import cut, encode_block, stable
+from wjoin.executor.blocks import concatenate, cut, encode_block, stable
 from wjoin.executor.kernels.runs import Int64Array, int64_view, integers
 from wjoin.executor.layout import code_name, column_name, stored_column, time_name
 from wjoin.executor.route import worker_numbers
-from wjoin.executor.spark.transport import BLOCK_ROWS, NOTHING_SEEN, SCHEMA, transport_row
+from wjoin.executor.spark.clock import clocked
+from wjoin.executor.spark.transport import BLOCK_BYTES, BLOCK_ROWS, NOTHING_SEEN, SCHEMA, transport_row
 from wjoin.planner.physical import PhysicalPlan, StageInput
 
 KEEP = "keep"
 """The column that tells whether a row passes its stream's filters."""
+
+GATHERED_BYTES = 1 << 28
+"""Bytes that are packed at once at the most."""
 
 
 @dataclass(frozen=True)
@@ -35,21 +39,18 @@ class Pack:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield transport rows for the rows of one partition."""
+        return clocked("pack", self._packed, batches)
+
+    def _packed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         seen = NOTHING_SEEN
         rows = undated = 0
-        waiting: list[pa.RecordBatch] = []
-        for batch in batches:
+        for batch in _gathered(batches):
             rows += batch.num_rows
             undated += batch.column(time_name(self.stream)).null_count
             latest = pc.max(integers(batch.column(time_name(self.stream)))).as_py()
             if latest is not None:
                 seen = max(seen, latest)
-            waiting.append(self._joinable(batch))
-            if sum(each.num_rows for each in waiting) >= BLOCK_ROWS:
-                yield self._blocks(waiting)
-                waiting = []
-        if waiting:
-            yield self._blocks(waiting)
+            yield self._blocks(self._joinable(batch))
         if self.heartbeats and rows:
             yield self._heartbeats(seen, rows, undated)
 
@@ -73,11 +74,10 @@ class Pack:
         packed = pa.RecordBatch.from_pydict(columns)
         return packed if pc.all(mask).as_py() is not False else packed.filter(mask)
 
-    def _blocks(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-        batch = pa.concat_batches(batches) if len(batches) > 1 else batches[0]
+    def _blocks(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         packed = []
         for worker, share in self._shares(batch):
-            for piece in cut(share, BLOCK_ROWS):
+            for piece in cut(share, BLOCK_ROWS, BLOCK_BYTES):
                 packed.append(transport_row(worker, self.number, block=encode_block(piece)))
         return pa.RecordBatch.from_pylist(packed, schema=SCHEMA)
 
@@ -97,3 +97,18 @@ class Pack:
         # Counted once: at the first worker.
         beats[0] |= {"rows": rows, "undated": undated}
         return pa.RecordBatch.from_pylist(beats, schema=SCHEMA)
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of many small batches in few large ones."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if waiting and (rows + batch.num_rows > BLOCK_ROWS or size + batch.nbytes > GATHERED_BYTES):
+            yield concatenate(waiting)
+            waiting, rows, size = [], 0, 0
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+    if waiting:
+        yield concatenate(waiting)

@@ -22,7 +22,10 @@ SCHEMA = pa.schema(
 )
 
 BLOCK_ROWS = 1 << 18
-"""Rows of one block at the most, so that a block stays far below the limit of a binary column."""
+"""Rows of one block at the most."""
+
+BLOCK_BYTES = 1 << 24
+"""About the most bytes of one block: far below the limit of a binary column."""
 
 
 def transport_row(

@@ -11,6 +11,9 @@ from wjoin.executor.kernels.runs import BoolArray, RunShape, SortedRun, select
 MERGED_AT_ONCE = 4
 """Slices of one size class that are merged into one."""
 
+LARGE_SLICE = 1 << 25
+"""Bytes from which on a slice is large enough to be searched on its own, and is no longer merged."""
+
 DEAD_SHARE = 0.25
 """Expired rows, as a share of the live ones, above which slices are rewritten without them."""
 
@@ -96,7 +99,9 @@ def _merge(change: Change, shape: RunShape, load: Load, live: Kept) -> Change:
     groups: dict[int, list[Slice | SortedRun]] = {}
     pieces: list[Slice | SortedRun] = [*change.stay, *change.write]
     for each in pieces:
-        groups.setdefault(max(1, each.rows).bit_length() // 2, []).append(each)
+        size = each.size if isinstance(each, Slice) else each.batch.nbytes
+        if size < LARGE_SLICE:
+            groups.setdefault(max(1, each.rows).bit_length() // 2, []).append(each)
     crowded = {number: group for number, group in groups.items() if len(group) >= MERGED_AT_ONCE}
     if not crowded:
         return change
@@ -114,8 +119,3 @@ def _merge(change: Change, shape: RunShape, load: Load, live: Kept) -> Change:
         write=(*(each for each in change.write if not any(each is other for other in new)), merged),
         remove=(*change.remove, *old),
     )
-
-
-def time_range(run: SortedRun) -> tuple[int, int]:
-    """Return the earliest and the latest first time of a run that is not empty."""
-    return int(run.times[0].min()), int(run.times[0].max())

@@ -137,6 +137,24 @@ def test_null_keys_match_nothing_on_a_stream_but_advance_time(session: Any) -> N
     assert sum(counts(run, "late", "A")) == 1
 
 
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize("first", ["A", "B"])
+@pytest.mark.parametrize("stored", [True, False], ids=["stored before", "arriving after"])
+def test_a_row_is_kept_to_the_last_instant_at_which_it_can_be_joined(
+    session: Any, stored: bool, first: str, delay: int
+) -> None:
+    """The other watermark stands exactly at the bound: a row that is just not late meets the kept row."""
+    second = "B" if first == "A" else "A"
+    window = Between(first, second, -SECOND, 5 * SECOND)
+    case = statement("AB", window, ON_K, delay=delay * SECOND)
+    kept = {first: [(1, 100, 0), (2, 90, 0), (3, 91, 0)]}
+    mark = {second: [(20, 105 + delay, 9)]}
+    last = [{second: [(11, 105, 0)]}, {second: [(12, 105, 0)]}]
+    batches = cut(*([kept, mark, *last] if stored else [mark, kept, *last]))
+    run = assert_stream(session, case, batches)
+    assert run.bag.total() == 2
+
+
 @pytest.mark.parametrize("restarts", [(), (1,), (1, 2, 3, 4)], ids=str)
 def test_a_restart_keeps_rows_and_watermarks(session: Any, restarts: tuple[int, ...]) -> None:
     case = statement("AB", Between("A", "B", -SECOND, 5 * SECOND), ON_K, match=("time",))
