@@ -36,7 +36,7 @@ class SortedRun:
     @property
     def rows(self) -> int:
         """The number of rows."""
-        return self.batch.num_rows
+        return int(self.batch.num_rows)
 
     @cached_property
     def span(self) -> tuple[int, int]:

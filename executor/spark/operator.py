@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from wjoin.executor.blocks import cut, decode_block, encode_block
+from wjoin.executor.blocks import concatenate, cut, decode_block, encode_block
 from wjoin.executor.faults import fault_point
 from wjoin.executor.kernels.runs import int64_view
 from wjoin.executor.layout import code_name
@@ -155,14 +155,20 @@ class JoinProcessor(StatefulProcessor):
         fault_point("state-read")
         counts = Counts()
         after = manifest
+        waiting: list[pa.RecordBatch] = []
         for result in operator.logic.stream(manifest, self, arrivals, counts):
             if isinstance(result, Manifest):
                 after = result
-            else:
-                yield _frame(list(operator.result_rows(result)))
+                continue
+            waiting.append(result)
+            # A data frame of its own costs more than the rows of a small result.
+            if sum(each.nbytes for each in waiting) > BLOCK_BYTES:
+                yield _frame(list(operator.result_rows(concatenate(waiting))))
+                waiting = []
         fault_point("before-state-write")
         self._manifest.update((after.encode(),))
-        yield _frame(operator.heartbeat_rows(worker, after, arrivals, counts))
+        last = list(operator.result_rows(concatenate(waiting))) if waiting else []
+        yield _frame(last + operator.heartbeat_rows(worker, after, arrivals, counts))
 
     def close(self) -> None:
         """Nothing is held between micro-batches."""
