@@ -144,8 +144,18 @@ def connect(spark: SparkSession | None = None, **conf: str) -> Session:
     """Return a Session on ``spark``, or on an embedded local Spark tuned for streaming on this machine.
 
     ``conf`` are Spark settings (``connect(**{"spark.driver.memory": "8g"})``); on a running
-    session only those that it can still change take effect.
+    session only those that it can still change take effect. Names that begin with ``wjoin.`` are
+    settings of the session, as SET takes them.
     """
+    own = {name: value for name, value in conf.items() if name.lower().startswith("wjoin.")}
+    conf = {name: value for name, value in conf.items() if name not in own}
+    session = _connected(spark, conf)
+    for name, value in own.items():
+        statements.set_option(session, name, value)
+    return session
+
+
+def _connected(spark: SparkSession | None, conf: dict[str, str]) -> Session:
     if spark is None:
         builder = configure(SparkSession.builder.master("local[*]").appName("wjoin"))
         builder = builder.config("spark.driver.memory", driver_memory())

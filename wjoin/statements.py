@@ -252,26 +252,23 @@ def _drop_stream(session: "Session", text: str, statement: DropStream) -> DataFr
     return _nothing(session)
 
 
-def _set_option(session: "Session", text: str, statement: SetOption) -> DataFrame:
-    key = statement.key.lower()
+def set_option(session: "Session", name: str, value: str) -> None:
+    """Give a setting of wjoin a value. Raises WJoinError WJ502 or WJ603."""
+    key = name.lower()
     if key in _HINT_SETTINGS:
-        raise WJoinError(
-            "WJ502",
-            f"the setting {key} is not available yet",
-            span=statement.span,
-            text=text,
-            help="leave it out",
-        )
+        raise WJoinError("WJ502", f"the setting {key} is not available yet", help="leave it out")
     if key not in SETTINGS:
-        raise WJoinError(
-            "WJ603",
-            f"wjoin has no setting {key}",
-            span=statement.span,
-            text=text,
-            help=f"known: {', '.join(SETTINGS)}",
-        )
-    session.settings[key] = statement.value
-    return session.spark.createDataFrame([(key, statement.value)], "key STRING, value STRING")
+        raise WJoinError("WJ603", f"wjoin has no setting {key}", help=f"known: {', '.join(SETTINGS)}")
+    session.settings[key] = value
+
+
+def _set_option(session: "Session", text: str, statement: SetOption) -> DataFrame:
+    try:
+        set_option(session, statement.key, statement.value)
+    except WJoinError as error:
+        raise WJoinError(error.code, error.message, span=statement.span, text=text, help=error.help) from None
+    row = (statement.key.lower(), statement.value)
+    return session.spark.createDataFrame([row], "key STRING, value STRING")
 
 
 def _refuse_unknown_sink(

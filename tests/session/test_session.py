@@ -225,3 +225,9 @@ def test_settings_that_lose_rows_are_refused(session: wjoin.Session, cameras: Sp
     cameras.conf.unset("spark.sql.streaming.stateStore.providerClass")
     with pytest.raises(WJoinError, match="WJ605"):
         session.sql(join)
+
+
+def test_settings_are_taken_by_connect(cameras: SparkSession) -> None:
+    assert wjoin.connect(cameras, **{"wjoin.checkpoint": "/there"}).settings == {"wjoin.checkpoint": "/there"}
+    with pytest.raises(WJoinError, match="WJ603"):
+        wjoin.connect(cameras, **{"wjoin.nothing": "1"})

@@ -1,0 +1,47 @@
+"""What a checkpoint says of itself, and what refuses to read it."""
+
+import json
+import pickle
+
+import pytest
+from pyspark.sql import SparkSession
+
+from wjoin.executor.route import worker_ids
+from wjoin.executor.state.manifest import STATE_FORMAT, Manifest, decode_manifest
+from wjoin.executor.state.slices import Slice
+from wjoin.grammar.errors import WJoinError
+
+MANIFEST = Manifest("plan", 2, {0: 7, 1: -3}, ((Slice("a", 5, 100, 1, 2),), ()))
+
+
+def test_manifest_comes_back_as_it_was() -> None:
+    assert decode_manifest(MANIFEST.encode(), "plan", 2) == MANIFEST
+
+
+def test_another_state_format_is_refused() -> None:
+    body = json.loads(MANIFEST.encode())
+    body["format"] = STATE_FORMAT + 1
+    with pytest.raises(WJoinError, match="WJ701") as raised:
+        decode_manifest(json.dumps(body).encode(), "plan", 2)
+    assert str(STATE_FORMAT + 1) in raised.value.message
+
+
+def test_another_plan_and_another_number_of_workers_are_refused() -> None:
+    with pytest.raises(WJoinError, match="WJ702"):
+        decode_manifest(MANIFEST.encode(), "other", 2)
+    with pytest.raises(WJoinError, match=r"WJ703[\s\S]*spark.sql.shuffle.partitions to 2"):
+        decode_manifest(MANIFEST.encode(), "plan", 3)
+
+
+def test_errors_travel_from_the_workers() -> None:
+    error = WJoinError("WJ701", "of another format")
+    assert pickle.loads(pickle.dumps(error)).render() == error.render()
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 3, 8, 200])
+def test_every_partition_has_one_worker(spark: SparkSession, partitions: int) -> None:
+    ids = worker_ids(partitions)
+    rows = spark.createDataFrame([(number,) for number in ids], "id INT")
+    found = rows.selectExpr(f"pmod(hash(id), {partitions}) AS partition").distinct().count()
+    assert found == len(ids) == partitions
+    assert ids[0] == 0
