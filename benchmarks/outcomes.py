@@ -93,13 +93,11 @@ def _phases(clock: Path, times: list[tuple[float, float]]) -> dict[str, float]:
         return {}
     lines = [json.loads(line) for line in clock.read_text().splitlines()]
     names = dict.fromkeys(line["phase"] for line in lines)
-    return {
-        name: statistics.median(
-            1000
-            * sum(
-                each["seconds"] for each in lines if each["phase"] == name and start <= each["ended"] <= end
-            )
-            for start, end in times
-        )
-        for name in names
-    }
+    return {name: _phase([line for line in lines if line["phase"] == name], times) for name in names}
+
+
+def _phase(lines: list[dict[str, Any]], times: list[tuple[float, float]]) -> float:
+    """Return the milliseconds that the tasks of a phase took in the median micro-batch."""
+    return 1000 * statistics.median(
+        sum(line["seconds"] for line in lines if start <= line["ended"] <= end) for start, end in times
+    )

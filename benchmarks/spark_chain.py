@@ -22,6 +22,7 @@ from systems import SYSTEMS
 
 WINDOW = 5
 LONG_WINDOW = 100
+PARTS = ["300k", "1500k", "window"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,12 +112,11 @@ def table(outcomes: list[Outcome]) -> str:
 
 def _aligned(lines: list[list[str]]) -> str:
     widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
-    return "\n".join(
-        "  "
-        + line[0].ljust(widths[0])
-        + "".join("  " + cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
-        for line in lines
-    )
+    text = []
+    for line in lines:
+        cells = [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
+        text.append("  " + "  ".join([line[0].ljust(widths[0]), *cells]))
+    return "\n".join(text)
 
 
 def disagreements(outcomes: list[Outcome]) -> list[str]:
@@ -132,29 +132,16 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="few micro-batches, and only the small ones")
-    parser.add_argument(
-        "--systems",
-        nargs="+",
-        choices=SYSTEMS,
-        default=list(SYSTEMS),
-        metavar="NAME",
-        help=f"of {', '.join(SYSTEMS)}; all by default",
-    )
-    parser.add_argument(
-        "--parts",
-        nargs="+",
-        choices=["300k", "1500k", "window"],
-        help="what to measure; all by default, only 300k with --quick",
-    )
-    parser.add_argument("--memory", default="4g", help="heap of each system's JVM (%(default)s)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a further Spark setting"
-    )
-    parser.add_argument("--scratch", help="folder for data and checkpoints, deleted at the end")
-    parser.add_argument("--json", type=Path, help="write the outcomes to this file, too")
+    add = parser.add_argument
+    add("--quick", action="store_true", help="few micro-batches, and only the small ones")
+    add("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS), help="which to run; all by default")
+    add("--parts", nargs="+", choices=PARTS, help="what to measure; all by default, 300k with --quick")
+    add("--memory", default="4g", help="heap of each system's JVM (%(default)s)")
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting for all systems")
+    add("--scratch", help="where data and checkpoints are kept while it runs")
+    add("--json", type=Path, help="write the outcomes to this file, too")
     arguments = parser.parse_args()
-    arguments.parts = arguments.parts or (["300k"] if arguments.quick else ["300k", "1500k", "window"])
+    arguments.parts = arguments.parts or (["300k"] if arguments.quick else PARTS)
     return arguments
 
 

@@ -162,7 +162,8 @@ def _unpacked(plan: PhysicalPlan, joined: DataFrame, scans: Mapping[int, DataFra
 
 def _dated(plan: PhysicalPlan, rows: DataFrame) -> DataFrame:
     """Return rows with a watermark on MATCH_TIME where it is asked for and can be an event time."""
-    dated = "time" in plan.match and plan.time_kind is not TimeKind.INTEGRAL
+    # Spark takes a TIMESTAMP only as event time of a watermark.
+    dated = "time" in plan.match and plan.time_kind is TimeKind.TIMESTAMP
     if plan.streaming and dated and plan.match_delay is not None:
         return rows.withWatermark(MATCH_COLUMNS["time"], f"{plan.match_delay} microseconds")
     return rows
