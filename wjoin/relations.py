@@ -62,7 +62,10 @@ def time_kind(spark_type: str) -> TimeKind:
 
 
 def spark_plan(frame: DataFrame) -> str:
-    """Return Spark's own formatted plan of a DataFrame."""
+    """Return Spark's own formatted plan of a DataFrame, or where a stream's is to be had."""
+    if frame.isStreaming:
+        # Spark refuses to explain a streaming DataFrame that has not been started.
+        return "Spark plans a stream when it starts: see explain() of the running StreamingQuery"
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         frame.explain("formatted")

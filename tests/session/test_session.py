@@ -218,6 +218,7 @@ def test_settings_that_lose_rows_are_refused(session: wjoin.Session, cameras: Sp
     session.stream("live", streaming)
     join = JOIN.replace("camera1", "live").replace("camera2", "live")
     assert session.sql(join).isStreaming
+    assert "running StreamingQuery" in session.explain(f"EXPLAIN FORMATTED {join}")
     cameras.conf.set("spark.sql.streaming.statefulOperator.allowMultiple", "false")
     with pytest.raises(WJoinError, match="WJ605"):
         session.sql(join)
