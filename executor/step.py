@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.blocks import concatenate, cut
-from wjoin.executor.kernels.runs import BoolArray, RunShape, SortedRun, select
+from wjoin.executor.kernels.runs import BoolArray, Int64Array, RunShape, SortedRun, select
 from wjoin.executor.layout import code_name, time_name
 from wjoin.executor.multiway import MultiwayJoin, Pieces
 from wjoin.executor.state.manifest import Manifest
@@ -43,12 +43,14 @@ class Arrivals:
     """What reached a worker in one micro-batch.
 
     ``blocks``: the new rows of each input. ``seen``: the greatest event time of each stream
-    that sent anything. ``rows`` and ``undated``: how many rows the stream sent, and how many
-    of them had no event time (counted at one worker only).
+    that sent anything. ``removed``: the times of a stream's rows that can join nothing, int64.
+    ``rows`` and ``undated``: how many rows the stream sent, and how many of them had no event
+    time. The last three are counted at one worker only.
     """
 
     blocks: list[list[pa.RecordBatch]]
     seen: dict[int, int] = field(default_factory=dict)
+    removed: dict[int, list[Int64Array]] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
     undated: dict[int, int] = field(default_factory=dict)
 
@@ -105,6 +107,9 @@ class StageLogic:
         self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts
     ) -> Iterator[pa.RecordBatch | Manifest]:
         """Yield the results of a micro-batch, then the manifest of the state after it."""
+        for stream, removed in arrivals.removed.items():
+            for times in removed:
+                self._punctual(stream, times, manifest.seen, counts)
         new = [
             self._on_time(each, self._sorted(number, blocks), manifest.seen, counts)
             for number, (each, blocks) in enumerate(zip(self.stage.inputs, arrivals.blocks, strict=True))
@@ -154,16 +159,22 @@ class StageLogic:
         """Drop and count the rows older than their stream's watermark."""
         if run is None or each.stage is not None:
             return run
-        stream = each.members[0]
-        mark = watermark(seen.get(stream), self.plan.streams[stream].delay)
-        if mark is None:
+        on_time = self._punctual(each.members[0], run.times[0], seen, counts)
+        if on_time is None:
             return run
-        on_time = run.times[0] >= mark
-        late = run.rows - int(np.count_nonzero(on_time))
-        if not late:
-            return run
-        counts.late[stream] = counts.late.get(stream, 0) + late
         return select(run, self.shape(self.stage.inputs.index(each)), on_time)
+
+    def _punctual(
+        self, stream: int, times: Int64Array, seen: dict[int, int], counts: Counts
+    ) -> BoolArray | None:
+        """Count the rows of a stream that are late; return which are not, None for all."""
+        mark = watermark(seen.get(stream), self.plan.streams[stream].delay)
+        on_time = np.ones(len(times), bool) if mark is None else times >= mark
+        late = len(times) - int(np.count_nonzero(on_time))
+        if not late:
+            return None
+        counts.late[stream] = counts.late.get(stream, 0) + late
+        return on_time
 
     def _settled(self, each: StageInput, seen: dict[int, int]) -> int | None:
         """Return the time from which on the rows of a one-stream input are live, None if unknown."""

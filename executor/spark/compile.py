@@ -88,19 +88,21 @@ def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
     """Return what the pack of a stream reads: event time, the filter's verdict, codes, columns."""
     scan = plan.streams[number]
     rows = source.alias(scan.alias)
-    columns = [F.expr(_time(scan, plan.time_kind)).alias(time_name(number))]
-    if scan.filters:
-        verdict = F.expr(" AND ".join(f"({each})" for each in scan.filters))
-        if plan.streaming:
-            # Rows that a filter removes must still move the stream's watermark.
-            columns.append(verdict.alias(KEEP))
-        else:
-            rows = rows.filter(verdict)
-    columns += [F.expr(_code(code)).alias(code_name(number, n)) for n, code in enumerate(scan.codes)]
+    time = F.expr(_time(scan, plan.time_kind)).alias(time_name(number))
+    values = [(code_name(number, n), F.expr(_code(code))) for n, code in enumerate(scan.codes)]
     for place, column in enumerate(scan.columns):
         if not stored_column(plan, number, place).restored:
-            columns.append(F.expr(column.expression).alias(column_name(number, place)))
-    return rows.select(*columns)
+            values.append((column_name(number, place), F.expr(column.expression)))
+    if not scan.filters:
+        return rows.select(time, *(value.alias(name) for name, value in values))
+    verdict = F.expr(" AND ".join(f"({each})" for each in scan.filters))
+    if not plan.streaming:
+        return rows.filter(verdict).select(time, *(value.alias(name) for name, value in values))
+    # Rows that a filter removes still move the stream's watermark. Nothing else of them is
+    # evaluated: an expression may fail on just the rows that the filter is there to remove.
+    judged = rows.select("*", verdict.alias(KEEP))
+    kept = F.col(KEEP)
+    return judged.select(time, kept, *(F.when(kept, value).alias(name) for name, value in values))
 
 
 def _time(scan: StreamScan, kind: TimeKind) -> str:

@@ -66,6 +66,9 @@ class Operator:
             for place, number in enumerate(inputs):
                 if number >= 0:
                     arrivals.blocks[number].append(decode_block(blocks[place].as_buffer()))
+                elif blocks[place].is_valid:
+                    removed = int64_view(decode_block(blocks[place].as_buffer()).column(0))
+                    arrivals.removed.setdefault(batch.column("stream")[place].as_py(), []).append(removed)
             if -1 in inputs:
                 self._heartbeats(arrivals, batch.drop_columns(["block"]).to_pylist())
         return arrivals

@@ -15,7 +15,7 @@ from wjoin.executor.spark.clock import clocked
 from wjoin.executor.spark.transport import BLOCK_BYTES, BLOCK_ROWS, NOTHING_SEEN, SCHEMA, transport_row
 from wjoin.planner.physical import PhysicalPlan, StageInput
 
-KEEP = "keep"
+KEEP = "__wjoin_keep"
 """The column that tells whether a row passes its stream's filters."""
 
 GATHERED_BYTES = 1 << 28
@@ -45,34 +45,56 @@ class Pack:
         seen = NOTHING_SEEN
         rows = undated = 0
         for batch in _gathered(batches):
+            times = integers(batch.column(time_name(self.stream)))
             rows += batch.num_rows
-            undated += batch.column(time_name(self.stream)).null_count
-            latest = pc.max(integers(batch.column(time_name(self.stream)))).as_py()
+            undated += times.null_count
+            latest = pc.max(times).as_py()
             if latest is not None:
                 seen = max(seen, latest)
-            yield self._blocks(self._joinable(batch))
+            block = self._block(batch)
+            joinable = self._joinable(batch, block)
+            if pc.all(joinable).as_py() is not False:
+                yield self._blocks(block)
+                continue
+            yield self._blocks(block.filter(joinable))
+            if self.heartbeats:
+                yield from self._removed(times.filter(pc.invert(joinable)).drop_null())
         if self.heartbeats and rows:
             yield self._heartbeats(seen, rows, undated)
 
-    def _joinable(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows that can join, with times and codes as int64."""
+    def _block(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return all rows as a block, with times and codes as int64."""
         scan = self.plan.streams[self.stream]
-        mask = pc.is_valid(batch.column(time_name(self.stream)))
-        if KEEP in batch.schema.names:
-            mask = pc.and_(mask, pc.fill_null(batch.column(KEEP), False))
         columns: dict[str, pa.Array] = {
             time_name(self.stream): integers(batch.column(time_name(self.stream)))
         }
         for number in range(len(scan.codes)):
             name = code_name(self.stream, number)
             columns[name] = integers(batch.column(name))
-            mask = pc.and_(mask, pc.is_valid(columns[name]))
         for number in range(len(scan.columns)):
             stored = stored_column(self.plan, self.stream, number)
             if not stored.restored:
                 columns[stored.name] = stable(batch.column(column_name(self.stream, number)))
-        packed = pa.RecordBatch.from_pydict(columns)
-        return packed if pc.all(mask).as_py() is not False else packed.filter(mask)
+        return pa.RecordBatch.from_pydict(columns)
+
+    def _joinable(self, batch: pa.RecordBatch, block: pa.RecordBatch) -> pa.Array:
+        """Return which rows can join: those with a time and all codes that the filter keeps."""
+        mask = pc.is_valid(block.column(time_name(self.stream)))
+        if KEEP in batch.schema.names:
+            mask = pc.and_(mask, pc.fill_null(batch.column(KEEP), False))
+        for number in range(len(self.plan.streams[self.stream].codes)):
+            mask = pc.and_(mask, pc.is_valid(block.column(code_name(self.stream, number))))
+        return mask
+
+    def _removed(self, times: pa.Array) -> Iterator[pa.RecordBatch]:
+        """Yield the times of rows that cannot join, for one worker to count the late ones."""
+        only = pa.RecordBatch.from_pydict({time_name(self.stream): times})
+        packed = [
+            transport_row(self.workers[0], stream=self.stream, block=encode_block(piece))
+            for piece in cut(only, BLOCK_ROWS, BLOCK_BYTES)
+        ]
+        if packed:
+            yield pa.RecordBatch.from_pylist(packed, schema=SCHEMA)
 
     def _blocks(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         packed = []

@@ -9,10 +9,11 @@ DDL = (
     "worker INT, input INT, stream INT, seen BIGINT, rows BIGINT, undated BIGINT, "
     "late BIGINT, kept BIGINT, kept_bytes BIGINT, matches BIGINT, block BINARY"
 )
-"""A row with a block carries tuples for one worker and input; a row without one is a heartbeat.
+"""A row with an input carries a block of tuples for it to one worker; a row without one is a heartbeat.
 
 A heartbeat tells the greatest event time of a stream (``seen``), and what was counted on the
-way: rows sent, rows without event time, late rows, rows and bytes of state, matches.
+way: rows sent, rows without event time, late rows, rows and bytes of state, matches. With a
+block it brings the times of rows of the stream that cannot join, so that late ones are counted.
 """
 
 SCHEMA = pa.schema(

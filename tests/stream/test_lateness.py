@@ -98,6 +98,21 @@ def test_rows_that_a_filter_removes_advance_time(session: Any) -> None:
     assert counts(run, "watermarks", "A")[3] - counts(run, "watermarks", "B")[3] == 10 * SECOND
 
 
+def test_late_rows_that_could_not_join_are_counted_too(session: Any) -> None:
+    """Rows that WHERE removes, and rows with a NULL key."""
+    small = Compare(Field("A", "k"), "<", Literal(10))
+    case = statement("AB", Within(10 * SECOND), ON_K, small)
+    batches = cut(
+        {"A": [(1, 100, 0)], "B": [(10, 100, 0)]},
+        {"A": [(2, 99, 99), (3, 100, 99), (4, 50, None), (5, 90, 0)], "B": [(11, 20, None)]},
+        {"A": [(6, 99, None), (7, None, 99)]},
+    )
+    run = assert_stream(session, case, batches)
+    assert counts(run, "late", "A")[:3] == [0, 3, 1]
+    assert counts(run, "late", "B")[:3] == [0, 1, 0]
+    assert counts(run, "null_times", "A")[:3] == [0, 0, 1]
+
+
 def test_rows_without_event_time_are_dropped_and_counted(session: Any) -> None:
     case = statement("AB", Within(10 * SECOND), ON_K)
     batches = cut(
