@@ -8,7 +8,7 @@ from pathlib import Path
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_INTERVAL = 0.1
+_INTERVAL = 0.25
 
 
 @dataclass

@@ -42,8 +42,8 @@ class Outcome:
         return self.load.batch_rows / self.seconds
 
 
-def outcome(system: str, load: Load, warm_up: int, report: Path, usage: Usage, clock: Path) -> Outcome:
-    """Read the report of a run; the first ``warm_up`` micro-batches do not count.
+def outcome(system: str, load: Load, filling: int, report: Path, usage: Usage, clock: Path) -> Outcome:
+    """Read the report of a run; the first ``filling`` micro-batches do not count.
 
     Raises RuntimeError where a micro-batch did not read the rows that it should have.
     """
@@ -52,7 +52,7 @@ def outcome(system: str, load: Load, warm_up: int, report: Path, usage: Usage, c
     batches = [each for each in body["progress"] if each["numInputRows"] > 0]
     if len(batches) != load.batches or any(each["numInputRows"] != load.batch_rows for each in batches):
         raise RuntimeError(f"{system}: the micro-batches are not those of the load")
-    measured = batches[warm_up:]
+    measured = batches[filling:]
     times = [_span(each) for each in measured]
     states = [_state(system, each) for each in measured]
     return Outcome(

@@ -13,7 +13,7 @@ from wjoin import statements
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import Explain, InsertInto, SparkStatement, Statement
-from wjoin.options import EMBEDDED_SETTINGS, configure, driver_memory, prepare
+from wjoin.options import configure, embedded_settings, prepare
 from wjoin.rewrite import Rewriting
 from wjoin.streams import Declarations, StreamDeclaration, microseconds
 
@@ -158,8 +158,7 @@ def connect(spark: SparkSession | None = None, **conf: str) -> Session:
 def _connected(spark: SparkSession | None, conf: dict[str, str]) -> Session:
     if spark is None:
         builder = configure(SparkSession.builder.master("local[*]").appName("wjoin"))
-        builder = builder.config("spark.driver.memory", driver_memory())
-        for name, value in {**EMBEDDED_SETTINGS, **conf}.items():
+        for name, value in {**embedded_settings(), **conf}.items():
             builder = builder.config(name, value)
         return Session(builder.getOrCreate())
     prepare(spark)

@@ -1,7 +1,7 @@
 """The join operator: one stage under Spark's transformWithState, or under a grouped map in batch."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,9 @@ from wjoin.executor.spark.transport import BLOCK_BYTES, BLOCK_ROWS, NOTHING_SEEN
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.step import Arrivals, Counts, StageLogic
 from wjoin.planner.physical import StageInput
+
+MANIFEST = "manifest"
+"""The key of the manifest in Spark's state; the slices that it lists have random hexadecimal names."""
 
 
 @dataclass(frozen=True)
@@ -53,35 +56,30 @@ class Operator:
 
     def batch(self, group: pa.Table) -> pa.Table:
         """Join the blocks of one worker, all inputs complete."""
-        arrivals = self.arrivals(group.to_batches())
+        arrivals = self.arrivals(row for batch in group.to_batches() for row in _arrow_rows(batch))
         rows = [row for result in self.logic.batch(arrivals) for row in self.result_rows(result)]
         return pa.Table.from_pylist(rows, schema=SCHEMA)
 
-    def arrivals(self, batches: list[pa.RecordBatch]) -> Arrivals:
+    def arrivals(self, rows: Iterable[dict[Any, Any]]) -> Arrivals:
         """Return what the transport rows of a worker bring."""
         arrivals = Arrivals([[] for _ in self.logic.stage.inputs])
-        for batch in batches:
-            blocks = batch.column("block")
-            inputs = batch.column("input").to_pylist()
-            for place, number in enumerate(inputs):
-                if number >= 0:
-                    arrivals.blocks[number].append(decode_block(blocks[place].as_buffer()))
-                elif blocks[place].is_valid:
-                    removed = int64_view(decode_block(blocks[place].as_buffer()).column(0))
-                    arrivals.removed.setdefault(batch.column("stream")[place].as_py(), []).append(removed)
-            if -1 in inputs:
-                self._heartbeats(arrivals, batch.drop_columns(["block"]).to_pylist())
+        for row in rows:
+            if row["input"] >= 0:
+                arrivals.blocks[row["input"]].append(decode_block(row["block"]))
+            elif row["block"] is not None:
+                removed = int64_view(decode_block(row["block"]).column(0))
+                arrivals.removed.setdefault(row["stream"], []).append(removed)
+            else:
+                self._heartbeat(arrivals, row)
         return arrivals
 
-    def _heartbeats(self, arrivals: Arrivals, rows: list[dict[str, Any]]) -> None:
-        sources = {each.members[0] for each in self.logic.stage.inputs if each.stage is None}
-        for row in rows:
-            stream, seen = row["stream"], row["seen"]
-            if stream in self.logic.stage.members and seen != NOTHING_SEEN:
-                arrivals.seen[stream] = max(seen, arrivals.seen.get(stream, seen))
-            if stream in sources:
-                arrivals.rows[stream] = arrivals.rows.get(stream, 0) + row["rows"]
-                arrivals.undated[stream] = arrivals.undated.get(stream, 0) + row["undated"]
+    def _heartbeat(self, arrivals: Arrivals, row: dict[Any, Any]) -> None:
+        stream, seen = row["stream"], row["seen"]
+        if stream in self.logic.stage.members and seen != NOTHING_SEEN:
+            arrivals.seen[stream] = max(seen, arrivals.seen.get(stream, seen))
+        if any(each.stage is None and each.members[0] == stream for each in self.logic.stage.inputs):
+            arrivals.rows[stream] = arrivals.rows.get(stream, 0) + row["rows"]
+            arrivals.undated[stream] = arrivals.undated.get(stream, 0) + row["undated"]
 
     def result_rows(self, result: pa.RecordBatch) -> Iterator[dict[str, object]]:
         """Yield the transport rows of one result batch."""
@@ -134,9 +132,8 @@ class JoinProcessor(StatefulProcessor):
         self._operator = operator
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state variables."""
-        self._manifest = handle.getValueState("manifest", "data BINARY")
-        self._slices = handle.getMapState("slices", "name STRING", "data BINARY")
+        """Open the state. One variable: every further one costs round trips to the JVM in every task."""
+        self._state = handle.getMapState("state", "name STRING", "data BINARY")
 
     def handleInputRows(  # noqa: N802 (Spark's name)
         self,
@@ -149,9 +146,7 @@ class JoinProcessor(StatefulProcessor):
 
     def _join(self, worker: int, rows: Iterator[Any]) -> Iterator[pd.DataFrame]:
         operator = self._operator
-        arrivals = operator.arrivals(
-            [pa.RecordBatch.from_pandas(frame, schema=SCHEMA, preserve_index=False) for frame in rows]
-        )
+        arrivals = operator.arrivals(row for frame in rows for row in frame.to_dict("records"))
         # Not in init(): Spark also calls that at the driver, to learn the state's schema.
         self._cache = SliceCache.of_this_process()
         manifest = self._read_manifest()
@@ -169,7 +164,7 @@ class JoinProcessor(StatefulProcessor):
                 yield _frame(list(operator.result_rows(concatenate(waiting))))
                 waiting = []
         fault_point("before-state-write")
-        self._manifest.update((after.encode(),))
+        self._state.updateValue((MANIFEST,), (after.encode(),))
         last = list(operator.result_rows(concatenate(waiting))) if waiting else []
         yield _frame(last + operator.heartbeat_rows(worker, after, arrivals, counts))
 
@@ -178,7 +173,7 @@ class JoinProcessor(StatefulProcessor):
 
     def _read_manifest(self) -> Manifest:
         operator = self._operator
-        stored = self._manifest.get()
+        stored = self._state.getValue((MANIFEST,))
         if stored is None:
             empty = tuple(() for _ in operator.logic.stage.inputs)
             return Manifest(operator.fingerprint, len(operator.workers), {}, empty)
@@ -188,7 +183,7 @@ class JoinProcessor(StatefulProcessor):
         """Return a slice, from this machine's cache or from Spark's state."""
         block = self._cache.get(name)
         if block is None:
-            stored = self._slices.getValue((name,))
+            stored = self._state.getValue((name,))
             if stored is None:
                 raise RuntimeError(f"slice {name} is listed in the state but not stored in it")
             block = pa.py_buffer(bytes(stored[0]))
@@ -199,16 +194,21 @@ class JoinProcessor(StatefulProcessor):
         """Write a slice under a new name."""
         name = uuid.uuid4().hex
         data = encode_block(batch)
-        self._slices.updateValue((name,), (data,))
+        self._state.updateValue((name,), (data,))
         self._cache.put(name, pa.py_buffer(data))
         return name, len(data)
 
     def remove(self, name: str) -> None:
         """Forget a slice."""
-        self._slices.removeKey((name,))
+        self._state.removeKey((name,))
         self._cache.remove(name)
 
 
+def _arrow_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """Yield transport rows with their blocks not copied."""
+    for row, block in zip(batch.drop_columns(["block"]).to_pylist(), batch.column("block"), strict=True):
+        yield {**row, "block": block.as_buffer() if block.is_valid else None}
+
+
 def _frame(rows: list[dict[str, object]]) -> pd.DataFrame:
-    frame: pd.DataFrame = pa.Table.from_pylist(rows, schema=SCHEMA).to_pandas()
-    return frame
+    return pd.DataFrame(rows, columns=SCHEMA.names)
