@@ -4,8 +4,9 @@ Pure: no Spark. The store is read and written through ``SliceStore``, so that th
 runs under Spark's operator, in batch and in simulated crashes.
 """
 
+import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -29,8 +30,8 @@ class SliceStore(Protocol):
         """Return the rows of a slice."""
         ...
 
-    def save(self, batch: pa.RecordBatch) -> tuple[str, int]:
-        """Write a slice; return its new name and its size in bytes."""
+    def save(self, name: str, batch: pa.RecordBatch) -> int:
+        """Write a slice under a new name; return its size in bytes."""
         ...
 
     def remove(self, name: str) -> None:
@@ -131,6 +132,7 @@ class StageLogic:
         for stream, time in arrivals.seen.items():
             seen[stream] = max(time, seen.get(stream, time))
         groups = []
+        names = itertools.count(manifest.written)
         for number, group in enumerate(manifest.slices):
             change = maintain(
                 group,
@@ -143,9 +145,9 @@ class StageLogic:
             for each in change.remove:
                 store.remove(each.name)
             shape = self.shape(number)
-            written = (piece for run in change.write for piece in _slices(store, shape, run))
+            written = (piece for run in change.write for piece in _slices(store, names, shape, run))
             groups.append((*change.stay, *written))
-        yield Manifest(manifest.plan, manifest.workers, seen, tuple(groups))
+        yield replace(manifest, written=next(names), seen=seen, slices=tuple(groups))
 
     def _live(self, number: int, seen: dict[int, int], run: SortedRun) -> BoolArray:
         return kept(self.plan, self.stage, number, run.times, seen)
@@ -192,9 +194,9 @@ class StageLogic:
         return min(cuts)
 
 
-def _slices(store: SliceStore, shape: RunShape, run: SortedRun) -> Iterator[Slice]:
+def _slices(store: SliceStore, names: Iterator[int], shape: RunShape, run: SortedRun) -> Iterator[Slice]:
     """Write a run as slices that are not much larger than LARGE_SLICE."""
     for batch in cut(run.batch, max(1, run.rows), 2 * LARGE_SLICE):
         piece = shape.read(batch)
-        name, size = store.save(batch)
-        yield Slice(name, piece.rows, size, *piece.span)
+        name = str(next(names))
+        yield Slice(name, piece.rows, store.save(name, batch), *piece.span)

@@ -1,6 +1,5 @@
 """The join operator: one stage under Spark's transformWithState, or under a grouped map in batch."""
 
-import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,7 @@ from wjoin.executor.step import Arrivals, Counts, StageLogic
 from wjoin.planner.physical import StageInput
 
 MANIFEST = "manifest"
-"""The key of the manifest in Spark's state; the slices that it lists have random hexadecimal names."""
+"""The key of the manifest in Spark's state; the names of the slices that it lists are numbers."""
 
 
 @dataclass(frozen=True)
@@ -148,8 +147,8 @@ class JoinProcessor(StatefulProcessor):
         operator = self._operator
         arrivals = operator.arrivals(row for frame in rows for row in frame.to_dict("records"))
         # Not in init(): Spark also calls that at the driver, to learn the state's schema.
-        self._cache = SliceCache.of_this_process()
         manifest = self._read_manifest()
+        self._cache = SliceCache.of_this_process(manifest.lineage)
         fault_point("state-read")
         counts = Counts()
         after = manifest
@@ -175,8 +174,9 @@ class JoinProcessor(StatefulProcessor):
         operator = self._operator
         stored = self._state.getValue((MANIFEST,))
         if stored is None:
-            empty = tuple(() for _ in operator.logic.stage.inputs)
-            return Manifest(operator.fingerprint, len(operator.workers), {}, empty)
+            return Manifest.fresh(
+                operator.fingerprint, len(operator.workers), len(operator.logic.stage.inputs)
+            )
         return decode_manifest(bytes(stored[0]), operator.fingerprint, len(operator.workers))
 
     def load(self, name: str) -> pa.RecordBatch:
@@ -190,13 +190,12 @@ class JoinProcessor(StatefulProcessor):
             self._cache.put(name, block)
         return decode_block(block)
 
-    def save(self, batch: pa.RecordBatch) -> tuple[str, int]:
+    def save(self, name: str, batch: pa.RecordBatch) -> int:
         """Write a slice under a new name."""
-        name = uuid.uuid4().hex
         data = encode_block(batch)
         self._state.updateValue((name,), (data,))
         self._cache.put(name, pa.py_buffer(data))
-        return name, len(data)
+        return len(data)
 
     def remove(self, name: str) -> None:
         """Forget a slice."""

@@ -1,6 +1,7 @@
 """The table of contents of a worker's state: a plain, versioned value."""
 
 import json
+import uuid
 from dataclasses import asdict, dataclass
 
 from wjoin.executor.state.slices import Slice
@@ -15,13 +16,25 @@ class Manifest:
     """What one worker of one stage keeps: event times seen and the slices of each input.
 
     ``plan`` is the fingerprint of the plan that wrote it, ``workers`` how many workers share
-    the stage; both must stay the same for the life of a checkpoint.
+    the stage; both must stay the same for the life of a checkpoint. ``lineage`` tells this
+    state from all others on a machine; ``written`` counts the slices ever written.
+
+    Slices are named by that count, so that an attempt that is repeated writes the same slices
+    under the same names: after a crash Spark may keep what the first attempt wrote of a version
+    and go on from what the second one holds.
     """
 
     plan: str
     workers: int
+    lineage: str
+    written: int
     seen: dict[int, int]
     slices: tuple[tuple[Slice, ...], ...]
+
+    @classmethod
+    def fresh(cls, plan: str, workers: int, inputs: int) -> "Manifest":
+        """Return the manifest of a worker that keeps nothing yet."""
+        return cls(plan, workers, uuid.uuid4().hex, 0, {}, ((),) * inputs)
 
     def encode(self) -> bytes:
         """Return the manifest as JSON with the number of the state format."""
@@ -29,6 +42,8 @@ class Manifest:
             "format": STATE_FORMAT,
             "plan": self.plan,
             "workers": self.workers,
+            "lineage": self.lineage,
+            "written": self.written,
             "seen": {str(stream): time for stream, time in self.seen.items()},
             "slices": [[asdict(each) for each in group] for group in self.slices],
         }
@@ -58,6 +73,8 @@ def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
     return Manifest(
         plan,
         workers,
+        body["lineage"],
+        body["written"],
         {int(stream): time for stream, time in body["seen"].items()},
         tuple(tuple(Slice(**each) for each in group) for group in body["slices"]),
     )
