@@ -1,19 +1,22 @@
 """The multi-way probe: new rows of one input against the windows of all others.
 
 A partial tuple starts as one new row and grows by one input at a time. Its time range on the
-next input is the intersection of the ranges that each of its members allows (EXACT bounds).
+next input is the intersection of the ranges that its members reach (``planner.reach``); where
+they reach further than the windows allow, complete tuples are refined.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.kernels.hash_window import expand, probe
+from wjoin.executor.kernels.candidates import Candidates, Probe, WindowKernel
+from wjoin.executor.kernels.kernels import KERNELS
 from wjoin.executor.kernels.runs import BoolArray, Int64Array, SortedRun, equal_values, integers, take
 from wjoin.executor.layout import input_columns, stored_column
-from wjoin.planner.physical import Comparison, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.physical import Bounds, Comparison, Kernel, Passes, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.reach import Reach, reach
 
 PARTIAL_LIMIT = 1 << 20
 """Candidate pairs that one expansion may produce; more are worked off in parts."""
@@ -81,12 +84,34 @@ class Partial:
 
 
 @dataclass(frozen=True)
+class _Pass:
+    """One pass over the windows: its closed graph, how far tuples reach, and the passes before it."""
+
+    upper: UpperBounds
+    reach: Reach
+    earlier: tuple[UpperBounds, ...]
+
+
+@dataclass
+class Work:
+    """What a join did: ``comparisons`` of a tuple with a row."""
+
+    comparisons: int = 0
+
+
+@dataclass(frozen=True)
 class MultiwayJoin:
     """The logic of one stage: everything about it that does not change from batch to batch."""
 
     plan: PhysicalPlan
     stage: Stage
     last: bool
+    work: Work = field(default_factory=Work)
+
+    @property
+    def kernel(self) -> WindowKernel:
+        """How candidates are found."""
+        return KERNELS[self.stage.kernel]
 
     def results(self, first: int, pieces: list[Pieces]) -> Iterator[pa.RecordBatch]:
         """Yield the combinations of the rows of input ``first`` with rows of all other inputs.
@@ -104,61 +129,83 @@ class MultiwayJoin:
             {first: np.arange(start.rows, dtype=np.int64)},
             dict(zip(members, start.times, strict=True)),
         )
-        for complete in self._grow(partial, others, pieces):
-            refined = self._refine(complete)
-            if len(refined.codes):
-                yield self._assemble(refined, pieces)
+        for each in self._passes():
+            begun = self._sweep(partial, others, pieces, each) if self.stage.kernel is Kernel.MW else partial
+            for complete in self._grow(begun, others, pieces, each):
+                refined = self._refine(complete, each)
+                if len(refined.codes):
+                    yield self._assemble(refined, pieces)
 
-    def _grow(self, partial: Partial, others: list[int], pieces: list[Pieces]) -> Iterator[Partial]:
+    def _passes(self) -> Iterator[_Pass]:
+        plan, bounds = self.plan, self.stage.bounds
+        uppers: Sequence[UpperBounds] = (plan.upper,)
+        if plan.branches and plan.passes is Passes.UNION:
+            uppers = plan.branches
+        for number, upper in enumerate(uppers):
+            yield _Pass(upper, reach(bounds, upper, plan.staged), tuple(uppers[:number]))
+
+    def _sweep(self, partial: Partial, others: list[int], pieces: list[Pieces], current: _Pass) -> Partial:
+        """Keep the tuples that reach some row of every other input (Mode 1 of MW)."""
+        for target in others:
+            alive = np.zeros(len(partial.codes), bool)
+            for found in self._candidates(partial, target, pieces[target], current)[1]:
+                alive[found.probes] = True
+            partial = partial if alive.all() else partial.pick(alive)
+        return partial
+
+    def _grow(
+        self, partial: Partial, others: list[int], pieces: list[Pieces], current: _Pass
+    ) -> Iterator[Partial]:
         if not others:
             yield partial
             return
         target = others[0]
-        ranges = self._ranges(partial, target, pieces[target])
-        total = sum(int((last - first).sum()) for _, first, last in ranges)
-        if total == 0:
+        probe, found = self._candidates(partial, target, pieces[target], current)
+        pairs = sum(each.pairs for each in found)
+        if pairs == 0:
             return
         count = len(partial.codes)
-        if total > PARTIAL_LIMIT and count > 1:
+        if pairs > PARTIAL_LIMIT and count > 1:
             for part in (np.arange(count // 2), np.arange(count // 2, count)):
-                yield from self._grow(partial.pick(part), others, pieces)
+                yield from self._grow(partial.pick(part), others, pieces, current)
             return
-        grown = self._extend(partial, target, pieces[target], ranges)
-        grown = self._check(grown, target, pieces)
+        self.work.comparisons += pairs
+        grown = self._extend(partial, target, pieces[target], probe, found)
+        grown = self._check(grown, target, pieces, current)
         if len(grown.codes):
-            yield from self._grow(grown, others[1:], pieces)
+            yield from self._grow(grown, others[1:], pieces, current)
 
-    def _ranges(
-        self, partial: Partial, target: int, pieces: Pieces
-    ) -> list[tuple[Int64Array, Int64Array, Int64Array]]:
-        upper = self.plan.upper
+    def _candidates(
+        self, partial: Partial, target: int, pieces: Pieces, current: _Pass
+    ) -> tuple[Probe, list[Candidates]]:
+        """Return what partial tuples look for on an input, and the candidates in each of its runs."""
         anchor = self.stage.inputs[target].members[0]
         low = np.full(len(partial.codes), _LEAST, np.int64)
         high = np.full(len(partial.codes), _GREATEST, np.int64)
         for stream, times in partial.times.items():
-            back = upper[anchor][stream]
+            back, ahead = current.reach.back[stream][anchor], current.reach.ahead[stream][anchor]
             low = np.maximum(low, shifted(times, None if back is None else -back, _LEAST))
-            high = np.minimum(high, shifted(times, upper[stream][anchor], _GREATEST))
-        return [probe(run, partial.codes, low, high) for run in pieces.runs]
+            high = np.minimum(high, shifted(times, ahead, _GREATEST))
+        probe = Probe(partial.codes, low, high)
+        return probe, [self.kernel.candidates(run, probe) for run in pieces.runs]
 
     def _extend(
-        self,
-        partial: Partial,
-        target: int,
-        pieces: Pieces,
-        ranges: list[tuple[Int64Array, Int64Array, Int64Array]],
+        self, partial: Partial, target: int, pieces: Pieces, probe: Probe, found: list[Candidates]
     ) -> Partial:
         members = self.stage.inputs[target].members
-        probes, rows = [], []
+        tuples, rows = [], []
         times: list[list[Int64Array]] = [[] for _ in members]
-        for run, offset, found in zip(pieces.runs, pieces.offsets, ranges, strict=True):
-            tuple_numbers, places = expand(*found)
-            probes.append(tuple_numbers)
+        for run, offset, candidates in zip(pieces.runs, pieces.offsets, found, strict=True):
+            tuple_numbers, places = candidates.expand()
+            agree = self.kernel.agree(run, probe, tuple_numbers, places)
+            if agree is not None:
+                tuple_numbers, places = tuple_numbers[agree], places[agree]
+            tuples.append(tuple_numbers)
             rows.append(places + offset)
             for collected, column in zip(times, run.times, strict=True):
                 collected.append(column[places])
-        tuple_number = np.concatenate(probes)
-        # Tuples stay in key order, so that the next probe searches forward only.
+        tuple_number = np.concatenate(tuples)
+        # Tuples stay in the order of the runs, so that the next probe searches forward only.
         order = np.argsort(tuple_number, kind="stable") if len(pieces.runs) > 1 else slice(None)
         grown = partial.pick(tuple_number[order])
         grown.rows[target] = np.concatenate(rows)[order]
@@ -166,12 +213,12 @@ class MultiwayJoin:
             grown.times[stream] = np.concatenate(collected)[order]
         return grown
 
-    def _check(self, partial: Partial, target: int, pieces: list[Pieces]) -> Partial:
+    def _check(self, partial: Partial, target: int, pieces: list[Pieces], current: _Pass) -> Partial:
         """Keep the tuples on which the new input's other members, real keys and comparisons agree."""
         keep = np.ones(len(partial.codes), bool)
         members = self.stage.inputs[target].members
-        if len(members) > 1:
-            keep &= within(self.plan.upper, partial.times)
+        if len(members) > 1 and self.stage.bounds is Bounds.EXACT:
+            keep &= within(current.upper, partial.times)
         for left, right in self._key_pairs(target, partial):
             keep &= equal_values(self._values(left, partial, pieces), self._values(right, partial, pieces))
         for comparison in self.stage.comparisons:
@@ -207,14 +254,16 @@ class MultiwayJoin:
         stored = stored_column(self.plan, *operand)
         return pieces[number].column(stored.name, partial.rows[number])
 
-    def _refine(self, partial: Partial) -> Partial:
-        """Keep the tuples that satisfy one branch of the disjunction, once all times are known."""
-        if not self.last or not self.plan.branches:
-            return partial
-        keep = np.zeros(len(partial.codes), bool)
-        for branch in self.plan.branches:
-            keep |= within(branch, partial.times)
-        return partial.pick(keep)
+    def _refine(self, partial: Partial, current: _Pass) -> Partial:
+        """Keep the tuples inside the windows, once all times of the stage are known."""
+        keep = np.ones(len(partial.codes), bool)
+        if self.stage.bounds is not Bounds.EXACT or self.plan.passes is Passes.UNION:
+            keep &= within(current.upper, partial.times)
+        for earlier in current.earlier:
+            keep &= ~within(earlier, partial.times)
+        if self.last and self.plan.branches and self.plan.passes is Passes.HULL:
+            keep &= np.logical_or.reduce([within(branch, partial.times) for branch in self.plan.branches])
+        return partial if keep.all() else partial.pick(keep)
 
     def _assemble(self, partial: Partial, pieces: list[Pieces]) -> pa.RecordBatch:
         columns: dict[str, pa.Array] = {}

@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.blocks import concatenate, cut
+from wjoin.executor.kernels.kernels import KERNELS
 from wjoin.executor.kernels.runs import BoolArray, Int64Array, RunShape, SortedRun, select
 from wjoin.executor.layout import code_name, time_name
-from wjoin.executor.multiway import MultiwayJoin, Pieces
+from wjoin.executor.multiway import MultiwayJoin, Pieces, Work
 from wjoin.executor.state.manifest import Manifest
-from wjoin.executor.state.retention import kept, watermark
+from wjoin.executor.state.retention import kept, stage_reach, watermark
 from wjoin.executor.state.slices import LARGE_SLICE, Slice, maintain
 from wjoin.planner.physical import PhysicalPlan, Stage, StageInput
 
@@ -62,6 +63,7 @@ class Counts:
 
     late: dict[int, int] = field(default_factory=dict)
     matches: int = 0
+    work: Work = field(default_factory=Work)
 
 
 @dataclass(frozen=True)
@@ -80,15 +82,18 @@ class StageLogic:
         """Return the order and the time columns of input ``number``."""
         each = self.stage.inputs[number]
         code = None if each.key is None else code_name(*each.key)
-        return RunShape(code, tuple(time_name(stream) for stream in each.members))
+        times = tuple(time_name(stream) for stream in each.members)
+        return RunShape(code, times, KERNELS[self.stage.kernel].order)
 
-    def join(self, old: list[list[SortedRun]], new: list[SortedRun | None]) -> Iterator[pa.RecordBatch]:
+    def join(
+        self, old: list[list[SortedRun]], new: list[SortedRun | None], work: Work
+    ) -> Iterator[pa.RecordBatch]:
         """Yield every combination that has at least one new row, each once.
 
         A combination is produced by its last new input: new rows of input i meet old and new
         rows of the inputs before i, and old rows of those after.
         """
-        join = MultiwayJoin(self.plan, self.stage, self.number == len(self.plan.stages) - 1)
+        join = MultiwayJoin(self.plan, self.stage, self.number == len(self.plan.stages) - 1, work)
         for number, run in enumerate(new):
             if run is None:
                 continue
@@ -99,10 +104,10 @@ class StageLogic:
                 pieces.append(Pieces((run,) if other == number else (*runs, *extra)))
             yield from join.results(number, pieces)
 
-    def batch(self, arrivals: Arrivals) -> Iterator[pa.RecordBatch]:
+    def batch(self, arrivals: Arrivals, counts: Counts) -> Iterator[pa.RecordBatch]:
         """Yield the results over complete inputs: no state, nothing is late."""
         new = [self._sorted(number, blocks) for number, blocks in enumerate(arrivals.blocks)]
-        yield from self.join([[] for _ in new], new)
+        yield from self.join([[] for _ in new], new, counts.work)
 
     def stream(
         self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts
@@ -119,13 +124,15 @@ class StageLogic:
 
         def load(number: int, each: Slice) -> SortedRun:
             if each.name not in loaded:
-                loaded[each.name] = self.shape(number).read(
-                    store.load(each.name), (each.earliest, each.latest)
+                shape, rows = self.shape(number), store.load(each.name)
+                sorted_so = each.order == shape.order.value
+                loaded[each.name] = (
+                    shape.read(rows, (each.earliest, each.latest)) if sorted_so else shape.sort(rows)
                 )
             return loaded[each.name]
 
         old = [[load(number, each) for each in group] for number, group in enumerate(manifest.slices)]
-        for result in self.join(old, new):
+        for result in self.join(old, new, counts.work):
             counts.matches += result.num_rows
             yield result
         seen = dict(manifest.seen)
@@ -183,11 +190,12 @@ class StageLogic:
         if len(each.members) > 1:
             return None
         stream = each.members[0]
+        ahead = stage_reach(self.plan, self.stage).ahead
         cuts = []
         for other in self.stage.members:
             if other != stream:
                 mark = watermark(seen.get(other), self.plan.streams[other].delay)
-                distance = self.plan.upper[stream][other]
+                distance = ahead[stream][other]
                 if mark is None or distance is None:
                     return None
                 cuts.append(mark - distance)
@@ -199,4 +207,4 @@ def _slices(store: SliceStore, names: Iterator[int], shape: RunShape, run: Sorte
     for batch in cut(run.batch, max(1, run.rows), 2 * LARGE_SLICE):
         piece = shape.read(batch)
         name = str(next(names))
-        yield Slice(name, piece.rows, store.save(name, batch), *piece.span)
+        yield Slice(name, piece.rows, store.save(name, batch), *piece.span, shape.order.value)

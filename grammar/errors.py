@@ -82,10 +82,11 @@ _ENTRIES = (
         "write a bare number in the column's own unit",
     ),
     ErrorCode("WJ306", "the window condition has too many alternatives", "write it with fewer ORs"),
-    # 5xx: not available yet
+    # 5xx: not available, or not here
     ErrorCode("WJ501", "ROWS windows are not available yet", "use a window of time"),
     ErrorCode("WJ502", "a hint is not available yet", "remove the hint"),
     ErrorCode("WJ503", "an EXPLAIN mode is not available yet", "use EXPLAIN or EXPLAIN FORMATTED"),
+    ErrorCode("WJ504", "a hint or setting cannot apply to this statement", "see the reason in the message"),
     # 6xx: the session
     ErrorCode("WJ601", "a stream, sink or view exists already", "use OR REPLACE, or another name"),
     ErrorCode("WJ602", "a stream or sink is unknown", "create it first, or check the spelling"),

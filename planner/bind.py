@@ -33,8 +33,7 @@ def bind(
     relations: Sequence[Relation],
     parameters: Mapping[str, object],
 ) -> BoundSelect:
-    """Bind a block; raises WJ108, WJ201 to WJ210, WJ213, WJ502 and the errors of durations."""
-    _check_hints(block)
+    """Bind a block; raises WJ108, WJ201 to WJ210, WJ213 and the errors of durations."""
     sources = _sources(text, block.items, relations)
     times = event_times(text, sources, parameters)
     visible, pairs = visible_columns(text, sources, block.using)
@@ -55,11 +54,6 @@ def bind(
         matches=frozenset().union(listed.matches, after.matches, *(each.matches for each in residual)),
         edits=(*listed.edits, *after.edits),
     )
-
-
-def _check_hints(block: SelectBlock) -> None:
-    for hint in block.hints:
-        raise WJoinError("WJ502", f"the hint {hint.name} is not available yet", span=hint.span)
 
 
 def _sources(text: str, items: Sequence[FromItem], relations: Sequence[Relation]) -> tuple[Source, ...]:

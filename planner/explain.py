@@ -6,6 +6,7 @@ from wjoin.planner.durations import human
 from wjoin.planner.logical import LogicalPlan
 from wjoin.planner.physical import PhysicalPlan, Stage, StageInput, StaticJoin, StreamScan, UpperBounds
 from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.reach import reach
 from wjoin.planner.window_graph import Branch, WindowGraph
 
 
@@ -104,6 +105,8 @@ def _filters(physical: PhysicalPlan) -> Iterator[str]:
 
 
 def _stages(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
+    if physical.branches and physical.stages:
+        yield f"passes {physical.passes.value}"
     pairs = zip(physical.stages, logical.stage_classes, strict=True)
     for number, (stage, classes) in enumerate(pairs, start=1):
         inputs = " x ".join(_input(each, physical.streams) for each in stage.inputs)
@@ -149,7 +152,7 @@ def _retention(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
     if not physical.stages:
         yield "nothing is kept"
     for stream in physical.staged if physical.stages else ():
-        row = physical.upper[stream]
+        row = reach(physical.stages[0].bounds, physical.upper, physical.staged).ahead[stream]
         others = [(names[other], row[other]) for other in physical.staged if other != stream]
         limits = [
             f"{name} ends" if bound is None else f"{name}'s watermark passes {_after(bound, stream, logical)}"

@@ -18,9 +18,11 @@ class TimeKind(Enum):
 
 
 class Bounds(Enum):
-    """Which time range of the other streams a partial tuple is compared with."""
+    """Which time range of the other streams a partial tuple is compared with (see ``planner.reach``)."""
 
     EXACT = "exact"
+    GCA = "gca"
+    LCA = "lca"
 
 
 class Route(Enum):
@@ -31,9 +33,26 @@ class Route(Enum):
 
 
 class Kernel(Enum):
-    """How candidates are found in one worker's windows."""
+    """How candidates are found in one worker's windows.
+
+    HW: the rows of the key, then the time range inside them. MW: the rows inside the time
+    range, then the key. NLW: all rows, then time range and key (W-join 2002, 3.1 and 3.2).
+    """
 
     HW = "hw"
+    MW = "mw"
+    NLW = "nlw"
+
+
+class Passes(Enum):
+    """How a disjunction of windows runs (W-join 2002, 5.2.1).
+
+    HULL: one pass inside the edge-wise hull of the alternatives, whose results must satisfy one
+    of them. UNION: a pass for each alternative; what an earlier one has found does not count again.
+    """
+
+    HULL = "hull"
+    UNION = "union"
 
 
 class Shipping(Enum):
@@ -162,6 +181,7 @@ class PhysicalPlan:
     ``start``, ``span``). ``match_delay`` is how far MATCH_TIME of a result may lie behind the
     greatest one already emitted, None when that has no bound. ``lookups`` join the static
     relations to the result of the stages, in order; empty when every relation is static.
+    ``passes`` matters only where there are branches.
     """
 
     streams: tuple[StreamScan, ...]
@@ -172,6 +192,7 @@ class PhysicalPlan:
     match: frozenset[str]
     match_delay: int | None
     lookups: tuple[StaticJoin, ...] = ()
+    passes: Passes = Passes.HULL
 
     @property
     def staged(self) -> tuple[int, ...]:

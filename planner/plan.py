@@ -7,6 +7,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.planner.bind import BoundSelect, bind
 from wjoin.planner.catalog import Relation, Types
+from wjoin.planner.choice import Choice, choose
 from wjoin.planner.conjuncts import ColumnComparison, Equality, Filter, Residual, Side, comparable
 from wjoin.planner.decompose import Decomposition, DraftStage, decompose
 from wjoin.planner.edits import Edit, apply_edits
@@ -52,15 +53,17 @@ def plan_select(
     types: Types,
     parameters: Mapping[str, object],
     placeholder: str,
+    settings: Mapping[str, str] | None = None,
 ) -> PlannedSelect:
     """Plan one block.
 
     ``relations`` are the FROM items' in order, ``parameters`` the values of named parameters,
-    ``placeholder`` what stands after FROM in the edited text. Blocks inside this one must have
+    ``placeholder`` what stands after FROM in the edited text, ``settings`` session defaults by
+    the name of the hint that overrides them. Blocks inside this one must have
     been planned and spliced before. Raises WJoinError placed in ``text``.
     """
     try:
-        return _plan(text, block, relations, types, parameters, placeholder)
+        return _plan(text, block, relations, types, parameters, placeholder, settings or {})
     except WJoinError as error:
         if error.text is not None:
             raise
@@ -83,6 +86,7 @@ def _plan(
     types: Types,
     parameters: Mapping[str, object],
     placeholder: str,
+    settings: Mapping[str, str],
 ) -> PlannedSelect:
     # 1. Names and event times, then the window graph over them.
     bound = bind(text, block, relations, parameters)
@@ -118,9 +122,11 @@ def _plan(
     late_sides = [part.side for pair in late for part in pair]
     late_sides += [side for each in unusable for side in (each.left, each.right)]
 
-    # 4. What travels, and the stages over it.
+    # 4. How it runs, what travels, and the stages over it.
+    staged = [stream for stream in range(len(names)) if stream not in static]
+    choice = choose(block, settings, draft, graph, staged)
     scans = _scans(bound, late_sides, joins)
-    stages = _stages(draft, checks, scans)
+    stages = _stages(draft, choice, checks, scans)
     own_filters = [
         tuple(each.text for each in filters if each.stream == stream) for stream in range(len(names))
     ]
@@ -133,6 +139,7 @@ def _plan(
         match=bound.matches,
         match_delay=match_delay([time.delay for time in bound.times], graph.upper, static),
         lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),
+        passes=choice.passes,
     )
     logical = LogicalPlan(
         names=tuple(names),
@@ -195,19 +202,25 @@ def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLooku
 
 
 def _stages(
-    draft: Decomposition, checks: Sequence[_Check], scans: Sequence[ScanBuilder]
+    draft: Decomposition, choice: Choice, checks: Sequence[_Check], scans: Sequence[ScanBuilder]
 ) -> tuple[Stage, ...]:
     stages: list[Stage] = []
     waiting = list(checks)
-    for each in draft.stages:
+    for each, kernel in zip(draft.stages, choice.kernels, strict=True):
         members = set(each.members)
         ready = [check for check in waiting if {check.left.stream, check.right.stream} <= members]
         waiting = [check for check in waiting if check not in ready]
-        stages.append(_stage(each, ready, scans))
+        stages.append(_stage(each, choice.bounds, kernel, ready, scans))
     return tuple(stages)
 
 
-def _stage(draft: DraftStage, checks: Sequence[_Check], scans: Sequence[ScanBuilder]) -> Stage:
+def _stage(
+    draft: DraftStage,
+    bounds: Bounds,
+    kernel: Kernel,
+    checks: Sequence[_Check],
+    scans: Sequence[ScanBuilder],
+) -> Stage:
     inputs = []
     for each in draft.inputs:
         owner = each.key[0].stream if each.key else None
@@ -215,9 +228,9 @@ def _stage(draft: DraftStage, checks: Sequence[_Check], scans: Sequence[ScanBuil
         inputs.append(StageInput(each.members, each.stage, key))
     return Stage(
         inputs=tuple(inputs),
-        bounds=Bounds.EXACT,
+        bounds=bounds,
         route=Route.HASH if draft.classes else Route.SINGLE,
-        kernel=Kernel.HW,
+        kernel=kernel,
         shipping=Shipping.BLOCKS,
         comparisons=tuple(
             Comparison(_operand(check.left, scans), check.operator, _operand(check.right, scans))
@@ -235,4 +248,5 @@ def _edits(
 ) -> tuple[Edit, ...]:
     where = f" WHERE {' AND '.join(f'({each})' for each in residual)}" if residual else ""
     source = Edit(block.source.start, block.source.end, f"FROM {placeholder}{where}")
-    return tuple(sorted([*bound.edits, source]))
+    hints = [Edit(hint.span.start, hint.span.end, "") for hint in block.hints]
+    return tuple(sorted([*bound.edits, *hints, source]))

@@ -32,6 +32,7 @@ class Rewriting:
     run_spark: Callable[..., DataFrame]
     declarations: Declarations
     parameters: dict[str, object]
+    settings: dict[str, str]
     original: str
     text: str
     frames: dict[str, DataFrame] = field(default_factory=dict)
@@ -73,7 +74,9 @@ class Rewriting:
             aliases.append(item.alias.name if item.alias else item.parts[-1].name if item.parts else "")
         placeholder = f"__wjoin_input_{len(self.frames)}"
         types = SparkTypes(self.spark, aliases, inputs)
-        planned = plan_select(self.text, block, tuple(relations), types, self.parameters, placeholder)
+        planned = plan_select(
+            self.text, block, tuple(relations), types, self.parameters, placeholder, self.settings
+        )
         if planned.physical.streaming:
             require_streaming(self.spark)
         self.frames[placeholder] = compile_plan(planned.physical, inputs)

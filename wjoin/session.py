@@ -117,7 +117,8 @@ class Session:
     def rewriting(self, text: str, statement: Statement, params: dict[str, Any]) -> Rewriting:
         """Return a statement with its W-joins planned and compiled."""
         piece = " " * statement.span.start + statement.span.of(text)
-        rewriting = Rewriting(self.spark, self.run_spark, self.declarations, params, text, piece)
+        settings = statements.hint_defaults(self)
+        rewriting = Rewriting(self.spark, self.run_spark, self.declarations, params, settings, text, piece)
         rewriting.join_all()
         return rewriting
 

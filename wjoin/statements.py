@@ -9,6 +9,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.executor.layout import quoted
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.hints import HINTS
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import (
     CreateSink,
@@ -25,6 +26,7 @@ from wjoin.grammar.syntax import (
     Statement,
 )
 from wjoin.grammar.tokens import scan
+from wjoin.planner.choice import check_setting
 from wjoin.planner.durations import duration_value, human
 from wjoin.planner.explain import explain_text
 from wjoin.planner.physical import TimeKind
@@ -35,9 +37,10 @@ from wjoin.streams import SinkDeclaration, StreamDeclaration, find
 if TYPE_CHECKING:
     from wjoin.session import Session
 
-_HINT_SETTINGS = ("wjoin.algorithm", "wjoin.bounds", "wjoin.plan", "wjoin.passes")
-SETTINGS = ("wjoin.checkpoint",)
-"""The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO."""
+_HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
+SETTINGS = ("wjoin.checkpoint", *_HINT_SETTINGS)
+"""The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
+the others are defaults for the hints of their names."""
 
 
 def execute(session: "Session", text: str, statement: Statement, params: dict[str, Any]) -> DataFrame:
@@ -252,13 +255,19 @@ def _drop_stream(session: "Session", text: str, statement: DropStream) -> DataFr
     return _nothing(session)
 
 
+def hint_defaults(session: "Session") -> dict[str, str]:
+    """Return the session's defaults for hints, by the name of the hint."""
+    settings = session.settings
+    return {hint: settings[key] for key, hint in _HINT_SETTINGS.items() if key in settings}
+
+
 def set_option(session: "Session", name: str, value: str) -> None:
     """Give a setting of wjoin a value. Raises WJoinError WJ502 or WJ603."""
     key = name.lower()
-    if key in _HINT_SETTINGS:
-        raise WJoinError("WJ502", f"the setting {key} is not available yet", help="leave it out")
     if key not in SETTINGS:
         raise WJoinError("WJ603", f"wjoin has no setting {key}", help=f"known: {', '.join(SETTINGS)}")
+    if key in _HINT_SETTINGS:
+        check_setting(_HINT_SETTINGS[key], value)
     session.settings[key] = value
 
 

@@ -2,36 +2,39 @@
 
 import numpy as np
 
-from wjoin.executor.kernels.runs import Int64Array, SortedRun
+from wjoin.executor.kernels.candidates import Candidates, Probe
+from wjoin.executor.kernels.runs import Int64Array, Order, SortedRun, lower_bound
 
 TABLE_LIMIT = 4
 """How much longer than the probing tuples a table of the codes may be, to be built for one probe."""
 
 
-def probe(
-    run: SortedRun, codes: Int64Array, lows: Int64Array, highs: Int64Array
-) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Find for each probing tuple the rows of ``run`` with its code and a time in [low, high].
+class HashWindow:
+    """Runs in the order (code, time): the rows of a code stand together, in the order of time."""
 
-    ``codes``, ``lows`` and ``highs`` are int64 of one length, ``codes`` ascending. Returns
-    (probe numbers, first row, end row), int64 of one length: the half-open row ranges that
-    are not empty.
-    """
-    none = np.zeros(0, np.int64)
-    if run.rows == 0 or len(codes) == 0:
-        return none, none, none
-    earliest, latest = run.span
-    probes = np.flatnonzero((highs >= earliest) & (lows <= latest))
-    if len(probes) < len(codes):
-        codes, lows, highs = codes[probes], lows[probes], highs[probes]
-    start, end = _key_ranges(run.codes, codes)
-    hits = np.flatnonzero(end > start)
-    start, end = start[hits], end[hits]
-    times = run.times[0]
-    first = _search(times, start, end, lows[hits])
-    last = _search(times, first, end, highs[hits] + 1)
-    filled = np.flatnonzero(last > first)
-    return probes[hits[filled]], first[filled], last[filled]
+    order = Order.KEY
+
+    def candidates(self, run: SortedRun, probe: Probe) -> Candidates:
+        """Return the rows with the tuple's code and a time in range; the tuples' codes ascend."""
+        none = np.zeros(0, np.int64)
+        codes, lows, highs = probe.codes, probe.lows, probe.highs
+        if run.rows == 0 or len(codes) == 0:
+            return Candidates(none, none, none)
+        earliest, latest = run.span
+        probes = np.flatnonzero((highs >= earliest) & (lows <= latest))
+        if len(probes) < len(codes):
+            codes, lows, highs = codes[probes], lows[probes], highs[probes]
+        start, end = _key_ranges(run.codes, codes)
+        hits = np.flatnonzero(end > start)
+        start, end = start[hits], end[hits]
+        times = run.times[0]
+        first = lower_bound(times, start, end, lows[hits])
+        last = lower_bound(times, first, end, highs[hits] + 1)
+        filled = np.flatnonzero(last > first)
+        return Candidates(probes[hits[filled]], first[filled], last[filled])
+
+    def agree(self, run: SortedRun, probe: Probe, tuples: Int64Array, rows: Int64Array) -> None:
+        """Candidates have the code and a time in range: nothing is left to check."""
 
 
 def _key_ranges(codes: Int64Array, wanted: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -51,26 +54,3 @@ def _key_ranges(codes: Int64Array, wanted: Int64Array) -> tuple[Int64Array, Int6
     end[found] = np.searchsorted(codes, distinct[found], side="right")
     sizes = np.diff(groups, append=len(wanted))
     return np.repeat(start, sizes), np.repeat(end, sizes)
-
-
-def expand(probes: Int64Array, first: Int64Array, last: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Turn row ranges into pairs: (probe number, row), int64 of one length."""
-    counts = last - first
-    total = int(counts.sum())
-    skipped = np.repeat(np.cumsum(counts) - counts, counts)
-    rows = np.arange(total, dtype=np.int64) - skipped + np.repeat(first, counts)
-    return np.repeat(probes, counts), rows
-
-
-def _search(times: Int64Array, start: Int64Array, end: Int64Array, values: Int64Array) -> Int64Array:
-    """Return for each range [start, end) of ascending times the first place not below its value."""
-    if len(start) == 0:
-        return start
-    low, high = start.copy(), end.copy()
-    top = len(times) - 1
-    for _ in range(int((end - start).max()).bit_length()):
-        middle = (low + high) >> 1
-        below = (times[np.minimum(middle, top)] < values) & (low < high)
-        low = np.where(below, middle + 1, low)
-        high = np.where(below, high, middle)
-    return low

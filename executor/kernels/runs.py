@@ -1,6 +1,7 @@
-"""Sorted runs: rows of one stage input in the order (key code, time)."""
+"""Sorted runs: rows of one stage input in the order that a kernel needs."""
 
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +15,13 @@ BoolArray = npt.NDArray[np.bool_]
 _DIGIT_BITS = 16
 
 
+class Order(Enum):
+    """How the rows of a run are sorted: by (code, time of the first member), or by that time alone."""
+
+    KEY = "key"
+    TIME = "time"
+
+
 def int64_view(array: pa.Array) -> Int64Array:
     """Return a column of 64-bit values without nulls as int64, not copied."""
     return np.asarray(array.view(pa.int64()).to_numpy(zero_copy_only=True))
@@ -21,16 +29,17 @@ def int64_view(array: pa.Array) -> Int64Array:
 
 @dataclass(frozen=True)
 class SortedRun:
-    """Rows in the order (code, time of the first member).
+    """Rows in one order.
 
-    ``batch`` holds every column of the block; ``codes`` (int64, rows) the key codes and
-    ``times`` one int64 array for each member stream. ``known_span`` is ``span`` where it was
-    known before, so that it need not be looked for.
+    ``batch`` holds every column of the block; ``codes`` (int64, rows) the key codes, all zero
+    where the run is ``keyless``, and ``times`` one int64 array for each member stream.
+    ``known_span`` is ``span`` where it was known before, so that it need not be looked for.
     """
 
     batch: pa.RecordBatch
     codes: Int64Array
     times: tuple[Int64Array, ...]
+    keyless: bool
     known_span: tuple[int, int] | None = None
 
     @property
@@ -46,10 +55,11 @@ class SortedRun:
 
 @dataclass(frozen=True)
 class RunShape:
-    """Names of the code column (None where all rows share one code) and of the time columns."""
+    """Names of the code column (None where all rows share one code) and of the time columns; the order."""
 
     code: str | None
     times: tuple[str, ...]
+    order: Order
 
     def read(self, batch: pa.RecordBatch, span: tuple[int, int] | None = None) -> SortedRun:
         """Return a batch that is sorted already as a run; ``span`` is that of the run, if known."""
@@ -58,12 +68,13 @@ class RunShape:
             codes = np.zeros(batch.num_rows, np.int64)
         else:
             codes = int64_view(batch.column(self.code))
-        return SortedRun(batch, codes, times, span)
+        return SortedRun(batch, codes, times, self.code is None, span)
 
     def sort(self, batch: pa.RecordBatch) -> SortedRun:
         """Return the rows of an unsorted batch as a run."""
         run = self.read(batch)
-        order = sort_order(run.codes, run.times[0])
+        codes = run.codes if self.order is Order.KEY else np.zeros(run.rows, np.int64)
+        order = sort_order(codes, run.times[0])
         return self.read(batch.take(pa.array(order)))
 
 
@@ -90,6 +101,20 @@ def radix_order(keys: Int64Array, greatest: int) -> Int64Array:
         digits = (keys >> shift).astype(np.uint16)[order]
         order = order[np.argsort(digits, kind="stable")]
     return order.astype(np.int64, copy=False)
+
+
+def lower_bound(times: Int64Array, start: Int64Array, end: Int64Array, values: Int64Array) -> Int64Array:
+    """Return for each range [start, end) of ascending times the first place not below its value."""
+    if len(start) == 0:
+        return start
+    low, high = start.copy(), end.copy()
+    top = len(times) - 1
+    for _ in range(int((end - start).max()).bit_length()):
+        middle = (low + high) >> 1
+        below = (times[np.minimum(middle, top)] < values) & (low < high)
+        low = np.where(below, middle + 1, low)
+        high = np.where(below, high, middle)
+    return low
 
 
 def select(run: SortedRun, shape: RunShape, keep: BoolArray) -> SortedRun:

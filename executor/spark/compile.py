@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -32,7 +33,7 @@ from wjoin.executor.spark.pack import KEEP, Pack
 from wjoin.executor.spark.transport import DDL
 from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, output_columns
 from wjoin.executor.step import StageLogic
-from wjoin.planner.physical import KeyCode, PhysicalPlan, Route, Stage, StreamScan, TimeKind
+from wjoin.planner.physical import Bounds, Kernel, KeyCode, PhysicalPlan, Route, Stage, StreamScan, TimeKind
 
 _HASH_BITS = 0xFFFFFFFF
 """Hashed codes are 32 bits wide: (code, time) then mostly fits one 64-bit sort key. Keys are verified."""
@@ -126,6 +127,8 @@ def _destination(plan: PhysicalPlan, number: int, workers: list[tuple[int, ...]]
 
 
 def _fingerprint(plan: PhysicalPlan, stage: Stage) -> str:
+    # Bounds and kernel may change under a checkpoint: the state holds at least what EXACT needs.
+    stage = replace(stage, bounds=Bounds.EXACT, kernel=Kernel.HW)
     return hashlib.sha256(repr((plan.streams, plan.upper, stage)).encode()).hexdigest()[:16]
 
 

@@ -56,7 +56,7 @@ class Operator:
     def batch(self, group: pa.Table) -> pa.Table:
         """Join the blocks of one worker, all inputs complete."""
         arrivals = self.arrivals(row for batch in group.to_batches() for row in _arrow_rows(batch))
-        rows = [row for result in self.logic.batch(arrivals) for row in self.result_rows(result)]
+        rows = [row for result in self.logic.batch(arrivals, Counts()) for row in self.result_rows(result)]
         return pa.Table.from_pylist(rows, schema=SCHEMA)
 
     def arrivals(self, rows: Iterable[dict[Any, Any]]) -> Arrivals:

@@ -1,7 +1,7 @@
 """Which rows can still be joined by a row that may yet arrive.
 
 A tuple is kept until the watermark of every stream of the other inputs has passed the latest
-time at which that stream can join it: min over its members m of t_m + upper[m][j].
+time at which that stream is compared with it: min over its members m of t_m + ahead[m][j].
 """
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from wjoin.executor.kernels.runs import BoolArray, Int64Array
 from wjoin.executor.multiway import shifted
 from wjoin.planner.physical import PhysicalPlan, Stage
+from wjoin.planner.reach import Reach, reach
 
 _GREATEST = np.iinfo(np.int64).max
 
@@ -16,6 +17,11 @@ _GREATEST = np.iinfo(np.int64).max
 def watermark(seen: int | None, delay: int) -> int | None:
     """Return a stream's watermark from the greatest event time seen, None before its first row."""
     return None if seen is None else seen - delay
+
+
+def stage_reach(plan: PhysicalPlan, stage: Stage) -> Reach:
+    """Return how far the tuples of a stage reach."""
+    return reach(stage.bounds, plan.upper, plan.staged)
 
 
 def kept(
@@ -27,6 +33,7 @@ def kept(
     time of each stream that has sent a row.
     """
     members = stage.inputs[number].members
+    ahead = stage_reach(plan, stage).ahead
     keep = np.zeros(len(times[0]), bool)
     for stream in stage.members:
         if stream in members:
@@ -37,6 +44,6 @@ def kept(
             break
         joinable = np.full(len(keep), _GREATEST, np.int64)
         for member, column in zip(members, times, strict=True):
-            joinable = np.minimum(joinable, shifted(column, plan.upper[member][stream], _GREATEST))
+            joinable = np.minimum(joinable, shifted(column, ahead[member][stream], _GREATEST))
         keep |= joinable >= mark
     return keep

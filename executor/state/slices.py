@@ -20,13 +20,14 @@ DEAD_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Slice:
-    """One stored run: its name in the store, its rows, and the range of its first time column."""
+    """One stored run: its name, rows and bytes, the range of its first time column, its order."""
 
     name: str
     rows: int
     size: int
     earliest: int
     latest: int
+    order: str
 
 
 Load = Callable[[Slice], SortedRun]

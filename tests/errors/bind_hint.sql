@@ -1,1 +1,1 @@
-SELECT /*+ ALGORITHM(MW) */ A.obj_id FROM camera1 A, camera2 B WINDOW = 5 s
+SELECT /*+ ALGORITHM(HW) */ A.obj_id FROM camera1 A, camera2 B WINDOW = 5 s

@@ -17,6 +17,7 @@ from wjoin.planner.physical import (
     Comparison,
     Kernel,
     KeyCode,
+    Passes,
     PhysicalPlan,
     Route,
     ScanColumn,
@@ -171,6 +172,7 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
     comparisons = (Comparison((0, 0), draw(st.sampled_from(["<", "<=", "=", "<>"])), (count - 1, 0)),)
     comparisons = draw(st.sampled_from([(), comparisons]))
     route = Route.HASH if hashed else Route.SINGLE
+    bounds, kernel = draw(st.sampled_from(Bounds)), draw(st.sampled_from(Kernel))
 
     def stage(inputs: list[StageInput]) -> Stage:
         here = tuple(
@@ -178,7 +180,7 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
             for each in comparisons
             if {0, count - 1} <= {member for one in inputs for member in one.members}
         )
-        return Stage(tuple(inputs), Bounds.EXACT, route, Kernel.HW, Shipping.BLOCKS, here)
+        return Stage(tuple(inputs), bounds, route, kernel, Shipping.BLOCKS, here)
 
     def source(n: int) -> StageInput:
         return StageInput((n,), None, (n, 0) if hashed else None)
@@ -192,7 +194,8 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
     else:
         stages = [stage([source(n) for n in range(count)])]
     many = tuple(branches) if len(branches) > 1 else ()
-    return PhysicalPlan(scans, TimeKind.INTEGRAL, hull, many, tuple(stages), frozenset(), None)
+    passes = draw(st.sampled_from(Passes))
+    return PhysicalPlan(scans, TimeKind.INTEGRAL, hull, many, tuple(stages), frozenset(), None, passes=passes)
 
 
 def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ...]]:

@@ -192,8 +192,15 @@ def test_stream_registers_a_frame(session: wjoin.Session, cameras: SparkSession)
 def test_settings(session: wjoin.Session) -> None:
     session.sql("SET wjoin.checkpoint = '/somewhere'")
     assert session.settings["wjoin.checkpoint"] == "/somewhere"
+    for name in ("camera1", "camera2"):
+        session.sql(f"CREATE TEMP VIEW {name} AS SELECT 1L AS obj_id, TIMESTAMP '2026-01-01' AS ts")
+    session.sql("SET wjoin.algorithm = mw")
+    assert "kernel mw" in session.explain(JOIN)
+    assert "kernel nlw" in session.explain(JOIN.replace("SELECT", "SELECT /*+ ALGORITHM(NLW) */", 1))
+    with pytest.raises(WJoinError, match=r"WJ603[\s\S]*known: hw, mw, nlw"):
+        session.sql("SET wjoin.algorithm = fast")
     with pytest.raises(WJoinError, match="WJ502"):
-        session.sql("SET wjoin.algorithm = mw")
+        session.sql("SET wjoin.plan = psp")
     with pytest.raises(WJoinError, match="WJ603"):
         session.sql("SET wjoin.nothing = 1")
 

@@ -11,7 +11,7 @@ from wjoin.executor.state.manifest import STATE_FORMAT, Manifest, decode_manifes
 from wjoin.executor.state.slices import Slice
 from wjoin.grammar.errors import WJoinError
 
-MANIFEST = Manifest("plan", 2, "line", 4, {0: 7, 1: -3}, ((Slice("3", 5, 100, 1, 2),), ()))
+MANIFEST = Manifest("plan", 2, "line", 4, {0: 7, 1: -3}, ((Slice("3", 5, 100, 1, 2, "key"),), ()))
 
 
 def test_manifest_comes_back_as_it_was() -> None:

@@ -118,13 +118,17 @@ class Statement:
 
 @dataclass(frozen=True)
 class Style:
-    """How a statement is written: choices that must not change what it means."""
+    """How a statement is written and run: choices that must not change what it means.
+
+    ``hints`` are hints as written, for example ``ALGORITHM(MW)``.
+    """
 
     lower_case: bool = False
     quoted: bool = False
     window_last: bool = False
     joins: bool = False
     duration: str = "plain"
+    hints: tuple[str, ...] = ()
 
 
 def columns(alias: str, *names: str) -> tuple[Output, ...]:
@@ -177,7 +181,8 @@ def text(statement: Statement, style: Style) -> str:
         source = ", ".join(items)
         conditions = words.where(where)
     clauses = [conditions, window] if style.window_last else [window, conditions]
-    parts = [f"{words.word('SELECT')} {select}", f"{words.word('FROM')} {source}", *clauses]
+    hints = f" /*+ {', '.join(style.hints)} */" if style.hints else ""
+    parts = [f"{words.word('SELECT')}{hints} {select}", f"{words.word('FROM')} {source}", *clauses]
     return "\n".join(part for part in parts if part)
 
 

@@ -129,7 +129,8 @@ def fruitful_cases(**options: Any) -> st.SearchStrategy[Case]:
 def styles() -> st.SearchStrategy[Style]:
     """Return ways to write a statement."""
     durations = st.sampled_from(["plain", "interval", "quoted", "fraction"])
-    return st.builds(Style, st.booleans(), st.booleans(), st.booleans(), st.booleans(), durations)
+    hints = st.sampled_from([(), ("ALGORITHM(MW)",), ("ALGORITHM(NLW)",)])
+    return st.builds(Style, st.booleans(), st.booleans(), st.booleans(), st.booleans(), durations, hints)
 
 
 # Windows --------------------------------------------------------------------

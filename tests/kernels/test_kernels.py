@@ -1,20 +1,24 @@
-"""The HW kernel against brute force."""
+"""Every kernel against brute force, and the sorted runs under them."""
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wjoin.executor.kernels.hash_window import expand, probe
+from wjoin.executor.kernels.candidates import Probe
+from wjoin.executor.kernels.kernels import KERNELS
 from wjoin.executor.kernels.runs import RunShape, sort_order, take
+from wjoin.planner.physical import Kernel
 
 rows = st.lists(st.tuples(st.integers(-3, 3), st.integers(-20, 20)), max_size=30)
 probes = st.lists(st.tuples(st.integers(-4, 4), st.integers(-25, 25), st.integers(0, 12)), max_size=20)
 
 
-@given(rows, probes)
-def test_probe_finds_the_rows_of_one_key_inside_the_range(
-    rows: list[tuple[int, int]], probes: list[tuple[int, int, int]]
+@pytest.mark.parametrize("name", Kernel)
+@given(rows, probes, st.booleans())
+def test_every_kernel_finds_the_rows_of_one_key_inside_the_range(
+    name: Kernel, rows: list[tuple[int, int]], probes: list[tuple[int, int, int]], keyed: bool
 ) -> None:
     batch = pa.RecordBatch.from_pydict(
         {
@@ -22,19 +26,25 @@ def test_probe_finds_the_rows_of_one_key_inside_the_range(
             "t": pa.array([time for _, time in rows], pa.int64()),
         }
     )
-    run = RunShape("k", ("t",)).sort(batch)
-    probes = sorted(probes)
+    kernel = KERNELS[name]
+    run = RunShape("k" if keyed else None, ("t",), kernel.order).sort(batch)
+    probes = sorted((code if keyed else 0, low, width) for code, low, width in probes)
     columns = np.array(probes, np.int64).reshape(-1, 3)
-    codes, lows, highs = columns[:, 0], columns[:, 1], columns[:, 1] + columns[:, 2]
-    numbers, places = expand(*probe(run, codes, lows, highs))
+    probe = Probe(columns[:, 0], columns[:, 1], columns[:, 1] + columns[:, 2])
+    candidates = kernel.candidates(run, probe)
+    numbers, places = candidates.expand()
+    assert candidates.pairs == len(numbers)
+    agree = kernel.agree(run, probe, numbers, places)
+    if agree is not None:
+        numbers, places = numbers[agree], places[agree]
     found = sorted(
         zip(numbers.tolist(), run.codes[places].tolist(), run.times[0][places].tolist(), strict=True)
     )
     expected = sorted(
-        (number, code, time)
+        (number, code if keyed else 0, time)
         for number, (wanted, low, width) in enumerate(probes)
         for code, time in rows
-        if code == wanted and low <= time <= low + width
+        if (code == wanted or not keyed) and low <= time <= low + width
     )
     assert found == expected
 

@@ -1,0 +1,55 @@
+"""What a kernel finds: for each probing tuple, the rows of a run that it must be compared with."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from wjoin.executor.kernels.runs import BoolArray, Int64Array, Order, SortedRun
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Row ranges that are not empty: ``first`` up to ``last`` for tuple ``probes``, int64 of one length."""
+
+    probes: Int64Array
+    first: Int64Array
+    last: Int64Array
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of a tuple and a row that is."""
+        return int((self.last - self.first).sum())
+
+    def expand(self) -> tuple[Int64Array, Int64Array]:
+        """Return the pairs: (probe number, row), int64 of one length."""
+        counts = self.last - self.first
+        skipped = np.repeat(np.cumsum(counts) - counts, counts)
+        rows = np.arange(int(counts.sum()), dtype=np.int64) - skipped + np.repeat(self.first, counts)
+        return np.repeat(self.probes, counts), rows
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Tuples that look for rows with their code and a first time in [low, high]; int64 of one length."""
+
+    codes: Int64Array
+    lows: Int64Array
+    highs: Int64Array
+
+
+class WindowKernel(Protocol):
+    """A way to find the rows of one run that tuples can join."""
+
+    @property
+    def order(self) -> Order:
+        """The order that runs must have; tuples come in it, too."""
+        ...
+
+    def candidates(self, run: SortedRun, probe: Probe) -> Candidates:
+        """Return the rows to compare with each tuple."""
+        ...
+
+    def agree(self, run: SortedRun, probe: Probe, tuples: Int64Array, rows: Int64Array) -> BoolArray | None:
+        """Return which pairs of a tuple and a candidate have one code and times in range, None for all."""
+        ...

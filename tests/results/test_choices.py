@@ -1,0 +1,81 @@
+"""Every choice of kernel, bounds and passes gives the same rows."""
+
+import itertools
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from wjoin.testing.check import assert_batch, assert_stream
+from wjoin.testing.expressions import Compare, Expression, Field, equal
+from wjoin.testing.statement import Between, Both, Condition, Either, Pair, Path, Statement, Style
+from wjoin.testing.tables import SECOND, events, statement
+
+KEY = equal(Field("A", "k"), Field("B", "k"))
+KEYS = (KEY, equal(Field("B", "k"), Field("C", "k")))
+
+CASES: dict[str, tuple[str, Condition, tuple[Expression, ...]]] = {
+    "chain": ("ABC", Both((Pair("A", "B", 2 * SECOND), Pair("B", "C", 9 * SECOND))), KEYS),
+    "path": ("ABC", Path(("A", "B", "C"), (3 * SECOND, 5 * SECOND), bidirectional=True), KEYS),
+    "overlap": (
+        "AB",
+        Either((Pair("A", "B", 4 * SECOND, True), Between("A", "B", -4 * SECOND, 2 * SECOND))),
+        (KEY,),
+    ),
+    "cascade": (
+        "ABC",
+        Both((Pair("A", "B", 4 * SECOND), Pair("B", "C", 8 * SECOND))),
+        (KEY, equal(Field("B", "m"), Field("C", "m"))),
+    ),
+    "theta": ("AB", Pair("A", "B", 3 * SECOND), (Compare(Field("A", "k"), "<", Field("B", "k")),)),
+}
+
+
+def rows(seed: int, first: int, seconds: int) -> pa.Table:
+    """Thirty rows over some seconds, out of order."""
+    chance = random.Random(seed)
+    made = [
+        (first + n, chance.randrange(seconds * SECOND), chance.randrange(4), chance.randrange(3))
+        for n in range(30)
+    ]
+    return events(made, "k", "m")
+
+
+def choices(case: str) -> list[tuple[str, ...]]:
+    """Every combination of hints that can apply to a case."""
+    kernels = ["MW", "NLW"] if case == "theta" else ["HW", "MW", "NLW"]
+    passes = ["PASSES(HULL)", "PASSES(UNION)"] if case in ("path", "overlap") else [""]
+    combined = itertools.product(kernels, ["EXACT", "GCA", "LCA"], passes)
+    return [
+        tuple(each for each in (f"ALGORITHM({kernel})", f"BOUNDS({bounds})", way) if each)
+        for kernel, bounds, way in combined
+    ]
+
+
+def made(case: str, delay: int = 0) -> Statement:
+    aliases, window, where = CASES[case]
+    return statement(aliases, window, *where, delay=delay)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_choice_in_batch(session: Any, case: str) -> None:
+    whole = made(case)
+    tables = {alias: rows(n, 100 * n, 20) for n, alias in enumerate(whole.aliases)}
+    for hints in choices(case):
+        assert assert_batch(session, whole, tables, Style(hints=hints)).total() > 20, hints
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_choices_on_a_stream(session: Any, case: str) -> None:
+    """Three of the choices of each case, so that every kernel, bounds and passes is met."""
+    whole = made(case, delay=20 * SECOND)
+    batches = [
+        {alias: rows(10 * batch + n, 1000 * batch + 100 * n, 20) for n, alias in enumerate(whole.aliases)}
+        for batch in range(3)
+    ]
+    found = choices(case)
+    picked = [found[0], found[len(found) // 2], found[-1]]
+    for hints in picked:
+        run = assert_stream(session, whole, batches, Style(hints=hints), restarts=(1,))
+        assert run.bag.total() > 20, hints
