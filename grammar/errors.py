@@ -14,6 +14,8 @@ class ErrorCode:
     remedy: str
 
 
+_START_ANEW = "start from a new checkpoint folder, and a new folder for the results"
+
 _ENTRIES = (
     # 1xx: the text
     ErrorCode("WJ101", "the window clause cannot be read", "compare it with the forms in docs/language.md"),
@@ -100,11 +102,22 @@ _ENTRIES = (
     ErrorCode("WJ606", "the statement cannot run here", "see the message"),
     ErrorCode("WJ607", "Spark refused the statement", "see Spark's message"),
     ErrorCode("WJ608", "a file cannot be read", "check the path"),
+    ErrorCode(
+        "WJ609",
+        "the sink's folder holds what another query wrote",
+        "write to a new folder, or go on with the checkpoint of that query",
+    ),
     # 7xx: while running
     ErrorCode(
-        "WJ701", "the checkpoint was written with another state format", "start from a new checkpoint folder"
+        "WJ701",
+        "the checkpoint was written with another state format",
+        _START_ANEW,
     ),
-    ErrorCode("WJ702", "the checkpoint belongs to another statement", "start from a new checkpoint folder"),
+    ErrorCode(
+        "WJ702",
+        "the checkpoint belongs to another statement",
+        _START_ANEW,
+    ),
     ErrorCode(
         "WJ703",
         "the checkpoint was written with another number of workers",

@@ -160,7 +160,8 @@ def _retention(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
         ]
         yield f"{names[stream]}: kept until {' and '.join(limits)}"
     if physical.match_delay is not None:
-        yield f"MATCH_TIME of a result is at most {human(physical.match_delay, kind)} behind the latest"
+        behind = human(physical.match_delay, kind)
+        yield f"MATCH_TIME of a result is at most {behind} behind that of an earlier one"
 
 
 def _after(bound: int, stream: int, logical: LogicalPlan) -> str:

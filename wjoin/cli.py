@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "wjoin", description="Join many data streams inside time windows, on Spark."
     )
+    parser.add_argument("--version", action="version", version=f"wjoin {version('wjoin')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="run a script of W-join SQL")
     run.add_argument("file", type=Path, metavar="FILE.sql")
@@ -217,6 +219,8 @@ def _session(options: argparse.Namespace) -> "Iterator[Session]":
     if not options.debug:
         # PySpark logs as JSON what it raises, and what is raised is printed below.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    if sys.stderr.isatty():
+        print("Starting Spark ...", file=sys.stderr)
     with contextlib.nullcontext() if options.debug else _quiet_children():
         session = connect(None, **settings)
     try:
@@ -280,7 +284,8 @@ def _pairs(items: list[str], option: str) -> dict[str, str]:
     for item in items:
         name, equals, value = item.partition("=")
         if not equals:
-            raise WJoinError("WJ603", f"{option} {item} is not of the form name=value")
+            message = f"{option} {item} is not of the form name=value"
+            raise WJoinError("WJ603", message, help=f"write {option} {item}=value")
         pairs[name] = value
     return pairs
 

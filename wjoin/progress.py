@@ -13,7 +13,8 @@ class Progress:
     """The counts of one micro-batch of one query, by stream alias where they are per stream.
 
     ``rows_in``: rows read. ``late`` and ``null_times``: rows dropped as older than their
-    stream's watermark, or without event time. ``state_rows``: rows kept (those of an input of
+    stream's watermark, or without event time. ``comparisons`` of a combination with a row, in
+    all stages. ``state_rows``: rows kept (those of an input of
     several streams at its first). ``watermarks``: microseconds, or the event time's own unit;
     a stream that has sent nothing has none. ``seconds`` is the length of the micro-batch.
     """
@@ -25,6 +26,7 @@ class Progress:
     late: dict[str, int]
     null_times: dict[str, int]
     matches: int
+    comparisons: int
     state_rows: dict[str, int]
     state_bytes: int
     watermarks: dict[str, int]
@@ -47,13 +49,14 @@ def read(progress: Any) -> Progress:
     body = _body(progress)
     totals: dict[str, dict[str, int]] = {}
     matches: dict[str, tuple[int, int]] = {}
-    seen: dict[str, int] = {}
+    comparisons = 0
     for name, row in body.get("observedMetrics", {}).items():
         if not name.startswith(f"{PREFIX}:"):
             continue
         _, query, stage = name.split(":")
         values = _values(row)
         matches[query] = max(matches.get(query, (-1, 0)), (int(stage), values["matches"] or 0))
+        comparisons += values["comparisons"] or 0
         for key, value in values.items():
             count, _, alias = key.partition(":")
             if alias and value is not None:
@@ -71,6 +74,7 @@ def read(progress: Any) -> Progress:
         late=totals.get("late", {}),
         null_times=totals.get("undated", {}),
         matches=sum(count for _, count in matches.values()),
+        comparisons=comparisons,
         state_rows=totals.get("kept", {}),
         state_bytes=sum(totals.get("kept_bytes", {}).values()),
         watermarks={alias: time - totals["delay"].get(alias, 0) for alias, time in seen.items()},

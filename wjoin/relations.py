@@ -51,8 +51,10 @@ def describe(frame: DataFrame, declaration: StreamDeclaration | None) -> Relatio
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message."""
+    """Return the first line of an error's message; Py4J's own first line says nothing."""
     lines = str(error).strip().splitlines()
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
+        return lines[1].removeprefix(": ")
     return lines[0] if lines else type(error).__name__
 
 

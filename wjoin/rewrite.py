@@ -4,6 +4,7 @@ The innermost W-join is planned, compiled and cut out of the text first; what is
 again until no W-join remains. The user's own text around the joins reaches Spark as written.
 """
 
+import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -92,8 +93,11 @@ class Rewriting:
             message = first_line(error)
             if "TABLE_OR_VIEW_NOT_FOUND" in message and item.parts:
                 name = ".".join(part.name for part in item.parts)
+                known = [each.name for each in self.spark.catalog.listTables()]
+                near = difflib.get_close_matches(name.lower(), known, n=1)
+                remedy = f"did you mean {near[0]}?" if near else None
                 raise WJoinError(
-                    "WJ214", f"there is no table, view or stream {name}", span=item.relation
+                    "WJ214", f"there is no table, view or stream {name}", span=item.relation, help=remedy
                 ) from error
             raise WJoinError("WJ607", f"Spark cannot read this: {message}", span=item.relation) from error
 

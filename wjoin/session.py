@@ -1,6 +1,8 @@
 """The session: W-join SQL on a SparkSession."""
 
 import datetime
+import difflib
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -30,7 +32,8 @@ class Session:
         self.declarations = Declarations()
         self.settings: dict[str, str] = {}
         self.queries: list[StreamingQuery] = []
-        self._checkpoint_names: dict[str, int] = {}
+        self._folders: dict[str, StreamingQuery] = {}
+        self._named_by_script: set[str] = set()
         # Kept apart from spark.sql, which enable() replaces.
         self.run_spark = run_spark or spark.sql
 
@@ -52,6 +55,7 @@ class Session:
         script = parse_script(sqlQuery)
         if len(script.statements) == 1 and not isinstance(script.statements[0], SparkStatement):
             named = {**(args or {}), **params} if args is None or isinstance(args, Mapping) else params
+            self._named_by_script.clear()
             return statements.execute(self, sqlQuery, script.statements[0], named)
         if sum(not isinstance(each, SparkStatement) for each in script.statements):
             raise WJoinError("WJ606", "sql() takes one statement", help="run several with run_script()")
@@ -68,8 +72,13 @@ class Session:
 
         ``event_time`` names its event-time column (the only timestamp column when left out),
         ``delay`` how far rows may be out of order: text with a unit, a timedelta, or for an
-        integral event time a number in its own unit.
+        integral event time a number in its own unit. Raises WJoinError WJ202 where the DataFrame has
+        no such column.
         """
+        if event_time is not None and event_time.lower() not in map(str.lower, df.columns):
+            near = difflib.get_close_matches(event_time, df.columns, n=1)
+            remedy = f"did you mean {near[0]}?" if near else f"it has {', '.join(df.columns)}"
+            raise WJoinError("WJ202", f"the stream {name} has no column {event_time}", help=remedy)
         df.createOrReplaceTempView(name)
         self.declarations.add_stream(StreamDeclaration(name, event_time, microseconds(delay), "dataframe"))
 
@@ -98,6 +107,7 @@ class Session:
         the script goes on after it; without, queries run on until they are stopped.
         """
         script = parse_script(text, name)
+        self._named_by_script.clear()
         made: list[DataFrame | StreamingQuery] = []
         for statement in script.statements:
             made += self.run_statement(text, statement, once=once, checkpoint=checkpoint, **params)
@@ -122,11 +132,25 @@ class Session:
         rewriting.join_all()
         return rewriting
 
-    def checkpoint_name(self, sink: str) -> str:
-        """Return the name of the checkpoint folder of the next query into a sink."""
-        number = self._checkpoint_names.get(sink.lower(), 0) + 1
-        self._checkpoint_names[sink.lower()] = number
-        return sink if number == 1 else f"{sink}-{number}"
+    def checkpoint_folder(self, directory: str, sink: str) -> str:
+        """Return the checkpoint folder of the next query into a sink.
+
+        It has the name of the sink: with a number where an earlier statement of the same script
+        has that name, or a query that still runs.
+        """
+        for number in itertools.count(1):
+            name = sink if number == 1 else f"{sink}-{number}"
+            folder = f"{directory.rstrip('/')}/{name}"
+            running = self._folders.get(folder)
+            if folder not in self._named_by_script and not (running and running.isActive):
+                break
+        self._named_by_script.add(folder)
+        return folder
+
+    def started(self, query: StreamingQuery, folder: str) -> None:
+        """Note a query that an INSERT INTO has started, and its checkpoint folder."""
+        self.queries.append(query)
+        self._folders[folder] = query
 
     def pass_through(self, text: str, args: Any, params: dict[str, Any]) -> DataFrame:
         """Send a statement to Spark as it stands."""

@@ -1,5 +1,6 @@
 """What each statement of the language does in a session."""
 
+import difflib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -165,13 +166,20 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
         fields = {field.name.lower(): field for field in frame.schema.fields}
     except Exception as error:  # a missing source reaches Python as Py4J's own error, not as Spark's
         message = f"the stream {name} cannot be opened: {first_line(error)}"
-        raise WJoinError("WJ604", message, span=statement.span, text=text) from error
+        columns = statement.columns is None and "chema must be specified" in message
+        remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if columns else None
+        raise WJoinError("WJ604", message, span=statement.span, text=text, help=remedy) from error
     event_time, delay = None, 0
     if statement.watermark is not None:
         column = statement.watermark.column
         if column.name.lower() not in fields:
+            near = difflib.get_close_matches(column.name, fields, n=1)
             raise WJoinError(
-                "WJ202", f"the stream {name} has no column {column.name}", span=column.span, text=text
+                "WJ202",
+                f"the stream {name} has no column {column.name}",
+                span=column.span,
+                text=text,
+                help=f"did you mean {near[0]}?" if near else f"it has {', '.join(fields)}",
             )
         event_time = fields[column.name.lower()].name
         if statement.watermark.delay is not None:
@@ -309,7 +317,7 @@ def _start(
     options = dict(sink.options)
     mode = options.pop("outputMode", "append")
     if checkpoint is not None:
-        options["checkpointLocation"] = f"{checkpoint.rstrip('/')}/{session.checkpoint_name(sink.name)}"
+        options["checkpointLocation"] = session.checkpoint_folder(checkpoint, sink.name)
     elif "checkpointLocation" not in options and sink.provider.lower() not in ("console", "memory", "noop"):
         raise WJoinError(
             "WJ606",
@@ -318,6 +326,9 @@ def _start(
             text=text,
             help="give --checkpoint DIR, SET wjoin.checkpoint = DIR, or the sink's option checkpointLocation",
         )
+    folder = options.get("checkpointLocation", "")
+    if folder:
+        _refuse_output_of_another(session, text, statement, options.get("path", ""), folder)
     writer = frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
     writer = writer.queryName(re.sub(r"\W", "_", sink.name))
     if sink.partitioned_by:
@@ -329,8 +340,39 @@ def _start(
     except PySparkException as error:
         message = f"Spark refused to start the query: {first_line(error)}"
         raise WJoinError("WJ607", message, span=statement.span, text=text) from error
-    session.queries.append(query)
+    session.started(query, folder)
     return query
+
+
+def _refuse_output_of_another(
+    session: "Session", text: str, statement: InsertInto, path: str, checkpoint: str
+) -> None:
+    """Refuse to begin a query in a folder of files that another query has written.
+
+    Spark's file sink numbers what it writes by micro-batch and leaves out what it has already, so
+    the first results of a query with a new checkpoint would be lost.
+    """
+    written = path and _exists(session, f"{path.rstrip('/')}/_spark_metadata")
+    if written and not _exists(session, f"{checkpoint}/metadata"):
+        name = statement.target[-1]
+        raise WJoinError(
+            "WJ609",
+            f"the folder of {name.name}, {path}, holds what another query wrote, and {checkpoint} is new",
+            span=name.span,
+            text=text,
+            help="write to a new folder, or go on with the checkpoint of that query",
+        )
+
+
+def _exists(session: "Session", path: str) -> bool:
+    """Return whether Spark finds a file or folder; lists it and reads nothing."""
+    try:
+        session.spark.read.text(path)
+    except AnalysisException as error:
+        if "PATH_NOT_FOUND" in str(error):
+            return False
+        raise
+    return True
 
 
 def _nothing(session: "Session") -> DataFrame:

@@ -12,12 +12,12 @@ SUMMED = ("rows", "undated", "late", "kept", "kept_bytes")
 def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int) -> DataFrame:
     """Return a stage's output with its counts observed as ``wjoin:query:stage``.
 
-    The observed row has ``matches``, and for each stream of the stage, after a colon its
+    The observed row has ``matches`` and ``comparisons``, and for each stream of the stage, after a colon its
     alias: ``rows``, ``undated``, ``late``, ``kept``, ``kept_bytes`` (sums over workers),
     ``seen`` (greatest event time) and ``delay`` (its declared disorder). What an input of
     several streams keeps is counted at its first stream.
     """
-    columns: list[Column] = [F.sum("matches").alias("matches")]
+    columns: list[Column] = [F.sum(name).alias(name) for name in ("matches", "comparisons")]
     for number in plan.stages[stage].members:
         scan = plan.streams[number]
         mine = F.col("stream") == number

@@ -111,7 +111,7 @@ class Operator:
                         kept_bytes=kept_bytes if stream == each.members[0] else 0,
                     )
                 )
-        rows[0]["matches"] = counts.matches
+        rows[0] |= {"matches": counts.matches, "comparisons": counts.work.comparisons}
         if self.destination is not None and worker == self.workers[0]:
             # All workers of a stage have seen the same heartbeats; one tells the next stage's others.
             for other in self.destination.workers[1:]:

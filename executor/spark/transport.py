@@ -7,18 +7,20 @@ NOTHING_SEEN = -(1 << 63)
 
 DDL = (
     "worker INT, input INT, stream INT, seen BIGINT, rows BIGINT, undated BIGINT, "
-    "late BIGINT, kept BIGINT, kept_bytes BIGINT, matches BIGINT, block BINARY"
+    "late BIGINT, kept BIGINT, kept_bytes BIGINT, matches BIGINT, comparisons BIGINT, block BINARY"
 )
 """A row with an input carries a block of tuples for it to one worker; a row without one is a heartbeat.
 
 A heartbeat tells the greatest event time of a stream (``seen``), and what was counted on the
-way: rows sent, rows without event time, late rows, rows and bytes of state, matches. With a
+way: rows sent, rows without event time, late rows, rows and bytes of state, matches, and
+comparisons of a tuple with a row. With a
 block it brings the times of rows of the stream that cannot join, so that late ones are counted.
 """
 
 SCHEMA = pa.schema(
     [("worker", pa.int32()), ("input", pa.int32()), ("stream", pa.int32())]
-    + [(name, pa.int64()) for name in ("seen", "rows", "undated", "late", "kept", "kept_bytes", "matches")]
+    + [(name, pa.int64()) for name in ("seen", "rows", "undated", "late", "kept", "kept_bytes")]
+    + [("matches", pa.int64()), ("comparisons", pa.int64())]
     + [("block", pa.binary())]
 )
 
@@ -41,6 +43,7 @@ def transport_row(
     kept: int = 0,
     kept_bytes: int = 0,
     matches: int = 0,
+    comparisons: int = 0,
     block: bytes | None = None,
 ) -> dict[str, object]:
     """Return one transport row as a mapping by column name."""
@@ -55,5 +58,6 @@ def transport_row(
         "kept": kept,
         "kept_bytes": kept_bytes,
         "matches": matches,
+        "comparisons": comparisons,
         "block": block,
     }

@@ -152,3 +152,7 @@ def read_screen(screen: int) -> bytes:
         return os.read(screen, 65536)
     except OSError:  # the other end of a terminal is closed
         return b""
+
+
+def test_version() -> None:
+    assert wjoin("--version").stdout.startswith("wjoin 0.")

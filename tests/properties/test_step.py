@@ -1,6 +1,7 @@
 """The pure step of the join under random plans, data, cuts, lateness and crashes, against brute force."""
 
 import copy
+import dataclasses
 import itertools
 from collections import Counter
 from dataclasses import dataclass, field
@@ -275,6 +276,29 @@ def test_any_cut_any_disorder_and_any_crash_give_the_defined_result(
                 )
     assert produced == expected(plan, on_time)
     assert sum(counts.late.values()) == late
+
+
+def comparisons(plan: PhysicalPlan, bounds: Bounds, kernel: Kernel, rows: dict[int, list[Row]]) -> int:
+    """How many comparisons a choice costs in the first stage, over complete inputs."""
+    stages = tuple(dataclasses.replace(each, bounds=bounds, kernel=kernel) for each in plan.stages)
+    logic = StageLogic(dataclasses.replace(plan, stages=stages), 0)
+    inputs = logic.stage.inputs
+    arrivals = Arrivals([[block(logic.plan, each, rows[each.members[0]])] for each in inputs])
+    counts = Counts()
+    list(logic.batch(arrivals, counts))
+    return counts.work.comparisons
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(plans(), st.data())
+def test_wider_bounds_and_nested_loops_compare_more(plan: PhysicalPlan, data: st.DataObject) -> None:
+    row = st.tuples(st.integers(0, 2), st.integers(0, 20), st.none() | st.integers(0, 3))
+    rows = {n: data.draw(st.lists(row, min_size=1, max_size=8)) for n in range(len(plan.streams))}
+    cost = {(b, k): comparisons(plan, b, k, rows) for b in Bounds for k in Kernel}
+    for kernel in Kernel:
+        assert cost[Bounds.EXACT, kernel] <= cost[Bounds.LCA, kernel] <= cost[Bounds.GCA, kernel]
+    for bounds in Bounds:
+        assert max(cost[bounds, Kernel.HW], cost[bounds, Kernel.MW]) <= cost[bounds, Kernel.NLW]
 
 
 @settings(max_examples=60, deadline=None)

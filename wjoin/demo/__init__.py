@@ -91,7 +91,7 @@ def _report(rows: "DataFrame", batches: Sequence[Progress], verdict: Verdict, se
         for each in zip(*((batch.rows_in, batch.null_times, batch.late) for batch in batches), strict=True)
     )
     print(f"{count:,} results of {rows_in:,} rows in {len(batches)} micro-batches, {seconds:.1f} s")
-    print(f"{undated:,} rows had no event time (cancelled flights) and were dropped, {late:,} were late")
+    print(f"{undated:,} rows had no event time and were dropped, {late:,} were late")
     if verdict.confirmed:
         print(f"confirmed: DuckDB finds the same {verdict.rows:,} rows\n", flush=True)
     else:
