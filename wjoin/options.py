@@ -93,7 +93,9 @@ def embedded_settings() -> dict[str, str]:
     """Return the further settings of the local Spark that ``connect()`` starts, by the Spark installed.
 
     Hadoop starts a process for every permission that it sets on a local file, far fewer by its
-    FileSystem than by its FileContext, Spark's first choice; both rename files atomically.
+    FileSystem than by its FileContext, Spark's first choice; both rename files atomically. By its
+    FileSystem, what a first attempt wrote of a version of the state is kept when the attempt is
+    repeated: slices therefore have the same names in both (see ``executor.state.manifest``).
     """
     settings = dict(_EMBEDDED_SETTINGS)
     settings["spark.driver.memory"] = _driver_memory()

@@ -94,7 +94,7 @@ def test_demo_confirms_a_query(
     assert demo.run_demo(session, tmp_path) == 0
     printed = capsys.readouterr().out
     assert "1,646 results of 336,776 rows in 12 micro-batches" in printed
-    assert "8,255 rows had no event time (cancelled flights) and were dropped, 0 were late" in printed
+    assert "8,255 rows had no event time and were dropped, 0 were late" in printed
 
 
 def test_demo_fails_when_the_oracle_disagrees(

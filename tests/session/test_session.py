@@ -190,7 +190,8 @@ def test_a_script_that_is_run_again_goes_on_where_it_stopped(
     for name in ("camera1", "camera2"):
         write_files(cameras.table(name), tmp_path / name / "first")
         source = f"USING parquet OPTIONS (path '{tmp_path / name}/*')"
-        session.sql(f"CREATE STREAM s_{name} (obj_id INT, ts TIMESTAMP) {source}")
+        delay = "WATERMARK ts DELAY OF INTERVAL 1 HOUR"
+        session.sql(f"CREATE STREAM s_{name} (obj_id INT, ts TIMESTAMP) {source} {delay}")
     join = JOIN.replace("camera1", "s_camera1").replace("camera2", "s_camera2")
     script = f"""CREATE OR REPLACE SINK tracked USING parquet OPTIONS (path '{tmp_path / "out"}');
                  INSERT INTO tracked {join}"""
