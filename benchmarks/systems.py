@@ -21,6 +21,8 @@ _ROCKSDB = {
 _TUNED = {
     **_ROCKSDB,
     f"{_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+    # Counting rows reads a key before it writes it; the number of rows in state is then unknown.
+    f"{_STORE}.rocksdb.trackTotalNumberOfRows": "false",
     "spark.sql.streaming.join.stateFormatVersion": "4",
 }
 
