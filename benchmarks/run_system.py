@@ -41,8 +41,10 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
 
 def _forget(spark: SparkSession) -> None:
     """Free the memory that state of the practice still holds."""
-    spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()  # type: ignore[union-attr]
-    spark._jvm.System.gc()  # type: ignore[union-attr]
+    # Spark offers no other way, and keeps the state of an ended query for up to a minute.
+    java: Any = spark._jvm
+    java.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+    java.System.gc()
 
 
 def _start(spark: SparkSession, task: dict[str, Any], data: Path, folder: Path) -> StreamingQuery:

@@ -157,7 +157,7 @@ class Scope:
         first = name.parts[0]
         if len(name.parts) > 1:
             names = [source.name for source in self.sources]
-            help = _suggestion(first.name, names) or f"the streams are {', '.join(names)}"
+            help = suggestion(first.name, names) or f"the streams are {', '.join(names)}"
             return WJoinError("WJ201", f"{first.name} is not a stream of FROM", span=first.span, help=help)
         columns = [each.column.name for each in self.visible]
         near = _nearest(first.name, [*columns, *also])
@@ -176,7 +176,7 @@ class Scope:
             if source.qualifier_length((*qualifier, last)) == len(qualifier):
                 return source
         names = [source.name for source in self.sources]
-        help = _suggestion(qualifier[-1].name, names) or f"the streams are {', '.join(names)}"
+        help = suggestion(qualifier[-1].name, names) or f"the streams are {', '.join(names)}"
         span = qualifier[0].span.cover(qualifier[-1].span)
         raise WJoinError("WJ201", f"{qualifier[-1].name} is not a stream of FROM", span=span, help=help)
 
@@ -246,12 +246,13 @@ def _left_side(name: Identifier, visible: Sequence[StreamColumn], sources: Seque
 
 def _no_column(source: Source, wanted: Identifier) -> WJoinError:
     names = [column.name for column in source.relation.columns]
-    help = _suggestion(wanted.name, names) or f"the columns of {source.name} are {_shortened(names)}"
+    help = suggestion(wanted.name, names) or f"the columns of {source.name} are {_shortened(names)}"
     message = f"the stream {source.name} has no column {wanted.name}"
     return WJoinError("WJ202", message, span=wanted.span, help=help)
 
 
-def _suggestion(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return a remedy that names the nearest of the known names, empty where none is near."""
     near = _nearest(name, known)
     return f"did you mean {near}?" if near else ""
 

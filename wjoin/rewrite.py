@@ -4,7 +4,6 @@ The innermost W-join is planned, compiled and cut out of the text first; what is
 again until no W-join remains. The user's own text around the joins reaches Spark as written.
 """
 
-import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock, Statement
 from wjoin.options import require_streaming
+from wjoin.planner.names import suggestion
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
 from wjoin.relations import SparkTypes, describe, first_line
 from wjoin.streams import Declarations, StreamDeclaration
@@ -94,8 +94,7 @@ class Rewriting:
             if "TABLE_OR_VIEW_NOT_FOUND" in message and item.parts:
                 name = ".".join(part.name for part in item.parts)
                 known = [each.name for each in self.spark.catalog.listTables()]
-                near = difflib.get_close_matches(name.lower(), known, n=1)
-                remedy = f"did you mean {near[0]}?" if near else None
+                remedy = suggestion(name, known)
                 raise WJoinError(
                     "WJ214", f"there is no table, view or stream {name}", span=item.relation, help=remedy
                 ) from error

@@ -1,7 +1,6 @@
 """The session: W-join SQL on a SparkSession."""
 
 import datetime
-import difflib
 import itertools
 import re
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import Explain, InsertInto, SparkStatement, Statement
 from wjoin.options import configure, embedded_settings, prepare
+from wjoin.planner.names import suggestion
 from wjoin.rewrite import Rewriting
 from wjoin.streams import Declarations, StreamDeclaration, microseconds
 
@@ -76,8 +76,7 @@ class Session:
         no such column.
         """
         if event_time is not None and event_time.lower() not in map(str.lower, df.columns):
-            near = difflib.get_close_matches(event_time, df.columns, n=1)
-            remedy = f"did you mean {near[0]}?" if near else f"it has {', '.join(df.columns)}"
+            remedy = suggestion(event_time, df.columns) or f"it has {', '.join(df.columns)}"
             raise WJoinError("WJ202", f"the stream {name} has no column {event_time}", help=remedy)
         df.createOrReplaceTempView(name)
         self.declarations.add_stream(StreamDeclaration(name, event_time, microseconds(delay), "dataframe"))

@@ -1,6 +1,5 @@
 """What each statement of the language does in a session."""
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from wjoin.grammar.tokens import scan
 from wjoin.planner.choice import check_setting
 from wjoin.planner.durations import duration_value, human
 from wjoin.planner.explain import explain_text
+from wjoin.planner.names import suggestion
 from wjoin.planner.physical import TimeKind
 from wjoin.relations import first_line, spark_plan, time_kind
 from wjoin.rewrite import Rewriting, output_delay
@@ -173,13 +173,12 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
     if statement.watermark is not None:
         column = statement.watermark.column
         if column.name.lower() not in fields:
-            near = difflib.get_close_matches(column.name, fields, n=1)
             raise WJoinError(
                 "WJ202",
                 f"the stream {name} has no column {column.name}",
                 span=column.span,
                 text=text,
-                help=f"did you mean {near[0]}?" if near else f"it has {', '.join(fields)}",
+                help=suggestion(column.name, fields) or f"it has {', '.join(fields)}",
             )
         event_time = fields[column.name.lower()].name
         if statement.watermark.delay is not None:

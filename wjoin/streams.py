@@ -1,6 +1,5 @@
 """The streams, sinks and views that a session has declared."""
 
-import difflib
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
@@ -9,6 +8,7 @@ from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Kind, scan
+from wjoin.planner.names import suggestion
 
 Declared = TypeVar("Declared")
 
@@ -78,8 +78,7 @@ def find(declared: dict[str, Declared], kind: str, name: str, span: Span, text: 
     """Return a declaration by name. Raises WJoinError WJ602 with the nearest name."""
     if name.lower() in declared:
         return declared[name.lower()]
-    near = difflib.get_close_matches(name.lower(), declared, 1)
-    help = f"did you mean {near[0]}?" if near else None
+    help = suggestion(name, declared)
     raise WJoinError("WJ602", f"there is no {kind} {name}", span=span, text=text, help=help)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from wjoin.executor.kernels.candidates import Candidates, Probe
-from wjoin.executor.kernels.runs import Int64Array, Order, SortedRun, lower_bound
+from wjoin.executor.kernels.runs import Int64Array, Order, SortedRun
 
 TABLE_LIMIT = 4
 """How much longer than the probing tuples a table of the codes may be, to be built for one probe."""
@@ -28,8 +28,8 @@ class HashWindow:
         hits = np.flatnonzero(end > start)
         start, end = start[hits], end[hits]
         times = run.times[0]
-        first = lower_bound(times, start, end, lows[hits])
-        last = lower_bound(times, first, end, highs[hits] + 1)
+        first = _search(times, start, end, lows[hits])
+        last = _search(times, first, end, highs[hits] + 1)
         filled = np.flatnonzero(last > first)
         return Candidates(probes[hits[filled]], first[filled], last[filled])
 
@@ -54,3 +54,17 @@ def _key_ranges(codes: Int64Array, wanted: Int64Array) -> tuple[Int64Array, Int6
     end[found] = np.searchsorted(codes, distinct[found], side="right")
     sizes = np.diff(groups, append=len(wanted))
     return np.repeat(start, sizes), np.repeat(end, sizes)
+
+
+def _search(times: Int64Array, start: Int64Array, end: Int64Array, values: Int64Array) -> Int64Array:
+    """Return for each range [start, end) of ascending times the first place not below its value."""
+    if len(start) == 0:
+        return start
+    low, high = start.copy(), end.copy()
+    top = len(times) - 1
+    for _ in range(int((end - start).max()).bit_length()):
+        middle = (low + high) >> 1
+        below = (times[np.minimum(middle, top)] < values) & (low < high)
+        low = np.where(below, middle + 1, low)
+        high = np.where(below, high, middle)
+    return low

@@ -103,20 +103,6 @@ def radix_order(keys: Int64Array, greatest: int) -> Int64Array:
     return order.astype(np.int64, copy=False)
 
 
-def lower_bound(times: Int64Array, start: Int64Array, end: Int64Array, values: Int64Array) -> Int64Array:
-    """Return for each range [start, end) of ascending times the first place not below its value."""
-    if len(start) == 0:
-        return start
-    low, high = start.copy(), end.copy()
-    top = len(times) - 1
-    for _ in range(int((end - start).max()).bit_length()):
-        middle = (low + high) >> 1
-        below = (times[np.minimum(middle, top)] < values) & (low < high)
-        low = np.where(below, middle + 1, low)
-        high = np.where(below, high, middle)
-    return low
-
-
 def select(run: SortedRun, shape: RunShape, keep: BoolArray) -> SortedRun:
     """Return the rows of a run that ``keep`` marks."""
     return shape.read(run.batch.filter(pa.array(keep)))

@@ -45,13 +45,13 @@ class Pack:
         seen = NOTHING_SEEN
         rows = undated = 0
         for batch in _gathered(batches):
-            times = integers(batch.column(time_name(self.stream)))
+            block = self._block(batch)
+            times = block.column(time_name(self.stream))
             rows += batch.num_rows
             undated += times.null_count
             latest = pc.max(times).as_py()
             if latest is not None:
                 seen = max(seen, latest)
-            block = self._block(batch)
             joinable = self._joinable(batch, block)
             if pc.all(joinable).as_py() is not False:
                 yield self._blocks(block)

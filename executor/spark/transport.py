@@ -13,8 +13,8 @@ DDL = (
 
 A heartbeat tells the greatest event time of a stream (``seen``), and what was counted on the
 way: rows sent, rows without event time, late rows, rows and bytes of state, matches, and
-comparisons of a tuple with a row. With a
-block it brings the times of rows of the stream that cannot join, so that late ones are counted.
+comparisons of a tuple with a row. With a block it brings the times of rows of the stream that
+cannot join, so that late ones are counted.
 """
 
 SCHEMA = pa.schema(
