@@ -14,7 +14,7 @@ from wjoin.executor.kernels.runs import int64_view
 from wjoin.executor.layout import code_name
 from wjoin.executor.route import worker_numbers
 from wjoin.executor.spark.cache import SliceCache
-from wjoin.executor.spark.clock import clocked
+from wjoin.executor.spark.task import run_phase
 from wjoin.executor.spark.transport import BLOCK_BYTES, BLOCK_ROWS, NOTHING_SEEN, SCHEMA, transport_row
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.step import Arrivals, Counts, StageLogic
@@ -141,7 +141,7 @@ class JoinProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: N803 (Spark's name)
     ) -> Iterator[pd.DataFrame]:
         """Join the new blocks of one worker with its state and with each other."""
-        return clocked("operator", lambda frames: self._join(int(key[0]), frames), rows)
+        return run_phase("operator", lambda frames: self._join(int(key[0]), frames), rows)
 
     def _join(self, worker: int, rows: Iterator[Any]) -> Iterator[pd.DataFrame]:
         operator = self._operator

@@ -11,7 +11,7 @@ from wjoin.executor.blocks import concatenate, cut, encode_block, stable
 from wjoin.executor.kernels.runs import Int64Array, int64_view, integers
 from wjoin.executor.layout import code_name, column_name, stored_column, time_name
 from wjoin.executor.route import worker_numbers
-from wjoin.executor.spark.clock import clocked
+from wjoin.executor.spark.task import run_phase
 from wjoin.executor.spark.transport import BLOCK_BYTES, BLOCK_ROWS, NOTHING_SEEN, SCHEMA, transport_row
 from wjoin.planner.physical import PhysicalPlan, StageInput
 
@@ -39,7 +39,7 @@ class Pack:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield transport rows for the rows of one partition."""
-        return clocked("pack", self._packed, batches)
+        return run_phase("pack", self._packed, batches)
 
     def _packed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         seen = NOTHING_SEEN

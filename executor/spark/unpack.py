@@ -9,7 +9,7 @@ import pyarrow as pa
 from wjoin.executor.blocks import decode_block
 from wjoin.executor.kernels.runs import int64_view
 from wjoin.executor.layout import stored_column, time_name
-from wjoin.executor.spark.clock import clocked
+from wjoin.executor.spark.task import run_phase
 from wjoin.planner.physical import PhysicalPlan, TimeKind
 
 MATCH_COLUMNS = {"time": "__wjoin_match_time", "start": "__wjoin_match_start", "span": "__wjoin_match_span"}
@@ -23,7 +23,7 @@ class Unpack:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of every block."""
-        return clocked("unpack", self._unpacked, batches)
+        return run_phase("unpack", self._unpacked, batches)
 
     def _unpacked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
