@@ -14,7 +14,7 @@ ARGS ?=
 FIND_JAVA = JAVA_HOME="$$(scripts/find_java.sh)" && export JAVA_HOME
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help setup java demo test unit spark faults bench lint format types docs docs-update check lock clean
+.PHONY: help setup java demo test unit spark faults bench papers choices browser lint format types docs docs-update check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,7 +35,7 @@ java: ## find Java 17+, or install it, or say how
 demo: $(READY) ## join three streams of real flights, with EXPLAIN and checked counts
 	@$(FIND_JAVA) && $(BIN)/wjoin demo
 
-test: $(READY) ## all tests: the fast ones first, then those on Spark
+test: $(READY) browser ## all tests: the fast ones first, then those on Spark
 	@$(FIND_JAVA) && $(PYTEST) $(ARGS)
 
 unit: $(READY) ## the fast tests, without Spark
@@ -49,6 +49,15 @@ faults: $(READY) ## kill a running query 25 times and compare its output with th
 
 bench: $(READY) ## measure wjoin against hand-written chains of Spark joins
 	@$(FIND_JAVA) && $(BIN)/python benchmarks/spark_chain.py $(ARGS)
+
+papers: $(READY) ## reproduce the figures of the papers
+	@$(BIN)/python benchmarks/papers/wjoin2002.py $(ARGS)
+
+choices: $(READY) ## run every candidate plan of many workloads, and compare the chosen ones
+	@$(BIN)/python benchmarks/choices.py $(ARGS)
+
+browser: ## find Chromium and its driver, or install them, or say how
+	@scripts/find_browser.sh
 
 lint: $(READY) ## check style, layers and format
 	@$(BIN)/ruff check .

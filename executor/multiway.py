@@ -120,7 +120,7 @@ class MultiwayJoin:
         have the columns of every input of the stage, as in a block.
         """
         start = pieces[first].runs[0]
-        others = sorted((n for n in range(len(pieces)) if n != first), key=lambda n: pieces[n].rows)
+        others = self._order(first, pieces)
         if start.rows == 0 or any(pieces[number].rows == 0 for number in others):
             return
         members = self.stage.inputs[first].members
@@ -135,6 +135,12 @@ class MultiwayJoin:
                 refined = self._refine(complete, each)
                 if len(refined.codes):
                     yield self._assemble(refined, pieces)
+
+    def _order(self, first: int, pieces: list[Pieces]) -> list[int]:
+        """Return the other inputs in the order in which they are met."""
+        if self.stage.orders:
+            return list(self.stage.orders[first])
+        return sorted((n for n in range(len(pieces)) if n != first), key=lambda n: pieces[n].rows)
 
     def _passes(self) -> Iterator[_Pass]:
         plan, bounds = self.plan, self.stage.bounds

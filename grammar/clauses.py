@@ -152,7 +152,7 @@ def read_watermark(tokens: Sequence[Token]) -> syntax.Watermark:
 
 
 def read_declaration(text: str, tokens: Sequence[Token]) -> syntax.Statement:
-    """Return the declaration that ``tokens`` of ``text`` spell; raises as read_watermark does."""
+    """Return the declaration that ``tokens`` of ``text`` spell; raises as read_watermark does, and WJ113."""
     statement: syntax.Statement = build(read_tree("declaration", declaration_leaves(text, tokens)))
     return statement
 

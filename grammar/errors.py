@@ -40,6 +40,11 @@ _ENTRIES = (
     ),
     ErrorCode("WJ111", "a string, quoted name, comment or parenthesis is not closed", "close it"),
     ErrorCode("WJ112", "a hint cannot be read", "see docs/language.md, section Hints"),
+    ErrorCode(
+        "WJ113",
+        "a statistic is unknown, given twice, or has a value that it cannot have",
+        "give each of rate, width, disorder, selectivity, distinct.column and heaviest.column at most once",
+    ),
     # 2xx: names and expressions
     ErrorCode("WJ201", "a stream name is not in FROM", "use an alias of the FROM list"),
     ErrorCode("WJ202", "a column is not in the stream", "check the spelling"),
@@ -87,7 +92,7 @@ _ENTRIES = (
     # 5xx: not available, or not here
     ErrorCode("WJ501", "ROWS windows are not available yet", "use a window of time"),
     ErrorCode("WJ502", "a hint is not available yet", "remove the hint"),
-    ErrorCode("WJ503", "an EXPLAIN mode is not available yet", "use EXPLAIN or EXPLAIN FORMATTED"),
+    ErrorCode("WJ503", "an EXPLAIN mode is not available", "use EXPLAIN COST, ANALYZE or FORMATTED"),
     ErrorCode("WJ504", "a hint or setting cannot apply to this statement", "see the reason in the message"),
     # 6xx: the session
     ErrorCode("WJ601", "a stream, sink or view exists already", "use OR REPLACE, or another name"),
@@ -107,6 +112,7 @@ _ENTRIES = (
         "the sink's folder holds what another query wrote",
         "write to a new folder, or go on with the checkpoint of that query",
     ),
+    ErrorCode("WJ610", "the costs of this machine cannot be read", "run wjoin calibrate again"),
     # 7xx: while running
     ErrorCode(
         "WJ701",

@@ -14,6 +14,7 @@ from wjoin.grammar import syntax
 from wjoin.grammar.durations import from_clock, from_pairs, microseconds, number_of, unit_of
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.grammar.stream_statistics import once_each, statistic_key, statistic_value
 from wjoin.grammar.tokens import string_value, unquoted
 
 _BARE_LIMIT = 2**63
@@ -120,11 +121,7 @@ class _Nodes(Transformer[Leaf, Any]):
         return syntax.WindowStream(stream, _width(width), _span(meta))
 
     def window_rows(self, meta: Meta, stream: syntax.Identifier, number: Leaf) -> syntax.WindowRows:
-        rows = number_of(number.value, _span(number))
-        if rows != int(rows) or not 0 < rows < _BARE_LIMIT:
-            remedy = "write a whole number of one or more"
-            raise WJoinError("WJ110", f"a window of {number.value} rows", span=_span(number), help=remedy)
-        return syntax.WindowRows(stream, int(rows), _span(meta))
+        return syntax.WindowRows(stream, _rows(number, "WJ110", "window"), _span(meta))
 
     def widths(self, meta: Meta, *widths: syntax.Duration) -> tuple[syntax.Duration, ...]:
         del meta
@@ -266,6 +263,35 @@ class _Nodes(Transformer[Leaf, Any]):
     def drop_stream(self, meta: Meta, if_exists: bool, name: syntax.Identifier) -> syntax.DropStream:
         return syntax.DropStream(name, if_exists, _span(meta))
 
+    # Statistics
+
+    def statistic_key(self, meta: Meta, *parts: Leaf) -> "_Key":
+        del meta
+        return _Key(*statistic_key([_identifier(part) for part in parts]))
+
+    def number(self, meta: Meta, number: Leaf) -> "_Number":
+        return _Number(float(number_of(number.value, _span(number))), _span(meta))
+
+    def negative_number(self, meta: Meta, number: Leaf) -> "_Number":
+        return _Number(-float(number_of(number.value, _span(number))), _span(meta))
+
+    def statistic(self, meta: Meta, key: "_Key", number: "_Number") -> syntax.StatisticEntry:
+        value = statistic_value(key.name, *number)
+        return syntax.StatisticEntry(key.name, key.column, value, _span(meta))
+
+    def disorder(self, meta: Meta, duration: syntax.Duration) -> syntax.StatisticEntry:
+        return syntax.StatisticEntry("disorder", (), _disorder(duration), _span(meta))
+
+    def set_statistics(self, meta: Meta, name: Leaf, *entries: syntax.StatisticEntry) -> syntax.AlterStream:
+        return syntax.AlterStream(_identifier(name), once_each(entries), _span(meta))
+
+    def reset_statistics(self, meta: Meta, name: Leaf) -> syntax.AlterStream:
+        return syntax.AlterStream(_identifier(name), None, _span(meta))
+
+    def analyze_stream(self, meta: Meta, name: Leaf, number: Leaf | None = None) -> syntax.AnalyzeStream:
+        sample = None if number is None else _rows(number, "WJ106", "sample")
+        return syntax.AnalyzeStream(_identifier(name), sample, _span(meta))
+
     def set_option(self, meta: Meta, key: Leaf, value: Leaf) -> syntax.SetOption:
         return syntax.SetOption(key.value, value.value, _span(meta))
 
@@ -283,6 +309,20 @@ class _Options(NamedTuple):
 class _Partitioned(NamedTuple):
     names: tuple[syntax.Identifier, ...]
     span: Span
+
+
+class _Key(NamedTuple):
+    name: str
+    column: tuple[syntax.Identifier, ...]
+
+
+class _Number(NamedTuple):
+    value: float
+    span: Span
+
+
+def _identifier(leaf: Leaf) -> syntax.Identifier:
+    return syntax.Identifier(unquoted(leaf.value), _span(leaf))
 
 
 def _only(found: list[Any], what: str, meta: Meta) -> Any:
@@ -307,11 +347,20 @@ def _amount(meta: Meta, number: Leaf, unit: Leaf) -> int:
     if unit.value.upper() == "ROWS":
         raise WJoinError(
             "WJ101",
-            "a window of rows is for one stream",
+            "rows are counted in a window of one stream alone",
             span=_span(meta),
-            help="write WINDOW A = 10 ROWS, with the name of the stream",
+            help="write WINDOW A = 10 ROWS, with the name of the stream, or a unit of time",
         )
     return microseconds(number_of(text, _span(number)), unit_of(unit.value, _span(unit)), _span(meta))
+
+
+def _rows(number: Leaf, code: str, what: str) -> int:
+    """Return a number of rows; raises the error of a code for one that is not whole, or below one."""
+    rows = number_of(number.value, _span(number))
+    if rows != int(rows) or not 0 < rows < _BARE_LIMIT:
+        remedy = "write a whole number of one or more"
+        raise WJoinError(code, f"a {what} of {number.value} rows", span=_span(number), help=remedy)
+    return int(rows)
 
 
 def _whole(leaf: Leaf, sign: int) -> int:
@@ -362,6 +411,15 @@ def _delay(delay: syntax.Duration) -> syntax.Duration:
     return delay
 
 
+def _disorder(duration: syntax.Duration) -> syntax.Duration:
+    value = _value(duration)
+    if value is not None and value < 0:
+        raise WJoinError(
+            "WJ113", "disorder is negative", span=duration.span, help="write a duration of zero or more"
+        )
+    return duration
+
+
 def _same(column: syntax.Identifier, again: syntax.Identifier) -> syntax.Identifier:
     if not column.matches(again.name):
         raise WJoinError(
@@ -393,7 +451,7 @@ _NODES = _Nodes()
 
 
 def build(tree: "Tree[Leaf]") -> Any:
-    """Return the node of a tree; raises WJ101, WJ102, WJ103, WJ106, WJ109 and WJ110."""
+    """Return the node of a tree; raises WJ101, WJ102, WJ103, WJ106, WJ109, WJ110 and WJ113."""
     try:
         return _NODES.transform(tree)
     except VisitError as error:

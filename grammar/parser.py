@@ -135,6 +135,10 @@ def _is_declaration(code: Code, words: list[str]) -> bool:
         case "DESCRIBE" | "DESC":
             # DESCRIBE stream alone is about a table of that name.
             return words[1:2] in (["STREAM"], ["SINK"]) and len(code.tokens) > 2 and is_name(code.tokens[2])
+        case "ALTER":
+            return words[1:2] in (["STREAM"], ["SINK"])
+        case "ANALYZE":
+            return words[1:2] == ["STREAM"]
         case "SET":
             return words[1:2] == ["WJOIN"] and code.mark(2) == "."
     return False

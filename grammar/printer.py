@@ -20,6 +20,8 @@ Declaration = (
     | syntax.DropStream
     | syntax.DescribeStream
     | syntax.ShowStreams
+    | syntax.AlterStream
+    | syntax.AnalyzeStream
     | syntax.SetOption
 )
 
@@ -102,8 +104,28 @@ def print_declaration(statement: Declaration) -> str:
             return f"DESCRIBE STREAM {print_name(name.name)}"
         case syntax.ShowStreams():
             return "SHOW STREAMS"
+        case syntax.AlterStream(name, None):
+            return f"ALTER STREAM {print_name(name.name)} RESET STATISTICS"
+        case syntax.AlterStream(name, statistics):
+            entries = ", ".join(map(print_statistic, statistics or ()))
+            return f"ALTER STREAM {print_name(name.name)} SET STATISTICS ({entries})"
+        case syntax.AnalyzeStream(name, sample):
+            rows = "" if sample is None else f" SAMPLE {sample} ROWS"
+            return f"ANALYZE STREAM {print_name(name.name)}{rows}"
         case syntax.SetOption(key, value):
             return f"SET {key} = {print_string(value)}"
+
+
+def print_statistic(entry: syntax.StatisticEntry) -> str:
+    """Return a statistic as ALTER STREAM takes it."""
+    key = ".".join((entry.name, *(print_name(part.name) for part in entry.column)))
+    value = entry.value
+    return f"{key} = {_number(value) if isinstance(value, float) else print_duration(value)}"
+
+
+def _number(value: float) -> str:
+    """Return the shortest exact spelling of a number, for example ``1000`` or ``0.1``."""
+    return repr(value).removesuffix(".0")
 
 
 def _head(noun: str, statement: syntax.CreateStream | syntax.CreateSink) -> str:

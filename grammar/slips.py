@@ -230,7 +230,10 @@ _DECLARATION_SLIPS = (
     _Example(
         "a name with several parts",
         "the names of streams and sinks have one part",
-        ("CREATE STREAM s.t", "CREATE SINK s.t", "DROP STREAM s.t", "DESCRIBE STREAM s.t"),
+        (
+            *("CREATE STREAM s.t", "CREATE SINK s.t", "DROP STREAM s.t", "DESCRIBE STREAM s.t"),
+            *("ALTER STREAM s.t", "ANALYZE STREAM s.t"),
+        ),
     ),
     _Example(
         "a sink has no column list",
@@ -272,6 +275,129 @@ _DECLARATION_SLIPS = (
     ),
 )
 
+_STATISTIC = "ALTER STREAM s SET STATISTICS ("
+_STATISTIC_KEYS = tuple(f"{_STATISTIC}{key}" for key in ("a", "a.b", "a.b.c", "disorder"))
+_BEFORE_VALUE = tuple(f"{key} =" for key in _STATISTIC_KEYS)
+_BEFORE_NUMBER = tuple(f"{_STATISTIC}a = {sign}" for sign in ("", "-", "+"))
+
+_STATISTICS_SLIPS = (
+    _Example(
+        "the word STATISTICS is missing",
+        "write ALTER STREAM s SET STATISTICS (rate = 1000), or ALTER STREAM s RESET STATISTICS",
+        _after(("ALTER STREAM s SET", "ALTER STREAM s RESET"), "(rate = 1)", "rate = 1", ""),
+    ),
+    _Example(
+        "the word SET is missing",
+        "write ALTER STREAM s SET STATISTICS (rate = 1000)",
+        _after(("ALTER STREAM s",), "STATISTICS", "(rate = 1)"),
+    ),
+    _Example(
+        "ALTER STREAM has no IF EXISTS",
+        "leave it out",
+        ("ALTER STREAM IF EXISTS s",),
+    ),
+    _Example(
+        "ALTER STREAM changes nothing but statistics",
+        "write SET STATISTICS (rate = 1000) or RESET STATISTICS; CREATE OR REPLACE STREAM changes all else",
+        _after(("ALTER STREAM s",), "", "ADD", "DROP", "WATERMARK", "OPTIONS", "USING", "AS", "="),
+    ),
+    _Example(
+        "the statistics have no parentheses",
+        "write SET STATISTICS (rate = 1000)",
+        _after(("ALTER STREAM s SET STATISTICS",), "rate = 1", "= 1", "disorder", ""),
+    ),
+    _Example(
+        "parentheses without a statistic",
+        "write one, for example (rate = 1000); RESET STATISTICS takes all of them back",
+        (f"{_STATISTIC})",),
+    ),
+    _Example(
+        "RESET STATISTICS takes all of them back and has no list",
+        "leave the list out",
+        _after(("ALTER STREAM s RESET STATISTICS",), "(rate)", "rate", "disorder"),
+    ),
+    _Example(
+        "the name of a statistic stands in quotes",
+        "write it plain, for example rate = 1000",
+        _after((_STATISTIC, f"{_STATISTIC}a = 1,"), "'rate' = 1"),
+    ),
+    _Example(
+        "a statistic is missing after the last comma",
+        "write one, for example rate = 1000, or leave the comma out",
+        (f"{_STATISTIC}a = 1,)",),
+    ),
+    _Example(
+        "the column of a statistic stands in parentheses",
+        "write it after a dot, for example distinct.obj_id = 5000",
+        _after(_STATISTIC_KEYS, "("),
+    ),
+    _Example(
+        "the statistic disorder belongs to the whole stream, not to a column",
+        "write for example disorder = 2 SECONDS",
+        (f"{_STATISTIC}disorder.",),
+    ),
+    _Example(
+        "a statistic has no value",
+        "write for example rate = 1000, distinct.obj_id = 5000 or disorder = 2 SECONDS",
+        (*_after(_STATISTIC_KEYS, ",", ")"), *_after((*_BEFORE_VALUE, *_BEFORE_NUMBER), ",", ")")),
+    ),
+    _Example(
+        "the '=' after the name of a statistic is missing",
+        "write for example rate = 1000, or distinct.obj_id = 5000 with a dot before the column",
+        _after(_STATISTIC_KEYS, "5", "'c'", "c", "-", "+", ":w", "INTERVAL", "=>", "==", ":", "<="),
+    ),
+    _Example(
+        "a string stands where the value of a statistic is expected",
+        "leave the quotes out, for example rate = 1000",
+        _after((*_BEFORE_VALUE, *_BEFORE_NUMBER), "'5'"),
+    ),
+    _Example(
+        "a parameter stands where the number of a statistic is expected",
+        "write the number itself; disorder alone takes a parameter",
+        _after(_BEFORE_NUMBER, ":w"),
+    ),
+    _Example(
+        "an interval stands where the number of a statistic is expected",
+        "write for example rate = 1000; disorder alone is a duration",
+        _after(_BEFORE_NUMBER, "INTERVAL"),
+    ),
+    _Example(
+        "the value of a statistic is not a number",
+        "write digits without underscores, for example rate = 1000 or disorder = 2 SECONDS",
+        _after((*_BEFORE_VALUE, *_BEFORE_NUMBER), "w", "(", "*", "="),
+    ),
+    _Example(
+        "a share is written in percent",
+        "write a number from 0 to 1, for example selectivity = 0.1",
+        _after(_BEFORE_NUMBER, "1 %"),
+    ),
+    _Example(
+        "the value of a statistic is one number",
+        "disorder alone has a unit (rate is rows per second, width bytes); write a comma between statistics",
+        _after(_BEFORE_NUMBER, "1 w", "1 ROWS", "1 2", "1 *", "1 /", "1 disorder"),
+    ),
+    _Example(
+        "the word ROWS is missing",
+        "write for example SAMPLE 10000 ROWS",
+        ("ANALYZE STREAM s SAMPLE 1",),
+    ),
+    _Example(
+        "a sample is a number of ROWS",
+        "write for example SAMPLE 10000 ROWS: a stream has no known size to take a share of",
+        _after(("ANALYZE STREAM s SAMPLE 1",), "PERCENT", "%", "INTERVAL"),
+    ),
+    _Example(
+        "a sample has no number of rows",
+        "write for example SAMPLE 10000 ROWS, a whole number of one or more, without parentheses",
+        _after(("ANALYZE STREAM s SAMPLE",), "", "ROWS", "n", "(1 ROWS)", "- 1", "+ 1", ":n", "'1'"),
+    ),
+    _Example(
+        "ANALYZE STREAM takes a sample and nothing else",
+        "write ANALYZE STREAM s, or ANALYZE STREAM s SAMPLE 10000 ROWS",
+        _after(("ANALYZE STREAM s",), "COMPUTE", "FOR", "1", "(", "TABLESAMPLE", ",", "WITH"),
+    ),
+)
+
 
 def _fingerprint(start: str, example: str) -> tuple[int, str] | None:
     tokens = scan(example)
@@ -286,7 +412,7 @@ def _fingerprint(start: str, example: str) -> tuple[int, str] | None:
 def _known(start: str) -> dict[tuple[int, str], _Example]:
     """Return the fingerprints of the slips for a start rule; the first example of one counts."""
     known: dict[tuple[int, str], _Example] = {}
-    for slip in _CLAUSE_SLIPS if start == "clause" else _DECLARATION_SLIPS:
+    for slip in _CLAUSE_SLIPS if start == "clause" else (*_DECLARATION_SLIPS, *_STATISTICS_SLIPS):
         for example in slip.examples:
             mark = _fingerprint(start, example)
             if mark is not None:

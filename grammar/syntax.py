@@ -301,6 +301,46 @@ class DropStream:
 
 
 @dataclass(frozen=True)
+class StatisticEntry:
+    """One statistic of a stream, as ALTER STREAM gives it.
+
+    ``name`` is lower case: ``rate``, the rows per second of event time; ``width``, the bytes
+    of a row; ``disorder``, how far rows are usually out of order; ``selectivity``, the share
+    of rows that the statement's filters of the stream keep; ``distinct``, the number of
+    different values of a column; ``heaviest``, the share of the rows that have the most
+    frequent value of a column. ``column`` are the parts of that column's name (more than one
+    for a field of a struct), empty for the statistics of the whole stream. ``value`` is a
+    Duration for ``disorder`` and a number for all others.
+    """
+
+    name: str
+    column: tuple[Identifier, ...]
+    value: float | Duration
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class AlterStream:
+    """``ALTER STREAM name SET STATISTICS (name = value, …)`` or ``… RESET STATISTICS``.
+
+    ``statistics`` has one entry or more, no two alike, and is None for RESET.
+    """
+
+    name: Identifier
+    statistics: tuple[StatisticEntry, ...] | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class AnalyzeStream:
+    """``ANALYZE STREAM name [SAMPLE n ROWS]``; ``sample`` is n, one or more."""
+
+    name: Identifier
+    sample: int | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
 class SetOption:
     """``SET wjoin.key = value`` (settings of wjoin; every other SET is Spark's)."""
 
@@ -331,6 +371,8 @@ Statement = (
     | ShowStreams
     | DescribeStream
     | DropStream
+    | AlterStream
+    | AnalyzeStream
     | SetOption
     | Explain
 )

@@ -1,7 +1,26 @@
 """What the planner knows of relations and types, told by whoever holds the Spark session."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol
+
+
+class Origin(Enum):
+    """Where a statistic comes from; the first one that has it counts."""
+
+    GIVEN = "given"
+    ANALYZED = "analyzed"
+    MEASURED = "measured"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A statistic: a number and where it comes from."""
+
+    value: float
+    origin: Origin = Origin.DEFAULT
 
 
 @dataclass(frozen=True)
@@ -17,13 +36,17 @@ class Relation:
     """A relation of a FROM list.
 
     ``event_time`` is the declared event-time column, None when none was declared;
-    ``delay`` its allowed disorder in microseconds (in the column's own unit when integral).
+    ``delay`` its allowed disorder in microseconds (in the column's own unit when integral);
+    ``statistics`` are those known by name (see ``planner.statistics``); ``watermark`` says whether a
+    watermark of Spark's own is at work in it.
     """
 
     columns: tuple[Column, ...]
     event_time: str | None
     delay: int
     streaming: bool
+    statistics: Mapping[str, Estimate] = field(default_factory=dict)
+    watermark: bool = False
 
 
 class Types(Protocol):

@@ -1,4 +1,4 @@
-"""What hints and settings ask of a plan, and what it gets where they ask nothing."""
+"""Which values the parts of a plan may take: what hints and settings ask, else all that can apply."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,21 +7,28 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.hints import HINTS
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock
+from wjoin.planner.catalog import Relation
 from wjoin.planner.decompose import Decomposition
-from wjoin.planner.physical import Bounds, Kernel, Passes
+from wjoin.planner.native import native_refusal
+from wjoin.planner.physical import Bounds, Kernel, Method, Passes
 from wjoin.planner.reach import reach
 from wjoin.planner.window_graph import WindowGraph
 
-_AVAILABLE = {"PLAN": ("MULTIWAY",)}
+_AVAILABLE = {"PLAN": ("MULTIWAY", "NATIVE")}
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The parts of a plan that are chosen: ``kernels`` has one for each stage."""
+class Options:
+    """The values that each part of a plan may take, the one to prefer first; ``kernels`` by stage.
 
-    bounds: Bounds
-    kernels: tuple[Kernel, ...]
-    passes: Passes
+    ``by_hint`` are methods that could run the join, but are taken where a hint asks only.
+    """
+
+    bounds: tuple[Bounds, ...]
+    kernels: tuple[tuple[Kernel, ...], ...]
+    passes: tuple[Passes, ...]
+    methods: tuple[Method, ...]
+    by_hint: tuple[Method, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,26 +54,34 @@ def check_setting(name: str, value: str) -> None:
     _require_available(Wish(name, value.upper(), None))
 
 
-def choose(
+def options(
     block: SelectBlock,
     settings: Mapping[str, str],
     draft: Decomposition,
     graph: WindowGraph,
     streams: Sequence[int],
-) -> Choice:
-    """Return the bounds, kernels and passes of a plan over the stages of ``draft``.
+    *,
+    relations: Sequence[Relation],
+) -> Options:
+    """Return what a plan over the stages of ``draft`` may choose from.
 
     ``settings`` are session defaults by the name of the hint. Raises WJoinError WJ502 for what
     is not available yet, and WJ504 for a wish that cannot be granted.
     """
-    wishes = {name: Wish(name, value.upper(), None) for name, value in settings.items()}
+    wishes = {name: Wish(name, value.upper(), None) for name, value in settings.items() if name in HINTS}
     wishes |= {hint.name: Wish(hint.name, hint.arguments[0], hint.span) for hint in block.hints}
     for wish in wishes.values():
         _require_available(wish)
-    return Choice(
+    if (plan := wishes.get("PLAN")) is not None and plan.value == "NATIVE":
+        _require_native(plan, wishes, draft, graph, relations)
+        # Session defaults of what wjoin's own stages choose do not matter to Spark's joins.
+        wishes = {"PLAN": plan}
+    return Options(
         _bounds(wishes.get("BOUNDS"), graph, streams),
         _kernels(wishes.get("ALGORITHM"), draft),
         _passes(wishes.get("PASSES"), graph),
+        _methods(wishes.get("PLAN")),
+        _by_hint(wishes, draft, graph, relations),
     )
 
 
@@ -77,40 +92,78 @@ def _require_available(wish: Wish) -> None:
         raise WJoinError("WJ502", message, span=wish.span, help="leave it out")
 
 
-def _bounds(wish: Wish | None, graph: WindowGraph, streams: Sequence[int]) -> Bounds:
+def _bounds(wish: Wish | None, graph: WindowGraph, streams: Sequence[int]) -> tuple[Bounds, ...]:
+    name = _one_sided(graph, streams)
     if wish is None:
-        return Bounds.EXACT
+        return (Bounds.EXACT,) if name is not None else tuple(Bounds)
     bounds = Bounds(wish.value.lower())
-    for branch in graph.branches if bounds is not Bounds.EXACT else ():
-        ahead = reach(bounds, branch.upper, streams).ahead
+    if bounds is not Bounds.EXACT and name is not None:
+        raise wish.refused(
+            f"some window of {name} is open on one side",
+            "bound the window on both sides, or take BOUNDS(EXACT)",
+        )
+    return (bounds,)
+
+
+def _one_sided(graph: WindowGraph, streams: Sequence[int]) -> str | None:
+    """Return a stream with a window that is open on one side, None when all are closed."""
+    for branch in graph.branches:
+        # Where every stream has a widest window, all of them together have one.
+        ahead = reach(Bounds.LCA, branch.upper, streams).ahead
         for stream in streams:
             if ahead[stream][stream] is None:
-                raise wish.refused(
-                    f"some window of {graph.names[stream]} is open on one side",
-                    "bound the window on both sides, or take BOUNDS(EXACT)",
-                )
-    return bounds
+                return graph.names[stream]
+    return None
 
 
-def _kernels(wish: Wish | None, draft: Decomposition) -> tuple[Kernel, ...]:
-    kernels = []
+def _kernels(wish: Wish | None, draft: Decomposition) -> tuple[tuple[Kernel, ...], ...]:
+    kernels: list[tuple[Kernel, ...]] = []
     for stage in draft.stages:
         if wish is None:
             # Without a key there is nothing to hash.
-            kernels.append(Kernel.HW if stage.classes else Kernel.MW)
+            kernels.append(tuple(Kernel) if stage.classes else (Kernel.MW, Kernel.NLW))
             continue
         kernel = Kernel(wish.value.lower())
         if kernel is Kernel.HW and not stage.classes:
             raise wish.refused("it needs an equality that links the streams", "take ALGORITHM(MW)")
-        kernels.append(kernel)
+        kernels.append((kernel,))
     return tuple(kernels)
 
 
-def _passes(wish: Wish | None, graph: WindowGraph) -> Passes:
+def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:
     if wish is None:
-        return Passes.HULL
+        return tuple(Passes) if len(graph.branches) > 1 else (Passes.HULL,)
     if len(graph.branches) < 2 and wish.span is not None:
         raise wish.refused(
             "the windows have no alternatives (OR, or a PATH in both directions)", "leave it out"
         )
-    return Passes(wish.value.lower())
+    return (Passes(wish.value.lower()),)
+
+
+def _require_native(
+    plan: Wish,
+    wishes: Mapping[str, Wish],
+    draft: Decomposition,
+    graph: WindowGraph,
+    relations: Sequence[Relation],
+) -> None:
+    other = next((each for each in wishes.values() if each is not plan and each.span is not None), None)
+    if other is not None:
+        remedy = "leave it out, or take PLAN(MULTIWAY)"
+        raise other.refused("the joins of the plan NATIVE are Spark's own, which have no such choice", remedy)
+    refusal = native_refusal(draft, graph, relations)
+    if refusal is not None:
+        raise plan.refused(*refusal)
+
+
+def _methods(wish: Wish | None) -> tuple[Method, ...]:
+    return (Method.MULTIWAY,) if wish is None else (Method(wish.value.lower()),)
+
+
+def _by_hint(
+    wishes: Mapping[str, Wish], draft: Decomposition, graph: WindowGraph, relations: Sequence[Relation]
+) -> tuple[Method, ...]:
+    # Rows are late by Spark's rule there, and a hint for wjoin's own stages rules it out.
+    if wishes or not draft.stages or native_refusal(draft, graph, relations) is not None:
+        return ()
+    return (Method.NATIVE,)

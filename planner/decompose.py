@@ -48,13 +48,15 @@ class _Component:
     stage: int | None
 
 
-def decompose(size: int, classes: Sequence[EqualityClass], left_out: Collection[int] = ()) -> Decomposition:
+def decompose(
+    size: int, classes: Sequence[EqualityClass], left_out: Collection[int] = (), first: int | None = None
+) -> Decomposition:
     """Return the stages that join ``size`` streams, but for those left out, on their equality classes.
 
-    The classes that link most inputs come first; classes that link the same inputs make a
-    composite key where one stream of every input has a part of each. A class whose streams are
-    joined already is an equality to check; inputs that no class links meet in a last stage
-    without a key.
+    Class ``first`` begins where one is given; else the classes that link most inputs come first.
+    Classes that link the same inputs make a composite key where one stream of every input has a
+    part of each. A class whose streams are joined already is an equality to check; inputs that no
+    class links meet in a last stage without a key.
     """
     components = [_Component((stream,), None) for stream in range(size) if stream not in left_out]
     remaining = {number: _without(each, left_out) for number, each in enumerate(classes)}
@@ -64,11 +66,13 @@ def decompose(size: int, classes: Sequence[EqualityClass], left_out: Collection[
     while remaining:
         linked = {number: _linked(each, components) for number, each in remaining.items()}
         for number in [number for number, places in linked.items() if len(places) == 1]:
-            first, *others = remaining.pop(number).parts
-            equalities += [(first, other) for other in others]
+            one, *others = remaining.pop(number).parts
+            equalities += [(one, other) for other in others]
             del linked[number]
         if not remaining:
             break
+        if first in linked and not stages:
+            linked = {number: places for number, places in linked.items() if places == linked[first]}
         places, numbers, owners = _best(remaining, linked, components)
         chosen = [remaining.pop(number) for number in numbers]
         stage = DraftStage(

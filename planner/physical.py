@@ -21,8 +21,8 @@ class Bounds(Enum):
     """Which time range of the other streams a partial tuple is compared with (see ``planner.reach``)."""
 
     EXACT = "exact"
-    GCA = "gca"
     LCA = "lca"
+    GCA = "gca"
 
 
 class Route(Enum):
@@ -59,6 +59,13 @@ class Shipping(Enum):
     """What travels between workers."""
 
     BLOCKS = "blocks"
+
+
+class Method(Enum):
+    """What joins the streams: wjoin's stages, or a chain of Spark's own joins of two."""
+
+    MULTIWAY = "multiway"
+    NATIVE = "native"
 
 
 UpperBounds = tuple[tuple[int | None, ...], ...]
@@ -134,7 +141,11 @@ class StageInput:
 
 @dataclass(frozen=True)
 class Stage:
-    """A join of two or more inputs on one worker set."""
+    """A join of two or more inputs on one worker set.
+
+    ``orders[i]`` is the order in which new rows of input i meet the other inputs; where there are
+    no ``orders``, they meet the one with the fewest rows at hand first.
+    """
 
     inputs: tuple[StageInput, ...]
     bounds: Bounds
@@ -142,6 +153,7 @@ class Stage:
     kernel: Kernel
     shipping: Shipping
     comparisons: tuple[Comparison, ...]
+    orders: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         members = self.members
@@ -181,7 +193,8 @@ class PhysicalPlan:
     ``start``, ``span``). ``match_delay`` is how far MATCH_TIME of a result may lie behind the
     greatest one already emitted, None when that has no bound. ``lookups`` join the static
     relations to the result of the stages, in order; empty when every relation is static.
-    ``passes`` matters only where there are branches.
+    ``passes`` matters only where there are branches. Under the method NATIVE the stages tell only
+    in which order the streams are joined, and on which keys.
     """
 
     streams: tuple[StreamScan, ...]
@@ -193,6 +206,7 @@ class PhysicalPlan:
     match_delay: int | None
     lookups: tuple[StaticJoin, ...] = ()
     passes: Passes = Passes.HULL
+    method: Method = Method.MULTIWAY
 
     @property
     def staged(self) -> tuple[int, ...]:

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.planner.bind import BoundSelect, bind
+from wjoin.planner.candidates import Candidate, Weighing, candidates
 from wjoin.planner.catalog import Relation, Types
-from wjoin.planner.choice import Choice, choose
+from wjoin.planner.choice import options
 from wjoin.planner.conjuncts import ColumnComparison, Equality, Filter, Residual, Side, comparable
+from wjoin.planner.cost.cardinality import Arrival
+from wjoin.planner.cost.model import CostModel, CostSettings
 from wjoin.planner.decompose import Decomposition, DraftStage, decompose
 from wjoin.planner.edits import Edit, apply_edits
-from wjoin.planner.keys import KeyPart, can_be_key, equality_classes, typed
+from wjoin.planner.keys import EqualityClass, KeyPart, TypedEquality, can_be_key, equality_classes, typed
 from wjoin.planner.logical import LogicalPlan
 from wjoin.planner.lookups import DraftLookup, lookups
 from wjoin.planner.names import StreamColumn
@@ -25,10 +28,17 @@ from wjoin.planner.physical import (
     Stage,
     StageInput,
     StaticJoin,
+    TimeKind,
     UpperBounds,
 )
 from wjoin.planner.scans import ScanBuilder
-from wjoin.planner.window_graph import window_graph
+from wjoin.planner.statistics import (
+    UNIT_INTERVAL,
+    StreamStatistics,
+    stream_statistics,
+    units_per_second,
+)
+from wjoin.planner.window_graph import WindowGraph, window_graph
 
 __all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select"]
 
@@ -37,13 +47,16 @@ __all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select"]
 class PlannedSelect:
     """The plan of a block.
 
-    ``edits`` turn the block into a SELECT over the joined rows. They index the original text,
-    are sorted and do not overlap.
+    ``candidates`` are all plans that were weighed, ``physical`` the first of them. ``edits`` turn
+    the block into a SELECT over the joined rows. They index the original text, are sorted and do
+    not overlap.
     """
 
     logical: LogicalPlan
     physical: PhysicalPlan
     edits: tuple[Edit, ...]
+    statistics: tuple[StreamStatistics, ...]
+    candidates: tuple[Candidate, ...]
 
 
 def plan_select(
@@ -54,16 +67,19 @@ def plan_select(
     parameters: Mapping[str, object],
     placeholder: str,
     settings: Mapping[str, str] | None = None,
+    costs: CostSettings | None = None,
 ) -> PlannedSelect:
     """Plan one block.
 
     ``relations`` are the FROM items' in order, ``parameters`` the values of named parameters,
     ``placeholder`` what stands after FROM in the edited text, ``settings`` session defaults by
-    the name of the hint that overrides them. Blocks inside this one must have
-    been planned and spliced before. Raises WJoinError placed in ``text``.
+    the name of the hint that overrides them, ``costs`` what plans are weighed with. Blocks inside
+    this one must have been planned and spliced before. Raises WJoinError placed in ``text``.
     """
     try:
-        return _plan(text, block, relations, types, parameters, placeholder, settings or {})
+        return _plan(
+            text, block, relations, types, parameters, placeholder, settings or {}, costs or CostSettings()
+        )
     except WJoinError as error:
         if error.text is not None:
             raise
@@ -87,6 +103,7 @@ def _plan(
     parameters: Mapping[str, object],
     placeholder: str,
     settings: Mapping[str, str],
+    costs: CostSettings,
 ) -> PlannedSelect:
     # 1. Names and event times, then the window graph over them.
     bound = bind(text, block, relations, parameters)
@@ -95,17 +112,81 @@ def _plan(
     kind = bound.times[0].kind
     graph = window_graph(block.window, names, kind, parameters, must_connect=streaming)
 
-    # 2. Equality classes and the stages that use them.
+    # 2. Equality classes, and the sequences of stages that can use them.
     equalities = [typed(each, types) for each in bound.conjuncts if isinstance(each, Equality)]
-    keys = [each for each in equalities if can_be_key(each.common)]
-    classes, implied = equality_classes(keys)
+    classes, implied = equality_classes([each for each in equalities if can_be_key(each.common)])
     static = frozenset(each.number for each in bound.sources if streaming and not each.relation.streaming)
-    draft = decompose(len(names), classes, static)
     filters = _distinct([*(each for each in bound.conjuncts if isinstance(each, Filter)), *implied])
+    drafts = [decompose(len(names), classes, static)]
+    if not streaming:
+        # The state of a checkpoint is that of one shape, so that of streams must not hang on statistics.
+        first = (decompose(len(names), classes, static, first=each) for each in range(len(classes)))
+        drafts += [each for each in first if each not in drafts]
 
-    # 3. Conditions on several streams: in the operator where that is exact, else left to Spark.
+    # 3. A plan of every shape, weighed in all its variants.
+    shapes = [
+        _shape(bound, graph, draft, classes, filters, equalities, static) for draft in dict.fromkeys(drafts)
+    ]
+    staged = shapes[0].physical.staged
+    unit = units_per_second(kind)
+    weighing = []
+    for shape in shapes:
+        statistics = tuple(
+            stream_statistics(source.relation, scan, keys, kind)
+            for source, scan, keys in zip(bound.sources, shape.physical.streams, shape.keys, strict=True)
+        )
+        duration = max(statistics[stream].duration.value for stream in staged)
+        interval = UNIT_INTERVAL if kind is TimeKind.INTEGRAL else costs.interval * unit
+        arrival = Arrival(interval, duration, streaming)
+        model = CostModel(statistics, arrival, costs.constants, unit)
+        allowed = options(block, settings, shape.draft, graph, staged, relations=relations)
+        weighing.append(Weighing(shape.physical, allowed, model))
+    found = candidates(weighing, costs.memory)
+    shape = shapes[found[0].shape]
+    logical = LogicalPlan(
+        names=tuple(names),
+        relations=tuple(source.item.relation.of(text) for source in bound.sources),
+        event_times=tuple(time.column.name for time in bound.times),
+        graph=graph,
+        classes=classes,
+        filters=filters,
+        residual=shape.residual,
+        stage_classes=tuple(stage.classes for stage in shape.draft.stages),
+    )
+    return PlannedSelect(
+        logical,
+        found[0].plan,
+        _edits(block, bound, shape.residual, placeholder),
+        weighing[found[0].shape].model.statistics,
+        found,
+    )
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A sequence of stages: its plan, whose parts are still to be chosen, and what it leaves to Spark.
+
+    ``keys`` are, for each stream, the parts of the key that each of its codes stands for.
+    """
+
+    draft: Decomposition
+    physical: PhysicalPlan
+    residual: tuple[str, ...]
+    keys: tuple[tuple[tuple[KeyPart, ...], ...], ...]
+
+
+def _shape(
+    bound: BoundSelect,
+    graph: WindowGraph,
+    draft: Decomposition,
+    classes: Sequence[EqualityClass],
+    filters: Sequence[Filter],
+    equalities: Sequence[TypedEquality],
+    static: frozenset[int],
+) -> _Shape:
+    # Conditions on several streams: in the operator where that is exact, else left to Spark.
     comparisons = [each for each in bound.conjuncts if isinstance(each, ColumnComparison)]
-    joins = lookups(len(names), static, classes, comparisons)
+    joins = lookups(len(bound.sources), static, classes, comparisons)
     checks = [
         _Check(each.left, each.operator, each.right)
         for each in comparisons
@@ -114,44 +195,29 @@ def _plan(
     checks += [_check(*pair) for pair in draft.equalities if _is_check(*pair)]
     late = [pair for pair in draft.equalities if not _is_check(*pair)]
     unusable = [each.equality for each in equalities if not can_be_key(each.common)]
-    residual = [
+    residual = (
         *(each.text for each in bound.conjuncts if isinstance(each, Residual)),
         *(f"{first.text} = {second.text}" for first, second in late),
         *(f"{each.left.text} = {each.right.text}" for each in unusable),
-    ]
+    )
     late_sides = [part.side for pair in late for part in pair]
     late_sides += [side for each in unusable for side in (each.left, each.right)]
-
-    # 4. How it runs, what travels, and the stages over it.
-    staged = [stream for stream in range(len(names)) if stream not in static]
-    choice = choose(block, settings, draft, graph, staged)
     scans = _scans(bound, late_sides, joins)
-    stages = _stages(draft, choice, checks, scans)
+    stages = _stages(draft, checks, scans)
     own_filters = [
-        tuple(each.text for each in filters if each.stream == stream) for stream in range(len(names))
+        tuple(each.text for each in filters if each.stream == stream) for stream in range(len(scans))
     ]
     physical = PhysicalPlan(
         streams=tuple(scan.scan(own) for scan, own in zip(scans, own_filters, strict=True)),
-        time_kind=kind,
+        time_kind=graph.kind,
         upper=graph.upper,
         branches=tuple(branch.upper for branch in graph.branches) if len(graph.branches) > 1 else (),
         stages=stages,
         match=bound.matches,
         match_delay=match_delay([time.delay for time in bound.times], graph.upper, static),
         lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),
-        passes=choice.passes,
     )
-    logical = LogicalPlan(
-        names=tuple(names),
-        relations=tuple(source.item.relation.of(text) for source in bound.sources),
-        event_times=tuple(time.column.name for time in bound.times),
-        graph=graph,
-        classes=classes,
-        filters=filters,
-        residual=tuple(residual),
-        stage_classes=tuple(stage.classes for stage in draft.stages),
-    )
-    return PlannedSelect(logical, physical, _edits(block, bound, residual, placeholder))
+    return _Shape(draft, physical, residual, tuple(scan.keys for scan in scans))
 
 
 def match_delay(delays: Sequence[int], upper: UpperBounds, static: Collection[int] = ()) -> int | None:
@@ -202,25 +268,19 @@ def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLooku
 
 
 def _stages(
-    draft: Decomposition, choice: Choice, checks: Sequence[_Check], scans: Sequence[ScanBuilder]
+    draft: Decomposition, checks: Sequence[_Check], scans: Sequence[ScanBuilder]
 ) -> tuple[Stage, ...]:
     stages: list[Stage] = []
     waiting = list(checks)
-    for each, kernel in zip(draft.stages, choice.kernels, strict=True):
+    for each in draft.stages:
         members = set(each.members)
         ready = [check for check in waiting if {check.left.stream, check.right.stream} <= members]
         waiting = [check for check in waiting if check not in ready]
-        stages.append(_stage(each, choice.bounds, kernel, ready, scans))
+        stages.append(_stage(each, ready, scans))
     return tuple(stages)
 
 
-def _stage(
-    draft: DraftStage,
-    bounds: Bounds,
-    kernel: Kernel,
-    checks: Sequence[_Check],
-    scans: Sequence[ScanBuilder],
-) -> Stage:
+def _stage(draft: DraftStage, checks: Sequence[_Check], scans: Sequence[ScanBuilder]) -> Stage:
     inputs = []
     for each in draft.inputs:
         owner = each.key[0].stream if each.key else None
@@ -228,9 +288,10 @@ def _stage(
         inputs.append(StageInput(each.members, each.stage, key))
     return Stage(
         inputs=tuple(inputs),
-        bounds=bounds,
+        bounds=Bounds.EXACT,
         route=Route.HASH if draft.classes else Route.SINGLE,
-        kernel=kernel,
+        # Without a key there is nothing to hash.
+        kernel=Kernel.HW if draft.classes else Kernel.MW,
         shipping=Shipping.BLOCKS,
         comparisons=tuple(
             Comparison(_operand(check.left, scans), check.operator, _operand(check.right, scans))

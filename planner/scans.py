@@ -3,7 +3,7 @@
 from wjoin.planner.conjuncts import identity
 from wjoin.planner.decompose import DraftInput
 from wjoin.planner.event_time import EventTime
-from wjoin.planner.keys import EXACT, is_verifiable
+from wjoin.planner.keys import EXACT, KeyPart, is_verifiable
 from wjoin.planner.names import Source, StreamColumn
 from wjoin.planner.physical import KeyCode, ScanColumn, StreamScan
 
@@ -19,6 +19,7 @@ class ScanBuilder:
         self._time = time
         self._columns: list[ScanColumn] = []
         self._codes: list[KeyCode] = []
+        self._keys: list[tuple[KeyPart, ...]] = []
 
     def output(self, column: StreamColumn) -> None:
         """Add a column that the rest of the statement reads."""
@@ -51,7 +52,13 @@ class ScanBuilder:
         code = KeyCode(expressions, types, exact, verify)
         if code not in self._codes:
             self._codes.append(code)
+            self._keys.append(draft.key)
         return self._codes.index(code)
+
+    @property
+    def keys(self) -> tuple[tuple[KeyPart, ...], ...]:
+        """The parts of the key that each code stands for."""
+        return tuple(self._keys)
 
     def scan(self, filters: tuple[str, ...]) -> StreamScan:
         """Return what was collected."""

@@ -68,14 +68,19 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
     explain = commands.add_parser("explain", help="show how the W-joins of a script or statement are planned")
     explain.add_argument("file", metavar="FILE_OR_SQL")
+    explain.add_argument("--format", choices=("text", "json", "html", "dot"), default="text")
     explain.add_argument("--formatted", action="store_true", help="show Spark's own plan, too")
     explain.set_defaults(command=_explain)
+    calibrate = commands.add_parser(
+        "calibrate", help="measure what work costs on this machine, for the choice of plans"
+    )
+    calibrate.set_defaults(command=_calibrate)
     demo = commands.add_parser("demo", help="join the departures of New York's airports in 2013")
     demo.add_argument("--folder", type=Path, help="where to put the data and results (a temporary folder)")
     demo.set_defaults(command=_demo)
-    for command in (run, explain, demo):
+    for command in (run, explain, demo, calibrate):
         command.add_argument("--debug", action="store_true", help="show tracebacks and Spark's log")
-        if command is not demo:
+        if command in (run, explain):
             command.add_argument("--set", action="append", default=[], metavar="K=V", help="a Spark setting")
             command.add_argument(
                 "--param", action="append", default=[], metavar="NAME=VALUE", help="a value for :NAME"
@@ -172,23 +177,41 @@ def _explain(options: argparse.Namespace) -> int:
         options.file = "<sql>"
     script = parse_script(text, options.file)
     params = _pairs(options.param, "--param")
+    from wjoin.explanation import render
     from wjoin.statements import execute, explain
 
+    documents: list[dict[str, Any]] = []
     with _session(options) as session:
         for statement in script.statements:
             mode = "FORMATTED" if options.formatted else ""
-            if isinstance(statement, Explain):
-                print(explain(session, text, statement.body, params, statement.mode or mode))
-            elif isinstance(statement, Query):
-                print(explain(session, text, statement, params, mode))
-            elif isinstance(statement, InsertInto):
-                if isinstance(statement.body, Query):
-                    print(explain(session, text, statement.body, params, mode))
-            elif isinstance(statement, CreateView):
-                print(explain(session, text, statement.body, params, mode))
+            body = statement.body if isinstance(statement, Explain | InsertInto | CreateView) else statement
+            if isinstance(statement, Explain) or isinstance(body, Query):
+                mode = statement.mode or mode if isinstance(statement, Explain) else mode
+                explained = explain(session, text, body, params, mode)
+                documents += explained.documents
+                if options.format == "text":
+                    print(explained)
+            if isinstance(statement, CreateView) or not (
+                isinstance(statement, Explain | InsertInto | Query) or _reads_only(text, statement)
+            ):
                 execute(session, text, statement, params)
-            elif not _reads_only(text, statement):
-                execute(session, text, statement, params)
+    if options.format != "text":
+        print(render(documents, options.format))
+    return GOOD
+
+
+def _calibrate(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from wjoin.calibrate import calibrate
+    from wjoin.planner.cost.constants import save_constants
+
+    options.set = []
+    with _session(options) as session:
+        constants = calibrate(session, lambda what: print(f"measuring {what} ...", file=sys.stderr))
+    for name, seconds in asdict(constants).items():
+        print(f"{name:14} {seconds * 1e6:12.4f} microseconds")
+    print(f"saved in {save_constants(constants)}")
     return GOOD
 
 

@@ -2,15 +2,18 @@
 
 import contextlib
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from wjoin.executor.layout import quoted
+from wjoin.executor.spark.native import WATERMARK
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.catalog import Column, Relation
+from wjoin.planner.catalog import Column, Estimate, Relation
+from wjoin.planner.durations import human
 from wjoin.planner.physical import TimeKind
 from wjoin.streams import StreamDeclaration
 
@@ -41,13 +44,16 @@ class SparkTypes:
             return None
 
 
-def describe(frame: DataFrame, declaration: StreamDeclaration | None) -> Relation:
+def describe(
+    frame: DataFrame, declaration: StreamDeclaration | None, statistics: Mapping[str, Estimate]
+) -> Relation:
     """Return a DataFrame as the planner sees it."""
     columns = tuple(Column(each.name, each.dataType.simpleString()) for each in frame.schema.fields)
     event_time, delay = None, 0
     if declaration is not None:
         event_time, delay = declaration.event_time, declaration.delay or 0
-    return Relation(columns, event_time, delay, frame.isStreaming)
+    watermark = any(WATERMARK in each.metadata for each in frame.schema.fields)
+    return Relation(columns, event_time, delay, frame.isStreaming, statistics, watermark)
 
 
 def first_line(error: BaseException) -> str:
@@ -61,6 +67,21 @@ def first_line(error: BaseException) -> str:
 def time_kind(spark_type: str) -> TimeKind:
     """Return the kind of event time that a column of a Spark type holds."""
     return TimeKind(spark_type) if spark_type.startswith("timestamp") else TimeKind.INTEGRAL
+
+
+def stream_fields(spark: SparkSession, stream: StreamDeclaration) -> dict[str, str]:
+    """Return the columns of a declared stream and their Spark SQL types."""
+    fields = spark.table(quoted(stream.name)).schema.fields
+    return {field.name: field.dataType.simpleString() for field in fields}
+
+
+def event_time(stream: StreamDeclaration, fields: Mapping[str, str]) -> tuple[str | None, str]:
+    """Return the event-time column of a stream (None where it is not clear) and its disorder, for people."""
+    times = [name for name, kind in fields.items() if kind.startswith("timestamp")]
+    name = stream.event_time or (times[0] if len(times) == 1 else None)
+    if stream.delay is None:
+        return name, "any time"
+    return name, human(stream.delay, time_kind(fields[name]) if name else TimeKind.TIMESTAMP)
 
 
 def spark_plan(frame: DataFrame) -> str:

@@ -1,12 +1,12 @@
 """A statement with W-joins to a statement that Spark runs, over the joined DataFrames.
 
-The innermost W-join is planned, compiled and cut out of the text first; what is left is read
+The innermost W-join is planned and cut out of the text first; what is left is read
 again until no W-join remains. The user's own text around the joins reaches Spark as written.
 """
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +17,9 @@ from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock, Statement
 from wjoin.options import require_streaming
+from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.names import suggestion
+from wjoin.planner.physical import Method
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
 from wjoin.relations import SparkTypes, describe, first_line
 from wjoin.streams import Declarations, StreamDeclaration
@@ -27,17 +29,22 @@ _PLACEHOLDER = re.compile(r"\b__wjoin_input_(\d+)\b")
 
 @dataclass
 class Rewriting:
-    """A statement on its way: its present text, the DataFrames that stand in it, the plans made."""
+    """A statement on its way: its present text, the plans made, and what they join.
+
+    A plan is compiled when its rows are first asked for, so that EXPLAIN need not wait for that.
+    """
 
     spark: SparkSession
     run_spark: Callable[..., DataFrame]
     declarations: Declarations
     parameters: dict[str, object]
     settings: dict[str, str]
+    costs: CostSettings
     original: str
     text: str
-    frames: dict[str, DataFrame] = field(default_factory=dict)
     planned: list[PlannedSelect] = field(default_factory=list)
+    inputs: list[list[DataFrame]] = field(default_factory=list)
+    frames: dict[str, DataFrame] = field(default_factory=dict)
     passes: list[tuple[Edit, ...]] = field(default_factory=list)
 
     def run(self) -> DataFrame:
@@ -47,14 +54,22 @@ class Rewriting:
     def query(self, text: str) -> DataFrame:
         """Run a piece of Spark SQL that may read the joined DataFrames."""
         arguments: dict[str, object] = {"args": self.parameters} if self.parameters else {}
-        if self.frames and _PLACEHOLDER.search(text):
+        numbers = {int(number) for number in _PLACEHOLDER.findall(text)}
+        if self.planned and numbers:
             text = text.replace("{", "{{").replace("}", "}}")
             text = _PLACEHOLDER.sub(lambda found: "{" + found.group() + "}", text)
-            arguments |= self.frames
+            arguments |= {_placeholder(number): self._compiled(number) for number in numbers}
         return self.run_spark(text, **arguments)
 
+    def _compiled(self, number: int) -> DataFrame:
+        """Return the joined rows of a plan."""
+        name = _placeholder(number)
+        if name not in self.frames:
+            self.frames[name] = compile_plan(self.planned[number].physical, self.inputs[number])
+        return self.frames[name]
+
     def join_all(self) -> None:
-        """Plan and compile every W-join of the statement, innermost first."""
+        """Plan every W-join of the statement, innermost first."""
         while True:
             statement = parse_statement(self.text)
             blocks = _blocks(statement)
@@ -71,16 +86,20 @@ class Rewriting:
         for item in block.items:
             frame = self._frame(block, item)
             inputs.append(frame)
-            relations.append(describe(frame, self._declaration(block, item)))
+            known = self.declarations.known(item.parts[0].name) if len(item.parts) == 1 else {}
+            relation = describe(frame, self._declaration(block, item), known)
+            relations.append(
+                replace(relation, watermark=relation.watermark or self._watermarked(block, item))
+            )
             aliases.append(item.alias.name if item.alias else item.parts[-1].name if item.parts else "")
-        placeholder = f"__wjoin_input_{len(self.frames)}"
+        placeholder = _placeholder(len(self.planned))
         types = SparkTypes(self.spark, aliases, inputs)
         planned = plan_select(
-            self.text, block, tuple(relations), types, self.parameters, placeholder, self.settings
+            self.text, block, tuple(relations), types, self.parameters, placeholder, self.settings, self.costs
         )
         if planned.physical.streaming:
             require_streaming(self.spark)
-        self.frames[placeholder] = compile_plan(planned.physical, inputs)
+        self.inputs.append(inputs)
         self.planned.append(planned)
         self.passes.append(planned.edits)
         self.text = apply_edits(self.text, planned.edits, Span(0, len(self.text)))
@@ -132,6 +151,13 @@ class Rewriting:
             "", None, max((delay for delay in delays if delay is not None), default=0), "view"
         )
 
+    def _watermarked(self, block: SelectBlock, item: FromItem) -> bool:
+        """Return whether a FROM item reads a W-join whose result has a watermark of Spark's."""
+        inner = [self.planned[int(n)].physical for n in _PLACEHOLDER.findall(self._with(block, item))]
+        return any(
+            plan.streaming and (plan.method is Method.NATIVE or "time" in plan.match) for plan in inner
+        )
+
     def _placed(self, error: WJoinError) -> WJoinError:
         """Return an error with its place in the text as the user wrote it."""
         if error.span is None:
@@ -141,6 +167,11 @@ class Rewriting:
             start, end = _before(edits, start), _before(edits, end)
         placed = WJoinError(error.code, error.message, span=Span(start, max(start + 1, end)), help=error.help)
         return placed.within(self.original)
+
+
+def _placeholder(number: int) -> str:
+    """Return what stands for the joined rows of a plan in the rewritten text."""
+    return f"__wjoin_input_{number}"
 
 
 def output_delay(planned: PlannedSelect) -> int | None:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin import statements
+from wjoin.explanation import Explanation
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import Explain, InsertInto, SparkStatement, Statement
@@ -81,8 +82,11 @@ class Session:
         df.createOrReplaceTempView(name)
         self.declarations.add_stream(StreamDeclaration(name, event_time, microseconds(delay), "dataframe"))
 
-    def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> str:  # noqa: N803
-        """Return how a statement with W-joins is planned, as text."""
+    def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> Explanation:  # noqa: N803
+        """Return how a statement with W-joins is planned: a text that a notebook shows as a page.
+
+        Its method ``rendered`` gives it as ``json``, ``html`` or ``dot``.
+        """
         statement: Statement = parse_statement(sqlQuery)
         mode = ""
         if isinstance(statement, Explain):
@@ -127,7 +131,10 @@ class Session:
         """Return a statement with its W-joins planned and compiled."""
         piece = " " * statement.span.start + statement.span.of(text)
         settings = statements.hint_defaults(self)
-        rewriting = Rewriting(self.spark, self.run_spark, self.declarations, params, settings, text, piece)
+        costs = statements.cost_settings(self)
+        rewriting = Rewriting(
+            self.spark, self.run_spark, self.declarations, params, settings, costs, text, piece
+        )
         rewriting.join_all()
         return rewriting
 

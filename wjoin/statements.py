@@ -1,6 +1,7 @@
 """What each statement of the language does in a session."""
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -8,10 +9,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.executor.layout import quoted
+from wjoin.explanation import Explanation
+from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.hints import HINTS
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import (
+    AlterStream,
+    AnalyzeStream,
     CreateSink,
     CreateStream,
     CreateView,
@@ -26,22 +31,28 @@ from wjoin.grammar.syntax import (
     Statement,
 )
 from wjoin.grammar.tokens import scan
+from wjoin.measured import measured_text
 from wjoin.planner.choice import check_setting
-from wjoin.planner.durations import duration_value, human
-from wjoin.planner.explain import explain_text
+from wjoin.planner.cost.constants import load_constants
+from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.durations import duration_value
+from wjoin.planner.explain.cost import cost_text
+from wjoin.planner.explain.document import document
+from wjoin.planner.explain.text import explain_text
 from wjoin.planner.names import suggestion
-from wjoin.planner.physical import TimeKind
-from wjoin.relations import first_line, spark_plan, time_kind
+from wjoin.relations import event_time, first_line, spark_plan, stream_fields, time_kind
 from wjoin.rewrite import Rewriting, output_delay
+from wjoin.statistics import alter_stream, analyze_stream, statistics_rows
 from wjoin.streams import SinkDeclaration, StreamDeclaration, find
 
 if TYPE_CHECKING:
     from wjoin.session import Session
 
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
-SETTINGS = ("wjoin.checkpoint", *_HINT_SETTINGS)
+SETTINGS = ("wjoin.checkpoint", "wjoin.interval", "wjoin.memory", *_HINT_SETTINGS)
 """The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
-the others are defaults for the hints of their names."""
+``wjoin.interval`` the event time that a micro-batch is expected to bring, ``wjoin.memory`` what the
+state of a join may take; the others are defaults for the hints of their names."""
 
 
 def execute(session: "Session", text: str, statement: Statement, params: dict[str, Any]) -> DataFrame:
@@ -65,6 +76,11 @@ def execute(session: "Session", text: str, statement: Statement, params: dict[st
             return _drop_stream(session, text, statement)
         case SetOption():
             return _set_option(session, text, statement)
+        case AlterStream():
+            alter_stream(session, text, statement, params)
+            return statistics_rows(session, statement.name.name)
+        case AnalyzeStream():
+            return analyze_stream(session, text, statement)
         case Explain():
             plan = explain(session, text, statement.body, params, statement.mode)
             return session.spark.createDataFrame([(plan,)], "plan STRING")
@@ -76,20 +92,27 @@ def execute(session: "Session", text: str, statement: Statement, params: dict[st
             return session.spark.createDataFrame([row], "sink STRING, query STRING")
 
 
-def explain(session: "Session", text: str, statement: Statement, params: dict[str, Any], mode: str) -> str:
-    """Return the plans of a statement's W-joins as text, and Spark's own plan in FORMATTED mode."""
-    if mode in ("COST", "ANALYZE"):
-        raise WJoinError("WJ503", f"EXPLAIN {mode} is not available yet", span=statement.span, text=text)
+def explain(
+    session: "Session", text: str, statement: Statement, params: dict[str, Any], mode: str
+) -> Explanation:
+    """Return the plans of a statement's W-joins, and in the text what the mode asks for besides.
+
+    COST: every candidate. ANALYZE: what the query does, which it runs. FORMATTED: Spark's own plan.
+    """
     if isinstance(statement, CreateView | InsertInto):
         statement = statement.body
     if not isinstance(statement, Query):
         frame = session.run_spark(f"EXPLAIN {mode} {statement.span.of(text)}")
-        return "\n".join(row[0] for row in frame.collect())
+        return Explanation("\n".join(row[0] for row in frame.collect()))
     rewriting = session.rewriting(text, statement, params)
     parts = [explain_text(planned) for planned in rewriting.planned]
+    if mode == "COST":
+        parts += [cost_text(planned) for planned in rewriting.planned]
+    if mode == "ANALYZE":
+        parts.append(measured_text(_finish(rewriting, text, statement.span), rewriting.planned))
     if mode == "FORMATTED":
         parts.append("Spark plan\n" + spark_plan(_finish(rewriting, text, statement.span)))
-    return "\n\n".join(parts)
+    return Explanation("\n\n".join(parts), [document(planned) for planned in rewriting.planned])
 
 
 def insert(
@@ -223,33 +246,19 @@ def _create_view(session: "Session", text: str, statement: CreateView, params: d
 def _show_streams(session: "Session") -> DataFrame:
     rows = []
     for stream in session.declarations.streams.values():
-        rows.append((stream.name, stream.source, *_event_time(stream, _fields(session, stream))))
+        rows.append((stream.name, stream.source, *event_time(stream, stream_fields(session.spark, stream))))
     return session.spark.createDataFrame(rows, "name STRING, source STRING, event_time STRING, delay STRING")
 
 
 def _describe_stream(session: "Session", text: str, statement: DescribeStream) -> DataFrame:
     stream = find(session.declarations.streams, "stream", statement.name.name, statement.name.span, text)
-    fields = _fields(session, stream)
-    event_time, delay = _event_time(stream, fields)
+    fields = stream_fields(session.spark, stream)
+    time, delay = event_time(stream, fields)
     rows = []
     for name, kind in fields.items():
-        note = f"event time, out of order by up to {delay}" if name == event_time else None
+        note = f"event time, out of order by up to {delay}" if name == time else None
         rows.append((name, kind, note))
     return session.spark.createDataFrame(rows, "col_name STRING, data_type STRING, comment STRING")
-
-
-def _fields(session: "Session", stream: StreamDeclaration) -> dict[str, str]:
-    fields = session.spark.table(quoted(stream.name)).schema.fields
-    return {field.name: field.dataType.simpleString() for field in fields}
-
-
-def _event_time(stream: StreamDeclaration, fields: dict[str, str]) -> tuple[str | None, str]:
-    """Return the event-time column of a stream (None where it is not clear) and its disorder."""
-    times = [name for name, kind in fields.items() if kind.startswith("timestamp")]
-    name = stream.event_time or (times[0] if len(times) == 1 else None)
-    if stream.delay is None:
-        return name, "any time"
-    return name, human(stream.delay, time_kind(fields[name]) if name else TimeKind.TIMESTAMP)
 
 
 def _drop_stream(session: "Session", text: str, statement: DropStream) -> DataFrame:
@@ -268,6 +277,39 @@ def hint_defaults(session: "Session") -> dict[str, str]:
     return {hint: settings[key] for key, hint in _HINT_SETTINGS.items() if key in settings}
 
 
+def cost_settings(session: "Session") -> CostSettings:
+    """Return what plans are weighed with in a session. Raises WJoinError WJ610."""
+    settings = session.settings
+    interval, memory = settings.get("wjoin.interval"), settings.get("wjoin.memory")
+    return CostSettings(
+        load_constants(),
+        1.0 if interval is None else _interval(interval),
+        None if memory is None else _memory(memory),
+    )
+
+
+def _interval(value: str) -> float:
+    """Return an interval in seconds. Raises WJoinError WJ603."""
+    try:
+        seconds = from_pairs(value, Span(0, len(value))) / 1_000_000
+    except WJoinError as error:
+        raise WJoinError("WJ603", f"wjoin.interval is {value}: {error.message}", help=error.help) from None
+    if seconds <= 0:
+        raise WJoinError("WJ603", f"wjoin.interval is {value}", help="give a time, such as '10 seconds'")
+    return seconds
+
+
+def _memory(value: str) -> int:
+    """Return a size in bytes. Raises WJoinError WJ603."""
+    found = re.fullmatch(r"(\d+) *([kmgt]?)b?", value.strip().lower())
+    if found is None or int(found[1]) == 0:
+        raise WJoinError("WJ603", f"wjoin.memory is {value}", help="give a size, such as '4g' or '512m'")
+    return int(found[1]) << (10 * " kmgt".index(found[2] or " "))
+
+
+_CHECKED: dict[str, Callable[[str], object]] = {"wjoin.interval": _interval, "wjoin.memory": _memory}
+
+
 def set_option(session: "Session", name: str, value: str) -> None:
     """Give a setting of wjoin a value. Raises WJoinError WJ502 or WJ603."""
     key = name.lower()
@@ -275,6 +317,8 @@ def set_option(session: "Session", name: str, value: str) -> None:
         raise WJoinError("WJ603", f"wjoin has no setting {key}", help=f"known: {', '.join(SETTINGS)}")
     if key in _HINT_SETTINGS:
         check_setting(_HINT_SETTINGS[key], value)
+    elif key in _CHECKED:
+        _CHECKED[key](value)
     session.settings[key] = value
 
 

@@ -8,6 +8,7 @@ from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Kind, scan
+from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.names import suggestion
 
 Declared = TypeVar("Declared")
@@ -43,6 +44,7 @@ class Declarations:
 
     streams: dict[str, StreamDeclaration] = field(default_factory=dict)
     sinks: dict[str, SinkDeclaration] = field(default_factory=dict)
+    statistics: dict[str, dict[Origin, dict[str, float]]] = field(default_factory=dict)
 
     def stream(self, name: str) -> StreamDeclaration | None:
         """Return the declaration of a stream, None when there is none."""
@@ -51,6 +53,18 @@ class Declarations:
     def add_stream(self, declaration: StreamDeclaration) -> None:
         """Declare a stream, in place of one of the same name."""
         self.streams[declaration.name.lower()] = declaration
+
+    def learn(self, name: str, origin: Origin, values: dict[str, float]) -> None:
+        """Take statistics of a stream from one source, in place of what it told before by their names."""
+        self.statistics.setdefault(name.lower(), {}).setdefault(origin, {}).update(values)
+
+    def known(self, name: str) -> dict[str, Estimate]:
+        """Return the statistics of a stream by name, each from the first source that has it."""
+        sources = self.statistics.get(name.lower(), {})
+        known: dict[str, Estimate] = {}
+        for origin in reversed(Origin):
+            known |= {each: Estimate(value, origin) for each, value in sources.get(origin, {}).items()}
+        return known
 
     def named_in(self, text: str) -> list[StreamDeclaration]:
         """Return the declared streams whose names stand in a piece of SQL."""

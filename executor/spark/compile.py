@@ -27,13 +27,24 @@ from wjoin.executor.layout import (
 )
 from wjoin.executor.route import worker_ids
 from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
+from wjoin.executor.spark.native import native_rows
 from wjoin.executor.spark.observe import observed
 from wjoin.executor.spark.operator import Destination, JoinProcessor, Operator
 from wjoin.executor.spark.pack import KEEP, Pack
 from wjoin.executor.spark.transport import DDL
 from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, output_columns
 from wjoin.executor.step import StageLogic
-from wjoin.planner.physical import Bounds, Kernel, KeyCode, PhysicalPlan, Route, Stage, StreamScan, TimeKind
+from wjoin.planner.physical import (
+    Bounds,
+    Kernel,
+    KeyCode,
+    Method,
+    PhysicalPlan,
+    Route,
+    Stage,
+    StreamScan,
+    TimeKind,
+)
 
 _HASH_BITS = 0xFFFFFFFF
 """Hashed codes are 32 bits wide: (code, time) then mostly fits one 64-bit sort key. Keys are verified."""
@@ -59,6 +70,8 @@ def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> DataFrame:
     if not plan.stages:
         only = plan.staged[0]
         return _dated(plan, look_up(plan, relation_rows(plan, only, inputs[only]), inputs))
+    if plan.method is Method.NATIVE:
+        return native_rows(plan, inputs)
     scans = {number: _scan(plan, number, inputs[number]) for number in plan.staged}
     results: list[DataFrame] = []
     for number, stage in enumerate(plan.stages):
@@ -127,8 +140,8 @@ def _destination(plan: PhysicalPlan, number: int, workers: list[tuple[int, ...]]
 
 
 def _fingerprint(plan: PhysicalPlan, stage: Stage) -> str:
-    # Bounds and kernel may change under a checkpoint: the state holds at least what EXACT needs.
-    stage = replace(stage, bounds=Bounds.EXACT, kernel=Kernel.HW)
+    # Bounds, kernel and orders may change under a checkpoint: the state holds at least what EXACT needs.
+    stage = replace(stage, bounds=Bounds.EXACT, kernel=Kernel.HW, orders=())
     return hashlib.sha256(repr((plan.streams, plan.upper, stage)).encode()).hexdigest()[:16]
 
 

@@ -66,18 +66,22 @@ def _structs(plan: PhysicalPlan) -> Iterator[str]:
 def _conditions(plan: PhysicalPlan, join: StaticJoin, joined: Sequence[int]) -> Iterator[str]:
     yield from join.equalities
     yield from join.comparisons
-    yield from _bounds(plan, plan.upper, [join.stream], joined)
+    yield from bounds(plan, plan.upper, [join.stream], joined)
     if plan.branches and join is plan.lookups[-1]:
-        # All times are known now: one alternative must hold as a whole.
-        streams = range(len(plan.streams))
-        branches = (" AND ".join(_bounds(plan, branch, streams, streams)) for branch in plan.branches)
-        yield " OR ".join(f"({each})" for each in branches)
+        yield one_alternative(plan)
 
 
-def _bounds(
+def one_alternative(plan: PhysicalPlan) -> str:
+    """Return the condition on rows with all event times that one alternative holds as a whole."""
+    streams = range(len(plan.streams))
+    branches = (" AND ".join(bounds(plan, branch, streams, streams)) for branch in plan.branches)
+    return " OR ".join(f"({each})" for each in branches)
+
+
+def bounds(
     plan: PhysicalPlan, upper: UpperBounds, streams: Sequence[int], others: Sequence[int]
 ) -> Iterator[str]:
-    """Yield the bounds between streams and others, each once."""
+    """Yield the bounds between streams and others, each once, as conditions on their event times."""
     pairs = {
         (first, second)
         for one in streams

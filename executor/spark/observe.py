@@ -1,8 +1,9 @@
 """Counts of a running join, carried to Spark's progress by ``DataFrame.observe``."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from wjoin.executor.layout import quoted
 from wjoin.planner.physical import PhysicalPlan
 
 PREFIX = "wjoin"
@@ -17,11 +18,12 @@ def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int) -> D
     ``seen`` (greatest event time) and ``delay`` (its declared disorder). What an input of
     several streams keeps is counted at its first stream.
     """
-    columns: list[Column] = [F.sum(name).alias(name) for name in ("matches", "comparisons")]
+    counts = [f"sum({name}) AS {name}" for name in ("matches", "comparisons")]
     for number in plan.stages[stage].members:
         scan = plan.streams[number]
-        mine = F.col("stream") == number
-        columns += [F.sum(F.when(mine, F.col(name))).alias(f"{name}:{scan.alias}") for name in SUMMED]
-        columns.append(F.max(F.when(mine, F.col("seen"))).alias(f"seen:{scan.alias}"))
-        columns.append(F.max(F.lit(scan.delay)).alias(f"delay:{scan.alias}"))
-    return joined.observe(f"{PREFIX}:{query}:{stage}", *columns)
+        values = {name: f"sum(IF(stream = {number}, {name}, NULL))" for name in SUMMED}
+        values["seen"] = f"max(IF(stream = {number}, seen, NULL))"
+        values["delay"] = f"max({scan.delay}L)"
+        counts += [f"{value} AS {quoted(f'{name}:{scan.alias}')}" for name, value in values.items()]
+    # Every method of a Column is a round trip to the JVM; an expression is one in all.
+    return joined.observe(f"{PREFIX}:{query}:{stage}", *map(F.expr, counts))

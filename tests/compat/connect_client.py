@@ -1,14 +1,15 @@
-"""Runs a W-join in batch and as a stream through Spark Connect; prints both counts."""
+"""Runs a W-join in batch and as a stream, by two plans, through Spark Connect; prints the counts."""
 
 import sys
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import wjoin
 from wjoin.progress import read
 
-JOIN = "SELECT A.k FROM {left} A, {right} B WINDOW (A, B) = 5 SECONDS WHERE A.k = B.k"
+JOIN = "SELECT {hint} A.k FROM {left} A, {right} B WINDOW (A, B) = 5 SECONDS WHERE A.k = B.k"
 
 
 def main(root: Path) -> None:
@@ -16,20 +17,29 @@ def main(root: Path) -> None:
     builder = wjoin.configure(SparkSession.builder.remote("local[2]"))
     spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
     session = wjoin.connect(spark)
-    rows = spark.sql("SELECT id AS k, timestamp_seconds(id) AS ts FROM range(100)")
+    rows = spark.sql("SELECT id AS k, timestamp_seconds(id + 1) AS ts FROM range(100)")
     rows.coalesce(1).write.parquet(str(root / "rows"))
     rows.createOrReplaceTempView("rows")
-    batch = session.sql(JOIN.format(left="rows", right="rows")).count()
+    batch = session.sql(JOIN.format(hint="", left="rows", right="rows")).count()
     for name in ("one", "two"):
         session.stream(
             name, spark.readStream.schema(rows.schema).parquet(str(root / "rows")), delay="1 second"
         )
-    streamed = session.sql(JOIN.format(left="one", right="two"))
-    writer = streamed.writeStream.format("parquet").option("path", str(root / "out"))
-    query = writer.option("checkpointLocation", str(root / "checkpoint")).trigger(availableNow=True).start()
-    query.awaitTermination()
-    print(batch, spark.read.parquet(str(root / "out")).count(), read(query.recentProgress[0]).rows_in)
+    query = run(session, root / "multiway", "")
+    run(session, root / "native", "/*+ PLAN(NATIVE) */")
+    counts = [spark.read.parquet(str(root / each / "out")).count() for each in ("multiway", "native")]
+    print(batch, *counts, read(query.recentProgress[0]).rows_in)
     spark.stop()
+
+
+def run(session: wjoin.Session, folder: Path, hint: str) -> StreamingQuery:
+    """Join the streams, write the result, and return the query that has ended."""
+    rows = session.sql(JOIN.format(hint=hint, left="one", right="two"))
+    writer = rows.writeStream.format("parquet").option("path", str(folder / "out"))
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return query
 
 
 if __name__ == "__main__":

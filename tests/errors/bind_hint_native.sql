@@ -1,1 +1,1 @@
-SELECT /*+ PLAN(NATIVE) */ A.obj_id FROM camera1 A, camera2 B WINDOW = 5 s WHERE A.obj_id = B.obj_id
+SELECT /*+ PLAN(NATIVE) */ A.obj_id FROM camera1 A, camera2 B, camera3 C WINDOW = 5 s WHERE A.obj_id = B.obj_id AND B.speed < C.speed

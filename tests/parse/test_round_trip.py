@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from wjoin.grammar import syntax
 from wjoin.grammar.parser import parse_statement
-from wjoin.grammar.printer import print_condition, print_declaration
+from wjoin.grammar.printer import Declaration, print_condition, print_declaration
 from wjoin.grammar.spans import Span
 
 ANY = Span(0, 0)
@@ -106,6 +106,37 @@ COLUMNS = st.lists(
     max_size=3,
 ).map(", ".join)
 WATERMARKS = st.builds(syntax.Watermark, NAMES, st.one_of(st.none(), WIDTHS), st.just(ANY))
+NUMBERS = st.floats(0, exclude_min=True, allow_infinity=False)
+SHARES = st.floats(0, 1)
+NO_COLUMN: st.SearchStrategy[tuple[syntax.Identifier, ...]] = st.just(())
+COLUMN_NAMES = st.lists(NAMES, min_size=1, max_size=3).map(tuple)
+
+
+def statistics(
+    name: str,
+    values: st.SearchStrategy[float] | st.SearchStrategy[syntax.Duration],
+    columns: st.SearchStrategy[tuple[syntax.Identifier, ...]] = NO_COLUMN,
+) -> st.SearchStrategy[syntax.StatisticEntry]:
+    return st.builds(syntax.StatisticEntry, st.just(name), columns, values, st.just(ANY))
+
+
+def _key(entry: syntax.StatisticEntry) -> tuple[str, ...]:
+    return entry.name, *(part.name.lower() for part in entry.column)
+
+
+STATISTICS = st.lists(
+    st.one_of(
+        statistics("rate", NUMBERS),
+        statistics("width", NUMBERS),
+        statistics("disorder", WIDTHS),
+        statistics("selectivity", SHARES),
+        statistics("distinct", NUMBERS, COLUMN_NAMES),
+        statistics("heaviest", SHARES, COLUMN_NAMES),
+    ),
+    min_size=1,
+    max_size=5,
+    unique_by=_key,
+).map(tuple)
 VALUES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 DECLARATIONS = st.one_of(
     st.builds(
@@ -132,17 +163,12 @@ DECLARATIONS = st.one_of(
     st.builds(syntax.ShowStreams, st.just(ANY)),
     st.builds(syntax.DescribeStream, NAMES, st.just(ANY)),
     st.builds(syntax.DropStream, NAMES, st.booleans(), st.just(ANY)),
+    st.builds(syntax.AlterStream, NAMES, st.one_of(st.none(), STATISTICS), st.just(ANY)),
+    st.builds(syntax.AnalyzeStream, NAMES, st.one_of(st.none(), st.integers(1, 2**63 - 1)), st.just(ANY)),
     st.builds(syntax.SetOption, PLAIN.map("wjoin.{}".format), VALUES, st.just(ANY)),
 )
 
 
 @given(DECLARATIONS)
-def test_declaration(
-    declaration: syntax.CreateStream
-    | syntax.CreateSink
-    | syntax.ShowStreams
-    | syntax.DescribeStream
-    | syntax.DropStream
-    | syntax.SetOption,
-) -> None:
+def test_declaration(declaration: Declaration) -> None:
     assert parse_statement(print_declaration(declaration)) == declaration

@@ -152,6 +152,65 @@ def test_small_declarations() -> None:
     assert pairs == [("wjoin.algorithm", "mw"), ("wjoin.a.b", "x y"), ("WJOIN.c", "1 2")]
 
 
+def test_set_statistics() -> None:
+    text = """ALTER STREAM `camera 1` SET STATISTICS (rate = 1000, WIDTH = 1.2e2, disorder = 2 SECONDS,
+      selectivity = .1, Distinct.k = + 5000L, heaviest.`a b`.c = 0.2, distinct.disorder = 3)"""
+    statement = parse_statement(text)
+    assert isinstance(statement, syntax.AlterStream)
+    assert (statement.name.name, statement.span.of(text)) == ("camera 1", text)
+    entries = statement.statistics or ()
+    found = [(each.name, [part.name for part in each.column], each.value) for each in entries]
+    assert found == [
+        ("rate", [], 1000),
+        ("width", [], 120),
+        ("disorder", [], syntax.TimeDuration(2_000_000, entries[2].span)),
+        ("selectivity", [], 0.1),
+        ("distinct", ["k"], 5000),
+        ("heaviest", ["a b", "c"], 0.2),
+        ("distinct", ["disorder"], 3),
+    ]
+    assert entries[4].span.of(text) == "Distinct.k = + 5000L"
+    assert [part.span.of(text) for part in entries[5].column] == ["`a b`", "c"]
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("disorder = 20", 20),
+        ("disorder = 1 MINUTE 30 SECONDS", 90_000_000),
+        ("Disorder = INTERVAL '1:30' MINUTE TO SECOND", 90_000_000),
+        ("disorder = :slack", "slack"),
+        ("disorder = 0", 0),
+    ],
+)
+def test_disorder(written: str, value: int | str) -> None:
+    statement = parse_statement(f"ALTER STREAM s SET STATISTICS ({written}, rate = 1)")
+    assert isinstance(statement, syntax.AlterStream)
+    assert statement.statistics is not None
+    match statement.statistics[0].value:
+        case syntax.TimeDuration(found) | syntax.BareNumber(found):
+            assert found == value
+        case other:
+            assert isinstance(other, syntax.Parameter) and other.name == value
+
+
+def test_shares_may_be_none_and_all() -> None:
+    statement = parse_statement("ALTER STREAM s SET STATISTICS (selectivity = 0, heaviest.k = 1)")
+    assert isinstance(statement, syntax.AlterStream)
+    assert [entry.value for entry in statement.statistics or ()] == [0, 1]
+
+
+def test_statements_of_streams_named_by_keywords() -> None:
+    text = "alter stream reset reset statistics; ANALYZE STREAM sample; ANALYZE STREAM `a b` SAMPLE 1e3 ROWS"
+    reset, whole, sampled = parse_script(text).statements
+    assert isinstance(reset, syntax.AlterStream)
+    assert (reset.name.name, reset.statistics) == ("reset", None)
+    assert isinstance(whole, syntax.AnalyzeStream) and (whole.name.name, whole.sample) == ("sample", None)
+    assert isinstance(sampled, syntax.AnalyzeStream)
+    assert (sampled.name.name, sampled.sample) == ("a b", 1000)
+    assert sampled.span.of(text) == "ANALYZE STREAM `a b` SAMPLE 1e3 ROWS"
+
+
 @pytest.mark.parametrize("mode", ["", "FORMATTED", "COST", "ANALYZE"])
 def test_explain(mode: str) -> None:
     text = f"EXPLAIN {mode.lower()} WITH c AS (SELECT 1) {JOIN}"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock
@@ -37,6 +37,7 @@ RELATIONS = {
     "camera1": relation(CAMERA),
     "camera2": relation(CAMERA, delay=5_000_000),
     "camera3": relation(CAMERA, delay=0),
+    "watermarked": replace(relation(CAMERA), watermark=True),
     "badge": relation(
         "person int;code string;door smallint;at timestamp;tags array<string>;level decimal(10,2)"
     ),

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.plans.catalogue import plan
-from wjoin.planner.explain import explain_text
+from wjoin.planner.explain.text import explain_text
 from wjoin.planner.plan import apply_edits
 
 FILES = sorted(Path(__file__).parent.glob("*.yaml"))

@@ -181,7 +181,10 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
             for each in comparisons
             if {0, count - 1} <= {member for one in inputs for member in one.members}
         )
-        return Stage(tuple(inputs), bounds, route, kernel, Shipping.BLOCKS, here)
+        numbers = range(len(inputs))
+        orders = [draw(st.permutations([n for n in numbers if n != first])) for first in numbers]
+        fixed = tuple(map(tuple, orders)) if draw(st.booleans()) else ()
+        return Stage(tuple(inputs), bounds, route, kernel, Shipping.BLOCKS, here, fixed)
 
     def source(n: int) -> StageInput:
         return StageInput((n,), None, (n, 0) if hashed else None)

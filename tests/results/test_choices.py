@@ -1,4 +1,4 @@
-"""Every choice of kernel, bounds and passes gives the same rows."""
+"""Every choice of kernel, bounds, passes and plan gives the same rows."""
 
 import itertools
 import random
@@ -42,6 +42,9 @@ def rows(seed: int, first: int, seconds: int) -> pa.Table:
     return events(made, "k", "m")
 
 
+NATIVE = ("PLAN(NATIVE)",)
+
+
 def choices(case: str) -> list[tuple[str, ...]]:
     """Every combination of hints that can apply to a case."""
     kernels = ["MW", "NLW"] if case == "theta" else ["HW", "MW", "NLW"]
@@ -62,20 +65,20 @@ def made(case: str, delay: int = 0) -> Statement:
 def test_every_choice_in_batch(session: Any, case: str) -> None:
     whole = made(case)
     tables = {alias: rows(n, 100 * n, 20) for n, alias in enumerate(whole.aliases)}
-    for hints in choices(case):
+    for hints in [*choices(case), NATIVE]:
         assert assert_batch(session, whole, tables, Style(hints=hints)).total() > 20, hints
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_choices_on_a_stream(session: Any, case: str) -> None:
-    """Three of the choices of each case, so that every kernel, bounds and passes is met."""
+    """Three of the choices of each case, so that every kernel, bounds and passes is met, and NATIVE."""
     whole = made(case, delay=20 * SECOND)
     batches = [
         {alias: rows(10 * batch + n, 1000 * batch + 100 * n, 20) for n, alias in enumerate(whole.aliases)}
         for batch in range(3)
     ]
     found = choices(case)
-    picked = [found[0], found[len(found) // 2], found[-1]]
+    picked = [found[0], found[len(found) // 2], found[-1], *([] if case == "theta" else [NATIVE])]
     for hints in picked:
         run = assert_stream(session, whole, batches, Style(hints=hints), restarts=(1,))
         assert run.bag.total() > 20, hints

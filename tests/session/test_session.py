@@ -247,7 +247,7 @@ def test_explain(session: wjoin.Session, cameras: SparkSession) -> None:
     assert "MapInArrow" in plan
     assert session.sql(f"EXPLAIN {JOIN}").collect()[0].plan == text
     with pytest.raises(WJoinError, match="WJ503"):
-        session.sql(f"EXPLAIN COST {JOIN}")
+        session.sql(f"EXPLAIN CODEGEN {JOIN}")
 
 
 def test_braces_of_the_user_reach_spark(session: wjoin.Session, cameras: SparkSession) -> None:

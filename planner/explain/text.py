@@ -3,8 +3,18 @@
 from collections.abc import Iterator, Sequence
 
 from wjoin.planner.durations import human
+from wjoin.planner.explain.cost import choice_line, statistics_lines
+from wjoin.planner.explain.native import native_join_lines, native_retention_lines
 from wjoin.planner.logical import LogicalPlan
-from wjoin.planner.physical import PhysicalPlan, Stage, StageInput, StaticJoin, StreamScan, UpperBounds
+from wjoin.planner.physical import (
+    Method,
+    PhysicalPlan,
+    Stage,
+    StageInput,
+    StaticJoin,
+    StreamScan,
+    UpperBounds,
+)
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.reach import reach
 from wjoin.planner.window_graph import Branch, WindowGraph
@@ -19,7 +29,8 @@ def explain_text(planned: PlannedSelect) -> str:
         ("Equality classes", list(_classes(logical)) or ["none: every pair inside the windows is compared"]),
         ("Filters before the join", list(_filters(physical)) or ["none"]),
         ("Conditions after the join", list(logical.residual) or ["none"]),
-        ("Stages", [*_stages(logical, physical), *_lookups(physical)]),
+        ("Statistics", list(statistics_lines(planned))),
+        ("Stages", [choice_line(planned), *_stages(logical, physical), *_lookups(physical)]),
     ]
     if physical.streaming:
         sections.append(("Retention", list(_retention(logical, physical))))
@@ -51,7 +62,7 @@ def _constraints(graph: WindowGraph) -> Iterator[tuple[str, list[str]]]:
 
 def _branch(branch: Branch, graph: WindowGraph) -> Iterator[str]:
     for (first, second), text in _intervals(branch.upper, graph):
-        yield f"{text}  [{_origin(branch, graph, first, second)}]"
+        yield f"{text}  [{origin(branch, graph, first, second)}]"
 
 
 def _intervals(upper: UpperBounds, graph: WindowGraph) -> Iterator[tuple[tuple[int, int], str]]:
@@ -72,7 +83,8 @@ def _interval(upper: UpperBounds, graph: WindowGraph, first: int, second: int) -
     return f"{low_text}{difference}{high_text}"
 
 
-def _origin(branch: Branch, graph: WindowGraph, first: int, second: int) -> str:
+def origin(branch: Branch, graph: WindowGraph, first: int, second: int) -> str:
+    """Return where the bounds of a pair of streams come from: given, derived, tightened or unbounded."""
     upper = _bound_origin(branch, graph, first, second)
     lower = _bound_origin(branch, graph, second, first, turned=True)
     if upper == lower or lower is None:
@@ -105,6 +117,9 @@ def _filters(physical: PhysicalPlan) -> Iterator[str]:
 
 
 def _stages(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
+    if physical.method is Method.NATIVE and physical.stages:
+        yield from native_join_lines(physical)
+        return
     if physical.branches and physical.stages:
         yield f"passes {physical.passes.value}"
     pairs = zip(physical.stages, logical.stage_classes, strict=True)
@@ -151,6 +166,9 @@ def _retention(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
     names, kind = logical.names, logical.graph.kind
     if not physical.stages:
         yield "nothing is kept"
+    elif physical.method is Method.NATIVE:
+        yield from native_retention_lines(logical, physical)
+        return
     for stream in physical.staged if physical.stages else ():
         row = reach(physical.stages[0].bounds, physical.upper, physical.staged).ahead[stream]
         others = [(names[other], row[other]) for other in physical.staged if other != stream]
@@ -172,7 +190,7 @@ def _after(bound: int, stream: int, logical: LogicalPlan) -> str:
 
 
 def _warnings(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
-    if not physical.streaming:
+    if not physical.streaming or physical.method is Method.NATIVE:
         return
     for stream in physical.staged:
         row = physical.upper[stream]

@@ -1,0 +1,290 @@
+"""Does the planner choose well? Every candidate of many workloads is run, and the chosen one compared.
+
+A workload is a statement over streams with given rates, distinct values and skew, told to the
+planner as statistics. Each candidate runs on the executor's own logic of one worker, in this
+process, over micro-batches of one second; what is measured is the processor time of a micro-batch
+once the windows are full. Rows, state and comparisons come out of the same runs. What every
+candidate pays alike in Spark, for a micro-batch and to bring the rows, is added from the
+calibrated constants; --bare leaves it out. The method NATIVE is not run here.
+"""
+
+import argparse
+import itertools
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from wjoin.executor.layout import code_name, time_name
+from wjoin.executor.local import LocalWorker
+from wjoin.executor.step import Counts
+from wjoin.grammar.parser import parse_script
+from wjoin.grammar.syntax import Query
+from wjoin.planner.candidates import Candidate
+from wjoin.planner.catalog import Column, Estimate, Origin, Relation
+from wjoin.planner.cost.constants import load_constants
+from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.explain.cost import plan_words, short
+from wjoin.planner.physical import Method, PhysicalPlan
+from wjoin.planner.plan import PlannedSelect, plan_select
+
+SECOND = 1_000_000
+MEASURED = 6
+"""Micro-batches that are measured, after the windows are full."""
+
+LIMIT = 3e7
+"""Comparisons in a micro-batch beyond which a candidate is not run: it cannot be near the fastest."""
+
+GOOD, BAD, SHARE = 1.25, 3.0, 0.9
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A statement and its data: the rate of each stream (rows a second), and the values of the key."""
+
+    name: str
+    windows: str
+    rates: tuple[int, ...]
+    distinct: int
+    heaviest: float
+    reach: float
+    keys: str = "all"
+
+    @property
+    def aliases(self) -> str:
+        """The names of the streams."""
+        return "ABCDEF"[: len(self.rates)]
+
+    @property
+    def sql(self) -> str:
+        """The statement."""
+        sources = ", ".join(f"{alias.lower()} {alias}" for alias in self.aliases)
+        equal = " AND ".join(f"A.k = {alias}.k" for alias in self.aliases[1:])
+        where = f" WHERE {equal}" if self.keys == "all" else ""
+        return f"SELECT A.k FROM {sources} {self.windows}{where}"
+
+
+class _Bigint:
+    """The typing rules of relations whose only values are bigint."""
+
+    def of(self, stream: int, expression: str) -> str:
+        return "bigint"
+
+    def common(self, first: str, second: str) -> str | None:
+        return "bigint"
+
+
+def workloads() -> Iterator[Workload]:
+    """Yield the grid: forms of windows, rates, distinct values, skew, with a key and without."""
+    rates = {"even": (400, 400, 400), "uneven": (1000, 100, 20), "fast": (3000, 3000, 3000)}
+    forms = {
+        "one 0.2 s": ("WINDOW = 200 MILLISECONDS", 0.2),
+        "one 3 s": ("WINDOW = 3 SECONDS", 3.0),
+        "one pair wide": (
+            "WINDOW (A, B) = 100 MILLISECONDS AND WINDOW (B, C) = 2 SECONDS AND WINDOW (A, C) = 2 SECONDS",
+            2.0,
+        ),
+        "derived": ("WINDOW (A, B) = 300 MILLISECONDS AND WINDOW (B, C) = 2 SECONDS", 2.3),
+        "directed": ("DWINDOW (A, B) = 1 SECOND AND DWINDOW (B, C) = 1 SECOND", 2.0),
+        "both ways": ("PATH (A, B, C) WITHIN (1 SECOND, 1 SECOND) BIDIRECTIONAL", 2.0),
+    }
+    for (form, (windows, reach)), (speed, each) in itertools.product(forms.items(), rates.items()):
+        for distinct, heaviest in ((20, 0.0), (2000, 0.0), (2000, 0.1)):
+            yield Workload(
+                f"{form}, {speed}, {distinct} values, skew {heaviest}",
+                windows,
+                each,
+                distinct,
+                heaviest,
+                reach,
+            )
+    for width, pair in itertools.product((0.05, 1.0), ((200, 200), (1000, 50), (2000, 2000))):
+        yield Workload(
+            f"two {width} s, {pair}", f"WINDOW = {int(width * 1000)} MILLISECONDS", pair, 500, 0.0, width
+        )
+        if pair != (2000, 2000):
+            yield Workload(
+                f"no key {width} s, {pair}",
+                f"WINDOW = {int(width * 1000)} MILLISECONDS",
+                pair,
+                1,
+                1.0,
+                width,
+                "none",
+            )
+
+
+def planned(load: Workload, settings: CostSettings) -> PlannedSelect:
+    """Plan a workload with the statistics of its data."""
+    relations = []
+    for rate in load.rates:
+        known = {
+            "rate": rate,
+            "distinct.k": load.distinct,
+            "heaviest.k": max(load.heaviest, 1 / load.distinct),
+        }
+        given = {name: Estimate(float(value), Origin.GIVEN) for name, value in known.items()}
+        columns = (Column("k", "bigint"), Column("ts", "timestamp"))
+        relations.append(Relation(columns, "ts", 0, True, given))
+    statement = parse_script(load.sql).statements[0]
+    assert isinstance(statement, Query)
+    return plan_select(load.sql, statement.blocks[0], relations, _Bigint(), {}, "joined", {}, settings)
+
+
+def micro_batches(load: Workload, plan: PhysicalPlan) -> list[dict[int, pa.RecordBatch]]:
+    """Return the blocks of each second of event time: random times, keys with the asked-for skew."""
+    random = np.random.default_rng(7)
+    batches = []
+    for second in range(int(load.reach) + 2 + MEASURED):
+        blocks = {}
+        for stream, rate in enumerate(load.rates):
+            times = np.sort(random.integers(0, SECOND, rate)) + second * SECOND
+            keys = (
+                random.integers(1, max(2, load.distinct), rate)
+                if load.distinct > 1
+                else np.zeros(rate, np.int64)
+            )
+            keys[random.random(rate) < load.heaviest] = 0
+            columns = {time_name(stream): times.astype(np.int64)}
+            columns |= {
+                code_name(stream, n): keys.astype(np.int64) for n in range(len(plan.streams[stream].codes))
+            }
+            if load.keys == "none":
+                columns[f"c{stream}_0"] = keys.astype(np.int64)
+            wanted = {name: column for name, column in columns.items() if _needed(name, stream)}
+            blocks[stream] = pa.RecordBatch.from_pydict(wanted)
+        batches.append(blocks)
+    return batches
+
+
+def _needed(name: str, stream: int) -> bool:
+    # Only the first stream's key leaves the join; where it is no code, it travels as a column.
+    return not name.startswith("c") or stream == 0
+
+
+def of_our_own(plan: PlannedSelect) -> list[Candidate]:
+    """Return the candidates that run in this process."""
+    return [each for each in plan.candidates if each.plan.method is Method.MULTIWAY]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a candidate did in a median micro-batch: seconds, comparisons, results; and its state."""
+
+    seconds: float
+    comparisons: float
+    results: float
+    state_rows: float
+
+
+def measure(plan: PhysicalPlan, batches: Sequence[dict[int, pa.RecordBatch]]) -> Measured:
+    """Run a plan over micro-batches; the last MEASURED of them count."""
+    worker = LocalWorker(plan)
+    seconds, comparisons, results, state = [], [], [], []
+    for blocks in batches:
+        counts = Counts()
+        start = time.process_time()
+        found = worker.run(blocks, counts)
+        seconds.append(time.process_time() - start)
+        comparisons.append(counts.work.comparisons)
+        results.append(sum(each.num_rows for each in found))
+        state.append(worker.state_rows)
+    middle = [statistics.median(each[-MEASURED:]) for each in (seconds, comparisons, results, state)]
+    return Measured(*map(float, middle))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A workload: its candidates with what was measured of them, the chosen one first."""
+
+    load: Workload
+    runs: tuple[tuple[Candidate, Measured], ...]
+    fixed: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times slower the chosen plan is than the fastest."""
+        times = [self.fixed + measured.seconds for _, measured in self.runs]
+        return times[0] / min(times)
+
+    @property
+    def fastest(self) -> Candidate:
+        """The candidate that took least."""
+        return min(self.runs, key=lambda run: run[1].seconds)[0]
+
+
+def run(load: Workload, settings: CostSettings, *, bare: bool) -> Outcome:
+    """Run every candidate of a workload."""
+    plan = planned(load, settings)
+    batches = micro_batches(load, plan.physical)
+    runs = []
+    found = set()
+    for each in of_our_own(plan):
+        if each.estimated.cost.comparisons > LIMIT and each is not plan.candidates[0]:
+            continue
+        measured = min((measure(each.plan, batches) for _ in range(2)), key=lambda run: run.seconds)
+        found.add(measured.results)
+        runs.append((each, measured))
+    if len(found) > 1:
+        raise SystemExit(f"{load.name}: the candidates differ in their results: {found}")
+    terms = plan.candidates[0].estimated.cost.terms
+    fixed = 0.0 if bare else terms["micro-batches"] + terms["rows"] + terms["results"]
+    return Outcome(load, tuple(runs), fixed)
+
+
+def report(outcomes: Sequence[Outcome]) -> bool:
+    """Print a line for each workload and the summary; return whether the choices are good."""
+    head = f"{'workload':48} {'chosen':18} {'fastest':18} {'ratio':>6} {'plans':>5}"
+    print(f"{head}  results, state, comparisons: measured/estimated")
+    errors: dict[str, list[float]] = {"results": [], "state rows": [], "comparisons": []}
+    for each in outcomes:
+        chosen, measured = each.runs[0]
+        cost = chosen.estimated.cost
+        pairs = {
+            "results": (measured.results, cost.results),
+            "state rows": (measured.state_rows, cost.state_rows),
+            "comparisons": (measured.comparisons, cost.comparisons),
+        }
+        for name, (real, expected) in pairs.items():
+            errors[name].append((real + 1) / (expected + 1))
+        shown = ", ".join(f"{short(real)}/{short(expected)}" for real, expected in pairs.values())
+        names = f"{plan_words(chosen.plan):18} {plan_words(each.fastest.plan):18}"
+        print(f"{each.load.name[:48]:48} {names} {each.ratio:6.2f} {len(each.runs):5}  {shown}")
+    ratios = [each.ratio for each in outcomes]
+    good = sum(ratio <= GOOD for ratio in ratios) / len(ratios)
+    print(f"\n{len(outcomes)} workloads, {sum(len(each.runs) for each in outcomes)} plans run")
+    print(f"within {GOOD} of the fastest: {good:.1%}; the worst: {max(ratios):.2f}")
+    for name, values in errors.items():
+        low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
+        print(f"{name}: measured / estimated {middle:.2f}, eight tenths from {low:.2f} to {high:.2f}")
+    return good >= SHARE and max(ratios) <= BAD
+
+
+def main() -> int:
+    """Run all workloads, or some with --quick; fail where the choices are not good."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="every eighth workload only")
+    parser.add_argument("--bare", action="store_true", help="compare the worker's time alone")
+    arguments = parser.parse_args()
+    constants = load_constants()
+    settings = CostSettings(constants)
+    if arguments.bare:
+        # The planner then weighs just what is measured.
+        free = replace(constants, row=0.0, byte=0.0, result=0.0, batch=0.0, stage=0.0)
+        settings = CostSettings(free)
+    loads = list(workloads())[:: 8 if arguments.quick else 1]
+    outcomes = []
+    for number, load in enumerate(loads, start=1):
+        print(f"{number}/{len(loads)} {load.name}", file=sys.stderr)
+        outcomes.append(run(load, settings, bare=arguments.bare))
+    return 0 if report(outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""The method NATIVE: a chain of Spark's own joins of two, as an expert writes it by hand.
+
+Spark allows one column with a watermark in the input of a join of streams. In a scan that is a
+copy of the event time. What a join returns has the latest event time of each combination: it
+is the row that completes a combination that is not late, so no combination is late for the next
+join, however old its other rows are. The event times themselves go on as plain values.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from wjoin.executor.layout import (
+    code_name,
+    column_name,
+    event_time_expression,
+    stored_column,
+    time_name,
+)
+from wjoin.executor.spark.lookup import bounds, joined_time, look_up, one_alternative
+from wjoin.executor.spark.pack import KEEP
+from wjoin.executor.spark.unpack import MATCH_COLUMNS
+from wjoin.planner.native import PairJoin, latest_bound, pair_joins, whole_seconds
+from wjoin.planner.physical import PhysicalPlan, TimeKind
+
+WATERMARK = "spark.watermarkDelayMs"
+"""The metadata by which Spark knows a column with a watermark."""
+
+_WATERMARKED = {WATERMARK: 0}
+"""Spark takes no second ``withWatermark`` above the first; a column may say that it keeps to that one."""
+
+
+def native_rows(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> DataFrame:
+    """Return the joined rows of a plan, as ``compile_plan`` does."""
+    parts = {frozenset([stream]): _scan(plan, stream, inputs[stream]) for stream in plan.staged}
+    for join in pair_joins(plan.stages):
+        left, right = parts.pop(frozenset(join.left)), parts.pop(frozenset(join.right))
+        parts[frozenset(join.left + join.right)] = _joined(plan, join, left, right)
+    (rows,) = parts.values()
+    if plan.branches and not plan.lookups:
+        rows = rows.filter(F.expr(one_alternative(plan)))
+    times = [F.col(joined_time(stream)) for stream in plan.staged]
+    rows = look_up(plan, rows.select(*_structs(plan), *times), inputs)
+    if plan.streaming and "time" in plan.match:
+        rows = rows.withMetadata(MATCH_COLUMNS["time"], _WATERMARKED)
+    return rows
+
+
+def _latest(members: Sequence[int]) -> str:
+    """Return the name of the column with a watermark of the rows of some streams."""
+    return f"__wjoin_latest_{'_'.join(map(str, sorted(members)))}"
+
+
+# Scans ----------------------------------------------------------------------
+
+
+def _scan(plan: PhysicalPlan, stream: int, source: DataFrame) -> DataFrame:
+    """Return the rows of a stream that can join: its event time, keys and columns."""
+    scan = plan.streams[stream]
+    time = event_time_expression(scan)
+    rows = source.alias(scan.alias).filter(F.expr(f"{time} IS NOT NULL"))
+    verdict = F.expr(" AND ".join(f"({each})" for each in scan.filters) or "true")
+    own = F.expr(f"CAST({time} AS BIGINT)" if plan.time_kind is TimeKind.INTEGRAL else time)
+    columns = [F.expr(expression).alias(name) for name, expression in _values(plan, stream)]
+    if not plan.streaming:
+        return rows.filter(verdict).select(own.alias(joined_time(stream)), *columns)
+    latest = _latest([stream])
+    dated = rows.select("*", own.alias(latest), verdict.alias(KEEP)).withWatermark(latest, _delay(scan.delay))
+    # Rows that a filter removes still move the watermark. Spark would pull the filter below it,
+    # were it a deterministic one.
+    kept = dated.filter(F.expr(f"coalesce({KEEP} AND spark_partition_id() >= 0, false)"))
+    return kept.select(F.col(latest), own.alias(joined_time(stream)), *columns)
+
+
+def _delay(delay: int) -> str:
+    # Spark's watermark is in milliseconds, and a row that is no newer than it is late; ours must be older.
+    return f"{delay // 1000 + 1} milliseconds"
+
+
+def _values(plan: PhysicalPlan, stream: int) -> Iterator[tuple[str, str]]:
+    """Yield name and expression of the keys and columns of a stream, each value once."""
+    scan = plan.streams[stream]
+    for number, column in enumerate(scan.columns):
+        if not stored_column(plan, stream, number).restored:
+            yield column_name(stream, number), column.expression
+    for number, code in enumerate(scan.codes):
+        if not code.verify:
+            yield from zip(_key(plan, (stream, number)), code.expressions, strict=True)
+
+
+def _key(plan: PhysicalPlan, key: tuple[int, int]) -> list[str]:
+    """Return the columns of the parts of a key."""
+    stream, number = key
+    code = plan.streams[stream].codes[number]
+    if code.exact:
+        return [code_name(stream, number)]
+    if code.verify:
+        return [_column(plan, stream, each) for each in code.verify]
+    return [f"{code_name(stream, number)}_{part}" for part in range(len(code.expressions))]
+
+
+def _column(plan: PhysicalPlan, stream: int, number: int) -> str:
+    """Return the column that holds a scan column's value."""
+    name = stored_column(plan, stream, number).name
+    return joined_time(stream) if name == time_name(stream) else name
+
+
+# Joins ----------------------------------------------------------------------
+
+
+def _joined(plan: PhysicalPlan, join: PairJoin, left: DataFrame, right: DataFrame) -> DataFrame:
+    conditions = list(_conditions(plan, join)) or ["true"]
+    rows = left.join(right, F.expr(" AND ".join(conditions)))
+    if not plan.streaming:
+        return rows
+    both = [_latest(join.left), _latest(join.right)]
+    latest = F.greatest(*both).alias(_latest(join.left + join.right), metadata=_WATERMARKED)
+    return rows.select("*", latest).drop(*both)
+
+
+def _conditions(plan: PhysicalPlan, join: PairJoin) -> Iterator[str]:
+    if join.keys is not None:
+        pairs = zip(*(_key(plan, key) for key in join.keys), strict=True)
+        yield from (f"{first} = {second}" for first, second in pairs)
+    if not plan.streaming:
+        yield from _checks(plan, join)
+        return
+    yield from _ranges(plan, join)
+    # In one expression: Spark looks for a time range in each comparison, and logs those without one.
+    checks = " AND ".join(_checks(plan, join)) or "true"
+    yield f"coalesce({checks}, false)"
+
+
+def _checks(plan: PhysicalPlan, join: PairJoin) -> Iterator[str]:
+    yield from bounds(plan, plan.upper, join.left, join.right)
+    for each in join.comparisons:
+        first, second = (_column(plan, *operand) for operand in (each.left, each.right))
+        yield f"{first} {each.operator} {second}"
+
+
+def _ranges(plan: PhysicalPlan, join: PairJoin) -> Iterator[str]:
+    """Yield the conditions by which Spark drops state: implied by the bounds, in whole seconds.
+
+    As numbers: Spark adds the days of an interval in local time, with the change of the clock in it.
+    """
+    for first, second in ((join.left, join.right), (join.right, join.left)):
+        bound = latest_bound(plan.upper, first, second)
+        if bound is not None:
+            earlier, later = (f"CAST({_latest(each)} AS BIGINT)" for each in (first, second))
+            yield f"{later} <= {earlier} + ({whole_seconds(bound)})"
+
+
+def _structs(plan: PhysicalPlan) -> Iterator[F.Column]:
+    for stream in plan.staged:
+        members = [
+            F.col(_column(plan, stream, number)).alias(column.output)
+            for number, column in enumerate(plan.streams[stream].columns)
+            if column.output is not None
+        ]
+        if members:
+            yield F.struct(*members).alias(plan.streams[stream].alias)

@@ -1,0 +1,140 @@
+"""The plans that a W-join could run by, what each would cost, and which is taken."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from wjoin.planner.catalog import Origin
+from wjoin.planner.choice import Options
+from wjoin.planner.cost.model import CostModel, Estimated
+from wjoin.planner.physical import Bounds, Kernel, Method, Passes, PhysicalPlan
+
+MAXIMUM_MIXES = 27
+"""Combinations of kernels of several stages up to which all are tried; beyond, all stages have one kernel."""
+
+WORTH_A_CHANGE = 0.05
+"""By how much, as a share, a plan must be cheaper than one that comes before it to be taken instead."""
+
+
+TOO_LARGE = "its state does not fit into wjoin.memory"
+BY_HINT = "taken where a hint asks for it only"
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """A sequence of stages to weigh: a plan of it, the values that its parts may take, and its costs."""
+
+    plan: PhysicalPlan
+    options: Options
+    model: CostModel
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A plan and its estimate.
+
+    ``shape`` is the number of its sequence of stages; ``lost`` says why it was not taken, empty
+    for the one that was.
+    """
+
+    plan: PhysicalPlan
+    shape: int
+    estimated: Estimated
+    lost: str
+
+
+def candidates(shapes: Sequence[Weighing], memory: int | None) -> tuple[Candidate, ...]:
+    """Return every plan that was weighed, the cheapest first, but for those that need too much memory.
+
+    ``memory`` is what the state may take, in bytes, None for no limit. The first of the result is
+    the plan to run. Plans come in the order of preference: one is taken in place of an earlier
+    one only where it is cheaper by a share of WORTH_A_CHANGE.
+    """
+    weighed = [
+        _weighed(plan, number, shape, memory)
+        for number, shape in enumerate(shapes)
+        for plan in _variants(_ordered(shape.plan, shape.model), shape.options)
+    ]
+    fitting = [each for each in weighed if not each.lost]
+    large = [each for each in weighed if each.lost == TOO_LARGE]
+    best = _cheapest(fitting) if fitting else min(large, key=_state_bytes)
+    others = [each for each in weighed if each is not best]
+    others.sort(key=lambda each: (bool(each.lost), each.estimated.cost.seconds))
+    compared = (replace(each, lost=each.lost or _reason(each, best)) for each in others)
+    return (replace(best, lost=""), *compared)
+
+
+def _weighed(plan: PhysicalPlan, number: int, shape: Weighing, memory: int | None) -> Candidate:
+    estimated = shape.model.estimate(plan)
+    lost = ""
+    if plan.method in shape.options.by_hint:
+        lost = BY_HINT
+    elif memory is not None and estimated.cost.state_bytes > memory:
+        lost = TOO_LARGE
+    return Candidate(plan, number, estimated, lost)
+
+
+def _state_bytes(each: Candidate) -> float:
+    return each.estimated.cost.state_bytes
+
+
+def _cheapest(fitting: Sequence[Candidate]) -> Candidate:
+    best = fitting[0]
+    for each in fitting[1:]:
+        if each.estimated.cost.seconds < (1 - WORTH_A_CHANGE) * best.estimated.cost.seconds:
+            best = each
+    return best
+
+
+def _reason(each: Candidate, best: Candidate) -> str:
+    ratio = each.estimated.cost.seconds / best.estimated.cost.seconds
+    if ratio <= 1 / (1 - WORTH_A_CHANGE):
+        return f"not {WORTH_A_CHANGE:.0%} cheaper, and less plain"
+    return f"{ratio:.2f} times the cost"
+
+
+def _ordered(plan: PhysicalPlan, model: CostModel) -> PhysicalPlan:
+    """Return a plan with the orders that make the fewest tuples, where the streams' rates are known."""
+    known = any(
+        each.rate.origin is not Origin.DEFAULT
+        for stream, each in enumerate(model.statistics)
+        if stream in plan.staged
+    )
+    if not known:
+        return plan
+    stages = [
+        replace(stage, orders=tuple(probe.order for probe in each.probes))
+        for stage, each in zip(plan.stages, model.stages(plan), strict=True)
+    ]
+    return replace(plan, stages=tuple(stages))
+
+
+def _variants(plan: PhysicalPlan, options: Options) -> Iterator[PhysicalPlan]:
+    if not plan.stages:
+        yield plan
+        return
+    for method in (*options.methods, *options.by_hint):
+        if method is Method.NATIVE:
+            yield replace(plan, method=method)
+            continue
+        for bounds, passes, kernels in itertools.product(options.bounds, options.passes, _mixes(options)):
+            yield _variant(plan, bounds, passes, kernels)
+
+
+def _mixes(options: Options) -> list[tuple[Kernel, ...]]:
+    """Return the combinations of kernels of the stages."""
+    mixes = list(itertools.islice(itertools.product(*options.kernels), MAXIMUM_MIXES + 1))
+    if len(mixes) <= MAXIMUM_MIXES:
+        return mixes
+    return [
+        tuple(kernel if kernel in each else each[0] for each in options.kernels)
+        for kernel in dict.fromkeys(kernel for each in options.kernels for kernel in each)
+    ]
+
+
+def _variant(plan: PhysicalPlan, bounds: Bounds, passes: Passes, kernels: Sequence[Kernel]) -> PhysicalPlan:
+    stages = [
+        replace(stage, bounds=bounds, kernel=kernel)
+        for stage, kernel in zip(plan.stages, kernels, strict=True)
+    ]
+    return replace(plan, stages=tuple(stages), passes=passes)

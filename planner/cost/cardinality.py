@@ -1,0 +1,362 @@
+"""How many tuples a stage is expected to look at and to make (W-join 2002, 4).
+
+A probe is played on a sample of tuples: each grows by one input at a time, its time drawn from
+the range in which the bounds of the plan look for it, its weight multiplied by the rows that are
+expected there. So every kind of bounds, asymmetric windows and derived ones need one rule only.
+
+Keys have two kinds of values: the most frequent one, which is taken to be the same on all
+inputs, and all others, equally frequent.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from wjoin.planner.physical import Bounds, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.reach import reach
+from wjoin.planner.statistics import KEYLESS, KeyStatistics, StreamStatistics
+
+SAMPLE = 128
+"""Tuples that a probe is played on."""
+
+COMPARISON_SHARE = 1 / 3
+"""The share of tuples that a comparison of two streams' columns keeps."""
+
+EXHAUSTIVE_INPUTS = 5
+"""Inputs of a stage up to which every order is tried; beyond, the next input is the one that grows least."""
+
+Floats = npt.NDArray[np.float64]
+NONE = np.zeros(SAMPLE)
+
+
+@dataclass(frozen=True)
+class InputEstimate:
+    """One input of a stage as the estimate sees it; times in the plan's unit.
+
+    ``rate``: tuples per unit of time. ``width``: bytes of a tuple. ``offsets``: for each member
+    after the first, times relative to the first's, a sample. ``kept``: how long a tuple stays.
+    """
+
+    members: tuple[int, ...]
+    rate: float
+    width: float
+    key: KeyStatistics
+    offsets: tuple[Floats, ...]
+    kept: float
+
+    @property
+    def kept_rows(self) -> float:
+        """Tuples in state."""
+        return self.rate * self.kept
+
+
+@dataclass(frozen=True)
+class Step:
+    """A probe's step to one more input, per unit of time.
+
+    ``searches``: tuples that look for partners. Rows that they meet: ``window``, all that the
+    input holds; ``period``, those in their time range; ``matching``, those of their key among
+    them. ``tuples``: what is left after all checks.
+    """
+
+    number: int
+    searches: float
+    window: float
+    period: float
+    matching: float
+    tuples: float
+
+
+@dataclass(frozen=True)
+class ProbeEstimate:
+    """What the new rows of one input do: ``order`` of the other inputs, the steps, the results."""
+
+    order: tuple[int, ...]
+    steps: tuple[Step, ...]
+    results: float
+
+
+@dataclass(frozen=True)
+class StageEstimate:
+    """A stage: its inputs, a probe for each, and the results per unit of time."""
+
+    inputs: tuple[InputEstimate, ...]
+    probes: tuple[ProbeEstimate, ...]
+
+    @property
+    def results(self) -> float:
+        """Result tuples per unit of time."""
+        return sum(each.results for each in self.probes)
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """How rows arrive: in micro-batches of ``interval``, or all at once (``streaming`` False).
+
+    ``duration`` is what is joined in all where rows do not stream.
+    """
+
+    interval: float
+    duration: float
+    streaming: bool
+
+    @property
+    def batches(self) -> float:
+        """Micro-batches per unit of time; tables are one."""
+        return 1 / (self.interval if self.streaming else self.duration)
+
+    def newest(self, first: int, other: int) -> float:
+        """Return up to when rows of input ``other`` are there when those of ``first`` probe.
+
+        Times are relative to the start of the micro-batch: new rows meet the new ones of the
+        inputs before theirs, and the old ones of all.
+        """
+        if not self.streaming:
+            return self.duration
+        return self.interval if other < first else 0.0
+
+
+def estimate_stages(
+    plan: PhysicalPlan, statistics: Sequence[StreamStatistics], arrival: Arrival, hull: UpperBounds
+) -> tuple[StageEstimate, ...]:
+    """Return what each stage of a plan is expected to do; rows are kept as the bounds of ``hull`` ask.
+
+    Stages with ``orders`` are played in these, others in the one that makes the fewest tuples.
+    """
+    done: list[StageEstimate] = []
+    samples: list[_Sample] = []
+    for stage in plan.stages:
+        inputs = tuple(
+            _input(plan, stage, number, statistics, done, samples, arrival, hull)
+            for number in range(len(stage.inputs))
+        )
+        estimate, sample = _StagePlay(plan, stage, inputs, arrival).play()
+        done.append(estimate)
+        samples.append(sample)
+    return tuple(done)
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Partial tuples: the times of each stream, and how many real tuples each stands for, by key."""
+
+    times: dict[int, Floats]
+    heavy: Floats
+    light: Floats
+
+    @property
+    def weights(self) -> Floats:
+        return self.heavy + self.light
+
+    @property
+    def tuples(self) -> float:
+        return float(self.weights.mean())
+
+
+def _input(
+    plan: PhysicalPlan,
+    stage: Stage,
+    number: int,
+    statistics: Sequence[StreamStatistics],
+    done: Sequence[StageEstimate],
+    samples: Sequence[_Sample],
+    arrival: Arrival,
+    hull: UpperBounds,
+) -> InputEstimate:
+    each = stage.inputs[number]
+    key = KEYLESS if each.key is None else statistics[each.key[0]].keys[each.key[1]]
+    offsets: tuple[Floats, ...] = ()
+    if each.stage is None:
+        rate = statistics[each.members[0]].kept_rate
+    else:
+        rate = done[each.stage].results
+        offsets = _offsets(samples[each.stage], each.members)
+    width = sum(statistics[member].width.value for member in each.members)
+    return InputEstimate(
+        each.members, rate, width, key, offsets, _kept(plan, stage, number, offsets, arrival, hull)
+    )
+
+
+def _offsets(sample: _Sample, members: Sequence[int]) -> tuple[Floats, ...]:
+    """Return times of results, relative to those of their first member: a sample of equal weights."""
+    weights = sample.weights
+    total = weights.sum()
+    share = weights / total if total > 0 else np.full(len(weights), 1 / len(weights))
+    chosen = np.searchsorted(np.cumsum(share), (np.arange(SAMPLE) + 0.5) / SAMPLE).clip(max=SAMPLE - 1)
+    first = sample.times[members[0]][chosen]
+    return tuple(sample.times[member][chosen] - first for member in members[1:])
+
+
+def _kept(
+    plan: PhysicalPlan,
+    stage: Stage,
+    number: int,
+    offsets: Sequence[Floats],
+    arrival: Arrival,
+    hull: UpperBounds,
+) -> float:
+    """Return how long a tuple of an input stays, after the time of its first member."""
+    if not arrival.streaming:
+        return arrival.duration
+    each = stage.inputs[number]
+    ahead = reach(stage.bounds, hull, plan.staged).ahead
+    shifts = (0.0, *(float(offset.mean()) for offset in offsets))
+    latest = 0.0
+    for other in stage.members:
+        if other in each.members:
+            continue
+        ends = [
+            arrival.duration if bound is None else bound + shift
+            for member, shift in zip(each.members, shifts, strict=True)
+            for bound in (ahead[member][other],)
+        ]
+        latest = max(latest, min(ends) + plan.streams[other].delay)
+    return max(0.0, latest)
+
+
+class _StagePlay:
+    """The probes of one stage."""
+
+    def __init__(
+        self, plan: PhysicalPlan, stage: Stage, inputs: tuple[InputEstimate, ...], arrival: Arrival
+    ) -> None:
+        self._plan = plan
+        self._stage = stage
+        self._inputs = inputs
+        self._arrival = arrival
+        self._reach = reach(stage.bounds, plan.upper, plan.staged)
+        spread = np.random.default_rng(20020226)
+        # One draw for each input: estimates of different orders and bounds then differ by these alone.
+        self._draws = spread.random((len(inputs) + 1, SAMPLE))
+
+    def play(self) -> tuple[StageEstimate, _Sample]:
+        """Return the estimate, and a sample of the results."""
+        probes, samples = [], []
+        last = len(self._inputs) - 1
+        for first in range(len(self._inputs)):
+            orders = self._stage.orders
+            order = orders[first] if orders else self._best_order(first)
+            # Where nothing is old, the rows of all inputs but the last find no partners yet.
+            active = self._arrival.streaming or first == last
+            probe, sample = self._probe(first, order if active else ())
+            if not active:
+                probe, sample = ProbeEstimate(order, (), 0.0), replace(sample, heavy=NONE, light=NONE)
+            probes.append(probe)
+            samples.append(sample)
+        largest = max(samples, key=lambda each: each.tuples)
+        return StageEstimate(self._inputs, tuple(probes)), largest
+
+    def _best_order(self, first: int) -> tuple[int, ...]:
+        others = [number for number in range(len(self._inputs)) if number != first]
+        start = self._start(first)
+        if len(self._inputs) > EXHAUSTIVE_INPUTS:
+            return self._greedy(first, start, others)
+        return min(self._orders(first, start, others), key=lambda each: each[0])[1]
+
+    def _greedy(self, first: int, sample: _Sample, others: Sequence[int]) -> tuple[int, ...]:
+        order: list[int] = []
+        waiting = list(others)
+        while waiting:
+            steps = [self._step(first, sample, number) for number in waiting]
+            place = min(range(len(waiting)), key=lambda n: _growth(steps[n][0]))
+            sample = steps[place][1]
+            order.append(waiting.pop(place))
+        return tuple(order)
+
+    def _orders(
+        self, first: int, sample: _Sample, others: Sequence[int]
+    ) -> Iterator[tuple[float, tuple[int, ...]]]:
+        if not others:
+            yield 0.0, ()
+        for number in others:
+            step, grown = self._step(first, sample, number)
+            rest = [each for each in others if each != number]
+            for growth, order in self._orders(first, grown, rest):
+                yield _growth(step) + growth, (number, *order)
+
+    def _probe(self, first: int, order: tuple[int, ...]) -> tuple[ProbeEstimate, _Sample]:
+        sample = self._start(first)
+        steps = []
+        for number in order:
+            step, sample = self._step(first, sample, number)
+            steps.append(step)
+        complete = np.logical_or.reduce(
+            [_within(upper, sample) for upper in self._plan.branches or (self._plan.upper,)]
+        )
+        share = COMPARISON_SHARE ** len(self._stage.comparisons)
+        sample = _Sample(sample.times, sample.heavy * complete * share, sample.light * complete * share)
+        return ProbeEstimate(order, tuple(steps), sample.tuples), sample
+
+    def _start(self, first: int) -> _Sample:
+        """Return the new rows of an input, spread over the micro-batch."""
+        own = self._inputs[first]
+        length = self._arrival.interval if self._arrival.streaming else self._arrival.duration
+        anchor = self._draws[-1] * length
+        share = own.key.heaviest.value
+        every = np.full(SAMPLE, own.rate)
+        return _Sample(_times(own, anchor), every * share, every * (1 - share))
+
+    def _step(self, first: int, sample: _Sample, number: int) -> tuple[Step, _Sample]:
+        target = self._inputs[number]
+        anchor = target.members[0]
+        newest = self._arrival.newest(first, number)
+        oldest = newest - self._arrival.duration
+        low, high = np.full(SAMPLE, oldest), np.full(SAMPLE, newest)
+        for stream, times in sample.times.items():
+            back, ahead = self._reach.back[stream][anchor], self._reach.ahead[stream][anchor]
+            if back is not None:
+                low = np.maximum(low, times - back)
+            if ahead is not None:
+                high = np.minimum(high, times + ahead)
+        length = np.maximum(0.0, high - low)
+        rows = target.rate * length
+        heaviest, tail = target.key.heaviest.value, _tail(self._inputs[first].key, target.key)
+        heavy = sample.heavy * rows * heaviest
+        light = sample.light * rows * (1 - heaviest) / tail
+        matching = float((heavy + light).mean())
+        grown_times = {**sample.times, **_times(target, low + self._draws[number] * length)}
+        grown = _Sample(grown_times, heavy, light)
+        if len(target.members) > 1 and self._stage.bounds is Bounds.EXACT:
+            keep = _within(self._plan.upper, grown)
+            grown = _Sample(grown_times, heavy * keep, light * keep)
+        weights = sample.weights
+        at_hand = target.rate * max(0.0, newest) + (target.kept_rows if self._arrival.streaming else 0.0)
+        return (
+            Step(
+                number,
+                searches=sample.tuples,
+                window=sample.tuples * at_hand,
+                period=float((weights * rows).mean()),
+                matching=matching,
+                tuples=grown.tuples,
+            ),
+            grown,
+        )
+
+
+def _growth(step: Step) -> float:
+    return step.matching + step.tuples
+
+
+def _times(own: InputEstimate, anchor: Floats) -> dict[int, Floats]:
+    times = {own.members[0]: anchor}
+    for member, offset in zip(own.members[1:], own.offsets, strict=True):
+        times[member] = anchor + offset
+    return times
+
+
+def _tail(first: KeyStatistics, second: KeyStatistics) -> float:
+    """Return how many values the tuples share that have not the most frequent one."""
+    return max(1.0, first.distinct.value - 1, second.distinct.value - 1)
+
+
+def _within(upper: UpperBounds, sample: _Sample) -> npt.NDArray[np.bool_]:
+    keep = np.ones(SAMPLE, bool)
+    for first, early in sample.times.items():
+        for second, late in sample.times.items():
+            bound = upper[first][second]
+            if first != second and bound is not None:
+                keep &= late - early <= bound
+    return keep

@@ -1,0 +1,188 @@
+"""The cost of a plan, in seconds of one core for each second of event time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from wjoin.planner.cost.cardinality import Arrival, StageEstimate, Step, estimate_stages
+from wjoin.planner.cost.constants import Constants
+from wjoin.planner.physical import Bounds, Kernel, Method, Passes, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.statistics import StreamStatistics
+
+RUNS = 5
+"""Runs of an input that a probe searches on a stream: slices of a few sizes, and the new rows."""
+
+ROW_BYTES = 16
+"""What every row carries beside its columns: event time and key code."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a plan costs.
+
+    ``terms`` are seconds of one core per second of event time, by name; ``comparisons``,
+    ``results`` and ``shuffled_bytes`` are per second of event time, too. ``state_rows`` and
+    ``state_bytes`` are what is kept.
+    """
+
+    terms: Mapping[str, float]
+    comparisons: float
+    results: float
+    shuffled_bytes: float
+    state_rows: float
+    state_bytes: float
+
+    @property
+    def seconds(self) -> float:
+        """All terms together."""
+        return sum(self.terms.values())
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """What a plan is expected to do, stage by stage, and what that costs."""
+
+    stages: tuple[StageEstimate, ...]
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class CostSettings:
+    """What plans are weighed with.
+
+    ``interval``: seconds of event time that a micro-batch is expected to bring. ``memory``: bytes
+    that the state of a join may take, None for no limit.
+    """
+
+    constants: Constants = field(default_factory=Constants)
+    interval: float = 1.0
+    memory: int | None = None
+
+
+class CostModel:
+    """Estimates plans over the same streams.
+
+    ``units`` are the plan's units of time in a second.
+    """
+
+    def __init__(
+        self, statistics: Sequence[StreamStatistics], arrival: Arrival, constants: Constants, units: int
+    ) -> None:
+        self.statistics = tuple(statistics)
+        self.arrival = arrival
+        self.constants = constants
+        self.units = units
+        self._known: dict[tuple[PhysicalPlan, UpperBounds], tuple[StageEstimate, ...]] = {}
+
+    def stages(self, plan: PhysicalPlan, hull: UpperBounds | None = None) -> tuple[StageEstimate, ...]:
+        """Return what the stages of a plan are expected to do, the same for every kernel.
+
+        ``hull``: the bounds by which rows are kept, where they are not those of the plan.
+        """
+        stages = tuple(replace(stage, kernel=Kernel.HW) for stage in plan.stages)
+        shape = replace(plan, stages=stages, passes=Passes.HULL, method=Method.MULTIWAY)
+        key = (shape, hull or plan.upper)
+        if key not in self._known:
+            self._known[key] = estimate_stages(plan, self.statistics, self.arrival, hull or plan.upper)
+        return self._known[key]
+
+    def estimate(self, plan: PhysicalPlan) -> Estimated:
+        """Return what a plan does and costs."""
+        count = _Count(self.units)
+        rate = sum(self.statistics[stream].rate.value for stream in plan.staged)
+        width = sum(
+            self.statistics[stream].rate.value * self.statistics[stream].width.value for stream in plan.staged
+        )
+        batches = self.arrival.batches
+        whole = self.stages(plan)
+        if plan.method is Method.NATIVE:
+            count.add("micro-batches", batches, self.constants.native_batch)
+            for each in whole:
+                _native(count, each, self.constants, self.arrival)
+        else:
+            count.add("rows", rate, self.constants.row)
+            count.add("rows", width, self.constants.byte)
+            count.add(
+                "micro-batches", batches, self.constants.batch + len(plan.stages) * self.constants.stage
+            )
+            for stages in [self.stages(each, plan.upper) for each in _passes(plan)]:
+                for stage, each in zip(plan.stages, stages, strict=True):
+                    _multiway(count, stage, each, self.constants, self.arrival)
+            if self.arrival.streaming:
+                kept = sum(each.rate for stage in whole for each in stage.inputs)
+                count.add("state", kept, self.constants.state)
+        results = whole[-1].results if whole else rate
+        width_out = sum(self.statistics[stream].width.value for stream in plan.staged)
+        count.add("results", results, self.constants.result + width_out * self.constants.byte)
+        state = [each for stage in whole for each in stage.inputs] if self.arrival.streaming else []
+        cost = Cost(
+            terms=count.terms,
+            comparisons=count.comparisons * self.units,
+            results=results * self.units,
+            shuffled_bytes=(width + ROW_BYTES * rate) * self.units,
+            state_rows=sum(each.kept_rows for each in state),
+            state_bytes=sum(each.kept_rows * (each.width + ROW_BYTES) for each in state),
+        )
+        return Estimated(whole, cost)
+
+
+def _passes(plan: PhysicalPlan) -> list[PhysicalPlan]:
+    """Return the plan of each pass over the windows."""
+    if plan.branches and plan.passes is Passes.UNION:
+        return [replace(plan, upper=branch, branches=()) for branch in plan.branches]
+    return [plan]
+
+
+class _Count:
+    """Adds up the terms of a cost."""
+
+    def __init__(self, units: int) -> None:
+        self._units = units
+        self.terms: dict[str, float] = {}
+        self.comparisons = 0.0
+
+    def add(self, name: str, often: float, seconds: float) -> None:
+        """Add work that is done ``often`` per unit of time and takes ``seconds`` each time."""
+        self.terms[name] = self.terms.get(name, 0.0) + often * seconds * self._units
+
+
+def _multiway(
+    count: _Count, stage: Stage, estimated: StageEstimate, constants: Constants, arrival: Arrival
+) -> None:
+    kernel = stage.kernel
+    search, pair = {
+        Kernel.HW: (constants.probe_hw, constants.pair_hw),
+        Kernel.MW: (constants.probe_mw, constants.pair_mw),
+        Kernel.NLW: (constants.probe_nlw, constants.pair_nlw),
+    }[kernel]
+    runs = RUNS if arrival.streaming else 1
+    for probe in estimated.probes:
+        for step in probe.steps:
+            compared = comparisons(kernel, step)
+            count.comparisons += compared
+            count.add("searches", step.searches * runs, search)
+            count.add("comparisons", compared, pair)
+            count.add("tuples", step.tuples, constants.tuple)
+        if kernel is Kernel.MW and probe.steps:
+            # Mode 1 looks for partners on every input first.
+            count.add("searches", probe.steps[0].searches * len(probe.steps) * runs, search)
+        if stage.bounds is not Bounds.EXACT and probe.steps:
+            count.add("tuples", probe.steps[-1].tuples, constants.tuple)
+
+
+def comparisons(kernel: Kernel, step: Step) -> float:
+    """Return the pairs of a tuple and a row that a step of a probe compares, per unit of time."""
+    return {Kernel.NLW: step.window, Kernel.MW: step.period, Kernel.HW: step.matching}[kernel]
+
+
+def _native(count: _Count, estimated: StageEstimate, constants: Constants, arrival: Arrival) -> None:
+    """Add a chain of joins of two over the inputs of a stage."""
+    rows = sum(each.rate for each in estimated.inputs)
+    steps = [step for probe in estimated.probes for step in probe.steps]
+    between = sum(step.tuples for probe in estimated.probes for step in probe.steps[:-1])
+    # Spark compares a row with all of its key in the state, whatever their times.
+    pairs = sum(step.matching * step.window / step.period for step in steps if step.period > 0)
+    count.add("rows", rows + between, constants.native_row if arrival.streaming else constants.table_row)
+    count.add("comparisons", pairs, constants.native_pair)
+    count.comparisons += pairs
+    joins = len(estimated.inputs) - 1
+    count.add("micro-batches", joins * arrival.batches, constants.native_join)

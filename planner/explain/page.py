@@ -1,0 +1,226 @@
+"""Documents as a page: HTML and SVG in one piece, without scripts or anything from elsewhere."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from wjoin.planner.explain.markup import Markup, join, tag
+from wjoin.planner.explain.page_chart import chart
+from wjoin.planner.explain.page_graph import kinds, legend, window_graph
+from wjoin.planner.explain.page_plan import plan_picture
+from wjoin.planner.explain.page_style import AROUND, ROOT, STYLE
+from wjoin.planner.explain.words import (
+    Document,
+    Kind,
+    Link,
+    alternatives,
+    figure,
+    keeps,
+    listed,
+    native,
+    per,
+    shown,
+    signed,
+    time_kind,
+)
+
+OPEN_WINDOWS = 6
+"""Windows up to which their table is open from the start."""
+
+DRAWN_ALTERNATIVES = 6
+"""Alternatives that are drawn from the start; the others can be opened."""
+
+
+def page(documents: Sequence[Document], title: str) -> str:
+    """Return a page that shows the plans of a statement's W-joins."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("style", Markup(AROUND)),
+    )
+    body = tag("body", _content(documents, tag("h1", title)))
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def fragment(documents: Sequence[Document]) -> str:
+    """Return the same to stand inside another page, such as the cell of a notebook."""
+    return str(_content(documents, Markup("")))
+
+
+def _content(documents: Sequence[Document], heading: Markup) -> Markup:
+    style = tag("style", Markup(f"\n{STYLE}\n"))
+    joins = [_join(each, number, len(documents)) for number, each in enumerate(documents, start=1)]
+    return tag("div", style, heading, *joins, class_=ROOT)
+
+
+def _join(document: Document, number: int, count: int) -> Markup:
+    title = [tag("h2", f"Window join {number} of {count}")] if count > 1 else []
+    body = [*_summary(document), *_windows(document), *_plan(document), *_candidates(document)]
+    return tag("section", *title, *body, *_statistics(document), class_="join")
+
+
+def _summary(document: Document) -> Iterator[Markup]:
+    yield tag("p", " ".join(_sentences(document)), class_="lead")
+    yield tag("div", *_tiles(document), class_="tiles")
+    yield from (tag("p", text, class_="warning") for text in _warnings(document))
+
+
+def _sentences(document: Document) -> Iterator[str]:
+    found = len(alternatives(document))
+    windows = "the windows below" if found == 1 else f"one of the {found} alternatives below"
+    keys = [" = ".join(each["parts"]) for each in document["equality_classes"]]
+    where = f" where {listed(keys)}" if keys else ""
+    names = listed([shown(each) for each in document["streams"]])
+    yield f"Joins {names}{where}, for rows whose times lie within {windows}."
+    yield from _choice(document)
+
+
+def _choice(document: Document) -> Iterator[str]:
+    found = document["candidates"]
+    if len(found) == 1:
+        yield f"There was one plan to choose from: {found[0]['plan']}."
+        return
+    yield f"Of {len(found)} plans the planner chose “{found[0]['plan']}”."
+    yield f"The next is “{found[1]['plan']}”: {found[1]['lost']}."
+
+
+def _tiles(document: Document) -> Iterator[Markup]:
+    chosen, unit = document["chosen"], per(document)
+    yield _tile(chosen["plan"], "chosen plan", "tile best")
+    yield _tile(f"{figure(chosen['cost'])} s", f"of one core a {unit} of event time")
+    yield _tile(figure(chosen["results"]), f"results a {unit}")
+    yield _tile(figure(chosen["comparisons"]), f"comparisons a {unit}")
+    yield _tile(_bytes(chosen["shuffled_bytes"]), f"shuffled a {unit}")
+    if any(each["streaming"] for each in document["streams"]):
+        yield _tile(figure(chosen["state_rows"]), f"rows of state, {_bytes(chosen['state_bytes'])}")
+
+
+def _tile(value: str, label: str, class_: str = "tile") -> Markup:
+    return tag("div", tag("b", value), tag("span", label), class_=class_)
+
+
+def _bytes(value: float) -> str:
+    """Return a number of bytes in the greatest unit of which there is one."""
+    for size, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if value >= size:
+            return f"{figure(value / size)} {unit}"
+    return f"{figure(value)} bytes"
+
+
+def _warnings(document: Document) -> Iterator[str]:
+    for stage in document["stages"] if keeps(document) else ():
+        for entry in stage["inputs"]:
+            free = [name for name, bound in entry["kept_for"].items() if bound is None]
+            if free:
+                kept = listed(entry["members"])
+                yield (
+                    f"The rows of {kept} are never dropped: no window bounds how far {listed(free)} "
+                    f"may be after {kept}."
+                )
+    if any(stage["route"] == "single" for stage in document["stages"]) and not native(document):
+        yield "A stage has no key: one worker compares every pair of rows inside the windows."
+    if count := document["constraints"]["contradictory_alternatives"]:
+        yield f"Left out: {count} alternative(s) that no rows can satisfy."
+
+
+def _windows(document: Document) -> Iterator[Markup]:
+    found = alternatives(document)
+    links = [link for each in found for link in each]
+    yield tag("h3", "Windows")
+    directed = any(link.directed and link.kind is not Kind.FREE for link in links)
+    yield legend(kinds(iter(links)), directed)
+    drawn = [_alternative(document, each, n, len(found)) for n, each in enumerate(found, start=1)]
+    yield tag("div", *drawn[:DRAWN_ALTERNATIVES], class_="alternatives")
+    if rest := drawn[DRAWN_ALTERNATIVES:]:
+        opened = tag("div", *rest, class_="alternatives")
+        yield tag("details", tag("summary", f"{len(rest)} more alternatives"), opened)
+    state = "open" if len(links) <= OPEN_WINDOWS else None
+    yield tag("details", tag("summary", "The windows in words"), _window_table(found), open=state)
+
+
+def _alternative(document: Document, links: Sequence[Link], number: int, count: int) -> Markup:
+    title = f"Alternative {number} of {count}" if count > 1 else ""
+    drawing = window_graph(document, links, title or "The window graph")
+    return tag("figure", *([tag("figcaption", title)] if title else []), drawing)
+
+
+def _window_table(found: Sequence[Sequence[Link]]) -> Markup:
+    rows = [
+        tag(
+            "tr",
+            *([tag("td", f"alternative {number}")] if len(found) > 1 else []),
+            tag("td", link.sentence, class_="words"),
+            tag("td", link.origin, class_="words"),
+        )
+        for number, links in enumerate(found, start=1)
+        for link in links
+    ]
+    return tag("div", tag("table", tag("tbody", *rows)), class_="scroll")
+
+
+def _plan(document: Document) -> Iterator[Markup]:
+    yield tag("h3", "Plan")
+    yield tag("figure", plan_picture(document))
+
+
+def _candidates(document: Document) -> Iterator[Markup]:
+    yield tag("h3", f"Candidates, and why “{document['chosen']['plan']}” was chosen")
+    yield from chart(document)
+
+
+def _statistics(document: Document) -> Iterator[Markup]:
+    yield tag("h3", "What is known of the streams")
+    filters = any(each["filters"] for each in document["streams"])
+    heads = ["stream", f"rows a {per(document)}", "bytes a row", "out of order"]
+    heads += [*(["filters keep"] if filters else []), "different keys", "heaviest key"]
+    body = [_stream_row(document, *pair, filters) for pair in _known(document)]
+    head = tag("tr", *(tag("th", each) for each in heads))
+    yield tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
+    yield tag("p", _sources_note(document), class_="note")
+
+
+def _known(document: Document) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    return zip(document["streams"], document["statistics"], strict=True)
+
+
+def _stream_row(
+    document: Document, stream: Mapping[str, Any], known: Mapping[str, Any], filters: bool
+) -> Markup:
+    disorder = signed(round(known["disorder"]["value"]), time_kind(document))
+    kept = _fact(known["selectivity"], _share(known["selectivity"]["value"])) if stream["filters"] else "–"
+    cells = [
+        tag("b", shown(stream)),
+        _fact(known["rate"], figure(known["rate"]["value"])),
+        _fact(known["width"], figure(known["width"]["value"])),
+        _fact(known["disorder"], disorder) if stream["streaming"] else "–",
+        *([kept] if filters else []),
+        join(*(_fact(key["distinct"], figure(key["distinct"]["value"])) for key in known["keys"])) or "–",
+        join(*(_fact(key["heaviest"], _share(key["heaviest"]["value"])) for key in known["keys"])) or "–",
+    ]
+    return tag("tr", *(tag("td", each) for each in cells))
+
+
+def _fact(estimate: Mapping[str, Any], text: str) -> Markup:
+    source = str(estimate["source"])
+    return tag("div", text, tag("span", source, class_=f"source {source}"), class_="fact")
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.3g} % of rows"
+
+
+def _sources_note(document: Document) -> str:
+    sources = [each["source"] for known in document["statistics"] for each in _estimates(known)]
+    guessed = sources.count("default")
+    if not guessed:
+        return "None of these numbers is a default."
+    return (
+        f"{guessed} of these {len(sources)} numbers are defaults: nothing is known there, and the choice "
+        "is a guess as far as it rests on them. ANALYZE STREAM measures them."
+    )
+
+
+def _estimates(known: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield from (known[name] for name in ("rate", "width", "disorder", "selectivity"))
+    yield from (each for key in known["keys"] for each in (key["distinct"], key["heaviest"]))

@@ -1,0 +1,194 @@
+"""The candidates of a choice as bars of their costs."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wjoin.planner.candidates import WORTH_A_CHANGE
+from wjoin.planner.explain.cost import TERMS
+from wjoin.planner.explain.markup import Markup, fitted, picture, tag, text_width
+from wjoin.planner.explain.words import Document, figure, per
+
+CUT = 3.0
+"""Bars are cut at so many times the cost of the chosen plan."""
+
+SHOWN = 12
+"""Candidates in the first drawing; the others are in a second one that can be opened."""
+
+_SIZE = 12
+_ROW = 26
+_BAR = 14
+_AXIS = 34
+_BARS = 400
+_COST = 96
+_REASON = 370
+_NAME = 220
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """A linear scale of costs from 0 at ``left`` to ``end`` at the end of the bars."""
+
+    left: float
+    end: float
+    chosen: float
+
+    def place(self, cost: float) -> float:
+        return self.left + _BARS * min(cost, self.end) / self.end if self.end else self.left
+
+
+def chart(document: Document) -> list[Markup]:
+    """Return the bars of all candidates on one linear scale, with a legend and notes."""
+    found = document["candidates"]
+    scale = _scale(found)
+    first, rest = found[:SHOWN], found[SHOWN:]
+    drawn = [_legend(document), _picture(first, scale, document)]
+    if rest:
+        name = f"{len(rest)} more, all dearer than those above"
+        if min(each["cost"] for each in rest) < max(each["cost"] for each in first):
+            name = f"{len(rest)} more"
+        opened = _picture(rest, scale, document, len(first))
+        drawn.append(tag("details", tag("summary", name), tag("div", opened, class_="scroll")))
+    drawn[1] = tag("div", drawn[1], class_="scroll")
+    return [*drawn, *_notes(document, scale)]
+
+
+def _scale(candidates: Sequence[Mapping[str, Any]]) -> _Scale:
+    names = max(text_width(each["plan"], _SIZE + 1) for each in candidates)
+    left = min(_NAME, names + 30) + 8
+    chosen = candidates[0]["cost"]
+    return _Scale(left, min(CUT * chosen, max(each["cost"] for each in candidates) * 1.02), chosen)
+
+
+def terms(candidates: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the terms that occur, in the order in which they are shown."""
+    known = dict.fromkeys((*TERMS, *(name for each in candidates for name in each["terms"])))
+    return [name for name in known if any(name in each["terms"] for each in candidates)]
+
+
+def _term_class(name: str) -> str:
+    return f"term-{TERMS.index(name)}" if name in TERMS else "term-other"
+
+
+def _legend(document: Document) -> Markup:
+    keys = []
+    for name in terms(document["candidates"]):
+        sample = picture(12, 12, name, tag("rect", width=12, height=12, rx=2, class_=_term_class(name)))
+        keys += [tag("span", sample, " ", name, class_="key"), " "]
+    return tag("p", *keys, class_="legend")
+
+
+def _picture(
+    candidates: Sequence[Mapping[str, Any]], scale: _Scale, document: Document, before: int = 0
+) -> Markup:
+    height = _AXIS + _ROW * len(candidates) + 6
+    width = scale.left + _BARS + _COST + _REASON
+    rows = [
+        each
+        for place, candidate in enumerate(candidates)
+        for each in _row(candidate, _AXIS + _ROW * place, scale, document, place + before == 0, width)
+    ]
+    x = scale.place(scale.chosen)
+    mark = tag("line", x1=x, x2=x, y1=_AXIS - 4, y2=height - 4, class_="chosen-cost")
+    title = "Costs of the candidates, stacked by their terms"
+    return picture(width, height, title, *_axis(scale, height), *rows, mark, class_="costs")
+
+
+def _axis(scale: _Scale, height: float) -> Iterator[Markup]:
+    step = _tick(scale.end)
+    count = math.floor(scale.end / step + 1e-9) if step else 0
+    for place in range(count + 1):
+        x = scale.place(step * place)
+        yield tag("line", x1=x, x2=x, y1=_AXIS - 6, y2=height - 4, class_="grid")
+        yield tag("text", figure(step * place), x=x, y=_AXIS - 12, text_anchor="middle", class_="tick")
+
+
+def _tick(end: float) -> float:
+    """Return a round distance of ticks."""
+    if end <= 0:
+        return 0.0
+    rough = end / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(power * each for each in (1, 2, 2.5, 5, 10) if power * each >= rough * (1 - 1e-9))
+
+
+def _row(
+    candidate: Mapping[str, Any], top: float, scale: _Scale, document: Document, best: bool, width: float
+) -> Iterator[Markup]:
+    cost, middle, end = candidate["cost"], top + _ROW / 2 + 4, scale.left + _BARS + _COST
+    content = [
+        *([tag("rect", x=0, y=top + 1, width=width, height=_ROW - 2, rx=4, class_="mark")] if best else []),
+        tag("text", _named(candidate, best, scale), x=6, y=middle, class_="name"),
+        *_bar(candidate, top + (_ROW - _BAR) / 2, scale, document),
+        tag(
+            "text",
+            figure(cost),
+            x=end - 16,
+            y=middle,
+            text_anchor="end",
+            class_="cost",
+        ),
+        tag(
+            "text",
+            _reason(candidate, document, best),
+            x=end,
+            y=middle,
+            class_="reason",
+        ),
+    ]
+    yield tag("g", *content, class_="candidate chosen" if best else "candidate", data_plan=candidate["plan"])
+
+
+def _named(candidate: Mapping[str, Any], best: bool, scale: _Scale) -> str:
+    return ("✓ " if best else "") + fitted(candidate["plan"], _SIZE + 1, scale.left - 30)
+
+
+def _reason(candidate: Mapping[str, Any], document: Document, best: bool) -> str:
+    if best:
+        return "chosen"
+    chosen = document["candidates"][0]
+    more = {
+        name: candidate["terms"].get(name, 0.0) - chosen["terms"].get(name, 0.0)
+        for name in terms(document["candidates"])
+    }
+    name = max(more, key=lambda each: more[each], default="")
+    dearer = candidate["cost"] * (1 - WORTH_A_CHANGE) > chosen["cost"] and "times" in candidate["lost"]
+    cause = f", most for {name}" if name and dearer else ""
+    return fitted(f"{candidate['lost']}{cause}", _SIZE, _REASON - 4)
+
+
+def _bar(candidate: Mapping[str, Any], top: float, scale: _Scale, document: Document) -> Iterator[Markup]:
+    before = 0.0
+    for name in terms([candidate]):
+        seconds = candidate["terms"][name]
+        start, end = scale.place(before), scale.place(before + seconds)
+        before += seconds
+        hint = tag("title", f"{name}: {figure(seconds)} s of one core a {per(document)} of event time")
+        bar = {"x": start, "y": top, "width": max(end - start, 0.0), "height": _BAR}
+        yield tag("rect", hint, **bar, class_=f"term {_term_class(name)}", data_term=name)
+    if candidate["cost"] > scale.end:
+        yield _break(scale.left + _BARS - 16, top)
+
+
+def _break(x: float, top: float) -> Markup:
+    """Return the mark of a bar that goes on beyond the scale."""
+    low, high = top + _BAR + 3, top - 3
+    points = f"{x:.1f},{low:.1f} {x + 6:.1f},{high:.1f} {x + 11:.1f},{high:.1f} {x + 5:.1f},{low:.1f}"
+    edges = [tag("line", x1=x + d, y1=low, x2=x + d + 6, y2=high) for d in (0, 5)]
+    return tag("g", tag("polygon", points=points), *edges, class_="break")
+
+
+def _notes(document: Document, scale: _Scale) -> Iterator[Markup]:
+    found = document["candidates"]
+    texts = [f"Seconds of one core for a {per(document)} of event time, on a linear scale."]
+    if any(each["cost"] > scale.end for each in found):
+        texts.append(
+            f"It ends at {CUT:g} times the cost of the chosen plan: broken bars go on to their number."
+        )
+    if any(each["cost"] * (1 - WORTH_A_CHANGE) <= scale.chosen for each in found[1:]):
+        share = f"{WORTH_A_CHANGE:.0%}".replace("%", "\u00a0%")
+        texts.append(
+            f"A plan must be at least {share} cheaper to be taken in place of one that is preferred."
+        )
+    yield tag("p", " ".join(texts), class_="note")

@@ -1,0 +1,141 @@
+"""The window graph of one alternative as a drawing."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from wjoin.planner.explain.markup import Markup, fitted, join, picture, tag, text_width
+from wjoin.planner.explain.page_layout import Box, arranged, ends
+from wjoin.planner.explain.words import Document, Kind, Link, shown
+
+LABELLED_STREAMS = 8
+"""Streams up to which every edge has a label; beyond, only those that are given or tightened."""
+
+LABELS = 28
+"""Labels that a drawing has at most, as many as eight streams have edges."""
+
+_SIZE = 12
+_LINE = 15
+_NODE_WIDTH = 170
+_MARGIN = 10
+
+
+def window_graph(document: Document, links: Sequence[Link], title: str) -> Markup:
+    """Return the drawing of the completed windows of one alternative."""
+    sizes = {each["alias"]: _node_size(shown(each)) for each in document["streams"]}
+    labelled = _labelled(links, len(sizes))
+    labels = {link: _label_size(link) for link in labelled}
+    places, spots = arranged(sizes, links, labels)
+    boxes = [*places.values(), *spots.values()]
+    left = min(each.x - each.width / 2 for each in boxes) - _MARGIN
+    top = min(each.y - each.height / 2 for each in boxes) - _MARGIN
+    right = max(each.x + each.width / 2 for each in boxes) + _MARGIN
+    bottom = max(each.y + each.height / 2 for each in boxes) + _MARGIN
+    drawn = [
+        *(_edge(link, places) for link in links),
+        *(_label(link, box) for link, box in spots.items()),
+        *(_node(each, places[each["alias"]]) for each in document["streams"]),
+    ]
+    moved = tag("g", *drawn, transform=f"translate({-left:.1f} {-top:.1f})")
+    return picture(right - left, bottom - top, title, moved, class_="windows")
+
+
+def _node_size(name: str) -> tuple[float, float]:
+    return min(_NODE_WIDTH, max(56, text_width(name, _SIZE + 1) + 24)), 34
+
+
+def _labelled(links: Sequence[Link], streams: int) -> list[Link]:
+    """Return the edges that have a label, those that were written first."""
+    if streams <= LABELLED_STREAMS:
+        return list(links)
+    ranked = [link for link in links if link.kind is not Kind.DERIVED and link.kind is not Kind.FREE]
+    return ranked[:LABELS]
+
+
+def _label_size(link: Link) -> tuple[float, float]:
+    width = max(text_width(each, _SIZE) for each in (link.interval, link.was))
+    return width + 8, _LINE * (2 if link.was else 1) + 4
+
+
+def _edge(link: Link, places: Mapping[str, Box]) -> Markup:
+    (x1, y1), (x2, y2) = ends(places[link.first], places[link.second])
+    drawn = [tag("title", _hint(link)), tag("line", x1=x1, y1=y1, x2=x2, y2=y2)]
+    if link.directed and link.kind is not Kind.FREE:
+        drawn.append(_arrow(x1, y1, x2, y2))
+    return tag("g", *drawn, class_=f"edge {_class(link)}", data_edge=f"{link.first} {link.second}")
+
+
+def _arrow(x1: float, y1: float, x2: float, y2: float) -> Markup:
+    angle = math.atan2(y2 - y1, x2 - x1)
+    wings = [(x2 - 11 * math.cos(angle + turn), y2 - 11 * math.sin(angle + turn)) for turn in (0.4, -0.4)]
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in [(x2, y2), *wings])
+    return tag("polygon", points=points)
+
+
+def _hint(link: Link) -> str:
+    return f"{link.sentence} ({link.origin})"
+
+
+def _class(link: Link) -> str:
+    return link.kind.value.replace(" ", "-")
+
+
+def _label(link: Link, box: Box) -> Markup:
+    lines = [(text, class_) for text, class_ in ((link.was, "was"), (link.interval, "interval")) if text]
+    baseline = box.y - _LINE * (len(lines) - 1) / 2 + 4
+    texts = [
+        tag("text", text, class_=class_, x=box.x, y=baseline + _LINE * number, text_anchor="middle")
+        for number, (text, class_) in enumerate(lines)
+    ]
+    background = tag(
+        "rect",
+        x=box.x - box.width / 2,
+        y=box.y - box.height / 2,
+        width=box.width,
+        height=box.height,
+        rx=3,
+    )
+    return tag("g", tag("title", _hint(link)), background, *texts, class_=f"label {_class(link)}")
+
+
+def _node(stream: Mapping[str, object], box: Box) -> Markup:
+    alias = str(stream["alias"])
+    name = fitted(alias, _SIZE + 1, box.width - 20)
+    more = fitted(shown(stream)[len(alias) :], _SIZE, box.width - 30 - text_width(name, _SIZE + 1))
+    words = [tag("tspan", name, class_="name"), *([" ", more] if len(more) > len("= …") else [])]
+    text = tag("text", *words, x=box.x, y=box.y + 4, text_anchor="middle")
+    corner = {"x": box.x - box.width / 2, "y": box.y - box.height / 2}
+    rectangle = tag("rect", **corner, width=box.width, height=box.height, rx=box.height / 2)
+    class_ = "node" if stream["streaming"] else "node static"
+    return tag("g", tag("title", shown(stream)), rectangle, text, class_=class_, data_stream=alias)
+
+
+def legend(kinds: Sequence[Kind], directed: bool) -> Markup:
+    """Return what the lines of the kinds that occur mean."""
+    entries = [_legend_entry(kind) for kind in Kind if kind in kinds]
+    if directed:
+        words = "an arrow from A to B says how much later B is than A, ± that either may be the later one"
+        entries.append(tag("span", words, class_="key"))
+    return tag("p", *itertools.chain.from_iterable((each, " ") for each in entries), class_="legend")
+
+
+def _legend_entry(kind: Kind) -> Markup:
+    line = tag("line", x1=0, y1=6, x2=34, y2=6)
+    drawing = tag("g", line, class_=f"edge {kind.value.replace(' ', '-')}")
+    sample = picture(34, 12, kind.value, drawing)
+    return tag("span", sample, " ", _MEANINGS[kind], class_="key")
+
+
+_MEANINGS = {
+    Kind.GIVEN: "given in the statement",
+    Kind.TIGHTENED: join("tightened by the others; what was given is ", tag("s", "struck out")),
+    Kind.PARTLY: "given on one side, derived on the other",
+    Kind.DERIVED: "derived from the others",
+    Kind.FREE: "without a bound",
+}
+
+
+def kinds(links: Iterator[Link]) -> list[Kind]:
+    """Return the kinds of edges that occur, in the order of the legend."""
+    found = {link.kind for link in links}
+    return [kind for kind in Kind if kind in found]

@@ -1,0 +1,225 @@
+"""The plan as a drawing: sources, stages, what Spark does after them, and the result."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from wjoin.planner.explain.markup import Markup, fitted, picture, tag, wrapped
+from wjoin.planner.explain.words import (
+    Document,
+    after_stages,
+    figure,
+    input_words,
+    native,
+    orders,
+    parts,
+    per,
+    retention,
+    shown,
+    signed,
+    time_kind,
+)
+
+_SIZE = 12
+_LINE = 17
+_PADDING = 12
+_WIDTH = 236
+_APART = 46
+_BETWEEN = 16
+_MARGIN = 8
+_LINES = 4
+_KEPT_LINES = 8
+_INDENT = 12
+
+
+@dataclass
+class _Box:
+    """A box of the drawing: its lines of text as pairs of class and text, and the boxes that feed it.
+
+    ``ports`` are the lines at which the feeding boxes enter; ``column`` counts from the left.
+    """
+
+    title: str
+    kind: str
+    lines: list[tuple[str, str]]
+    feeds: list["_Box"] = field(default_factory=list)
+    ports: list[int] = field(default_factory=list)
+    column: int = 0
+    top: float = 0.0
+
+    @property
+    def height(self) -> float:
+        return 2 * _PADDING + _LINE * (len(self.lines) + 1) - 4
+
+    @property
+    def middle(self) -> float:
+        return self.top + self.height / 2
+
+    @property
+    def left(self) -> float:
+        return _MARGIN + self.column * (_WIDTH + _APART)
+
+    def below(self) -> Iterator["_Box"]:
+        """Yield the box and all that feed it."""
+        yield self
+        for each in self.feeds:
+            yield from each.below()
+
+
+def plan_picture(document: Document) -> Markup:
+    """Return the drawing of a plan."""
+    result = _result(document)
+    _columns(result)
+    height = _placed(result, _MARGIN)
+    boxes = list(result.below())
+    drawn = [*(each for box in boxes for each in _flows(box)), *(_drawn(box) for box in boxes)]
+    width = result.left + _WIDTH + _MARGIN
+    title = f"Plan {document['chosen']['plan']}: sources, stages and result"
+    return picture(width, height + 2 * _MARGIN, title, *drawn, class_="plan")
+
+
+def _result(document: Document) -> _Box:
+    """Return the box of the result, with all others behind it."""
+    later = after_stages(document)
+    rates = f"{figure(document['chosen']['results'])} rows a {per(document)} expected"
+    lines = _wrapped("value", rates)
+    if document["match_delay"] is not None:
+        delay = signed(document["match_delay"], time_kind(document))
+        lines += _wrapped("meaning", f"MATCH_TIME is at most {delay} behind that of an earlier one")
+    box = _Box("Result", "result", lines, [_joined(document)])
+    checks = [line for text in document["residual"] for line in _wrapped("value", f"check {text}")]
+    if later:
+        box.feeds = [_spark(document, box.feeds[0], later, checks)]
+    elif checks:
+        box.lines = [("choice", "checked by Spark"), *checks, *box.lines]
+    return box
+
+
+def _joined(document: Document) -> _Box:
+    """Return the box of the last stage, that of the one relation where there is none."""
+    made: list[_Box] = []
+    for number, stage in enumerate(document["stages"], start=1):
+        made.append(_stage(document, stage, number, made))
+    if made:
+        return made[-1]
+    later = {each["alias"] for each in after_stages(document)}
+    only = next(each for each in document["streams"] if each["alias"] not in later)
+    return _source(document, only, "nothing is kept")
+
+
+def _spark(
+    document: Document,
+    source: _Box,
+    later: Sequence[Mapping[str, Any]],
+    checks: Sequence[tuple[str, str]],
+) -> _Box:
+    """Return the box of the joins with static relations."""
+    lines = [line for each in later for line in _wrapped("port", f"{each['alias']}: static, nothing kept")]
+    feeds = [source, *(_source(document, each, "") for each in later)]
+    return _Box("Join by Spark", "spark", [*lines, *checks], feeds)
+
+
+def _stage(document: Document, stage: Mapping[str, Any], number: int, made: Sequence[_Box]) -> _Box:
+    title = "Joins of two by Spark itself" if native(document) else f"Stage {number}"
+    box = _Box(title, "stage", [])
+    for entry in stage["inputs"]:
+        box.ports.append(len(box.lines))
+        box.lines += _wrapped("port", input_words(entry))
+        box.feeds.append(_feed(document, entry, made))
+    for name, value, meaning in parts(document, stage):
+        box.lines.append(("choice", f"{name} {value}"))
+        box.lines += _wrapped("meaning", meaning)
+    for text in orders(stage):
+        box.lines += _wrapped("value", text)
+    if native(document):
+        box.lines += _wrapped("meaning", "one watermark for the query, the least of all streams’")
+    return box
+
+
+def _feed(document: Document, entry: Mapping[str, Any], made: Sequence[_Box]) -> _Box:
+    kept = retention(document, entry)
+    if entry["stage"] is None:
+        stream = next(each for each in document["streams"] if each["alias"] == entry["members"][0])
+        return _source(document, stream, kept)
+    box: _Box = made[entry["stage"] - 1]
+    box.lines += _wrapped("kept", f"its rows are {kept}" if kept else "")
+    return box
+
+
+def _source(document: Document, stream: Mapping[str, Any], kept: str) -> _Box:
+    known = next(each for each in document["statistics"] if each["alias"] == stream["alias"])["rate"]
+    time = f"event time {stream['event_time']}"
+    if stream["streaming"]:
+        time += f", delay {signed(stream['delay'], time_kind(document))}"
+    texts = [
+        ("value", f"{figure(known['value'])} rows a {per(document)} ({known['source']})"),
+        ("value", time if stream["streaming"] else f"{time}; static"),
+        *(("value", f"filter {text}") for text in stream["filters"]),
+        ("meaning", f"columns {', '.join(stream['columns'])}" if stream["columns"] else "no columns needed"),
+        ("kept", kept),
+    ]
+    lines = [line for class_, text in texts for line in _wrapped(class_, text)]
+    return _Box(shown(stream), "source" if stream["streaming"] else "source static", lines)
+
+
+def _wrapped(class_: str, text: str) -> list[tuple[str, str]]:
+    if not text:
+        return []
+    lines = _KEPT_LINES if class_ == "kept" else _LINES
+    room = _WIDTH - 2 * _PADDING - (_INDENT if class_ == "meaning" else 0)
+    return [(class_, line) for line in wrapped(text, _SIZE, room, lines)]
+
+
+def _columns(box: _Box) -> int:
+    """Set the columns of a box and those that feed it: sources stand right before what they feed."""
+    box.column = 1 + max((_columns(each) for each in box.feeds), default=-1)
+    for each in box.feeds:
+        if not each.feeds:
+            each.column = box.column - 1
+    return box.column
+
+
+def _placed(box: _Box, top: float) -> float:
+    """Place a box beside those that feed it, from ``top`` down; return where they end."""
+    bottom = top
+    for number, each in enumerate(box.feeds):
+        bottom = _placed(each, bottom + (_BETWEEN if number else 0))
+    fed = (bottom + top) / 2
+    if len(box.feeds) == 1:
+        fed = box.feeds[0].middle
+    box.top = max(top, fed - box.height / 2)
+    return max(bottom, box.top + box.height)
+
+
+def _flows(box: _Box) -> Iterator[Markup]:
+    """Yield the lines into a box."""
+    ports = box.ports or _spread(box)
+    for feed, port in zip(box.feeds, ports, strict=True):
+        x1, y1 = feed.left + _WIDTH, feed.middle
+        x2, y2 = box.left, box.middle
+        if len(box.feeds) > 1:
+            y2 = box.top + _PADDING + _LINE * (port + 1) + 4
+        bend = min(_APART, x2 - x1) / 2
+        middle = x2 - bend
+        curve = f"C{middle:.1f} {y1:.1f} {middle:.1f} {y2:.1f} {x2 - 9:.1f} {y2:.1f}"
+        path = f"M{x1:.1f} {y1:.1f} H{middle - bend:.1f} {curve}"
+        head = f"{x2 - 9:.1f},{y2 - 5:.1f} {x2:.1f},{y2:.1f} {x2 - 9:.1f},{y2 + 5:.1f}"
+        yield tag("g", tag("path", d=path), tag("polygon", points=head), class_="flow")
+
+
+def _spread(box: _Box) -> list[int]:
+    """Return lines for the boxes that feed one without ports: its title, then line by line."""
+    return [number - 1 for number in range(len(box.feeds))]
+
+
+def _drawn(box: _Box) -> Markup:
+    x, first = box.left + _PADDING, box.top + _PADDING + 10
+    name = fitted(box.title, _SIZE + 1, _WIDTH - 2 * _PADDING)
+    texts = [tag("text", name, class_="name", x=x, y=first)]
+    for number, (class_, text) in enumerate(box.lines, start=1):
+        indent = _INDENT if class_ == "meaning" and box.kind == "stage" else 0
+        shown_text = fitted(text, _SIZE, _WIDTH - 2 * _PADDING - indent)
+        texts.append(tag("text", shown_text, class_=class_, x=x + indent, y=first + _LINE * number))
+    frame = tag("rect", x=box.left, y=box.top, width=_WIDTH, height=box.height, rx=8)
+    hint = tag("title", "\n".join([box.title, *(text for _, text in box.lines)]))
+    return tag("g", hint, frame, *texts, class_=f"box {box.kind}")

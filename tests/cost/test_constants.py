@@ -1,0 +1,26 @@
+"""The costs of a machine: saved, loaded, refused."""
+
+from pathlib import Path
+
+import pytest
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.planner.cost.constants import Constants, constants_file, load_constants, save_constants
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert load_constants() == Constants()
+    mine = Constants(row=1e-3)
+    assert save_constants(mine) == constants_file() == tmp_path / "wjoin" / "costs.json"
+    assert load_constants() == mine
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"rows": 1}', '{"row": -1}', '{"row": "x"}'])
+def test_a_file_that_holds_something_else_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "costs.json"
+    path.write_text(text)
+    with pytest.raises(WJoinError) as refused:
+        load_constants(path)
+    assert refused.value.code == "WJ610"
+    assert str(path) in refused.value.message

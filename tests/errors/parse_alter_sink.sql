@@ -1,0 +1,1 @@
+ALTER SINK tracked SET OPTIONS (path 'out')

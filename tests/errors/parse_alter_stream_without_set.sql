@@ -1,0 +1,1 @@
+ALTER STREAM camera1 STATISTICS (rate = 1000)

@@ -1,0 +1,1 @@
+ANALYZE STREAM camera1, camera2

@@ -1,0 +1,1 @@
+ALTER STREAM camera1 SET STATISTICS (skew.obj_id = 0.2)

@@ -1,0 +1,111 @@
+"""Documents to draw: windows over two to eight streams, alternatives, stages, hostile names."""
+
+import copy
+from itertools import pairwise
+from typing import Any
+
+from tests.plans.catalogue import plan
+from wjoin.planner.explain.document import document
+
+HOSTILE = '<script>alert("x")</script> & \\ \' ]]> %s \x1b\u202e'
+"""An alias with everything that ends a string, a tag or a line somewhere."""
+
+
+def drawn(sql: str) -> dict[str, Any]:
+    """Return the document of a statement over the catalogue."""
+    return document(plan(sql))
+
+
+def chain(streams: int, *, wide: bool = False) -> dict[str, Any]:
+    """Return a join of so many streams with windows between neighbours, and one to tighten."""
+    names = "ABCDEFGHIJKLMN"[:streams]
+    tables = ", ".join(f"camera{number % 3 + 1} {name}" for number, name in enumerate(names))
+    unit = "HOURS 30 MINUTES 15 SECONDS" if wide else "SECONDS"
+    windows = [f"WINDOW ({a}, {b}) = {number} {unit}" for number, (a, b) in enumerate(pairwise(names), 1)]
+    if wide:
+        windows[0] = f"WINDOW (A, B) BETWEEN -1500 ms AND 1 {unit}"
+    if streams > 2:
+        windows.append(f"WINDOW ({names[0]}, {names[-1]}) = 3 DAYS")
+    keys = " AND ".join(f"{a}.obj_id = {b}.obj_id" for a, b in pairwise(names))
+    return drawn(
+        f"SELECT A.frame FROM {tables} WINDOW {' AND '.join(windows)[7:]} WHERE A.speed > 3 AND {keys}"
+    )
+
+
+def path() -> dict[str, Any]:
+    """Return a join with two alternatives."""
+    return drawn(
+        "SELECT A.frame FROM camera1 A, camera2 B, camera3 C PATH (A, B, C) WITHIN (5 s, 8 s) BIDIRECTIONAL "
+        "WHERE A.obj_id = B.obj_id AND B.obj_id = C.obj_id"
+    )
+
+
+def stages() -> dict[str, Any]:
+    """Return a join in two stages, with a condition after them."""
+    return drawn(
+        "SELECT A.frame FROM camera1 A, camera2 B, camera3 C WINDOW = 5 s "
+        "WHERE A.obj_id = B.obj_id AND B.frame = C.frame AND A.speed + B.speed > C.speed"
+    )
+
+
+def static() -> dict[str, Any]:
+    """Return a join of two streams and a static relation."""
+    return drawn(
+        "SELECT A.frame FROM camera1 A, camera2 B, table1 V WINDOW (A, B) = 5 s AND WINDOW (A, V) = 1 HOUR "
+        "WHERE A.obj_id = B.obj_id AND A.obj_id = V.obj_id"
+    )
+
+
+def one_stream() -> dict[str, Any]:
+    """Return a join of one stream with a static relation: there are no stages."""
+    return drawn("SELECT A.frame FROM camera1 A, table1 V WINDOW (A, V) = 1 HOUR WHERE A.obj_id = V.obj_id")
+
+
+def one_sided() -> dict[str, Any]:
+    """Return a join whose rows are never dropped, with a pair of streams that has no bound."""
+    return drawn("SELECT A.frame FROM camera1 A, camera2 B, camera3 C WINDOW A = 5 s")
+
+
+def native() -> dict[str, Any]:
+    """Return a join that Spark runs itself."""
+    return drawn(
+        "SELECT /*+ PLAN(NATIVE) */ A.frame FROM camera1 A, camera2 B WINDOW (A, B) = 5 s "
+        "WHERE A.obj_id = B.obj_id"
+    )
+
+
+def integral() -> dict[str, Any]:
+    """Return a join over whole-number event time."""
+    return drawn("SELECT A.v FROM ticks A, ticks B WINDOW (A, B) BETWEEN 2 AND 5 WHERE A.v = B.v")
+
+
+def hostile() -> dict[str, Any]:
+    """Return a join whose texts try to be markup."""
+    return renamed(chain(3), {"A": HOSTILE, "camera1": HOSTILE, "A.obj_id": HOSTILE, "A.speed > 3": HOSTILE})
+
+
+def renamed(found: Any, names: dict[str, str]) -> Any:
+    """Return a document with other texts, keys included."""
+    if isinstance(found, dict):
+        return {names.get(key, key): renamed(value, names) for key, value in found.items()}
+    if isinstance(found, list):
+        return [renamed(value, names) for value in found]
+    return names.get(found, found) if isinstance(found, str) else copy.copy(found)
+
+
+ALL = {
+    "two streams": chain(2),
+    "three streams": chain(3),
+    "five streams": chain(5),
+    "eight streams": chain(8),
+    "eight streams, wide labels": chain(8, wide=True),
+    "twelve streams": chain(12),
+    "alternatives": path(),
+    "stages": stages(),
+    "static": static(),
+    "one stream": one_stream(),
+    "one-sided": one_sided(),
+    "native": native(),
+    "integral": integral(),
+    "hostile": hostile(),
+}

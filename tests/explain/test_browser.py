@@ -1,0 +1,226 @@
+"""The page in a real browser: Debian's chromium without a screen. Without one these tests fail."""
+
+import re
+import shutil
+from itertools import combinations, pairwise
+
+import pytest
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+
+from tests.explain.drawn import ALL, chain, hostile, path
+from wjoin.planner.explain.page import fragment, page
+
+# Every test loads a page or two; the browser starts once.
+pytestmark = pytest.mark.slow
+
+OPTIONS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--window-size=1240,1600",
+)
+
+BOXES = """
+return [...document.querySelectorAll(arguments[0])].map(each => {
+  const box = each.getBoundingClientRect();
+  return {left: box.left, right: box.right, top: box.top, bottom: box.bottom,
+          name: each.textContent.trim(), inside: each.closest('svg').getAttribute('class')};
+});
+"""
+STYLE_OF = """
+const style = getComputedStyle(document.querySelector(arguments[0]));
+return [style.color, style.fill, style.backgroundColor];
+"""
+COLORS = {
+    "text": ".wjoin-plan .lead",
+    "note": ".wjoin-plan .note",
+    "warning": ".wjoin-plan .warning",
+    "cell": ".wjoin-plan td",
+}
+FILLS = {
+    "label": ".wjoin-plan .label.given text",
+    "tightened": ".wjoin-plan .label.tightened .interval",
+    "node": ".wjoin-plan .node text",
+    "source": ".wjoin-plan .box.source text",
+    "kept": ".wjoin-plan .box .kept",
+    "reason": ".wjoin-plan .candidate:not(.chosen) .reason",
+}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
+    missing = [name for name, place in programs.items() if place is None]
+    assert not missing, f"{', '.join(missing)} not found: apt-get install chromium chromium-driver"
+    options = ChromeOptions()
+    options.binary_location = programs["chromium"]
+    for each in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(each)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    # A named driver keeps selenium from looking for one on the network.
+    driver = Chrome(options=options, service=Service(programs["chromedriver"]))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    """Return a function that loads the page of some documents and checks that nothing went wrong."""
+
+    def load(*documents, scheme="light", text=None):
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        place = tmp_path / "page.html"
+        place.write_text(page(documents, "The plan") if text is None else text, encoding="utf-8")
+        browser.get(place.as_uri())
+        assert browser.get_log("browser") == []
+        return browser
+
+    return load
+
+
+def _touch(first, second):
+    across = first["left"] < second["right"] and second["left"] < first["right"]
+    return across and first["top"] < second["bottom"] and second["top"] < first["bottom"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_pictures_have_a_size_and_hold_their_texts(show, name):
+    browser = show(ALL[name])
+    for each in browser.execute_script(BOXES, "svg.picture"):
+        assert each["right"] - each["left"] > 5
+        assert each["bottom"] - each["top"] > 5
+    script = """
+    return [...document.querySelectorAll('.wjoin-plan :is(.box, .node, .label)')].map(each => {
+      const frame = each.querySelector('rect').getBoundingClientRect();
+      return [...each.querySelectorAll('text')].map(text => {
+        const box = text.getBoundingClientRect();
+        return [text.textContent, box.left - frame.left, frame.right - box.right,
+                box.top - frame.top, frame.bottom - box.bottom];
+      });
+    }).flat();
+    """
+    outside = [each for each in browser.execute_script(script) if min(each[1:]) < -1]
+    assert not outside
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("streams", [2, 3, 5, 8])
+def test_labels_of_windows_do_not_overlap(show, streams, wide):
+    browser = show(chain(streams, wide=wide))
+    labels = browser.execute_script(BOXES, ".wjoin-plan .windows .label")
+    assert len(labels) == streams * (streams - 1) // 2
+    taken = labels + browser.execute_script(BOXES, ".wjoin-plan .windows .node")
+    assert not [(a["name"], b["name"]) for a, b in combinations(taken, 2) if _touch(a, b)]
+
+
+def test_alternatives_stand_side_by_side(show):
+    browser = show(path())
+    first, second = browser.find_elements(By.CSS_SELECTOR, ".wjoin-plan .windows")
+    assert first.rect["x"] + first.rect["width"] < second.rect["x"]
+    assert first.rect["y"] == second.rect["y"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_boxes_of_the_plan_do_not_overlap(show, name):
+    boxes = show(ALL[name]).execute_script(BOXES, ".wjoin-plan .plan .box")
+    assert not [(a["name"], b["name"]) for a, b in combinations(boxes, 2) if _touch(a, b)]
+
+
+def test_the_chosen_bar_is_the_marked_one(show):
+    document = path()
+    browser = show(document)
+    chosen = browser.find_elements(By.CSS_SELECTOR, ".wjoin-plan .candidate.chosen")
+    assert [each.get_attribute("data-plan") for each in chosen] == [document["chosen"]["plan"]]
+    mark = browser.execute_script(BOXES, ".wjoin-plan .candidate .mark")
+    names = browser.execute_script(BOXES, ".wjoin-plan .candidate .name")
+    assert [each["name"] for each in names if _touch(each, mark[0])] == [f"✓ {document['chosen']['plan']}"]
+    (line,) = browser.execute_script(BOXES, ".wjoin-plan :not(details) > .scroll .chosen-cost")
+    ends = [each["right"] for each in browser.execute_script(BOXES, ".wjoin-plan .candidate.chosen .term")]
+    assert max(ends) == pytest.approx(line["left"], abs=1.5)
+
+
+def test_names_numbers_and_reasons_of_bars_do_not_overlap(show):
+    browser = show(path())
+    browser.execute_script("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    rows = browser.find_elements(By.CSS_SELECTOR, ".wjoin-plan .candidate")
+    assert len(rows) == len(path()["candidates"])
+    script = "return [...arguments[0].querySelectorAll('text')].map(e => e.getBoundingClientRect().toJSON())"
+    for row in rows:
+        for first, second in pairwise(browser.execute_script(script, row)):
+            assert first["right"] < second["left"]
+
+
+def _color(text):
+    """Return a color and how opaque it is."""
+    numbers = [float(each) for each in re.findall(r"[\d.]+", text)]
+    return numbers[:3], numbers[3] if len(numbers) > 3 else 1.0
+
+
+def _luminance(color):
+    shares = [each / 255 for each in color]
+    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(first, second):
+    low, high = sorted((_luminance(first), _luminance(second)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_are_readable_in_light_and_dark(show, scheme):
+    document = chain(3)
+    document["constraints"]["contradictory_alternatives"] = 1
+    browser = show(document, scheme=scheme)
+    back, _ = _color(browser.execute_script(STYLE_OF, ".wjoin-plan")[2])
+    assert (_luminance(back) < 0.2) == (scheme == "dark")
+    body, _ = _color(browser.execute_script(STYLE_OF, "body")[2])
+    assert body == back
+    for place, names in enumerate((COLORS, FILLS)):
+        for name, selector in names.items():
+            style = browser.execute_script(STYLE_OF, selector)
+            own, opaque = _color(style[2])
+            assert _contrast(_color(style[place])[0], own if opaque else back) > 4.5, name
+    panel, _ = _color(browser.execute_script(STYLE_OF, ".wjoin-plan .box.source rect")[1])
+    assert _contrast(_color(browser.execute_script(STYLE_OF, ".wjoin-plan .box .kept")[1])[0], panel) > 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_fragment_leaves_the_page_around_it_alone(show, scheme):
+    mine = "<p class='lead' style='width: 300px'>mine</p>"
+    around = f"<!DOCTYPE html><html><head><meta charset='utf-8'></head><body>{mine}"
+    plain = show(scheme=scheme, text=f"{around}</body></html>")
+    style = """
+    const style = getComputedStyle(document.querySelector('p'));
+    return [...style].map(name => [name, style.getPropertyValue(name)]);
+    """
+    before = plain.execute_script(style)
+    assert ["display", "block"] in before
+    twice = fragment([chain(2)]) * 2
+    assert show(scheme=scheme, text=f"{around}{twice}</body></html>").execute_script(style) == before
+
+
+def test_a_narrow_cell_scrolls_inside_and_not_the_notebook(show, browser):
+    cell = f"<!DOCTYPE html><meta charset='utf-8'><div style='width: 640px'>{fragment([chain(8)])}</div>"
+    show(text=cell)
+    inside = browser.execute_script(
+        "return document.querySelector('.wjoin-plan').getBoundingClientRect().right"
+    )
+    assert inside <= 660
+    script = "const root = document.querySelector('.wjoin-plan'); return root.scrollWidth - root.clientWidth"
+    assert browser.execute_script(script) <= 0
+
+
+def test_hostile_texts_do_not_run(show):
+    browser = show(hostile())
+    assert not browser.find_elements(By.TAG_NAME, "script")
+    names = [each.get_attribute("data-stream") for each in browser.find_elements(By.CSS_SELECTOR, ".node")]
+    assert names[0].startswith('<script>alert("x")</script>')

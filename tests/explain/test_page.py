@@ -1,0 +1,250 @@
+"""The page without a browser: well-formed, complete, and proof against hostile texts."""
+
+import json
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.explain.drawn import (
+    ALL,
+    chain,
+    drawn,
+    hostile,
+    integral,
+    native,
+    one_sided,
+    path,
+    stages,
+    static,
+)
+from wjoin.planner.explain.markup import clean, escape, fitted, tag, text_width, wrapped
+from wjoin.planner.explain.page import fragment, page
+from wjoin.planner.explain.page_chart import CUT
+from wjoin.planner.explain.page_style import ROOT, STYLE
+from wjoin.planner.explain.words import Kind, alternatives
+
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+def _tree(*documents):
+    return ElementTree.fromstring(fragment(documents))
+
+
+def _of_class(tree, name):
+    return [each for each in tree.iter() if name in (each.get("class") or "").split()]
+
+
+def _text(element):
+    return "".join(element.itertext())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_page_and_fragment_are_well_formed(name):
+    text = page([ALL[name]], name)
+    ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
+    assert _tree(ALL[name]).get("class") == ROOT
+    assert ALL[name] == json.loads(json.dumps(ALL[name]))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nothing_comes_from_elsewhere_and_nothing_runs(name):
+    tree = ElementTree.fromstring(page([ALL[name]], name).removeprefix("<!DOCTYPE html>\n"))
+    assert not {"script", "link", "img", "iframe", "object"} & {
+        each.tag.split("}")[-1] for each in tree.iter()
+    }
+    attributes = {name for each in tree.iter() for name in each.attrib}
+    assert not {"src", "href", "id"} & attributes
+    assert not [name for name in attributes if name.startswith("on")]
+    assert "url(" not in STYLE
+    assert "@import" not in STYLE
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_stream_window_and_candidate_is_drawn(name):
+    document = ALL[name]
+    tree = _tree(document)
+    branches = alternatives(document)
+    assert len(_of_class(tree, "windows")) == len(branches)
+    streams = [clean(each["alias"]) for each in document["streams"]] * len(branches)
+    assert [each.get("data-stream") for each in _of_class(tree, "node")] == streams
+    edges = [each for each in _of_class(tree, "edge") if each.get("data-edge")]
+    assert len(edges) == len(document["constraints"]["completed"])
+    bars = _of_class(tree, "candidate")
+    assert [each.get("data-plan") for each in bars] == [each["plan"] for each in document["candidates"]]
+    assert len(_of_class(tree, "box")) >= len(document["streams"]) + len(document["stages"]) + 1
+
+
+@pytest.mark.parametrize("name", sorted(ALL.keys() - {"twelve streams"}))
+def test_labels_say_the_interval_and_what_was_tightened(name):
+    labels = _of_class(_tree(ALL[name]), "label")
+    shown = sorted(tuple(each.text for each in label.iter(f"{_SVG}text")) for label in labels)
+    links = [link for branch in alternatives(ALL[name]) for link in branch]
+    assert shown == sorted((link.was, link.interval) if link.was else (link.interval,) for link in links)
+
+
+def test_of_many_streams_only_the_windows_that_were_written_have_labels():
+    labels = _of_class(_tree(ALL["twelve streams"]), "label")
+    assert len(labels) == 12
+    assert not [each for each in labels if "derived" in each.get("class")]
+
+
+def test_kinds_of_windows_have_lines_of_their_own():
+    links = {(link.first, link.second): link for link in alternatives(chain(3))[0]}
+    assert links["A", "B"].kind is Kind.GIVEN
+    assert links["A", "C"].kind is Kind.TIGHTENED
+    assert (links["A", "C"].was, links["A", "C"].interval) == ("± 3 d", "± 3 s")
+    tree = _tree(chain(3))
+    assert len([each for each in _of_class(tree, "tightened") if each.get("data-edge")]) == 1
+    assert "given in the statement" in _text(_of_class(tree, "legend")[0])
+    assert "derived" not in _text(_of_class(tree, "legend")[0])
+
+
+def test_windows_are_turned_to_read_forward():
+    first, second = alternatives(path())
+    assert [(link.first, link.second, link.interval) for link in first] == [
+        ("A", "B", "0 s … 5 s"),
+        ("A", "C", "0 s … 13 s"),
+        ("B", "C", "0 s … 8 s"),
+    ]
+    assert [(link.first, link.second, link.interval) for link in second] == [
+        ("B", "A", "0 s … 5 s"),
+        ("C", "A", "0 s … 13 s"),
+        ("C", "B", "0 s … 8 s"),
+    ]
+    assert second[0].sentence == "B − A: −5 s … 0 s"
+
+
+def test_a_window_that_is_partly_given_and_one_that_is_open():
+    document = drawn(
+        "SELECT A.frame FROM camera1 A, camera2 B, camera3 C "
+        "WINDOW A = 10 s AND WINDOW (A, B) = 2 s AND DWINDOW (B, C) = 9 s"
+    )
+    links = {frozenset((link.first, link.second)): link for link in alternatives(document)[0]}
+    assert links[frozenset("AC")].kind is Kind.PARTLY
+    assert links[frozenset("AC")].interval == "−2 s … 10 s"
+    free = [link for link in alternatives(one_sided())[0] if link.kind is Kind.FREE]
+    assert [link.interval for link in free] == ["free"]
+
+
+def test_bars_are_linear_cut_and_only_the_first_is_marked():
+    document = path()
+    tree = _tree(document)
+    first, *others = _of_class(tree, "candidate")
+    assert first.get("class") == "candidate chosen"
+    assert _of_class(first, "mark")
+    assert not [each for other in others for each in _of_class(other, "mark")]
+    lengths = [sum(float(bar.get("width")) for bar in _of_class(each, "term")) for each in (first, *others)]
+    costs = [each["cost"] for each in document["candidates"]]
+    end = CUT * costs[0]
+    for length, cost, drawn_bar in zip(lengths, costs, (first, *others), strict=True):
+        assert length == pytest.approx(400 * min(cost, end) / end, abs=0.6)
+        assert bool(_of_class(drawn_bar, "break")) == (cost > end)
+    for drawn_bar, candidate in zip(others, document["candidates"][1:], strict=True):
+        assert candidate["lost"] in _text(_of_class(drawn_bar, "reason")[0])
+
+
+def test_every_term_is_in_every_bar_and_in_the_legend():
+    document = stages()
+    tree = _tree(document)
+    for bar, candidate in zip(_of_class(tree, "candidate"), document["candidates"], strict=True):
+        assert {each.get("data-term") for each in _of_class(bar, "term")} == set(candidate["terms"])
+    legend = _text(_of_class(tree, "legend")[1])
+    assert all(name in legend for name in document["chosen"]["terms"])
+
+
+def test_costs_of_nothing_are_drawn():
+    document = chain(2)
+    for each in (document["chosen"], *document["candidates"]):
+        each["terms"], each["cost"] = dict.fromkeys(each["terms"], 0.0), 0.0
+    assert len(_of_class(_tree(document), "candidate")) == len(document["candidates"])
+
+
+def test_the_plan_says_parts_keys_retention_and_what_comes_after():
+    document = stages()
+    text = " ".join(_text(each) for each in _of_class(_tree(document), "box"))
+    for part in ("bounds", "route", "kernel", "shipping"):
+        assert f"{part} {document['stages'][0][part]}" in text
+    assert "A: key A.obj_id" in text
+    assert "A, B: key B.frame" in text
+    assert "its rows are kept until at the latest the watermark of C passes A.ts + 5 s" in text.replace(
+        "\n", " "
+    )
+    assert "check A.speed + B.speed >" in text
+    assert "V: static, nothing kept" in " ".join(_text(each) for each in _of_class(_tree(static()), "box"))
+
+
+def test_a_native_plan_shows_no_parts_of_ours():
+    text = " ".join(_text(each) for each in _of_class(_tree(native()), "box"))
+    assert "Joins of two by Spark itself" in text
+    assert "kernel" not in text
+    assert "kept" not in text
+
+
+def test_rows_that_are_never_dropped_are_a_warning():
+    warnings = [_text(each) for each in _of_class(_tree(one_sided()), "warning")]
+    assert "The rows of B are never dropped: no window bounds how far A and C may be after B." in warnings
+    assert "A stage has no key: one worker compares every pair of rows inside the windows." in warnings
+
+
+def test_every_statistic_has_its_source():
+    document = chain(3)
+    document["statistics"][0]["rate"] = {"value": 12.5, "source": "analyzed"}
+    tree = _tree(document)
+    table = next(each for each in tree.iter("table") if each.find("thead") is not None)
+    facts = _of_class(table, "fact")
+    assert _text(facts[0]) == "12.5analyzed"
+    assert all(len(_of_class(each, "source")) == 1 for each in facts)
+    assert "17 of these 18 numbers are defaults" in _text(tree)
+
+
+def test_whole_number_time_has_no_seconds():
+    text = _text(_tree(integral()))
+    assert "2 … 5" in text
+    assert "a unit of event time" in text
+
+
+def test_several_joins_are_numbered():
+    tree = _tree(chain(2), path())
+    assert [_text(each) for each in tree.iter("h2")] == ["Window join 1 of 2", "Window join 2 of 2"]
+
+
+def test_rules_stay_inside_their_class():
+    rules = re.sub(r"\s+", " ", STYLE.replace("@media (prefers-color-scheme: dark) {", ""))
+    for selectors in re.findall(r"([^{}]+)\{", rules):
+        assert all(each.strip().startswith(f".{ROOT}") for each in selectors.split(","))
+
+
+class _Elements(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def handle_starttag(self, tag, attrs):
+        self.names.add(tag)
+
+
+def test_hostile_texts_are_shown_not_obeyed():
+    text = page([hostile()], "</title><script>alert(1)</script>")
+    parser = _Elements()
+    parser.feed(text)
+    assert "script" not in parser.names
+    assert "<script" not in text
+    assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;" in text
+    assert not re.search("[\x00-\x08\x1b\u202e]", text)
+
+
+def test_markup_escapes_text_and_attributes():
+    assert tag("b", "<", title='"') == '<b title="&quot;">&lt;</b>'
+    assert escape(escape("&")) == "&amp;"
+    assert clean("a\x00b\ud800") == "a\ufffdb\ufffd"
+
+
+def test_texts_are_fitted_and_wrapped():
+    assert text_width(fitted("word " * 50, 12, 100), 12) <= 100
+    assert wrapped("one two", 12, 500, 3) == ["one two"]
+    lines = wrapped("some words that are too long for one line " * 4, 12, 120, 3)
+    assert len(lines) == 3
+    assert lines[-1].endswith("…")
+    assert all(text_width(line, 12) <= 120 for line in lines)

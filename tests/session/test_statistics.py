@@ -1,0 +1,144 @@
+"""ALTER STREAM, ANALYZE STREAM, EXPLAIN COST and ANALYZE, and the settings they go with."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import wjoin
+from wjoin.grammar.errors import WJoinError
+
+JOIN = "SELECT a.k FROM a, b WINDOW = 1 SECOND WHERE a.k = b.k"
+
+
+@pytest.fixture
+def streams(session: wjoin.Session, tmp_path: Path) -> wjoin.Session:
+    """Two streams of 4,000 rows over 40 s: every fifth row of a has the key 0, b has 100 keys."""
+    heavy = "CAST(IF(id % 5 = 0, 0, 1 + id % 399) AS BIGINT)"
+    for name, key in (("a", heavy), ("b", "id % 100")):
+        rows = session.range(4000).selectExpr(f"{key} AS k", "timestamp_millis(id * 10) AS ts", "'x' AS word")
+        for part, frame in enumerate(rows.randomSplit([1.0, 1.0], seed=1)):
+            frame.coalesce(1).write.parquet(str(tmp_path / name / str(part)))
+        session.sql(
+            f"CREATE OR REPLACE STREAM {name} (k BIGINT, ts TIMESTAMP, word STRING) USING parquet "
+            f"OPTIONS (path '{tmp_path / name}/*', maxFilesPerTrigger 1) "
+            "WATERMARK ts DELAY OF INTERVAL 1 MINUTE"
+        )
+    return session
+
+
+def known(session: wjoin.Session, statement: str) -> dict[str, tuple[float, str]]:
+    return {row.statistic: (row.value, row.source) for row in session.sql(statement).collect()}
+
+
+def test_analyze_reads_what_the_source_holds(streams: wjoin.Session) -> None:
+    found = known(streams, "ANALYZE STREAM a")
+    assert {source for _, source in found.values()} == {"analyzed"}
+    assert found["rows"][0] == 4000
+    assert found["rate"][0] == pytest.approx(100, rel=0.01)
+    assert found["distinct.k"][0] == pytest.approx(400, rel=0.05)
+    assert found["heaviest.k"][0] == pytest.approx(0.2, rel=0.02)
+    assert found["distinct.word"][0] == 1
+    assert found["width"][0] > 8
+
+
+def test_a_sample_tells_no_rate(streams: wjoin.Session) -> None:
+    found = known(streams, "ANALYZE STREAM b SAMPLE 500 ROWS")
+    assert "rate" not in found
+    assert "rows" not in found
+    assert 1 <= found["distinct.k"][0] <= 101
+
+
+def test_what_the_user_gives_counts_before_what_was_read(streams: wjoin.Session) -> None:
+    known(streams, "ANALYZE STREAM a")
+    found = known(streams, "ALTER STREAM a SET STATISTICS (rate = 7, distinct.k = 3)")
+    assert found["rate"] == (7, "given")
+    assert found["distinct.k"] == (3, "given")
+    assert found["rows"] == (4000, "analyzed")
+    text = streams.explain(JOIN)
+    assert "a: 7 rows a second (given)" in text
+    assert known(streams, "ALTER STREAM a RESET STATISTICS") == {}
+
+
+def test_an_unknown_column_is_refused_with_the_nearest_name(streams: wjoin.Session) -> None:
+    with pytest.raises(WJoinError) as refused:
+        streams.sql("ALTER STREAM a SET STATISTICS (distinct.wrd = 5)")
+    assert refused.value.code == "WJ202"
+    assert "word" in str(refused.value.help)
+    with pytest.raises(WJoinError) as refused:
+        streams.sql("ANALYZE STREAM aa")
+    assert refused.value.code == "WJ602"
+
+
+def test_disorder_is_a_time_of_the_event_time_column(streams: wjoin.Session) -> None:
+    found = known(streams, "ALTER STREAM a SET STATISTICS (disorder = 2 SECONDS)")
+    assert found["disorder"] == (2_000_000, "given")
+    with pytest.raises(WJoinError) as refused:
+        streams.sql("ALTER STREAM a SET STATISTICS (disorder = 2)")
+    assert refused.value.code == "WJ304"
+
+
+def test_explain_cost_lists_every_candidate(streams: wjoin.Session) -> None:
+    text = streams.explain(f"EXPLAIN COST {JOIN}")
+    table = text[text.index("Candidates") :].splitlines()
+    assert len(table) == 2 + 10
+    assert table[2].split()[:2] == ["exact", "hw"]
+    assert table[2].endswith("chosen")
+    assert sum("chosen" in line for line in table) == 1
+
+
+def test_explain_analyze_runs_the_statement(streams: wjoin.Session) -> None:
+    for name in "ab":
+        known(streams, f"ANALYZE STREAM {name}")
+    text = streams.explain(f"EXPLAIN ANALYZE {JOIN}")
+    lines = text[text.index("Measured over 8,000 rows in 2 micro-batches") :].splitlines()
+    numbers = {line[:24].strip(): line[24:].split() for line in lines[2:-1]}
+    estimated, measured = (float(each.replace(",", "")) for each in numbers["results a row"])
+    assert measured == pytest.approx(estimated, rel=0.3)
+    assert measured == pytest.approx(_count(streams) / 8000, rel=0.01)
+    assert lines[-1] == "  0 late rows were dropped"
+
+
+def _count(session: wjoin.Session) -> int:
+    """Return how many results Spark's own join of the same rows finds."""
+    heavy = "CAST(IF(id % 5 = 0, 0, 1 + id % 399) AS BIGINT)"
+    a = session.range(4000).selectExpr(f"{heavy} AS k", "id * 10 AS t")
+    b = session.range(4000).selectExpr("id % 100 AS k", "id * 10 AS t")
+    return a.alias("a").join(b.alias("b"), "k").where("abs(a.t - b.t) <= 1000").count()
+
+
+def test_the_document_is_json_of_the_promised_shape(streams: wjoin.Session) -> None:
+    explained = streams.explain(JOIN)
+    body = json.loads(explained.rendered("json"))
+    assert body["constraints"]["given"] == [
+        {"from": "a", "to": "b", "lo": -1_000_000, "hi": 1_000_000, "alternative": 1}
+    ]
+    assert {"completed", "given"} <= body["constraints"].keys()
+    assert body["chosen"]["kernel"] == "hw"
+    wanted = {"bounds", "route", "kernel", "shipping", "passes", "order", "cost", "state_rows"}
+    assert all(wanted <= each.keys() for each in body["candidates"])
+    assert body["equality_classes"] == [{"type": "bigint", "parts": ["a.k", "b.k"]}]
+    assert body["residual"] == []
+    assert [each["rate"] for each in body["statistics"]] == [{"value": 1000.0, "source": "default"}] * 2
+    assert [each["members"] for each in body["stages"][0]["inputs"]] == [["a"], ["b"]]
+    assert "<svg" in explained._repr_html_()
+    assert explained.rendered("dot").startswith("digraph")
+    with pytest.raises(WJoinError):
+        explained.rendered("pdf")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("wjoin.memory", "lots"),
+        ("wjoin.memory", "0"),
+        ("wjoin.memory", "-1g"),
+        ("wjoin.interval", "5"),
+        ("wjoin.interval", "0 seconds"),
+    ],
+)
+def test_bad_settings_are_refused(session: wjoin.Session, name: str, value: str) -> None:
+    with pytest.raises(WJoinError) as refused:
+        session.sql(f"SET {name} = '{value}'")
+    assert refused.value.code == "WJ603"
+    assert name in refused.value.message

@@ -1,0 +1,162 @@
+"""``wjoin calibrate``: what one unit of each kind of work costs on this machine."""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wjoin.executor.kernels.kernels import KERNELS
+from wjoin.executor.kernels.runs import RunShape
+from wjoin.executor.layout import code_name, time_name
+from wjoin.executor.multiway import MultiwayJoin, Pieces, Work
+from wjoin.planner.cost.constants import Constants
+from wjoin.planner.physical import (
+    Bounds,
+    Kernel,
+    KeyCode,
+    Method,
+    PhysicalPlan,
+    Route,
+    Shipping,
+    Stage,
+    StageInput,
+    StreamScan,
+    TimeKind,
+)
+
+if TYPE_CHECKING:
+    from wjoin.session import Session
+
+_REPETITIONS = 5
+_ROWS = 20_000
+_WINDOW = 1_000_000
+_SCHEMA = "k BIGINT, ts TIMESTAMP, payload STRING"
+_SMALL, _LARGE = 10, 200_000
+"""Rows of a micro-batch of each stream in the runs that tell the cost of a micro-batch and of a row."""
+
+_BATCHES, _SKIPPED = 7, 3
+_STREAMS = 2
+_WIDTH = 36
+"""Bytes of a row in these runs."""
+
+
+def calibrate(session: "Session", note: Callable[[str], None]) -> Constants:
+    """Measure all constants, in about two minutes; ``note`` is told what is being measured."""
+    constants = Constants()
+    for kernel in Kernel:
+        note(f"kernel {kernel.value}")
+        constants = replace(constants, **_kernel(kernel))
+    note("micro-batches and rows of wjoin")
+    constants = replace(constants, **_micro_batches(session, Method.MULTIWAY, constants))
+    note("micro-batches and rows of Spark's own joins")
+    return replace(constants, **_micro_batches(session, Method.NATIVE, constants))
+
+
+def _kernel(kernel: Kernel) -> dict[str, float]:
+    """Return the costs of a probe, a pair and a tuple, from runs with few and with many pairs."""
+    name = kernel.value
+    many = 50 if kernel is not Kernel.NLW else 1
+    idle = _timed(kernel, probing=_ROWS, held=_ROWS if kernel is not Kernel.NLW else 1, near=0, agree=False)
+    found: dict[str, float] = {f"probe_{name}": idle[0] / _ROWS}
+    busy = _timed(kernel, probing=_ROWS // 20, held=_ROWS, near=many, agree=kernel is Kernel.HW)
+    probes = found[f"probe_{name}"] * _ROWS / 20
+    found[f"pair_{name}"] = max(1e-9, (busy[0] - probes) / max(1, busy[1]))
+    if kernel is Kernel.MW:
+        agreeing = _timed(kernel, probing=_ROWS // 20, held=_ROWS, near=many, agree=True)
+        found["tuple"] = max(1e-9, (agreeing[0] - busy[0]) / max(1, agreeing[1]))
+    return found
+
+
+def _timed(kernel: Kernel, *, probing: int, held: int, near: int, agree: bool) -> tuple[float, int]:
+    """Return the median seconds of a probe, and its comparisons.
+
+    ``near``: rows in the time range of every tuple; ``agree``: whether they have its key.
+    """
+    plan = _plan(kernel)
+    shape = [RunShape(code_name(n, 0), (time_name(n),), KERNELS[kernel].order) for n in range(_STREAMS)]
+    spacing = 2 * _WINDOW // max(1, near)
+    stored = np.arange(held, dtype=np.int64) * (spacing if near else 10)
+    apart = 0 if near else 10 * _WINDOW + int(stored[-1])
+    times = np.linspace(0, int(stored[-1]), probing).astype(np.int64) + apart
+    runs = [
+        shape[0].sort(_block(0, np.zeros(probing, np.int64), times)),
+        shape[1].sort(_block(1, np.full(held, 0 if agree else 1, np.int64), stored)),
+    ]
+    seconds, compared = [], 0
+    for _ in range(_REPETITIONS):
+        work = Work()
+        join = MultiwayJoin(plan, plan.stages[0], last=True, work=work)
+        start = time.process_time()
+        for _ in join.results(0, [Pieces((runs[0],)), Pieces((runs[1],))]):
+            pass
+        seconds.append(time.process_time() - start)
+        compared = work.comparisons
+    return statistics.median(seconds), compared
+
+
+def _plan(kernel: Kernel) -> PhysicalPlan:
+    code = KeyCode(("k",), ("bigint",), exact=True, verify=())
+    scans = tuple(StreamScan(alias, "ts", 0, (), (), (code,), streaming=True) for alias in "ab")
+    inputs = tuple(StageInput((number,), None, (number, 0)) for number in range(_STREAMS))
+    stage = Stage(inputs, Bounds.EXACT, Route.HASH, kernel, Shipping.BLOCKS, ())
+    upper = ((0, _WINDOW), (_WINDOW, 0))
+    return PhysicalPlan(scans, TimeKind.TIMESTAMP, upper, (), (stage,), frozenset(), None)
+
+
+def _block(stream: int, codes: np.ndarray, times: np.ndarray) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({time_name(stream): times, code_name(stream, 0): codes})
+
+
+def _micro_batches(session: "Session", method: Method, known: Constants) -> dict[str, float]:
+    """Return the costs of a micro-batch and a row, from runs of small and of large micro-batches."""
+    small, large = (_median_batch(session, method, rows) for rows in (_SMALL, _LARGE))
+    cores = session.spark.sparkContext.defaultParallelism
+    row = max(1e-8, (large - small) * cores / (_LARGE * _STREAMS))
+    if method is Method.NATIVE:
+        share = known.native_batch / (known.native_batch + known.native_join)
+        return {"native_batch": small * share, "native_join": small * (1 - share), "native_row": row}
+    # One run has one stage: how a micro-batch divides is that of the package, and the cost of a byte.
+    share = known.batch / (known.batch + known.stage)
+    rest = max(1e-8, row - _WIDTH * known.byte)
+    return {"batch": small * share, "stage": small * (1 - share), "row": rest}
+
+
+def _median_batch(session: "Session", method: Method, rows: int) -> float:
+    """Return the seconds of the median micro-batch of a join that finds nothing."""
+    with tempfile.TemporaryDirectory(prefix="wjoin-calibrate-") as folder:
+        for number, name in enumerate(("wjoin_calibrate_a", "wjoin_calibrate_b")):
+            source = Path(folder) / name
+            source.mkdir()
+            for batch, table in enumerate(_tables(rows, number)):
+                pq.write_table(table, source / f"{batch:03}.parquet")
+            files = session.spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1)
+            session.stream(name, files.parquet(str(source)), "ts")
+        joined = session.sql(
+            f"SELECT /*+ PLAN({method.name}) */ a.k FROM wjoin_calibrate_a a, wjoin_calibrate_b b "
+            "WINDOW = 1 SECOND WHERE a.k = b.k"
+        )
+        query = joined.writeStream.format("noop").trigger(availableNow=True).start()
+        query.awaitTermination()
+        found = [each for each in query.recentProgress if each["numInputRows"]]
+        seconds = [each["durationMs"]["triggerExecution"] / 1000 for each in found[_SKIPPED:]]
+    return float(statistics.median(seconds))
+
+
+def _tables(rows: int, stream: int) -> Iterator[pa.Table]:
+    """Yield what each micro-batch reads: a second of event time, no key that the other stream has."""
+    for batch in range(_BATCHES):
+        times = batch * 1_000_000 + np.arange(rows) * 1_000_000 // rows
+        yield pa.table(
+            {
+                "k": np.arange(rows, dtype=np.int64) * _STREAMS + stream,
+                "ts": pa.array(times, pa.timestamp("us", tz="UTC")),
+                "payload": pa.array(["x" * 20] * rows),
+            }
+        )

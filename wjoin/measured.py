@@ -1,0 +1,80 @@
+"""EXPLAIN ANALYZE: a query over what its sources hold, beside what was expected of it."""
+
+import time
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from wjoin.planner.explain.cost import short
+from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.statistics import units_per_second
+from wjoin.progress import Progress, read
+
+_POLL_SECONDS = 1
+"""Spark keeps the progress of the last hundred micro-batches only."""
+
+
+def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect]) -> str:
+    """Run a query to the end of what is there, throw its rows away, and compare with the estimates.
+
+    On streams the counts are per row read, since how much event time was read is not known.
+    """
+    started = time.monotonic()
+    if not frame.isStreaming:
+        results = frame.count()
+        seconds = time.monotonic() - started
+        return f"Measured: {results:,} rows in {seconds:.2f} s (over tables nothing else is counted)"
+    batches = _run(frame)
+    rows = sum(sum(each.rows_in.values()) for each in batches)
+    seconds = time.monotonic() - started
+    head = f"Measured over {rows:,} rows in {len(batches)} micro-batches, {seconds:.2f} s"
+    if rows == 0:
+        return head
+    costs = [each.candidates[0].estimated.cost for each in planned]
+    expected = sum(
+        known.rate.value * units_per_second(each.logical.graph.kind)
+        for each in planned
+        for number, known in enumerate(each.statistics)
+        if each.physical.streams[number].streaming
+    )
+    lines = [
+        ("", "estimated", "measured"),
+        (
+            "comparisons a row",
+            short(sum(cost.comparisons for cost in costs) / expected),
+            short(sum(each.comparisons for each in batches) / rows),
+        ),
+        (
+            "results a row",
+            short(sum(cost.results for cost in costs) / expected),
+            short(sum(each.matches for each in batches) / rows),
+        ),
+        (
+            "rows of state, at most",
+            short(sum(cost.state_rows for cost in costs)),
+            short(max(sum(each.state_rows.values()) for each in batches)),
+        ),
+        (
+            "microseconds a row",
+            short(sum(cost.seconds for cost in costs) / expected * 1e6),
+            short(sum(each.seconds for each in batches) / rows * 1e6),
+        ),
+    ]
+    late = sum(sum(each.late.values()) for each in batches)
+    widths = [max(len(line[place]) for line in lines) for place in range(3)]
+    table = [
+        f"  {name.ljust(widths[0])}  {estimated.rjust(widths[1])}  {found.rjust(widths[2])}".rstrip()
+        for name, estimated, found in lines
+    ]
+    return "\n".join([head, *table, f"  {late:,} late rows were dropped"])
+
+
+def _run(frame: DataFrame) -> list[Progress]:
+    """Return the counts of every micro-batch over what the sources hold."""
+    query = frame.writeStream.format("noop").trigger(availableNow=True).start()
+    found: dict[int, Progress] = {}
+    while True:
+        ended = query.awaitTermination(_POLL_SECONDS)
+        found |= {each.batch: each for each in map(read, query.recentProgress)}
+        if ended:
+            return [found[batch] for batch in sorted(found)]

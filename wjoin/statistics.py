@@ -1,0 +1,114 @@
+"""Statistics of streams in a session: given, analyzed, measured; and the statements about them."""
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from wjoin.executor.layout import quoted
+from wjoin.executor.spark.analyze import Profile, analyze
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.syntax import AlterStream, AnalyzeStream, StatisticEntry
+from wjoin.planner.catalog import Origin
+from wjoin.planner.durations import duration_value
+from wjoin.planner.names import suggestion
+from wjoin.planner.physical import TimeKind
+from wjoin.planner.statistics import units_per_second
+from wjoin.relations import event_time, first_line, stream_fields, time_kind
+from wjoin.streams import StreamDeclaration, find
+
+if TYPE_CHECKING:
+    from wjoin.session import Session
+
+_COUNTABLE = (
+    "tinyint",
+    "smallint",
+    "int",
+    "bigint",
+    "string",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "boolean",
+)
+"""Types of columns whose values ANALYZE counts; keys are mostly of these."""
+
+
+def alter_stream(session: "Session", text: str, statement: AlterStream, params: dict[str, Any]) -> None:
+    """Take the statistics that a user gives, or forget all that is known of a stream."""
+    name = statement.name
+    stream = find(session.declarations.streams, "stream", name.name, name.span, text)
+    if statement.statistics is None:
+        session.declarations.statistics.pop(stream.name.lower(), None)
+        return
+    fields = stream_fields(session.spark, stream)
+    kind = _kind(stream, fields)
+    try:
+        values = {_key(entry, fields): _value(entry, kind, params) for entry in statement.statistics}
+    except WJoinError as error:
+        raise error.within(text) from None
+    session.declarations.learn(stream.name, Origin.GIVEN, values)
+
+
+def analyze_stream(session: "Session", text: str, statement: AnalyzeStream) -> DataFrame:
+    """Read what a stream's source holds; return what was found, a row for each statistic."""
+    name = statement.name
+    stream = find(session.declarations.streams, "stream", name.name, name.span, text)
+    fields = stream_fields(session.spark, stream)
+    time, _ = event_time(stream, fields)
+    columns = [each for each, type_name in fields.items() if type_name in _COUNTABLE and each != time]
+    try:
+        profile = analyze(session.spark.table(quoted(stream.name)), time, columns, statement.sample)
+    except PySparkException as error:
+        message = f"the stream {stream.name} cannot be read: {first_line(error)}"
+        raise WJoinError("WJ604", message, span=statement.span, text=text) from error
+    found = _found(profile, _kind(stream, fields), whole=statement.sample is None)
+    session.declarations.learn(stream.name, Origin.ANALYZED, found)
+    return statistics_rows(session, stream.name)
+
+
+def _kind(stream: StreamDeclaration, fields: dict[str, str]) -> TimeKind:
+    time, _ = event_time(stream, fields)
+    return time_kind(fields[time]) if time is not None else TimeKind.TIMESTAMP
+
+
+def statistics_rows(session: "Session", stream: str) -> DataFrame:
+    """Return what is known of a stream: statistic, value and source."""
+    known = session.declarations.known(stream)
+    rows = [(name, each.value, each.origin.value) for name, each in sorted(known.items())]
+    return session.spark.createDataFrame(rows, "statistic STRING, value DOUBLE, source STRING")
+
+
+def _key(entry: StatisticEntry, fields: dict[str, str]) -> str:
+    if not entry.column:
+        return entry.name
+    first = entry.column[0]
+    if first.name.lower() not in map(str.lower, fields):
+        remedy = suggestion(first.name, fields) or f"it has {', '.join(fields)}"
+        raise WJoinError("WJ202", f"the stream has no column {first.name}", span=first.span, help=remedy)
+    return f"{entry.name}.{'.'.join(part.name.lower() for part in entry.column)}"
+
+
+def _value(entry: StatisticEntry, kind: TimeKind, params: dict[str, Any]) -> float:
+    if isinstance(entry.value, float):
+        return entry.value
+    return float(duration_value(entry.value, kind, params))
+
+
+def _found(profile: Profile, kind: TimeKind, *, whole: bool) -> dict[str, float]:
+    """Return the statistics that a profile tells; ``whole`` where all rows were read."""
+    values: dict[str, float] = {}
+    if profile.rows == 0:
+        return values
+    values["width"] = profile.width
+    if profile.disorder is not None:
+        values["disorder"] = profile.disorder
+    if whole:
+        values["rows"] = float(profile.rows)
+        # The rows of a sample may be those of one file or partition of many: they tell no rate.
+        if profile.span:
+            values["rate"] = profile.rows / profile.span * units_per_second(kind)
+    for column, count in profile.distinct.items():
+        values[f"distinct.{column.lower()}"] = count
+        values[f"heaviest.{column.lower()}"] = max(profile.heaviest[column], 1 / count)
+    return values
