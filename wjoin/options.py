@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pyspark
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from wjoin.grammar.errors import WJoinError
@@ -49,10 +50,22 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 
 
 def prepare(spark: SparkSession) -> None:
-    """Set on a running session what it can still be given and has not set itself."""
+    """Set on a running session what it can still be given and has not set itself.
+
+    In a file of a declarative pipeline nothing can be set: there the specification must say it.
+    """
     for name, value in SESSION_SETTINGS.items():
         if not _set_by_user(spark, name):
-            spark.conf.set(name, value)
+            try:
+                spark.conf.set(name, value)
+            except PySparkException as error:
+                if not in_pipeline(error):
+                    raise
+
+
+def in_pipeline(error: PySparkException) -> bool:
+    """Return whether Spark refused to change a session because a declarative pipeline is being defined."""
+    return "SESSION_MUTATION_IN_DECLARATIVE_PIPELINE" in str(error)
 
 
 def _set_by_user(spark: SparkSession, name: str) -> bool:

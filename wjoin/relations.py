@@ -53,7 +53,9 @@ def describe(
     if declaration is not None:
         event_time, delay = declaration.event_time, declaration.delay or 0
     watermark = any(WATERMARK in each.metadata for each in frame.schema.fields)
-    return Relation(columns, event_time, delay, frame.isStreaming, statistics, watermark)
+    held = declaration is not None and declaration.frame is not None
+    streaming = declaration.streaming if declaration is not None and held else frame.isStreaming
+    return Relation(columns, event_time, delay, streaming, statistics, watermark)
 
 
 def first_line(error: BaseException) -> str:

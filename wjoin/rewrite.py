@@ -105,6 +105,9 @@ class Rewriting:
         self.text = apply_edits(self.text, planned.edits, Span(0, len(self.text)))
 
     def _frame(self, block: SelectBlock, item: FromItem) -> DataFrame:
+        declared = self._declared(block, item)
+        if declared is not None and declared.frame is not None:
+            return declared.frame
         text = self._with(block, item)
         try:
             return self.query(text)
@@ -127,12 +130,16 @@ class Rewriting:
                 text = f"SELECT * FROM ({text})"
         return text
 
+    def _declared(self, block: SelectBlock, item: FromItem) -> StreamDeclaration | None:
+        """Return the declaration of a FROM item that is a stream by its name."""
+        named = len(item.parts) == 1 and not block.withs
+        return self.declarations.stream(item.parts[0].name) if named else None
+
     def _declaration(self, block: SelectBlock, item: FromItem) -> StreamDeclaration | None:
         """Return what is known of the time of a FROM item: declared, or derived from what it reads."""
-        if len(item.parts) == 1 and not block.withs:
-            declared = self.declarations.stream(item.parts[0].name)
-            if declared is not None:
-                return declared
+        declared = self._declared(block, item)
+        if declared is not None:
+            return declared
         text = self._with(block, item)
         delays = [output_delay(self.planned[int(n)]) for n in _PLACEHOLDER.findall(text)]
         derived = self.declarations.derived("", text)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -15,7 +16,7 @@ from wjoin.explanation import Explanation
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import Explain, InsertInto, SparkStatement, Statement
-from wjoin.options import configure, embedded_settings, prepare
+from wjoin.options import configure, embedded_settings, in_pipeline, prepare
 from wjoin.planner.names import suggestion
 from wjoin.rewrite import Rewriting
 from wjoin.streams import Declarations, StreamDeclaration, microseconds
@@ -79,8 +80,17 @@ class Session:
         if event_time is not None and event_time.lower() not in map(str.lower, df.columns):
             remedy = suggestion(event_time, df.columns) or f"it has {', '.join(df.columns)}"
             raise WJoinError("WJ202", f"the stream {name} has no column {event_time}", help=remedy)
-        df.createOrReplaceTempView(name)
-        self.declarations.add_stream(StreamDeclaration(name, event_time, microseconds(delay), "dataframe"))
+        held = None
+        try:
+            df.createOrReplaceTempView(name)
+        except PySparkException as error:
+            if not in_pipeline(error):
+                raise
+            held = df
+        # What a pipeline's functions may not ask Spark any more.
+        streaming = held is not None and held.isStreaming
+        declared = StreamDeclaration(name, event_time, microseconds(delay), "dataframe", held, streaming)
+        self.declarations.add_stream(declared)
 
     def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> Explanation:  # noqa: N803
         """Return how a statement with W-joins is planned: a text that a notebook shows as a page.

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
+from pyspark.sql import DataFrame
+
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
@@ -19,13 +21,16 @@ class StreamDeclaration:
     """What a session knows of a named stream beyond its schema.
 
     ``event_time`` is None where the relation's only timestamp column is meant; ``delay`` is in
-    microseconds (the column's own unit when integral), None where no bound is known.
+    microseconds (the column's own unit when integral), None where no bound is known. ``frame``
+    holds the stream where it could be given no name in Spark, ``streaming`` whether it streams.
     """
 
     name: str
     event_time: str | None
     delay: int | None
     source: str
+    frame: DataFrame | None = None
+    streaming: bool = False
 
 
 @dataclass(frozen=True)

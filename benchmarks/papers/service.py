@@ -3,7 +3,7 @@
 import gc
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ from loads import Load
 
 from wjoin.executor.kernels.runs import Int64Array, int64_view
 from wjoin.executor.layout import time_name
+from wjoin.executor.local import MemoryStore
 from wjoin.executor.multiway import Work
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.step import Arrivals, Counts, StageLogic
@@ -33,26 +34,6 @@ class Join(Protocol):
     def batch(self, arrivals: Arrivals, work: Work) -> Iterator[pa.RecordBatch]:
         """Yield the results of a micro-batch and count the comparisons."""
         ...
-
-
-@dataclass
-class MemoryStore:
-    """Slices in a dictionary."""
-
-    slices: dict[str, pa.RecordBatch] = field(default_factory=dict)
-
-    def load(self, name: str) -> pa.RecordBatch:
-        """Return the rows of a slice."""
-        return self.slices[name]
-
-    def save(self, name: str, batch: pa.RecordBatch) -> int:
-        """Keep a slice; return its size in bytes."""
-        self.slices[name] = batch
-        return int(batch.nbytes)
-
-    def remove(self, name: str) -> None:
-        """Forget a slice."""
-        del self.slices[name]
 
 
 class KernelJoin:

@@ -2,7 +2,7 @@
 
 import hashlib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -31,7 +31,8 @@ from wjoin.executor.spark.native import native_rows
 from wjoin.executor.spark.observe import observed
 from wjoin.executor.spark.operator import Destination, JoinProcessor, Operator
 from wjoin.executor.spark.pack import KEEP, Pack
-from wjoin.executor.spark.transport import DDL
+from wjoin.executor.spark.transport import TRANSPORT
+from wjoin.executor.spark.typing import KEY_TYPES, typed
 from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, output_columns
 from wjoin.executor.step import StageLogic
 from wjoin.planner.physical import (
@@ -81,7 +82,7 @@ def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> DataFrame:
                 arriving.append(results[each.stage])
                 continue
             pack = Pack(plan, each.members[0], place, each, workers[number], plan.streaming)
-            arriving.append(scans[each.members[0]].mapInArrow(pack.__call__, DDL))
+            arriving.append(scans[each.members[0]].mapInArrow(pack.__call__, TRANSPORT))
         operator = Operator(
             StageLogic(plan, number),
             workers[number],
@@ -89,7 +90,7 @@ def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> DataFrame:
             _fingerprint(plan, stage),
         )
         results.append(_run(plan, operator, arriving))
-    rows = _unpacked(plan, results[-1], scans)
+    rows = _unpacked(plan, results[-1], inputs)
     return _dated(plan, look_up(plan, rows, inputs)) if plan.lookups else rows
 
 
@@ -104,19 +105,30 @@ def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
     rows = source.alias(scan.alias)
     time = F.expr(_time(scan, plan.time_kind)).alias(time_name(number))
     values = [(code_name(number, n), F.expr(_code(code))) for n, code in enumerate(scan.codes)]
+    fields = [StructField(time_name(number), _TIME_TYPES[plan.time_kind])]
+    fields += [
+        StructField(code_name(number, n), KEY_TYPES[code.types[0]] if code.exact else LongType())
+        for n, code in enumerate(scan.codes)
+    ]
     for place, column in enumerate(scan.columns):
         if not stored_column(plan, number, place).restored:
-            values.append((column_name(number, place), F.expr(column.expression)))
+            name = column_name(number, place)
+            values.append((name, F.expr(column.expression)))
+            known = None if column.output is None else source.schema[column.output].dataType
+            fields.append(StructField(name, known or KEY_TYPES[column.type]))
     if not scan.filters:
-        return rows.select(time, *(value.alias(name) for name, value in values))
+        return typed(rows.select(time, *(value.alias(name) for name, value in values)), fields)
     verdict = F.expr(" AND ".join(f"({each})" for each in scan.filters))
     if not plan.streaming:
-        return rows.filter(verdict).select(time, *(value.alias(name) for name, value in values))
+        remaining = rows.filter(verdict)
+        return typed(remaining.select(time, *(value.alias(name) for name, value in values)), fields)
     # Rows that a filter removes still move the stream's watermark. Nothing else of them is
     # evaluated: an expression may fail on just the rows that the filter is there to remove.
     judged = rows.select("*", verdict.alias(KEEP))
     kept = F.col(KEEP)
-    return judged.select(time, kept, *(F.when(kept, value).alias(name) for name, value in values))
+    fields.insert(1, StructField(KEEP, BooleanType()))
+    hidden = (F.when(kept, value).alias(name) for name, value in values)
+    return typed(judged.select(time, kept, *hidden), fields)
 
 
 def _time(scan: StreamScan, kind: TimeKind) -> str:
@@ -152,15 +164,18 @@ def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame]) -> D
     grouped = blocks.groupBy("worker")
     if not plan.streaming:
         # A plain function of one argument: Spark would count self of a method.
-        return grouped.applyInArrow(lambda group: operator.batch(group), DDL)
-    joined = grouped.transformWithStateInPandas(JoinProcessor(operator), DDL, "append", "none")
-    return observed(plan, operator.logic.number, joined, next(_query_numbers))
+        return grouped.applyInArrow(lambda group: operator.batch(group), TRANSPORT)
+    joined = grouped.transformWithStateInPandas(JoinProcessor(operator), TRANSPORT, "append", "none")
+    counted = observed(plan, operator.logic.number, joined, next(_query_numbers))
+    return typed(counted, TRANSPORT.fields)
 
 
-def _unpacked(plan: PhysicalPlan, joined: DataFrame, scans: Mapping[int, DataFrame]) -> DataFrame:
+def _unpacked(plan: PhysicalPlan, joined: DataFrame, inputs: Sequence[DataFrame]) -> DataFrame:
     fields = []
     for stream, number, name in output_columns(plan):
-        fields.append(StructField(name, _output_type(plan, stream, number, scans)))
+        # An output is a column of the relation, whose schema is known: nothing is left to analyse.
+        column = str(plan.streams[stream].columns[number].output)
+        fields.append(StructField(name, inputs[stream].schema[column].dataType))
     times = plan.staged if plan.lookups else ()
     fields += [StructField(time_name(stream), _TIME_TYPES[plan.time_kind]) for stream in times]
     matches = [] if plan.lookups else sorted(plan.match)
@@ -185,13 +200,6 @@ def _dated(plan: PhysicalPlan, rows: DataFrame) -> DataFrame:
     if plan.streaming and dated and plan.match_delay is not None:
         return rows.withWatermark(MATCH_COLUMNS["time"], f"{plan.match_delay} microseconds")
     return rows
-
-
-def _output_type(plan: PhysicalPlan, stream: int, number: int, scans: Mapping[int, DataFrame]) -> DataType:
-    stored = stored_column(plan, stream, number)
-    if not stored.restored:
-        return scans[stream].schema[column_name(stream, number)].dataType
-    return scans[stream].schema[stored.name].dataType
 
 
 def _structs(plan: PhysicalPlan) -> list[F.Column]:

@@ -1,13 +1,22 @@
 """The rows that carry blocks between Spark stages."""
 
 import pyarrow as pa
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 NOTHING_SEEN = -(1 << 63)
 """The greatest event time of a stream that has sent no row with one; nulls would turn to floats."""
 
-DDL = (
-    "worker INT, input INT, stream INT, seen BIGINT, rows BIGINT, undated BIGINT, "
-    "late BIGINT, kept BIGINT, kept_bytes BIGINT, matches BIGINT, comparisons BIGINT, block BINARY"
+SCHEMA = pa.schema(
+    [("worker", pa.int32()), ("input", pa.int32()), ("stream", pa.int32())]
+    + [(name, pa.int64()) for name in ("seen", "rows", "undated", "late", "kept", "kept_bytes")]
+    + [("matches", pa.int64()), ("comparisons", pa.int64())]
+    + [("block", pa.binary())]
+)
+
+TRANSPORT = StructType(
+    [StructField(name, IntegerType()) for name in ("worker", "input", "stream")]
+    + [StructField(name, LongType()) for name in SCHEMA.names[3:-1]]
+    + [StructField("block", BinaryType())]
 )
 """A row with an input carries a block of tuples for it to one worker; a row without one is a heartbeat.
 
@@ -16,13 +25,6 @@ way: rows sent, rows without event time, late rows, rows and bytes of state, mat
 comparisons of a tuple with a row. With a block it brings the times of rows of the stream that
 cannot join, so that late ones are counted.
 """
-
-SCHEMA = pa.schema(
-    [("worker", pa.int32()), ("input", pa.int32()), ("stream", pa.int32())]
-    + [(name, pa.int64()) for name in ("seen", "rows", "undated", "late", "kept", "kept_bytes")]
-    + [("matches", pa.int64()), ("comparisons", pa.int64())]
-    + [("block", pa.binary())]
-)
 
 BLOCK_ROWS = 1 << 18
 """Rows of one block at the most."""

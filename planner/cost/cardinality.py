@@ -9,7 +9,7 @@ inputs, and all others, equally frequent.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,6 @@ EXHAUSTIVE_INPUTS = 5
 """Inputs of a stage up to which every order is tried; beyond, the next input is the one that grows least."""
 
 Floats = npt.NDArray[np.float64]
-NONE = np.zeros(SAMPLE)
 
 
 @dataclass(frozen=True)
@@ -238,11 +237,11 @@ class _StagePlay:
         for first in range(len(self._inputs)):
             orders = self._stage.orders
             order = orders[first] if orders else self._best_order(first)
-            # Where nothing is old, the rows of all inputs but the last find no partners yet.
-            active = self._arrival.streaming or first == last
-            probe, sample = self._probe(first, order if active else ())
-            if not active:
-                probe, sample = ProbeEstimate(order, (), 0.0), replace(sample, heavy=NONE, light=NONE)
+            if not self._arrival.streaming and first != last:
+                # Where nothing is old, the rows of all inputs but the last find no partners yet.
+                probes.append(ProbeEstimate(order, (), 0.0))
+                continue
+            probe, sample = self._probe(first, order)
             probes.append(probe)
             samples.append(sample)
         largest = max(samples, key=lambda each: each.tuples)

@@ -96,6 +96,14 @@ def test_every_stage_has_a_kernel_of_its_own():
     assert len(mixes) == 9
 
 
+def test_a_stage_that_is_expected_to_find_nothing_is_estimated():
+    sql = """
+        SELECT A.obj_id FROM table1 A, table2 B, table1 C WINDOW (A, B) BETWEEN 3 DAYS AND 4 DAYS
+        AND WINDOW (B, C) = 1 s WHERE A.obj_id = B.obj_id AND B.frame = C.frame
+    """
+    assert {each.estimated.cost.results for each in plan(sql).candidates} == {0}
+
+
 def test_tables_may_be_joined_in_another_sequence_of_stages():
     sql = """
         SELECT A.obj_id FROM table1 A, table2 B, table1 C WINDOW = 5 SECONDS
