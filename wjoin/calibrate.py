@@ -52,29 +52,29 @@ def calibrate(session: "Session", note: Callable[[str], None]) -> Constants:
     constants = Constants()
     for kernel in Kernel:
         note(f"kernel {kernel.value}")
-        constants = replace(constants, **_kernel(kernel))
+        constants = replace(constants, **kernel_costs(kernel))
     note("micro-batches and rows of wjoin")
     constants = replace(constants, **_micro_batches(session, Method.MULTIWAY, constants))
     note("micro-batches and rows of Spark's own joins")
     return replace(constants, **_micro_batches(session, Method.NATIVE, constants))
 
 
-def _kernel(kernel: Kernel) -> dict[str, float]:
+def kernel_costs(kernel: Kernel) -> dict[str, float]:
     """Return the costs of a probe, a pair and a tuple, from runs with few and with many pairs."""
     name = kernel.value
     many = 50 if kernel is not Kernel.NLW else 1
-    idle = _timed(kernel, probing=_ROWS, held=_ROWS if kernel is not Kernel.NLW else 1, near=0, agree=False)
+    idle = timed(kernel, probing=_ROWS, held=_ROWS if kernel is not Kernel.NLW else 1, near=0, agree=False)
     found: dict[str, float] = {f"probe_{name}": idle[0] / _ROWS}
-    busy = _timed(kernel, probing=_ROWS // 20, held=_ROWS, near=many, agree=kernel is Kernel.HW)
+    busy = timed(kernel, probing=_ROWS // 20, held=_ROWS, near=many, agree=kernel is Kernel.HW)
     probes = found[f"probe_{name}"] * _ROWS / 20
     found[f"pair_{name}"] = max(1e-9, (busy[0] - probes) / max(1, busy[1]))
     if kernel is Kernel.MW:
-        agreeing = _timed(kernel, probing=_ROWS // 20, held=_ROWS, near=many, agree=True)
+        agreeing = timed(kernel, probing=_ROWS // 20, held=_ROWS, near=many, agree=True)
         found["tuple"] = max(1e-9, (agreeing[0] - busy[0]) / max(1, agreeing[1]))
     return found
 
 
-def _timed(kernel: Kernel, *, probing: int, held: int, near: int, agree: bool) -> tuple[float, int]:
+def timed(kernel: Kernel, *, probing: int, held: int, near: int, agree: bool) -> tuple[float, int]:
     """Return the median seconds of a probe, and its comparisons.
 
     ``near``: rows in the time range of every tuple; ``agree``: whether they have its key.
