@@ -84,7 +84,7 @@ def workloads() -> Iterator[Workload]:
     forms = {
         "one 0.2 s": ("WINDOW = 200 MILLISECONDS", 0.2),
         "one 3 s": ("WINDOW = 3 SECONDS", 3.0),
-        "one pair wide": (
+        "one pair narrow": (
             "WINDOW (A, B) = 100 MILLISECONDS AND WINDOW (B, C) = 2 SECONDS AND WINDOW (A, C) = 2 SECONDS",
             2.0,
         ),

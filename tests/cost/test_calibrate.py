@@ -8,7 +8,7 @@ from wjoin.planner.physical import Kernel
 
 @pytest.mark.parametrize("kernel", Kernel)
 def test_every_cost_of_a_kernel_is_measured(kernel):
-    found = kernel_costs(kernel)
+    found = kernel_costs(kernel, 1e-8)
     expected = {f"probe_{kernel.value}", f"pair_{kernel.value}"} | (
         {"tuple"} if kernel is Kernel.MW else set()
     )

@@ -113,9 +113,7 @@ def assert_exactly_once(spark: SparkSession, root: Path) -> None:
 
 
 def count(rows: str) -> int:
-    found = duckdb.sql(f"SELECT count(*) FROM {rows}").fetchone()
-    assert found is not None
-    return int(found[0])
+    return int(duckdb.sql(f"SELECT count(*) FROM {rows}").fetchall()[0][0])
 
 
 @pytest.mark.timeout(1800)
