@@ -105,30 +105,27 @@ def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
     rows = source.alias(scan.alias)
     time = F.expr(_time(scan, plan.time_kind)).alias(time_name(number))
     values = [(code_name(number, n), F.expr(_code(code))) for n, code in enumerate(scan.codes)]
-    fields = [StructField(time_name(number), _TIME_TYPES[plan.time_kind])]
-    fields += [
-        StructField(code_name(number, n), KEY_TYPES[code.types[0]] if code.exact else LongType())
-        for n, code in enumerate(scan.codes)
-    ]
+    types: dict[str, DataType | None] = {time_name(number): _TIME_TYPES[plan.time_kind]}
+    for n, code in enumerate(scan.codes):
+        types[code_name(number, n)] = KEY_TYPES.get(code.types[0]) if code.exact else LongType()
     for place, column in enumerate(scan.columns):
         if not stored_column(plan, number, place).restored:
             name = column_name(number, place)
             values.append((name, F.expr(column.expression)))
             known = None if column.output is None else source.schema[column.output].dataType
-            fields.append(StructField(name, known or KEY_TYPES[column.type]))
+            types[name] = known or KEY_TYPES.get(column.type)
     if not scan.filters:
-        return typed(rows.select(time, *(value.alias(name) for name, value in values)), fields)
+        return typed(rows.select(time, *(value.alias(name) for name, value in values)), types)
     verdict = F.expr(" AND ".join(f"({each})" for each in scan.filters))
     if not plan.streaming:
         remaining = rows.filter(verdict)
-        return typed(remaining.select(time, *(value.alias(name) for name, value in values)), fields)
+        return typed(remaining.select(time, *(value.alias(name) for name, value in values)), types)
     # Rows that a filter removes still move the stream's watermark. Nothing else of them is
     # evaluated: an expression may fail on just the rows that the filter is there to remove.
     judged = rows.select("*", verdict.alias(KEEP))
     kept = F.col(KEEP)
-    fields.insert(1, StructField(KEEP, BooleanType()))
     hidden = (F.when(kept, value).alias(name) for name, value in values)
-    return typed(judged.select(time, kept, *hidden), fields)
+    return typed(judged.select(time, *hidden, kept), {**types, KEEP: BooleanType()})
 
 
 def _time(scan: StreamScan, kind: TimeKind) -> str:
@@ -167,7 +164,7 @@ def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame]) -> D
         return grouped.applyInArrow(lambda group: operator.batch(group), TRANSPORT)
     joined = grouped.transformWithStateInPandas(JoinProcessor(operator), TRANSPORT, "append", "none")
     counted = observed(plan, operator.logic.number, joined, next(_query_numbers))
-    return typed(counted, TRANSPORT.fields)
+    return typed(counted, {each.name: each.dataType for each in TRANSPORT})
 
 
 def _unpacked(plan: PhysicalPlan, joined: DataFrame, inputs: Sequence[DataFrame]) -> DataFrame:

@@ -1,6 +1,6 @@
 """Schemas that are known without asking Spark."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, is_remote
 from pyspark.sql.types import (
@@ -8,6 +8,7 @@ from pyspark.sql.types import (
     BinaryType,
     BooleanType,
     ByteType,
+    DataType,
     DateType,
     DoubleType,
     FloatType,
@@ -29,10 +30,13 @@ KEY_TYPES = {each.simpleString(): each for each in _TYPES}
 """The types of values that only the join itself needs: of keys, and of columns that it compares."""
 
 
-def typed(rows: DataFrame, fields: Sequence[StructField]) -> DataFrame:
-    """Return rows with the schema that they have.
+def typed(rows: DataFrame, types: Mapping[str, DataType | None]) -> DataFrame:
+    """Return rows with the schema that they have: the types of their columns, in order.
 
     Over Spark Connect the client then knows it, and need not ask: inside the functions of a
-    declarative pipeline it may not.
+    declarative pipeline it may not. A type that is not known (None) is left for Spark to tell.
     """
-    return rows.to(StructType(list(fields))) if is_remote() else rows
+    fields = [StructField(name, known) for name, known in types.items() if known is not None]
+    if len(fields) < len(types) or not is_remote():
+        return rows
+    return rows.to(StructType(fields))
