@@ -120,8 +120,7 @@ def _plan(
     drafts = [decompose(len(names), classes, static)]
     if not streaming:
         # The state of a checkpoint is that of one shape, so that of streams must not hang on statistics.
-        first = (decompose(len(names), classes, static, first=each) for each in range(len(classes)))
-        drafts += [each for each in first if each not in drafts]
+        drafts += [decompose(len(names), classes, static, first=each) for each in range(len(classes))]
 
     # 3. A plan of every shape, weighed in all its variants.
     shapes = [

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import CreateView, Explain, InsertInto, Query, SparkStatement, Statement
+from wjoin.planner.explain import FORMATS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
     from wjoin.session import Session
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
     explain = commands.add_parser("explain", help="show how the W-joins of a script or statement are planned")
     explain.add_argument("file", metavar="FILE_OR_SQL")
-    explain.add_argument("--format", choices=("text", "json", "html", "dot"), default="text")
+    explain.add_argument("--format", choices=FORMATS, default="text")
     explain.add_argument("--formatted", action="store_true", help="show Spark's own plan, too")
     explain.set_defaults(command=_explain)
     calibrate = commands.add_parser(
@@ -120,6 +120,7 @@ def _show(
     session: "Session", text: str, statement: Statement, params: dict[str, Any], options: argparse.Namespace
 ) -> None:
     """Run a statement and print its rows, if it has any."""
+    from wjoin.executor.spark.once import collect_once
     from wjoin.statements import execute
 
     frame = execute(session, text, statement, params)
@@ -130,7 +131,7 @@ def _show(
     elif not frame.isStreaming:
         frame.show(options.rows, truncate=False)
     elif options.once:
-        collect_once(session, frame).show(options.rows, truncate=False)
+        session.spark.table(collect_once(frame)).show(options.rows, truncate=False)
     else:
         raise WJoinError(
             "WJ606",
@@ -139,14 +140,6 @@ def _show(
             text=text,
             help="run with --once to print what is there, or INSERT INTO a sink",
         )
-
-
-def collect_once(session: "Session", frame: "DataFrame") -> "DataFrame":
-    """Return the rows that a streaming DataFrame yields over all that its sources hold now."""
-    name = f"wjoin_once_{time.monotonic_ns()}"
-    query = frame.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
-    query.awaitTermination()
-    return session.spark.table(name)
 
 
 def _follow(queries: "list[StreamingQuery]", as_json: bool) -> None:

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.planner.explain import FORMATS
 from wjoin.planner.explain.dot import dot
 from wjoin.planner.explain.page import fragment, page
-
-FORMATS = ("text", "json", "html", "dot")
 
 
 class Explanation(str):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from wjoin.planner.explain.cost import short
+from wjoin.planner.explain.cost import aligned, short
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.statistics import units_per_second
 from wjoin.progress import Progress, read
@@ -61,12 +61,7 @@ def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect]) -> str:
         ),
     ]
     late = sum(sum(each.late.values()) for each in batches)
-    widths = [max(len(line[place]) for line in lines) for place in range(3)]
-    table = [
-        f"  {name.ljust(widths[0])}  {estimated.rjust(widths[1])}  {found.rjust(widths[2])}".rstrip()
-        for name, estimated, found in lines
-    ]
-    return "\n".join([head, *table, f"  {late:,} late rows were dropped"])
+    return "\n".join([head, *aligned(lines), f"  {late:,} late rows were dropped"])
 
 
 def _run(frame: DataFrame) -> list[Progress]:

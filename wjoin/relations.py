@@ -53,8 +53,8 @@ def describe(
     if declaration is not None:
         event_time, delay = declaration.event_time, declaration.delay or 0
     watermark = any(WATERMARK in each.metadata for each in frame.schema.fields)
-    held = declaration is not None and declaration.frame is not None
-    streaming = declaration.streaming if declaration is not None and held else frame.isStreaming
+    known = None if declaration is None else declaration.streaming
+    streaming = frame.isStreaming if known is None else known
     return Relation(columns, event_time, delay, streaming, statistics, watermark)
 
 

@@ -88,11 +88,11 @@ class Session:
                 raise
             held = df
         # What a pipeline's functions may not ask Spark any more.
-        streaming = held is not None and held.isStreaming
+        streaming = None if held is None else held.isStreaming
         declared = StreamDeclaration(name, event_time, microseconds(delay), "dataframe", held, streaming)
         self.declarations.add_stream(declared)
 
-    def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> Explanation:  # noqa: N803
+    def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> Explanation:  # noqa: N803 (as sql)
         """Return how a statement with W-joins is planned: a text that a notebook shows as a page.
 
         Its method ``rendered`` gives it as ``json``, ``html`` or ``dot``.

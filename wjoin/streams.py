@@ -22,7 +22,8 @@ class StreamDeclaration:
 
     ``event_time`` is None where the relation's only timestamp column is meant; ``delay`` is in
     microseconds (the column's own unit when integral), None where no bound is known. ``frame``
-    holds the stream where it could be given no name in Spark, ``streaming`` whether it streams.
+    holds the stream where it could be given no name in Spark, ``streaming`` whether it streams,
+    None where Spark can be asked.
     """
 
     name: str
@@ -30,7 +31,7 @@ class StreamDeclaration:
     delay: int | None
     source: str
     frame: DataFrame | None = None
-    streaming: bool = False
+    streaming: bool | None = None
 
 
 @dataclass(frozen=True)

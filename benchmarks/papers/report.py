@@ -128,8 +128,9 @@ def fill_in(document: Path, tables: Sequence[Table]) -> None:
     text = document.read_text("utf-8")
     for each in tables:
         marks = re.compile(rf"(<!-- table {re.escape(each.name)} -->\n).*?(<!-- end -->)", re.DOTALL)
-        body = each.markdown()
-        text = marks.sub(lambda mark, body=body: f"{mark[1]}\n{body}\n\n{mark[2]}", text)  # type: ignore[misc]
+        # A backslash in a replacement would begin an escape.
+        body = each.markdown().replace("\\", r"\\")
+        text = marks.sub(rf"\1\n{body}\n\n\2", text)
     document.write_text(text, "utf-8")
 
 

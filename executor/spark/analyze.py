@@ -18,6 +18,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.executor.kernels.runs import integers
+from wjoin.executor.layout import quoted
+from wjoin.executor.spark.once import collect_once
 
 _SKETCH_SIZE = 12
 """Binary logarithm of the registers of a sketch of distinct values: about 1.6 % of error."""
@@ -51,8 +53,8 @@ def analyze(frame: DataFrame, event_time: str | None, columns: Sequence[str], sa
     """Read what a DataFrame holds, or ``sample`` rows of it; a stream until it has read all that is there."""
     if sample is not None:
         frame = frame.limit(sample)
-    time = F.lit(None).cast("bigint") if event_time is None else F.col(f"`{event_time}`")
-    chosen = [F.col(f"`{column}`") for column in columns]
+    time = F.lit(None).cast("bigint") if event_time is None else F.col(quoted(event_time))
+    chosen = [F.col(quoted(column)) for column in columns]
     sketched = frame.select(time.alias(_TIME), *chosen).mapInArrow(_sketched, _DDL)
     return _profile(_collected(sketched), list(columns))
 
@@ -60,10 +62,7 @@ def analyze(frame: DataFrame, event_time: str | None, columns: Sequence[str], sa
 def _collected(sketched: DataFrame) -> list[tuple[str, float | None, bytes | None]]:
     if not sketched.isStreaming:
         return [(row["name"], row["number"], row["sketch"]) for row in sketched.collect()]
-    name = f"wjoin_analyze_{np.random.default_rng().integers(1 << 62)}"
-    query = sketched.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
-    query.awaitTermination()
-    spark = sketched.sparkSession
+    name, spark = collect_once(sketched), sketched.sparkSession
     rows = [(row["name"], row["number"], row["sketch"]) for row in spark.table(name).collect()]
     spark.catalog.dropTempView(name)
     return rows

@@ -58,13 +58,19 @@ def cost_text(planned: PlannedSelect) -> str:
     """Return the candidates of a block as a table: their terms in seconds, and why each lost."""
     head = ["plan", "cost", *TERMS, "comparisons", "state rows", ""]
     rows = [head, *(_row(each, planned.physical) for each in planned.candidates)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(head) - 1)]
-    lines = ["Candidates, in seconds of one core a second of event time"]
-    for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:], strict=True)]
-        lines.append(f"  {'  '.join([*cells, row[-1]])}".rstrip())
-    return "\n".join(lines)
+    table = aligned([row[:-1] for row in rows])
+    lines = (f"{line}  {row[-1]}".rstrip() for line, row in zip(table, rows, strict=True))
+    return "\n".join(["Candidates, in seconds of one core a second of event time", *lines])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as indented lines: the first column to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
+        lines.append("  " + "  ".join([first.ljust(widths[0]), *cells]))
+    return lines
 
 
 def plan_words(plan: PhysicalPlan) -> str:

@@ -4,13 +4,14 @@ import copy
 import dataclasses
 import itertools
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wjoin.executor.layout import input_columns
+from wjoin.executor.local import MemoryStore
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.step import Arrivals, Counts, StageLogic
 from wjoin.planner.physical import (
@@ -33,22 +34,12 @@ from wjoin.planner.physical import (
 Row = tuple[int, int, int | None]  # key, time, value
 
 
-@dataclass
-class MemoryStore:
-    """Slices in a dictionary; a crash is a return to an earlier copy."""
-
-    slices: dict[str, pa.RecordBatch] = field(default_factory=dict)
-
-    def load(self, name: str) -> pa.RecordBatch:
-        return self.slices[name]
+class StrictStore(MemoryStore):
+    """Slices in a dictionary, none written twice; a crash is a return to an earlier copy."""
 
     def save(self, name: str, batch: pa.RecordBatch) -> int:
         assert name not in self.slices
-        self.slices[name] = batch
-        return batch.nbytes
-
-    def remove(self, name: str) -> None:
-        del self.slices[name]
+        return super().save(name, batch)
 
 
 @dataclass
@@ -56,13 +47,13 @@ class Worker:
     """One worker of every stage of a plan, run batch by batch."""
 
     plan: PhysicalPlan
-    stores: list[MemoryStore]
+    stores: list[StrictStore]
     manifests: list[bytes]
 
     @classmethod
     def fresh(cls, plan: PhysicalPlan) -> "Worker":
         empty = [Manifest.fresh("plan", 1, len(stage.inputs)).encode() for stage in plan.stages]
-        return cls(plan, [MemoryStore() for _ in plan.stages], empty)
+        return cls(plan, [StrictStore() for _ in plan.stages], empty)
 
     def run(self, batches: dict[int, list[Row]], counts: Counts) -> list[tuple[Row, ...]]:
         """Run one micro-batch; return the combinations of the last stage in stream order."""
