@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.layout import code_name, time_name
+from wjoin.executor.layout import code_name, stored_column, time_name
 from wjoin.executor.local import LocalWorker
 from wjoin.executor.step import Counts
 from wjoin.grammar.parser import parse_script
@@ -39,12 +39,18 @@ MEASURED = 6
 LIMIT = 3e7
 """Comparisons in a micro-batch beyond which a candidate is not run: it cannot be near the fastest."""
 
+VALUES = 10_000
+
 GOOD, BAD, SHARE = 1.25, 3.0, 0.9
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A statement and its data: the rate of each stream (rows a second), and the values of the key."""
+    """A statement and its data: the rate of each stream (rows a second), and the values of the key.
+
+    ``near``: how far the column v, with values from 0 to VALUES, may differ between A and the
+    others; None for no condition on it.
+    """
 
     name: str
     windows: str
@@ -53,6 +59,7 @@ class Workload:
     heaviest: float
     reach: float
     keys: str = "all"
+    near: int | None = None
 
     @property
     def aliases(self) -> str:
@@ -63,8 +70,10 @@ class Workload:
     def sql(self) -> str:
         """The statement."""
         sources = ", ".join(f"{alias.lower()} {alias}" for alias in self.aliases)
-        equal = " AND ".join(f"A.k = {alias}.k" for alias in self.aliases[1:])
-        where = f" WHERE {equal}" if self.keys == "all" else ""
+        others = self.aliases[1:]
+        conditions = [f"A.k = {alias}.k" for alias in others if self.keys == "all"]
+        conditions += [f"abs(A.v - {alias}.v) <= {self.near}" for alias in others if self.near is not None]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"SELECT A.k FROM {sources} {self.windows}{where}"
 
 
@@ -76,6 +85,9 @@ class _Bigint:
 
     def common(self, first: str, second: str) -> str | None:
         return "bigint"
+
+    def fails_on_overflow(self) -> bool:
+        return True
 
 
 def workloads() -> Iterator[Workload]:
@@ -116,6 +128,19 @@ def workloads() -> Iterator[Workload]:
                 width,
                 "none",
             )
+    for near, distinct in itertools.product((10, 2000), (1, 20)):
+        keys = "none" if distinct == 1 else "all"
+        for width, pair in itertools.product((0.2, 3.0), ((300, 300), (1000, 100, 20))):
+            yield Workload(
+                f"near {near}, {width} s, {pair}, {distinct} values",
+                f"WINDOW = {int(width * 1000)} MILLISECONDS",
+                pair,
+                distinct,
+                1 / distinct,
+                width,
+                keys,
+                near,
+            )
 
 
 def planned(load: Workload, settings: CostSettings) -> PlannedSelect:
@@ -126,9 +151,11 @@ def planned(load: Workload, settings: CostSettings) -> PlannedSelect:
             "rate": rate,
             "distinct.k": load.distinct,
             "heaviest.k": max(load.heaviest, 1 / load.distinct),
+            "minimum.v": 0,
+            "maximum.v": VALUES,
         }
         given = {name: Estimate(float(value), Origin.GIVEN) for name, value in known.items()}
-        columns = (Column("k", "bigint"), Column("ts", "timestamp"))
+        columns = (Column("k", "bigint"), Column("v", "bigint"), Column("ts", "timestamp"))
         relations.append(Relation(columns, "ts", 0, True, given))
     statement = parse_script(load.sql).statements[0]
     assert isinstance(statement, Query)
@@ -150,20 +177,16 @@ def micro_batches(load: Workload, plan: PhysicalPlan) -> list[dict[int, pa.Recor
             )
             keys[random.random(rate) < load.heaviest] = 0
             columns = {time_name(stream): times.astype(np.int64)}
-            columns |= {
-                code_name(stream, n): keys.astype(np.int64) for n in range(len(plan.streams[stream].codes))
-            }
-            if load.keys == "none":
-                columns[f"c{stream}_0"] = keys.astype(np.int64)
-            wanted = {name: column for name, column in columns.items() if _needed(name, stream)}
-            blocks[stream] = pa.RecordBatch.from_pydict(wanted)
+            scan = plan.streams[stream]
+            columns |= {code_name(stream, n): keys.astype(np.int64) for n in range(len(scan.codes))}
+            for number, column in enumerate(scan.columns):
+                stored = stored_column(plan, stream, number)
+                values = random.integers(0, VALUES, rate) if column.expression.endswith(".v") else keys
+                if not stored.restored:
+                    columns[stored.name] = values.astype(np.int64)
+            blocks[stream] = pa.RecordBatch.from_pydict(columns)
         batches.append(blocks)
     return batches
-
-
-def _needed(name: str, stream: int) -> bool:
-    # Only the first stream's key leaves the join; where it is no code, it travels as a column.
-    return not name.startswith("c") or stream == 0
 
 
 def of_our_own(plan: PlannedSelect) -> list[Candidate]:

@@ -11,9 +11,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from wjoin.executor.bands import band_values, inside, moved
 from wjoin.executor.kernels.candidates import Candidates, Probe, WindowKernel
 from wjoin.executor.kernels.kernels import KERNELS
-from wjoin.executor.kernels.runs import BoolArray, Int64Array, SortedRun, equal_values, integers, take
+from wjoin.executor.kernels.runs import (
+    BoolArray,
+    Int64Array,
+    SortedRun,
+    Values,
+    equal_values,
+    integers,
+    take,
+)
 from wjoin.executor.layout import input_columns, stored_column
 from wjoin.planner.physical import Bounds, Comparison, Kernel, Passes, PhysicalPlan, Stage, UpperBounds
 from wjoin.planner.reach import Reach, reach
@@ -21,7 +30,7 @@ from wjoin.planner.reach import Reach, reach
 PARTIAL_LIMIT = 1 << 20
 """Candidate pairs that one expansion may produce; more are worked off in parts."""
 
-_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max - 1
+_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 _OPERATORS = {
     "=": np.equal,
@@ -32,6 +41,10 @@ _OPERATORS = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
+
+
+def _negated(bound: float | None) -> float | None:
+    return None if bound is None else -bound
 
 
 def shifted(times: Int64Array, distance: int | None, unbounded: int) -> Int64Array:
@@ -154,7 +167,7 @@ class MultiwayJoin:
         """Keep the tuples that reach some row of every other input (Mode 1 of MW)."""
         for target in others:
             alive = np.zeros(len(partial.codes), bool)
-            for found in self._candidates(partial, target, pieces[target], current)[1]:
+            for found in self._candidates(partial, target, pieces, current)[1]:
                 alive[found.probes] = True
             partial = partial if alive.all() else partial.pick(alive)
         return partial
@@ -166,7 +179,7 @@ class MultiwayJoin:
             yield partial
             return
         target = others[0]
-        probe, found = self._candidates(partial, target, pieces[target], current)
+        probe, found = self._candidates(partial, target, pieces, current)
         pairs = sum(each.pairs for each in found)
         if pairs == 0:
             return
@@ -182,7 +195,7 @@ class MultiwayJoin:
             yield from self._grow(grown, others[1:], pieces, current)
 
     def _candidates(
-        self, partial: Partial, target: int, pieces: Pieces, current: _Pass
+        self, partial: Partial, target: int, all_pieces: list[Pieces], current: _Pass
     ) -> tuple[Probe, list[Candidates]]:
         """Return what partial tuples look for on an input, and the candidates in each of its runs."""
         anchor = self.stage.inputs[target].members[0]
@@ -192,8 +205,24 @@ class MultiwayJoin:
             back, ahead = current.reach.back[stream][anchor], current.reach.ahead[stream][anchor]
             low = np.maximum(low, shifted(times, None if back is None else -back, _LEAST))
             high = np.minimum(high, shifted(times, ahead, _GREATEST))
-        probe = Probe(partial.codes, low, high)
-        return probe, [self.kernel.candidates(run, probe) for run in pieces.runs]
+        probe = Probe(partial.codes, low, high, *self._value_range(partial, target, all_pieces))
+        return probe, [self.kernel.candidates(run, probe) for run in all_pieces[target].runs]
+
+    def _value_range(
+        self, partial: Partial, target: int, pieces: list[Pieces]
+    ) -> tuple[Values | None, Values | None]:
+        """Return what the values may be by which the rows of an input are ordered."""
+        band = self.stage.index(target) if self.stage.kernel is Kernel.ORDERED else None
+        if band is None or partial.times.keys().isdisjoint((band.left[0], band.right[0])):
+            return None, None
+        # left - high <= right <= left - low, and right + low <= left <= right + high.
+        if band.left[0] in partial.times:
+            values = band_values(self._values(band.left, partial, pieces))
+            low, high = _negated(band.high), _negated(band.low)
+        else:
+            values = band_values(self._values(band.right, partial, pieces))
+            low, high = band.low, band.high
+        return moved(values, low, -band.slack), moved(values, high, band.slack)
 
     def _extend(
         self, partial: Partial, target: int, pieces: Pieces, probe: Probe, found: list[Candidates]
@@ -231,6 +260,12 @@ class MultiwayJoin:
             sides = {comparison.left[0], comparison.right[0]}
             if sides <= partial.times.keys() and not sides.isdisjoint(members):
                 keep &= self._compare(comparison, partial, pieces)
+        for band in self.stage.bands:
+            sides = {band.left[0], band.right[0]}
+            if not band.checked and sides <= partial.times.keys() and not sides.isdisjoint(members):
+                left, right = (self._values(side, partial, pieces) for side in (band.left, band.right))
+                keep &= np.asarray(left.is_valid()) & np.asarray(right.is_valid())
+                keep &= inside(band, band_values(left), band_values(right))
         return partial if keep.all() else partial.pick(keep)
 
     def _key_pairs(self, target: int, partial: Partial) -> list[tuple[tuple[int, int], tuple[int, int]]]:

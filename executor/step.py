@@ -14,14 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.blocks import concatenate, cut
+from wjoin.executor.kernels.adaptive import preferred
 from wjoin.executor.kernels.kernels import KERNELS
 from wjoin.executor.kernels.runs import BoolArray, Int64Array, RunShape, SortedRun, select
-from wjoin.executor.layout import code_name, time_name
+from wjoin.executor.layout import code_name, stored_column, time_name
 from wjoin.executor.multiway import MultiwayJoin, Pieces, Work
-from wjoin.executor.state.manifest import Manifest
+from wjoin.executor.state.manifest import Manifest, StateChoice
 from wjoin.executor.state.retention import kept, stage_reach, watermark
 from wjoin.executor.state.slices import LARGE_SLICE, Slice, maintain
-from wjoin.planner.physical import PhysicalPlan, Stage, StageInput
+from wjoin.planner.physical import Bounds, Kernel, PhysicalPlan, Stage, StageInput
 
 
 class SliceStore(Protocol):
@@ -79,11 +80,16 @@ class StageLogic:
         return self.plan.stages[self.number]
 
     def shape(self, number: int) -> RunShape:
-        """Return the order and the time columns of input ``number``."""
+        """Return the order of input ``number`` and the columns that it is made by."""
         each = self.stage.inputs[number]
         code = None if each.key is None else code_name(*each.key)
         times = tuple(time_name(stream) for stream in each.members)
-        return RunShape(code, times, KERNELS[self.stage.kernel].order)
+        band = self.stage.index(number)
+        value = None
+        if band is not None and self.stage.kernel is Kernel.ORDERED:
+            own = band.left if band.left[0] in each.members else band.right
+            value = stored_column(self.plan, *own).name
+        return RunShape(code, times, KERNELS[self.stage.kernel].order, value)
 
     def join(
         self, old: list[list[SortedRun]], new: list[SortedRun | None], work: Work
@@ -106,13 +112,31 @@ class StageLogic:
 
     def batch(self, arrivals: Arrivals, counts: Counts) -> Iterator[pa.RecordBatch]:
         """Yield the results over complete inputs: no state, nothing is late."""
-        new = [self._sorted(number, blocks) for number, blocks in enumerate(arrivals.blocks)]
-        yield from self.join([[] for _ in new], new, counts.work)
+        logic = self._concrete(Kernel.HW)
+        new = [logic._sorted(number, blocks) for number, blocks in enumerate(arrivals.blocks)]
+        if logic is not self:
+            adapted = self._concrete(preferred(self.plan, self.stage, new, Kernel.HW))
+            new = [adapted.arranged(number, run, logic.shape(number)) for number, run in enumerate(new)]
+            logic = adapted
+        yield from logic.join([[] for _ in new], new, counts.work)
 
     def stream(
         self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts
     ) -> Iterator[pa.RecordBatch | Manifest]:
         """Yield the results of a micro-batch, then the manifest of the state after it."""
+        known = Kernel.HW if manifest.choice is None else manifest.choice.kernel
+        logic = self._concrete(Kernel.MW if known is Kernel.MW else Kernel.HW)
+        yield from logic._micro_batch(manifest, store, arrivals, counts, adapts=logic is not self)
+
+    def _concrete(self, kernel: Kernel) -> "StageLogic":
+        """Return the logic with a kernel in the place of ADAPTIVE, itself where it has another."""
+        if self.stage.kernel is not Kernel.ADAPTIVE:
+            return self
+        return StageLogic(self.plan.with_stage(self.number, replace(self.stage, kernel=kernel)), self.number)
+
+    def _micro_batch(
+        self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts, *, adapts: bool
+    ) -> Iterator[pa.RecordBatch | Manifest]:
         for stream, removed in arrivals.removed.items():
             for times in removed:
                 self._punctual(stream, times, manifest.seen, counts)
@@ -122,39 +146,60 @@ class StageLogic:
         ]
         loaded: dict[str, SortedRun] = {}
 
-        def load(number: int, each: Slice) -> SortedRun:
+        def load(logic: StageLogic, number: int, each: Slice) -> SortedRun:
+            shape = logic.shape(number)
+            if each.order != shape.order_name:
+                return shape.sort(store.load(each.name))
             if each.name not in loaded:
-                shape, rows = self.shape(number), store.load(each.name)
-                sorted_so = each.order == shape.order.value
-                loaded[each.name] = (
-                    shape.read(rows, (each.earliest, each.latest)) if sorted_so else shape.sort(rows)
-                )
+                loaded[each.name] = shape.read(store.load(each.name), (each.earliest, each.latest))
             return loaded[each.name]
 
-        old = [[load(number, each) for each in group] for number, group in enumerate(manifest.slices)]
+        old = [[load(self, number, each) for each in group] for number, group in enumerate(manifest.slices)]
         for result in self.join(old, new, counts.work):
             counts.matches += result.num_rows
             yield result
         seen = dict(manifest.seen)
         for stream, time in arrivals.seen.items():
             seen[stream] = max(time, seen.get(stream, time))
+        keeper = self._keeper(manifest)
         groups = []
         names = itertools.count(manifest.written)
         for number, group in enumerate(manifest.slices):
+            shape = keeper.shape(number)
             change = maintain(
                 group,
-                new[number],
-                self.shape(number),
-                partial(load, number),
-                partial(self._live, number, seen),
-                self._settled(self.stage.inputs[number], seen),
+                keeper.arranged(number, new[number], self.shape(number)),
+                shape,
+                partial(load, keeper, number),
+                partial(keeper._live, number, seen),
+                keeper._settled(self.stage.inputs[number], seen),
             )
             for each in change.remove:
                 store.remove(each.name)
-            shape = self.shape(number)
             written = (piece for run in change.write for piece in _slices(store, names, shape, run))
             groups.append((*change.stay, *written))
-        yield replace(manifest, written=next(names), seen=seen, slices=tuple(groups))
+        choice = StateChoice.of(self.stage)
+        if adapts:
+            choice = replace(choice, kernel=preferred(self.plan, self.stage, new, self.stage.kernel))
+        yield replace(manifest, written=next(names), seen=seen, slices=tuple(groups), choice=choice)
+
+    def _keeper(self, manifest: Manifest) -> "StageLogic":
+        """Return the logic by which this micro-batch writes state: as the one before has said.
+
+        A restart may come with other bounds or another kernel, and may repeat a micro-batch of
+        which Spark keeps what the first attempt has written.
+        """
+        choice = manifest.choice or StateChoice(Bounds.EXACT, Kernel.HW, ())
+        if choice == StateChoice.of(self.stage):
+            return self
+        return StageLogic(self.plan.with_stage(self.number, choice.on(self.stage)), self.number)
+
+    def arranged(self, number: int, run: SortedRun | None, shape: RunShape) -> SortedRun | None:
+        """Return a run of ``shape`` in the order that this logic has for input ``number``."""
+        own = self.shape(number)
+        if run is None or own.order_name == shape.order_name:
+            return run
+        return own.sort(run.batch)
 
     def _live(self, number: int, seen: dict[int, int], run: SortedRun) -> BoolArray:
         return kept(self.plan, self.stage, number, run.times, seen)
@@ -207,4 +252,4 @@ def _slices(store: SliceStore, names: Iterator[int], shape: RunShape, run: Sorte
     for batch in cut(run.batch, max(1, run.rows), 2 * LARGE_SLICE):
         piece = shape.read(batch)
         name = str(next(names))
-        yield Slice(name, piece.rows, store.save(name, batch), *piece.span, shape.order.value)
+        yield Slice(name, piece.rows, store.save(name, batch), *piece.span, shape.order_name)

@@ -43,7 +43,7 @@ _ENTRIES = (
     ErrorCode(
         "WJ113",
         "a statistic is unknown, given twice, or has a value that it cannot have",
-        "give each of rate, width, disorder, selectivity, distinct.column and heaviest.column at most once",
+        "give each of those that docs/language.md lists in section Statistics at most once",
     ),
     # 2xx: names and expressions
     ErrorCode("WJ201", "a stream name is not in FROM", "use an alias of the FROM list"),

@@ -9,7 +9,7 @@ from wjoin.grammar.syntax import Hint
 from wjoin.grammar.tokens import Kind, Token, scan
 
 HINTS = {
-    "ALGORITHM": ("HW", "MW", "NLW"),
+    "ALGORITHM": ("HW", "MW", "NLW", "ORDERED", "ADAPTIVE"),
     "BOUNDS": ("EXACT", "GCA", "LCA"),
     "PLAN": ("MULTIWAY", "NATIVE", "SEMIJOIN", "SIMPLE", "PSP", "ATR", "CTR"),
     "PASSES": ("UNION", "HULL"),

@@ -10,12 +10,13 @@ from wjoin.grammar.syntax import Identifier, StatisticEntry
 
 
 class _Statistic(NamedTuple):
-    """What a statistic says, an example of it, and what it belongs to and may be."""
+    """What a statistic says, an example of it, and what it belongs to and may be; ``value``: any number."""
 
     meaning: str
     example: str
     of_column: bool = False
     share: bool = False
+    value: bool = False
 
 
 _STATISTICS = {
@@ -33,6 +34,10 @@ _STATISTICS = {
         "heaviest.obj_id = 0.2",
         of_column=True,
         share=True,
+    ),
+    "minimum": _Statistic("the least value of a column", "minimum.speed = 0", of_column=True, value=True),
+    "maximum": _Statistic(
+        "the greatest value of a column", "maximum.speed = 250", of_column=True, value=True
     ),
 }
 
@@ -73,9 +78,9 @@ def statistic_value(name: str, value: float, span: Span) -> float:
     if known.share and not 0 <= value <= 1:
         remedy = f"it is {known.meaning}: write a number from 0 to 1, for example {known.example}"
         raise WJoinError("WJ113", f"{name} is not between 0 and 1", span=span, help=remedy)
-    if value == float("inf"):
+    if abs(value) == float("inf"):
         raise WJoinError("WJ113", f"{name} is larger than a DOUBLE", span=span, help="write a smaller number")
-    if not known.share and value <= 0:
+    if not known.share and not known.value and value <= 0:
         remedy = f"it is {known.meaning}: write a number above 0, for example {known.example}"
         raise WJoinError("WJ113", f"{name} is not above 0", span=span, help=remedy)
     return value

@@ -5,6 +5,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+INTEGRAL = ("tinyint", "smallint", "int", "bigint")
+WHOLE = frozenset({*INTEGRAL, "date", "timestamp", "timestamp_ntz"})
+"""Types whose values are whole numbers: of days and microseconds, too."""
+
 
 class Origin(Enum):
     """Where a statistic comes from; the first one that has it counts."""
@@ -58,4 +62,8 @@ class Types(Protocol):
 
     def common(self, first: str, second: str) -> str | None:
         """Return the type to which Spark widens both for ``=``, None when it has none."""
+        ...
+
+    def fails_on_overflow(self) -> bool:
+        """Return whether a sum of whole numbers that is too large is an error, and not another number."""
         ...

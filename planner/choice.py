@@ -10,7 +10,7 @@ from wjoin.grammar.syntax import SelectBlock
 from wjoin.planner.catalog import Relation
 from wjoin.planner.decompose import Decomposition
 from wjoin.planner.native import native_refusal
-from wjoin.planner.physical import Bounds, Kernel, Method, Passes
+from wjoin.planner.physical import Bounds, Kernel, Method, Passes, PhysicalPlan, Route, Stage
 from wjoin.planner.reach import reach
 from wjoin.planner.window_graph import WindowGraph
 
@@ -59,11 +59,11 @@ def options(
     settings: Mapping[str, str],
     draft: Decomposition,
     graph: WindowGraph,
-    streams: Sequence[int],
+    plan: PhysicalPlan,
     *,
     relations: Sequence[Relation],
 ) -> Options:
-    """Return what a plan over the stages of ``draft`` may choose from.
+    """Return what a plan over the stages of ``draft`` may choose from; ``plan`` is one of them.
 
     ``settings`` are session defaults by the name of the hint. Raises WJoinError WJ502 for what
     is not available yet, and WJ504 for a wish that cannot be granted.
@@ -72,13 +72,13 @@ def options(
     wishes |= {hint.name: Wish(hint.name, hint.arguments[0], hint.span) for hint in block.hints}
     for wish in wishes.values():
         _require_available(wish)
-    if (plan := wishes.get("PLAN")) is not None and plan.value == "NATIVE":
-        _require_native(plan, wishes, draft, graph, relations)
+    if (method := wishes.get("PLAN")) is not None and method.value == "NATIVE":
+        _require_native(method, wishes, draft, graph, relations)
         # Session defaults of what wjoin's own stages choose do not matter to Spark's joins.
-        wishes = {"PLAN": plan}
+        wishes = {"PLAN": method}
     return Options(
-        _bounds(wishes.get("BOUNDS"), graph, streams),
-        _kernels(wishes.get("ALGORITHM"), draft),
+        _bounds(wishes.get("BOUNDS"), graph, plan.staged),
+        _kernels(wishes.get("ALGORITHM"), plan.stages),
         _passes(wishes.get("PASSES"), graph),
         _methods(wishes.get("PLAN")),
         _by_hint(wishes, draft, graph, relations),
@@ -116,18 +116,30 @@ def _one_sided(graph: WindowGraph, streams: Sequence[int]) -> str | None:
     return None
 
 
-def _kernels(wish: Wish | None, draft: Decomposition) -> tuple[tuple[Kernel, ...], ...]:
-    kernels: list[tuple[Kernel, ...]] = []
-    for stage in draft.stages:
-        if wish is None:
-            # Without a key there is nothing to hash.
-            kernels.append(tuple(Kernel) if stage.classes else (Kernel.MW, Kernel.NLW))
-            continue
-        kernel = Kernel(wish.value.lower())
-        if kernel is Kernel.HW and not stage.classes:
-            raise wish.refused("it needs an equality that links the streams", "take ALGORITHM(MW)")
-        kernels.append((kernel,))
-    return tuple(kernels)
+def _kernels(wish: Wish | None, stages: Sequence[Stage]) -> tuple[tuple[Kernel, ...], ...]:
+    possible = [tuple(kernel for kernel in Kernel if _works(kernel, stage)) for stage in stages]
+    if wish is None or not stages:
+        # What is expected of ADAPTIVE is the better one of HW and MW, which are weighed.
+        return tuple(tuple(each for each in kernels if each is not Kernel.ADAPTIVE) for kernels in possible)
+    kernel = Kernel(wish.value.lower())
+    if kernel is Kernel.ORDERED:
+        if not any(kernel in each for each in possible):
+            raise wish.refused(
+                "no condition bounds the difference of two streams' columns",
+                "add one such as abs(a.x - b.x) <= 5, or take another",
+            )
+        # A stage without such a condition has nothing to order its rows by.
+        return tuple((kernel,) if kernel in each else each for each in possible)
+    if not all(kernel in each for each in possible):
+        raise wish.refused("it needs an equality that links the streams", "take ALGORITHM(MW)")
+    return ((kernel,),) * len(possible)
+
+
+def _works(kernel: Kernel, stage: Stage) -> bool:
+    if kernel is Kernel.ORDERED:
+        return any(each is not None for each in stage.indexed)
+    # Without a key there is nothing to hash.
+    return kernel not in (Kernel.HW, Kernel.ADAPTIVE) or stage.route is Route.HASH
 
 
 def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:

@@ -7,10 +7,12 @@ from sqlglot import exp
 
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Kind, Token, scan
+from wjoin.planner.bands import ColumnBand, column_band
+from wjoin.planner.catalog import WHOLE
 from wjoin.planner.edits import Edit, apply_edits
 from wjoin.planner.literals import literal
 from wjoin.planner.names import Reference, Scope, Source, StreamColumn
-from wjoin.planner.pieces import ColumnName, Piece, read_condition
+from wjoin.planner.pieces import ColumnName, Piece, function_name, read_condition
 
 MATCH_COLUMNS = {what: f"__wjoin_match_{what}" for what in ("time", "start", "span")}
 SPECIAL_WORDS = frozenset(
@@ -26,7 +28,6 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-_COMPARABLE = {"tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz"}
 
 
 @dataclass(frozen=True)
@@ -70,15 +71,17 @@ class ColumnComparison:
     operator: str
     right: StreamColumn
     text: str
+    band: ColumnBand | None = None
 
 
 @dataclass(frozen=True)
 class Residual:
-    """A condition that Spark evaluates on the joined rows."""
+    """A condition that Spark evaluates on the joined rows; it implies ``band`` where there is one."""
 
     text: str
     columns: tuple[StreamColumn, ...]
     matches: frozenset[str]
+    band: ColumnBand | None = None
 
 
 Conjunct = Filter | Equality | ColumnComparison | Residual
@@ -101,12 +104,28 @@ def bind_conjunct(text: str, span: Span, scope: Scope, parameters: Mapping[str, 
             return equality
     operator = _OPERATORS.get(type(piece.tree))
     shown = apply_edits(text, edits, span)
+    band = _band(text, piece, references, parameters) if apart and len(streams) == 2 else None
     if operator is not None and apart and len(streams) == 2:
-        comparison = _comparison(piece.tree, references, operator, shown)
+        comparison = _comparison(piece.tree, references, operator, shown, band)
         if comparison is not None:
             return comparison
     columns = tuple(reference.column for reference in references)
-    return Residual(shown, columns, frozenset(call.what for call in piece.matches))
+    return Residual(shown, columns, frozenset(call.what for call in piece.matches), band)
+
+
+def _band(
+    text: str, piece: Piece, references: Sequence[Reference], parameters: Mapping[str, object]
+) -> ColumnBand | None:
+    columns = {_name(reference.name): reference.column for reference in references if reference.whole}
+
+    def column(node: exp.Column) -> StreamColumn | None:
+        return columns.get(tuple(part.name.lower() for part in node.parts))
+
+    return column_band(piece.tree, column, lambda call: function_name(text, piece, call), parameters)
+
+
+def _name(name: ColumnName) -> tuple[str, ...]:
+    return tuple(part.name.lower() for part in name.parts)
 
 
 def column_of(scope: Scope, name: ColumnName, defined: Iterable[str] = ()) -> Reference | None:
@@ -204,7 +223,7 @@ def _sides(text: str, span: Span) -> tuple[Span, Span] | None:
 
 
 def _comparison(
-    tree: exp.Expr, references: Sequence[Reference], operator: str, text: str
+    tree: exp.Expr, references: Sequence[Reference], operator: str, text: str, band: ColumnBand | None
 ) -> ColumnComparison | None:
     if not all(isinstance(side, exp.Column) for side in (tree.this, tree.expression)):
         return None
@@ -213,9 +232,9 @@ def _comparison(
         return None
     if not comparable(left.column, right.column):
         return None
-    return ColumnComparison(left.column, operator, right.column, text)
+    return ColumnComparison(left.column, operator, right.column, text, band)
 
 
 def comparable(left: StreamColumn, right: StreamColumn) -> bool:
     """Return whether the operator can compare two columns as whole numbers."""
-    return left.column.type == right.column.type and left.column.type.lower() in _COMPARABLE
+    return left.column.type == right.column.type and left.column.type.lower() in WHOLE

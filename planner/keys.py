@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.catalog import Types
+from wjoin.planner.catalog import INTEGRAL, WHOLE, Types
 from wjoin.planner.conjuncts import Equality, Filter, Side
 
-INTEGRAL = ("tinyint", "smallint", "int", "bigint")
-EXACT = frozenset({*INTEGRAL, "boolean", "date", "timestamp", "timestamp_ntz"})
+EXACT = WHOLE | {"boolean"}
 """Types whose single value is its own 64-bit key code."""
 
 _VERIFIABLE = EXACT | {"string", "binary", "float", "double"}

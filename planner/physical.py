@@ -5,7 +5,7 @@ Streams are numbered in FROM order. Times are microseconds, or the column's own 
 where event time is integral.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 
@@ -37,11 +37,15 @@ class Kernel(Enum):
 
     HW: the rows of the key, then the time range inside them. MW: the rows inside the time
     range, then the key. NLW: all rows, then time range and key (W-join 2002, 3.1 and 3.2).
+    ORDERED: the rows of the key that a band allows, then the time range (S2J, "Optimizations").
+    ADAPTIVE: HW or MW, chosen by each worker from what arrives at it.
     """
 
     HW = "hw"
     MW = "mw"
     NLW = "nlw"
+    ORDERED = "ordered"
+    ADAPTIVE = "adaptive"
 
 
 class Passes(Enum):
@@ -127,6 +131,23 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Band:
+    """``low <= left - right <= high`` on scan columns of two streams, None where a side is open.
+
+    It holds for every result, and is only searched for and tested: the conditions that imply it
+    are checked as well (by comparisons of the stage where ``checked``). ``slack``: 0 for whole
+    numbers, days and microseconds; else the share of a value by which the bounds are wider for it.
+    """
+
+    left: tuple[int, int]
+    right: tuple[int, int]
+    low: int | float | None
+    high: int | float | None
+    slack: float
+    checked: bool
+
+
+@dataclass(frozen=True)
 class StageInput:
     """One input of a stage: a scan, or the result of an earlier stage.
 
@@ -144,7 +165,8 @@ class Stage:
     """A join of two or more inputs on one worker set.
 
     ``orders[i]`` is the order in which new rows of input i meet the other inputs; where there are
-    no ``orders``, they meet the one with the fewest rows at hand first.
+    no ``orders``, they meet the one with the fewest rows at hand first. ``indexed[i]`` is the number
+    of the band that orders the rows of input i for the kernel ORDERED, None where none does.
     """
 
     inputs: tuple[StageInput, ...]
@@ -154,19 +176,27 @@ class Stage:
     shipping: Shipping
     comparisons: tuple[Comparison, ...]
     orders: tuple[tuple[int, ...], ...] = ()
+    bands: tuple[Band, ...] = ()
+    indexed: tuple[int | None, ...] = ()
 
     def __post_init__(self) -> None:
         members = self.members
         if len(self.inputs) < 2 or len(set(members)) != len(members):
             raise ValueError("a stage joins two or more inputs with distinct streams")
-        for comparison in self.comparisons:
-            if comparison.left[0] not in members or comparison.right[0] not in members:
-                raise ValueError("a comparison names a stream that is not in the stage")
+        conditions: tuple[Comparison | Band, ...] = (*self.comparisons, *self.bands)
+        for each in conditions:
+            if each.left[0] not in members or each.right[0] not in members:
+                raise ValueError("a condition names a stream that is not in the stage")
 
     @property
     def members(self) -> tuple[int, ...]:
         """The streams of all inputs, in input order."""
         return tuple(member for each in self.inputs for member in each.members)
+
+    def index(self, number: int) -> Band | None:
+        """Return the band that orders the rows of an input, None where none does."""
+        place = self.indexed[number] if self.indexed else None
+        return None if place is None else self.bands[place]
 
 
 @dataclass(frozen=True)
@@ -213,6 +243,10 @@ class PhysicalPlan:
         """The streams that the stages join; a single one needs no stage."""
         static = {each.stream for each in self.lookups}
         return tuple(stream for stream in range(len(self.streams)) if stream not in static)
+
+    def with_stage(self, number: int, stage: Stage) -> "PhysicalPlan":
+        """Return the plan with another stage in the place of one."""
+        return replace(self, stages=(*self.stages[:number], stage, *self.stages[number + 1 :]))
 
     @property
     def streaming(self) -> bool:

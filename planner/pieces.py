@@ -117,22 +117,32 @@ class Piece:
     is_aggregate: bool
 
 
+_SELECT = "SELECT "
+"""What stands before a piece that sqlglot reads as an item of a select list."""
+
+
+def function_name(text: str, piece: Piece, call: exp.Anonymous) -> str:
+    """Return the name of a call in a condition as it was written, in lower case."""
+    shift = piece.span.start - len(_SELECT)
+    return text[call.meta["start"] + shift : call.meta["end"] + 1 + shift].lower() if call.meta else ""
+
+
 def read_condition(text: str, span: Span) -> Piece:
     """Analyse one expression; raises WJ210 where it cannot be read."""
-    select = _parse(text, span, "SELECT ", "the condition")
+    select = _parse(text, span, _SELECT, "the condition")
     items = select.expressions
     extra = [key for key, value in select.args.items() if value and key != "expressions"]
     if len(items) != 1 or extra or isinstance(items[0], (exp.Alias, exp.Aliases)):
         raise WJoinError("WJ210", "the condition cannot be read", span=span)
-    return _piece(text, span, "SELECT ", items[0], (("condition", items[0]),))
+    return _piece(text, span, _SELECT, items[0], (("condition", items[0]),))
 
 
 def read_select_list(text: str, span: Span) -> Piece:
     """Analyse a select list; raises WJ210 where it cannot be read."""
-    select = _parse(text, span, "SELECT ", "the select list")
+    select = _parse(text, span, _SELECT, "the select list")
     if not select.expressions:
         raise WJoinError("WJ210", "the select list is empty", span=span)
-    return _piece(text, span, "SELECT ", select, tuple(("list", item) for item in select.expressions))
+    return _piece(text, span, _SELECT, select, tuple(("list", item) for item in select.expressions))
 
 
 def read_tail(text: str, span: Span) -> Piece:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
+from wjoin.planner.bands import ColumnBand, merged_band
 from wjoin.planner.bind import BoundSelect, bind
 from wjoin.planner.candidates import Candidate, Weighing, candidates
-from wjoin.planner.catalog import Relation, Types
+from wjoin.planner.catalog import Estimate, Relation, Types
 from wjoin.planner.choice import options
 from wjoin.planner.conjuncts import ColumnComparison, Equality, Filter, Residual, Side, comparable
 from wjoin.planner.cost.cardinality import Arrival
@@ -19,6 +20,7 @@ from wjoin.planner.logical import LogicalPlan
 from wjoin.planner.lookups import DraftLookup, lookups
 from wjoin.planner.names import StreamColumn
 from wjoin.planner.physical import (
+    Band,
     Bounds,
     Comparison,
     Kernel,
@@ -35,6 +37,7 @@ from wjoin.planner.scans import ScanBuilder
 from wjoin.planner.statistics import (
     UNIT_INTERVAL,
     StreamStatistics,
+    band_share,
     stream_statistics,
     units_per_second,
 )
@@ -47,7 +50,8 @@ __all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select"]
 class PlannedSelect:
     """The plan of a block.
 
-    ``candidates`` are all plans that were weighed, ``physical`` the first of them. ``edits`` turn
+    ``candidates`` are all plans that were weighed, ``physical`` the first of them; ``shares`` are what
+    its bands keep of all pairs of rows. ``edits`` turn
     the block into a SELECT over the joined rows. They index the original text, are sorted and do
     not overlap.
     """
@@ -57,6 +61,7 @@ class PlannedSelect:
     edits: tuple[Edit, ...]
     statistics: tuple[StreamStatistics, ...]
     candidates: tuple[Candidate, ...]
+    shares: Mapping[Band, Estimate]
 
 
 def plan_select(
@@ -95,6 +100,19 @@ class _Check:
     right: StreamColumn
 
 
+@dataclass(frozen=True)
+class _Index:
+    """A band that stages may search for, and the share of pairs that it keeps; as in ``Band``."""
+
+    band: ColumnBand
+    checked: bool
+    share: Estimate
+
+    @property
+    def streams(self) -> set[int]:
+        return {self.band.left.stream, self.band.right.stream}
+
+
 def _plan(
     text: str,
     block: SelectBlock,
@@ -123,8 +141,10 @@ def _plan(
         drafts += [decompose(len(names), classes, static, first=each) for each in range(len(classes))]
 
     # 3. A plan of every shape, weighed in all its variants.
+    indexes = _indexes(bound, static, relations, types)
     shapes = [
-        _shape(bound, graph, draft, classes, filters, equalities, static) for draft in dict.fromkeys(drafts)
+        _shape(bound, graph, draft, classes, filters, equalities, static, indexes)
+        for draft in dict.fromkeys(drafts)
     ]
     staged = shapes[0].physical.staged
     unit = units_per_second(kind)
@@ -137,8 +157,8 @@ def _plan(
         duration = max(statistics[stream].duration.value for stream in staged)
         interval = UNIT_INTERVAL if kind is TimeKind.INTEGRAL else costs.interval * unit
         arrival = Arrival(interval, duration, streaming)
-        model = CostModel(statistics, arrival, costs.constants, unit)
-        allowed = options(block, settings, shape.draft, graph, staged, relations=relations)
+        model = CostModel(statistics, arrival, costs.constants, unit, shape.shares)
+        allowed = options(block, settings, shape.draft, graph, shape.physical, relations=relations)
         weighing.append(Weighing(shape.physical, allowed, model))
     found = candidates(weighing, costs.memory)
     shape = shapes[found[0].shape]
@@ -158,6 +178,7 @@ def _plan(
         _edits(block, bound, shape.residual, placeholder),
         weighing[found[0].shape].model.statistics,
         found,
+        shape.shares,
     )
 
 
@@ -165,13 +186,15 @@ def _plan(
 class _Shape:
     """A sequence of stages: its plan, whose parts are still to be chosen, and what it leaves to Spark.
 
-    ``keys`` are, for each stream, the parts of the key that each of its codes stands for.
+    ``keys`` are, for each stream, the parts of the key that each of its codes stands for, ``shares``
+    the shares of pairs that the bands of the stages keep.
     """
 
     draft: Decomposition
     physical: PhysicalPlan
     residual: tuple[str, ...]
     keys: tuple[tuple[tuple[KeyPart, ...], ...], ...]
+    shares: Mapping[Band, Estimate]
 
 
 def _shape(
@@ -182,6 +205,7 @@ def _shape(
     filters: Sequence[Filter],
     equalities: Sequence[TypedEquality],
     static: frozenset[int],
+    indexes: Sequence[_Index],
 ) -> _Shape:
     # Conditions on several streams: in the operator where that is exact, else left to Spark.
     comparisons = [each for each in bound.conjuncts if isinstance(each, ColumnComparison)]
@@ -202,7 +226,7 @@ def _shape(
     late_sides = [part.side for pair in late for part in pair]
     late_sides += [side for each in unusable for side in (each.left, each.right)]
     scans = _scans(bound, late_sides, joins)
-    stages = _stages(draft, checks, scans)
+    stages, shares = _stages(draft, checks, indexes, scans)
     own_filters = [
         tuple(each.text for each in filters if each.stream == stream) for stream in range(len(scans))
     ]
@@ -216,7 +240,30 @@ def _shape(
         match_delay=match_delay([time.delay for time in bound.times], graph.upper, static),
         lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),
     )
-    return _Shape(draft, physical, residual, tuple(scan.keys for scan in scans))
+    return _Shape(draft, physical, residual, tuple(scan.keys for scan in scans), shares)
+
+
+def _indexes(
+    bound: BoundSelect, static: Collection[int], relations: Sequence[Relation], types: Types
+) -> list[_Index]:
+    """Return the bands of the streams' columns, one for each pair of columns."""
+    found: list[tuple[ColumnBand, bool]] = []
+    for each in bound.conjuncts:
+        if not isinstance(each, ColumnComparison | Residual) or each.band is None:
+            continue
+        band, checked = each.band, isinstance(each, ColumnComparison)
+        if {band.left.stream, band.right.stream} & set(static):
+            continue
+        if not checked and band.slack == 0 and not types.fails_on_overflow():
+            # A sum that Spark wraps around may be near where the values are not.
+            continue
+        known = next((n for n, (other, _) in enumerate(found) if merged_band(other, band)), None)
+        if known is None:
+            found.append((band, checked))
+            continue
+        other, other_checked = found[known]
+        found[known] = (merged_band(other, band) or other, checked and other_checked)
+    return [_Index(band, checked, band_share(band, relations)) for band, checked in found]
 
 
 def match_delay(delays: Sequence[int], upper: UpperBounds, static: Collection[int] = ()) -> int | None:
@@ -267,19 +314,27 @@ def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLooku
 
 
 def _stages(
-    draft: Decomposition, checks: Sequence[_Check], scans: Sequence[ScanBuilder]
-) -> tuple[Stage, ...]:
+    draft: Decomposition, checks: Sequence[_Check], indexes: Sequence[_Index], scans: Sequence[ScanBuilder]
+) -> tuple[tuple[Stage, ...], dict[Band, Estimate]]:
+    """Return the stages, and the shares of pairs that their bands keep."""
     stages: list[Stage] = []
-    waiting = list(checks)
+    shares: dict[Band, Estimate] = {}
+    waiting, unused = list(checks), list(indexes)
     for each in draft.stages:
         members = set(each.members)
         ready = [check for check in waiting if {check.left.stream, check.right.stream} <= members]
         waiting = [check for check in waiting if check not in ready]
-        stages.append(_stage(each, ready, scans))
-    return tuple(stages)
+        usable = [index for index in unused if index.streams <= members]
+        unused = [index for index in unused if index not in usable]
+        bands = {_physical_band(index, scans): index.share for index in usable}
+        shares |= bands
+        stages.append(_stage(each, ready, bands, scans))
+    return tuple(stages), shares
 
 
-def _stage(draft: DraftStage, checks: Sequence[_Check], scans: Sequence[ScanBuilder]) -> Stage:
+def _stage(
+    draft: DraftStage, checks: Sequence[_Check], bands: Mapping[Band, Estimate], scans: Sequence[ScanBuilder]
+) -> Stage:
     inputs = []
     for each in draft.inputs:
         owner = each.key[0].stream if each.key else None
@@ -296,7 +351,32 @@ def _stage(draft: DraftStage, checks: Sequence[_Check], scans: Sequence[ScanBuil
             Comparison(_operand(check.left, scans), check.operator, _operand(check.right, scans))
             for check in checks
         ),
+        bands=tuple(bands),
+        indexed=tuple(_main_band(each, bands) for each in inputs) if bands else (),
     )
+
+
+def _physical_band(index: _Index, scans: Sequence[ScanBuilder]) -> Band:
+    band = index.band
+    left, right = (_searchable(column, scans) for column in (band.left, band.right))
+    return Band(left, right, band.low, band.high, band.slack, index.checked)
+
+
+def _searchable(column: StreamColumn, scans: Sequence[ScanBuilder]) -> tuple[int, int]:
+    if column.column.type.lower().startswith("decimal"):
+        scan = scans[column.stream]
+        return column.stream, scan.needed(f"CAST({scan.expression(column)} AS DOUBLE)", "double")
+    return _operand(column, scans)
+
+
+def _main_band(each: StageInput, bands: Mapping[Band, Estimate]) -> int | None:
+    """Return the number of the band that shall order the rows of an input: the one that keeps least."""
+    touching = [
+        (share.value, number)
+        for number, (band, share) in enumerate(bands.items())
+        if (band.left[0] in each.members) != (band.right[0] in each.members)
+    ]
+    return min(touching)[1] if touching else None
 
 
 def _operand(column: StreamColumn, scans: Sequence[ScanBuilder]) -> tuple[int, int]:

@@ -32,7 +32,11 @@ class ScanBuilder:
 
     def needed_column(self, column: StreamColumn) -> int:
         """Return the number of the scan column that holds a column of the relation."""
-        return self.needed(self._source.expression(column.column.name), column.column.type)
+        return self.needed(self.expression(column), column.column.type)
+
+    def expression(self, column: StreamColumn) -> str:
+        """Return the Spark expression of a column of the relation."""
+        return self._source.expression(column.column.name)
 
     def _add(self, column: ScanColumn) -> int:
         for number, known in enumerate(self._columns):

@@ -3,16 +3,20 @@
 A statistic has a name: ``rate`` (rows per second of event time, per unit where event time is
 integral), ``width`` (bytes of a row), ``disorder`` (how far rows are usually out of order, in the
 plan's unit), ``rows`` (of a table, in all), ``selectivity`` (the share of rows that the filters of
-a statement keep), ``distinct.c`` (different values of column c) and ``heaviest.c`` (the share of
-the rows with its most frequent value).
+a statement keep), ``distinct.c`` (different values of column c), ``heaviest.c`` (the share of
+the rows with its most frequent value), ``minimum.c`` and ``maximum.c`` (its least and greatest value).
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from wjoin.planner.bands import ColumnBand
 from wjoin.planner.catalog import Estimate, Origin, Relation
 from wjoin.planner.keys import KeyPart
+from wjoin.planner.names import StreamColumn
 from wjoin.planner.physical import StreamScan, TimeKind
 
 DEFAULT_RATE = 1000.0
@@ -38,6 +42,11 @@ _OTHER_WIDTH = 8
 _NESTED_WIDTH = 64
 _EQUAL, _RANGE, _UNKNOWN = 0.1, 1 / 3, 0.5
 """Shares of the rows that a filter keeps, by its shape, where nothing else is known."""
+
+_BAND_SHARE = 0.1
+"""The share of pairs that a band of two bounds keeps, where the values of its columns are not known."""
+
+_QUANTILES = (np.arange(64) + 0.5) / 64
 
 
 @dataclass(frozen=True)
@@ -118,10 +127,38 @@ def _key(known: Mapping[str, Estimate], parts: Sequence[KeyPart]) -> KeyStatisti
     return KeyStatistics(distinct, heaviest)
 
 
+def band_share(band: ColumnBand, relations: Sequence[Relation]) -> Estimate:
+    """Return the share of pairs of rows that a band keeps, the values of its columns spread evenly."""
+    spans = [_span(column, relations[column.stream]) for column in (band.left, band.right)]
+    left, right = spans
+    if left is None or right is None:
+        return Estimate(_RANGE if band.low is None or band.high is None else _BAND_SHARE)
+    (first, last, origin), (least, greatest, other) = left, right
+    values = first + _QUANTILES * (last - first)
+    # Of the values of the right column, those from value - high to value - low are inside.
+    low = np.full(len(values), least) if band.high is None else np.clip(values - band.high, least, greatest)
+    high = np.full(len(values), greatest) if band.low is None else np.clip(values - band.low, least, greatest)
+    share = float(np.maximum(0.0, high - low).mean()) / max(1.0, greatest - least)
+    # A single whole number is inside where no length is.
+    least_share = 1 / max(1.0, greatest - least) if band.slack == 0 else 1e-6
+    return Estimate(min(1.0, max(share, least_share)), _worst(origin, other))
+
+
+def _span(column: StreamColumn, relation: Relation) -> tuple[float, float, Origin] | None:
+    """Return the least and the greatest value of a column, and where they are from; None if not known."""
+    name = column.column.name.lower()
+    ends = [relation.statistics.get(f"{end}.{name}") for end in ("minimum", "maximum")]
+    if ends[0] is None or ends[1] is None or ends[1].value < ends[0].value:
+        return None
+    return ends[0].value, ends[1].value, _worst(ends[0].origin, ends[1].origin)
+
+
+def _worst(first: Origin, second: Origin) -> Origin:
+    return max(first, second, key=list(Origin).index)
+
+
 def _times(first: Estimate, second: Estimate) -> Estimate:
-    order = list(Origin)
-    worst = max(first.origin, second.origin, key=order.index)
-    return Estimate(first.value * second.value, worst)
+    return Estimate(first.value * second.value, _worst(first.origin, second.origin))
 
 
 def _selectivity(filters: Sequence[str]) -> float:

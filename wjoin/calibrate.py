@@ -12,18 +12,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wjoin.executor.kernels.kernels import KERNELS
-from wjoin.executor.kernels.runs import RunShape
-from wjoin.executor.layout import code_name, time_name
+from wjoin.executor.layout import code_name, column_name, time_name
 from wjoin.executor.multiway import MultiwayJoin, Pieces, Work
+from wjoin.executor.step import StageLogic
 from wjoin.planner.cost.constants import Constants
 from wjoin.planner.physical import (
+    Band,
     Bounds,
     Kernel,
     KeyCode,
     Method,
     PhysicalPlan,
     Route,
+    ScanColumn,
     Shipping,
     Stage,
     StageInput,
@@ -51,7 +52,7 @@ def calibrate(session: "Session", note: Callable[[str], None]) -> Constants:
     """Measure in about two minutes; ``note`` is told what. What is not measured stays as in the package."""
     constants = Constants()
     # MW first: it tells the cost of a tuple, which is inside what HW takes for a pair.
-    for kernel in (Kernel.MW, Kernel.HW, Kernel.NLW):
+    for kernel in (Kernel.MW, Kernel.HW, Kernel.NLW, Kernel.ORDERED):
         note(f"kernel {kernel.value}")
         constants = replace(constants, **kernel_costs(kernel, constants.tuple))
     note("micro-batches and rows of wjoin")
@@ -69,10 +70,12 @@ def kernel_costs(kernel: Kernel, of_tuple: float) -> dict[str, float]:
     many = 50 if kernel is not Kernel.NLW else 1
     idle = timed(kernel, probing=_ROWS, held=_ROWS if kernel is not Kernel.NLW else 1, near=0, agree=False)
     found: dict[str, float] = {f"probe_{name}": idle[0] / _ROWS}
-    busy = timed(kernel, probing=_ROWS // 20, held=_ROWS, near=many, agree=kernel is Kernel.HW)
+    # What these two find agrees: they make tuples of all that they compare.
+    finds = kernel in (Kernel.HW, Kernel.ORDERED)
+    busy = timed(kernel, probing=_ROWS // 20, held=_ROWS, near=many, agree=finds)
     probes = found[f"probe_{name}"] * _ROWS / 20
     pair = (busy[0] - probes) / max(1, busy[1])
-    found[f"pair_{name}"] = max(1e-9, pair - (of_tuple if kernel is Kernel.HW else 0))
+    found[f"pair_{name}"] = max(1e-9, pair - (of_tuple if finds else 0))
     if kernel is Kernel.MW:
         agreeing = timed(kernel, probing=_ROWS // 20, held=_ROWS, near=many, agree=True)
         found["tuple"] = max(1e-9, (agreeing[0] - busy[0]) / max(1, agreeing[1]))
@@ -82,10 +85,11 @@ def kernel_costs(kernel: Kernel, of_tuple: float) -> dict[str, float]:
 def timed(kernel: Kernel, *, probing: int, held: int, near: int, agree: bool) -> tuple[float, int]:
     """Return the median seconds of a probe, and its comparisons.
 
-    ``near``: rows in the time range of every tuple; ``agree``: whether they have its key.
+    ``near``: rows in the time range of every tuple (ORDERED: in its band); ``agree``: whether they
+    have its key.
     """
     plan = _plan(kernel)
-    shape = [RunShape(code_name(n, 0), (time_name(n),), KERNELS[kernel].order) for n in range(_STREAMS)]
+    shape = [StageLogic(plan, 0).shape(n) for n in range(_STREAMS)]
     spacing = 2 * _WINDOW // max(1, near)
     stored = np.arange(held, dtype=np.int64) * (spacing if near else 10)
     apart = 0 if near else 10 * _WINDOW + int(stored[-1])
@@ -108,15 +112,22 @@ def timed(kernel: Kernel, *, probing: int, held: int, near: int, agree: bool) ->
 
 def _plan(kernel: Kernel) -> PhysicalPlan:
     code = KeyCode(("k",), ("bigint",), exact=True, verify=())
-    scans = tuple(StreamScan(alias, "ts", 0, (), (), (code,), streaming=True) for alias in "ab")
+    value = ScanColumn("v", "bigint", None)
+    scans = tuple(StreamScan(alias, "ts", 0, (), (value,), (code,), streaming=True) for alias in "ab")
     inputs = tuple(StageInput((number,), None, (number, 0)) for number in range(_STREAMS))
     stage = Stage(inputs, Bounds.EXACT, Route.HASH, kernel, Shipping.BLOCKS, ())
-    upper = ((0, _WINDOW), (_WINDOW, 0))
+    window: int | None = _WINDOW
+    if kernel is Kernel.ORDERED:
+        # A band on values that are as the times, in the place of the window.
+        band = Band((0, 0), (1, 0), -_WINDOW, _WINDOW, 0.0, checked=True)
+        stage, window = replace(stage, bands=(band,), indexed=(0, 0)), None
+    upper = ((0, window), (window, 0))
     return PhysicalPlan(scans, TimeKind.TIMESTAMP, upper, (), (stage,), frozenset(), None)
 
 
 def _block(stream: int, codes: np.ndarray, times: np.ndarray) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({time_name(stream): times, code_name(stream, 0): codes})
+    columns = {time_name(stream): times, code_name(stream, 0): codes, column_name(stream, 0): times}
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def _micro_batches(session: "Session", method: Method, known: Constants) -> dict[str, float]:

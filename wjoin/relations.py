@@ -43,6 +43,10 @@ class SparkTypes:
         except (AnalysisException, ParseException):
             return None
 
+    def fails_on_overflow(self) -> bool:
+        """Return whether Spark is in its ANSI mode."""
+        return str(self.spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+
 
 def describe(
     frame: DataFrame, declaration: StreamDeclaration | None, statistics: Mapping[str, Estimate]

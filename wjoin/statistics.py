@@ -33,6 +33,9 @@ _COUNTABLE = (
 )
 """Types of columns whose values ANALYZE counts; keys are mostly of these."""
 
+_MEASURED = ("float", "double", "decimal")
+"""Types of columns of which ANALYZE tells the least and the greatest value only."""
+
 
 def alter_stream(session: "Session", text: str, statement: AlterStream, params: dict[str, Any]) -> None:
     """Take the statistics that a user gives, or forget all that is known of a stream."""
@@ -57,8 +60,9 @@ def analyze_stream(session: "Session", text: str, statement: AnalyzeStream) -> D
     fields = stream_fields(session.spark, stream)
     time, _ = event_time(stream, fields)
     columns = [each for each, type_name in fields.items() if type_name in _COUNTABLE and each != time]
+    measures = [each for each, type_name in fields.items() if type_name.startswith(_MEASURED)]
     try:
-        profile = analyze(session.spark.table(quoted(stream.name)), time, columns, statement.sample)
+        profile = analyze(session.spark.table(quoted(stream.name)), time, columns, measures, statement.sample)
     except PySparkException as error:
         message = f"the stream {stream.name} cannot be read: {first_line(error)}"
         raise WJoinError("WJ604", message, span=statement.span, text=text) from error
@@ -111,4 +115,7 @@ def _found(profile: Profile, kind: TimeKind, *, whole: bool) -> dict[str, float]
     for column, count in profile.distinct.items():
         values[f"distinct.{column.lower()}"] = count
         values[f"heaviest.{column.lower()}"] = max(profile.heaviest[column], 1 / count)
+    for column, (least, greatest) in profile.ranges.items():
+        values[f"minimum.{column.lower()}"] = least
+        values[f"maximum.{column.lower()}"] = greatest
     return values

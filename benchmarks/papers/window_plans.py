@@ -24,6 +24,9 @@ class _Bigint:
     def common(self, first: str, second: str) -> str | None:
         return "bigint"
 
+    def fails_on_overflow(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True)
 class Choice:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from wjoin.executor.kernels.runs import BoolArray, Int64Array, Order, SortedRun
+from wjoin.executor.kernels.runs import BoolArray, Int64Array, Order, SortedRun, Values
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,12 @@ class Candidates:
     probes: Int64Array
     first: Int64Array
     last: Int64Array
+
+    @classmethod
+    def none(cls) -> "Candidates":
+        """Return that there are none."""
+        empty = np.zeros(0, np.int64)
+        return cls(empty, empty, empty)
 
     @property
     def pairs(self) -> int:
@@ -31,11 +37,30 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Probe:
-    """Tuples that look for rows with their code and a first time in [low, high]; int64 of one length."""
+    """Tuples that look for rows with their code and a first time in [low, high]; int64 of one length.
+
+    ``least`` and ``greatest``: what the value by which the run is ordered may be, None where that
+    is open.
+    """
 
     codes: Int64Array
     lows: Int64Array
     highs: Int64Array
+    least: Values | None = None
+    greatest: Values | None = None
+
+    def near(self, run: SortedRun) -> Int64Array:
+        """Return the numbers of the tuples whose time range meets that of a run."""
+        if run.rows == 0 or len(self.codes) == 0:
+            return np.zeros(0, np.int64)
+        earliest, latest = run.span
+        return np.flatnonzero((self.highs >= earliest) & (self.lows <= latest))
+
+    def in_range(self, run: SortedRun, tuples: Int64Array, rows: Int64Array) -> BoolArray:
+        """Return which pairs of a tuple and a row have times in range."""
+        times = run.times[0][rows]
+        inside: BoolArray = (times >= self.lows[tuples]) & (times <= self.highs[tuples])
+        return inside
 
 
 class WindowKernel(Protocol):

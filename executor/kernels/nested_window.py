@@ -20,8 +20,7 @@ class NestedWindow:
 
     def agree(self, run: SortedRun, probe: Probe, tuples: Int64Array, rows: Int64Array) -> BoolArray:
         """Return which pairs have one code and times in range."""
-        times = run.times[0][rows]
-        agree: BoolArray = (times >= probe.lows[tuples]) & (times <= probe.highs[tuples])
+        agree = probe.in_range(run, tuples, rows)
         if not run.keyless:
             agree &= probe.codes[tuples] == run.codes[rows]
         return agree

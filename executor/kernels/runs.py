@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +13,19 @@ import pyarrow.compute as pc
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+Values = npt.NDArray[Any]
+"""Values of one ordered column: integers of any size, or floating-point numbers, NaN above all."""
+
 _DIGIT_BITS = 16
 
 
 class Order(Enum):
-    """How the rows of a run are sorted: by (code, time of the first member), or by that time alone."""
+    """How the rows of a run are sorted: by (code, time of the first member), by that time alone, or by
+    (code, value of a column)."""
 
     KEY = "key"
     TIME = "time"
+    VALUE = "value"
 
 
 def int64_view(array: pa.Array) -> Int64Array:
@@ -32,7 +38,8 @@ class SortedRun:
     """Rows in one order.
 
     ``batch`` holds every column of the block; ``codes`` (int64, rows) the key codes, all zero
-    where the run is ``keyless``, and ``times`` one int64 array for each member stream.
+    where the run is ``keyless``, and ``times`` one int64 array for each member stream. ``values``
+    is the column that orders the rows of a code, where it is not the time: integers or floats.
     ``known_span`` is ``span`` where it was known before, so that it need not be looked for.
     """
 
@@ -40,6 +47,7 @@ class SortedRun:
     codes: Int64Array
     times: tuple[Int64Array, ...]
     keyless: bool
+    values: Values | None = None
     known_span: tuple[int, int] | None = None
 
     @property
@@ -55,11 +63,28 @@ class SortedRun:
 
 @dataclass(frozen=True)
 class RunShape:
-    """Names of the code column (None where all rows share one code) and of the time columns; the order."""
+    """Names of the code column (None where all rows share one code) and of the time columns; the order.
+
+    ``value``: the column by which Order.VALUE sorts; without one it is as Order.KEY.
+    """
 
     code: str | None
     times: tuple[str, ...]
     order: Order
+    value: str | None = None
+
+    @property
+    def order_name(self) -> str:
+        """What tells the order of rows that are kept from any other."""
+        return f"{Order.VALUE.value} {self.value}" if self._valued else self._plain_order.value
+
+    @property
+    def _valued(self) -> bool:
+        return self.order is Order.VALUE and self.value is not None
+
+    @property
+    def _plain_order(self) -> Order:
+        return Order.TIME if self.order is Order.TIME else Order.KEY
 
     def read(self, batch: pa.RecordBatch, span: tuple[int, int] | None = None) -> SortedRun:
         """Return a batch that is sorted already as a run; ``span`` is that of the run, if known."""
@@ -68,14 +93,35 @@ class RunShape:
             codes = np.zeros(batch.num_rows, np.int64)
         else:
             codes = int64_view(batch.column(self.code))
-        return SortedRun(batch, codes, times, self.code is None, span)
+        values = ordered_values(batch.column(self.value)) if self._valued else None
+        return SortedRun(batch, codes, times, self.code is None, values, span)
 
     def sort(self, batch: pa.RecordBatch) -> SortedRun:
         """Return the rows of an unsorted batch as a run."""
         run = self.read(batch)
-        codes = run.codes if self.order is Order.KEY else np.zeros(run.rows, np.int64)
-        order = sort_order(codes, run.times[0])
+        if run.values is not None and run.values.dtype.kind == "f":
+            order = np.lexsort((run.values, run.codes)).astype(np.int64, copy=False)
+        else:
+            codes = run.codes if self.order is not Order.TIME else np.zeros(run.rows, np.int64)
+            within = run.times[0] if run.values is None else run.values.astype(np.int64, copy=False)
+            order = sort_order(codes, within)
         return self.read(batch.take(pa.array(order)))
+
+
+def ordered_values(array: pa.Array) -> Values:
+    """Return a column of numbers, dates or timestamps in its own order; NULL stands at its end.
+
+    Copies nothing where there is no NULL.
+    """
+    if pa.types.is_timestamp(array.type):
+        array = array.view(pa.int64())
+    elif pa.types.is_date32(array.type):
+        array = array.view(pa.int32())
+    if array.null_count:
+        floating = pa.types.is_floating(array.type)
+        greatest = np.nan if floating else np.iinfo(array.type.to_pandas_dtype()).max
+        array = array.fill_null(pa.scalar(greatest, array.type))
+    return np.asarray(array.to_numpy(zero_copy_only=True))
 
 
 def sort_order(codes: Int64Array, times: Int64Array) -> Int64Array:

@@ -38,7 +38,7 @@ class Profile:
     late rows are, in microseconds (the column's own unit where integral), None without event time.
 
     ``distinct`` and ``heaviest`` are by column: different values, and the share of the most
-    frequent one.
+    frequent one. ``ranges``: the least and the greatest value of columns of numbers, but for NaN.
     """
 
     rows: int
@@ -47,14 +47,25 @@ class Profile:
     disorder: float | None
     distinct: dict[str, float]
     heaviest: dict[str, float]
+    ranges: dict[str, tuple[float, float]]
 
 
-def analyze(frame: DataFrame, event_time: str | None, columns: Sequence[str], sample: int | None) -> Profile:
-    """Read what a DataFrame holds, or ``sample`` rows of it; a stream until it has read all that is there."""
+def analyze(
+    frame: DataFrame,
+    event_time: str | None,
+    columns: Sequence[str],
+    measures: Sequence[str],
+    sample: int | None,
+) -> Profile:
+    """Read what a DataFrame holds, or ``sample`` rows of it; a stream until it has read all that is there.
+
+    The values of ``columns`` are counted; of ``measures``, columns of fractions, only their range is told.
+    """
     if sample is not None:
         frame = frame.limit(sample)
     time = F.lit(None).cast("bigint") if event_time is None else F.col(quoted(event_time))
     chosen = [F.col(quoted(column)) for column in columns]
+    chosen += [F.col(quoted(column)).cast("double").alias(column) for column in measures]
     sketched = frame.select(time.alias(_TIME), *chosen).mapInArrow(_sketched, _DDL)
     return _profile(_collected(sketched), list(columns))
 
@@ -74,6 +85,7 @@ def _sketched(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     first, last, late = math.inf, -math.inf, 0.0
     distinct: dict[str, hll_sketch] = {}
     frequent: dict[str, frequent_strings_sketch] = {}
+    ranges: dict[str, tuple[float, float]] = {}
     for batch in batches:
         rows += batch.num_rows
         size += batch.nbytes - batch.column(_TIME).nbytes
@@ -84,6 +96,11 @@ def _sketched(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             late = max(late, float((latest - values).max()))
             first, last = min(first, float(values.min())), max(last, float(latest[-1]))
         for name in batch.schema.names[1:]:
+            kind = batch.schema.field(name).type
+            if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+                ranges[name] = _wider(ranges.get(name), batch.column(name))
+            if pa.types.is_floating(kind):
+                continue
             counted = pc.value_counts(batch.column(name).drop_null())
             known = distinct.setdefault(name, hll_sketch(_SKETCH_SIZE, tgt_hll_type.HLL_8))
             heavy = frequent.setdefault(name, frequent_strings_sketch(_FREQUENT_SIZE))
@@ -94,10 +111,26 @@ def _sketched(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     if math.isfinite(first):
         found += [{"name": _FIRST, "number": first}, {"name": _LAST, "number": last}]
         found.append({"name": _LATE, "number": late})
+    for name, ends in ranges.items():
+        if math.isfinite(ends[0]):
+            found += [
+                {"name": f"{end}{name}", "number": value} for end, value in zip("<>", ends, strict=True)
+            ]
     found += [{"name": f"d{name}", "sketch": each.serialize_compact()} for name, each in distinct.items()]
     found += [{"name": f"f{name}", "sketch": each.serialize()} for name, each in frequent.items()]
     schema = pa.schema([("name", pa.string()), ("number", pa.float64()), ("sketch", pa.binary())])
     yield pa.RecordBatch.from_pylist(found, schema=schema)
+
+
+def _wider(known: tuple[float, float] | None, values: pa.Array) -> tuple[float, float]:
+    """Return the range of known values and new ones."""
+    low, high = known or (math.inf, -math.inf)
+    numbers = values.cast(pa.float64()).drop_null()
+    numbers = numbers.filter(pc.is_finite(numbers))
+    if len(numbers) == 0:
+        return low, high
+    ends = pc.min_max(numbers)
+    return min(low, ends["min"].as_py()), max(high, ends["max"].as_py())
 
 
 def _profile(rows: list[tuple[str, float | None, bytes | None]], columns: Sequence[str]) -> Profile:
@@ -114,6 +147,9 @@ def _profile(rows: list[tuple[str, float | None, bytes | None]], columns: Sequen
         disorder=max(numbers[_LATE]) if dated else None,
         distinct={name: _distinct(_sketches(rows, f"d{name}")) for name in columns},
         heaviest={name: _heaviest(_sketches(rows, f"f{name}"), count) for name in columns},
+        ranges={
+            name[1:]: (min(numbers[name]), max(numbers[f">{name[1:]}"])) for name in numbers if name[0] == "<"
+        },
     )
 
 

@@ -2,13 +2,37 @@
 
 import json
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from wjoin.executor.state.slices import Slice
 from wjoin.grammar.errors import WJoinError
+from wjoin.planner.physical import Bounds, Kernel, Stage
 
 STATE_FORMAT = 1
 """Raised whenever a checkpoint of an older version can no longer be read."""
+
+
+@dataclass(frozen=True)
+class StateChoice:
+    """The parts of a stage that may change between runs, and decide what its state looks like."""
+
+    bounds: Bounds
+    kernel: Kernel
+    indexed: tuple[int | None, ...]
+
+    @classmethod
+    def of(cls, stage: Stage) -> "StateChoice":
+        """Return those of a stage."""
+        return cls(stage.bounds, stage.kernel, stage.indexed)
+
+    def on(self, stage: Stage) -> Stage:
+        """Return a stage with these parts in place of its own."""
+        return replace(stage, bounds=self.bounds, kernel=self.kernel, indexed=self.indexed)
+
+    def encode(self) -> dict[str, object]:
+        """Return the parts as plain data."""
+        return {"bounds": self.bounds.value, "kernel": self.kernel.value, "indexed": list(self.indexed)}
 
 
 @dataclass(frozen=True)
@@ -21,7 +45,8 @@ class Manifest:
 
     Slices are named by that count, so that an attempt that is repeated writes the same slices
     under the same names: after a crash Spark may keep what the first attempt wrote of a version
-    and go on from what the second one holds.
+    and go on from what the second one holds. ``choice`` is how the next micro-batch writes its
+    slices, None before the first.
     """
 
     plan: str
@@ -30,6 +55,7 @@ class Manifest:
     written: int
     seen: dict[int, int]
     slices: tuple[tuple[Slice, ...], ...]
+    choice: StateChoice | None = None
 
     @classmethod
     def fresh(cls, plan: str, workers: int, inputs: int) -> "Manifest":
@@ -46,6 +72,7 @@ class Manifest:
             "written": self.written,
             "seen": {str(stream): time for stream, time in self.seen.items()},
             "slices": [[asdict(each) for each in group] for group in self.slices],
+            "choice": None if self.choice is None else self.choice.encode(),
         }
         return json.dumps(body, separators=(",", ":")).encode()
 
@@ -77,4 +104,9 @@ def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
         body["written"],
         {int(stream): time for stream, time in body["seen"].items()},
         tuple(tuple(Slice(**each) for each in group) for group in body["slices"]),
+        None if body["choice"] is None else _choice(body["choice"]),
     )
+
+
+def _choice(body: dict[str, Any]) -> StateChoice:
+    return StateChoice(Bounds(body["bounds"]), Kernel(body["kernel"]), tuple(body["indexed"]))

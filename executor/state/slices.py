@@ -51,16 +51,25 @@ def maintain(
     live: Kept,
     settled: int | None,
 ) -> Change:
-    """Add the new rows, drop what has expired, and merge slices of like size.
+    """Add the new rows, drop what has expired, merge slices of like size, and sort those of another order.
 
     ``live`` tells which rows of a run must be kept. Where ``settled`` is known, the rows with a
     first time of ``settled`` or later are the live ones, so only slices across it are opened.
     """
     stay: list[Slice] = []
     remove: list[Slice] = []
+    write: list[SortedRun] = []
     straddling: list[tuple[Slice, BoolArray]] = []
     dead = total = 0
     for each in slices:
+        if each.order != shape.order_name:
+            # Sorted anew once, not in every micro-batch.
+            run = load(each)
+            keep = live(run)
+            remove.append(each)
+            if keep.any():
+                write.append(select(run, shape, keep))
+            continue
         if settled is not None and each.earliest >= settled:
             stay.append(each)
             total += each.rows
@@ -76,7 +85,6 @@ def maintain(
         total += count
         dead += each.rows - count
         straddling.append((each, keep))
-    write: list[SortedRun] = []
     if arrived is not None and arrived.rows:
         keep = live(arrived)
         fresh = arrived if keep.all() else select(arrived, shape, keep)

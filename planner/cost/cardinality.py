@@ -8,13 +8,13 @@ Keys have two kinds of values: the most frequent one, which is taken to be the s
 inputs, and all others, equally frequent.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from wjoin.planner.physical import Bounds, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.physical import Band, Bounds, Comparison, PhysicalPlan, Stage, UpperBounds
 from wjoin.planner.reach import reach
 from wjoin.planner.statistics import KEYLESS, KeyStatistics, StreamStatistics
 
@@ -22,7 +22,10 @@ SAMPLE = 128
 """Tuples that a probe is played on."""
 
 COMPARISON_SHARE = 1 / 3
-"""The share of tuples that a comparison of two streams' columns keeps."""
+"""The share of tuples that an equality or inequality of two streams' columns keeps."""
+
+UNORDERED = frozenset({"=", "<>"})
+"""Operators of comparisons that no band stands for."""
 
 EXHAUSTIVE_INPUTS = 5
 """Inputs of a stage up to which every order is tried; beyond, the next input is the one that grows least."""
@@ -57,7 +60,8 @@ class Step:
 
     ``searches``: tuples that look for partners. Rows that they meet: ``window``, all that the
     input holds; ``period``, those in their time range; ``matching``, those of their key among
-    them. ``tuples``: what is left after all checks.
+    them; ``banded``, those of their key, at any time, that the band of the input's order allows.
+    ``tuples``: what is left after all checks.
     """
 
     number: int
@@ -65,6 +69,7 @@ class Step:
     window: float
     period: float
     matching: float
+    banded: float
     tuples: float
 
 
@@ -118,10 +123,15 @@ class Arrival:
 
 
 def estimate_stages(
-    plan: PhysicalPlan, statistics: Sequence[StreamStatistics], arrival: Arrival, hull: UpperBounds
+    plan: PhysicalPlan,
+    statistics: Sequence[StreamStatistics],
+    arrival: Arrival,
+    hull: UpperBounds,
+    shares: Mapping[Band, float],
 ) -> tuple[StageEstimate, ...]:
     """Return what each stage of a plan is expected to do; rows are kept as the bounds of ``hull`` ask.
 
+    ``shares``: what each band keeps of all pairs.
     Stages with ``orders`` are played in these, others in the one that makes the fewest tuples.
     """
     done: list[StageEstimate] = []
@@ -131,7 +141,7 @@ def estimate_stages(
             _input(plan, stage, number, statistics, done, samples, arrival, hull)
             for number in range(len(stage.inputs))
         )
-        estimate, sample = _StagePlay(plan, stage, inputs, arrival).play()
+        estimate, sample = _StagePlay(plan, stage, inputs, arrival, shares).play()
         done.append(estimate)
         samples.append(sample)
     return tuple(done)
@@ -219,12 +229,18 @@ class _StagePlay:
     """The probes of one stage."""
 
     def __init__(
-        self, plan: PhysicalPlan, stage: Stage, inputs: tuple[InputEstimate, ...], arrival: Arrival
+        self,
+        plan: PhysicalPlan,
+        stage: Stage,
+        inputs: tuple[InputEstimate, ...],
+        arrival: Arrival,
+        shares: Mapping[Band, float],
     ) -> None:
         self._plan = plan
         self._stage = stage
         self._inputs = inputs
         self._arrival = arrival
+        self._shares = shares
         self._reach = reach(stage.bounds, plan.upper, plan.staged)
         spread = np.random.default_rng(20020226)
         # One draw for each input: estimates of different orders and bounds then differ by these alone.
@@ -284,8 +300,7 @@ class _StagePlay:
         complete = np.logical_or.reduce(
             [_within(upper, sample) for upper in self._plan.branches or (self._plan.upper,)]
         )
-        share = COMPARISON_SHARE ** len(self._stage.comparisons)
-        sample = _Sample(sample.times, sample.heavy * complete * share, sample.light * complete * share)
+        sample = _Sample(sample.times, sample.heavy * complete, sample.light * complete)
         return ProbeEstimate(order, tuple(steps), sample.tuples), sample
 
     def _start(self, first: int) -> _Sample:
@@ -315,13 +330,17 @@ class _StagePlay:
         heavy = sample.heavy * rows * heaviest
         light = sample.light * rows * (1 - heaviest) / tail
         matching = float((heavy + light).mean())
+        at_hand = target.rate * max(0.0, newest) + (target.kept_rows if self._arrival.streaming else 0.0)
+        of_key = sample.heavy * heaviest + sample.light * (1 - heaviest) / tail
+        banded = float(of_key.mean()) * at_hand * self._index_share(sample, number)
+        share = self._share(sample, target)
+        heavy, light = heavy * share, light * share
         grown_times = {**sample.times, **_times(target, low + self._draws[number] * length)}
         grown = _Sample(grown_times, heavy, light)
         if len(target.members) > 1 and self._stage.bounds is Bounds.EXACT:
             keep = _within(self._plan.upper, grown)
             grown = _Sample(grown_times, heavy * keep, light * keep)
         weights = sample.weights
-        at_hand = target.rate * max(0.0, newest) + (target.kept_rows if self._arrival.streaming else 0.0)
         return (
             Step(
                 number,
@@ -329,10 +348,33 @@ class _StagePlay:
                 window=sample.tuples * at_hand,
                 period=float((weights * rows).mean()),
                 matching=matching,
+                banded=banded,
                 tuples=grown.tuples,
             ),
             grown,
         )
+
+    def _share(self, sample: _Sample, target: InputEstimate) -> float:
+        """Return the share of pairs that the conditions keep which can be checked now."""
+        known = {*sample.times, *target.members}
+        share = 1.0
+        conditions: tuple[Comparison | Band, ...] = (*self._stage.comparisons, *self._stage.bands)
+        for each in conditions:
+            sides = {each.left[0], each.right[0]}
+            if not sides <= known or sides.isdisjoint(target.members):
+                continue
+            if isinstance(each, Band):
+                share *= self._shares[each]
+            elif each.operator in UNORDERED:
+                share *= COMPARISON_SHARE
+        return share
+
+    def _index_share(self, sample: _Sample, number: int) -> float:
+        """Return what the band that orders an input keeps, 1 where its other side is not there yet."""
+        band = self._stage.index(number)
+        if band is None or sample.times.keys().isdisjoint((band.left[0], band.right[0])):
+            return 1.0
+        return self._shares[band]
 
 
 def _growth(step: Step) -> float:

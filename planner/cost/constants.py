@@ -28,9 +28,11 @@ class Constants:
     probe_hw: float = 6.2e-9
     probe_mw: float = 9.7e-9
     probe_nlw: float = 1.8e-8
+    probe_ordered: float = 6.2e-9
     pair_hw: float = 7.1e-9
     pair_mw: float = 7.2e-9
     pair_nlw: float = 1.7e-8
+    pair_ordered: float = 7.1e-9
     tuple: float = 5.1e-8
     result: float = 2.0e-6
     state: float = 4.0e-7

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from wjoin.planner.catalog import Estimate
 from wjoin.planner.cost.cardinality import Arrival, StageEstimate, Step, estimate_stages
 from wjoin.planner.cost.constants import Constants
-from wjoin.planner.physical import Bounds, Kernel, Method, Passes, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.physical import Band, Bounds, Kernel, Method, Passes, PhysicalPlan, Stage, UpperBounds
 from wjoin.planner.statistics import StreamStatistics
 
 RUNS = 5
@@ -61,13 +62,19 @@ class CostSettings:
 class CostModel:
     """Estimates plans over the same streams.
 
-    ``units`` are the plan's units of time in a second.
+    ``units`` are the plan's units of time in a second, ``shares`` what its bands keep of all pairs.
     """
 
     def __init__(
-        self, statistics: Sequence[StreamStatistics], arrival: Arrival, constants: Constants, units: int
+        self,
+        statistics: Sequence[StreamStatistics],
+        arrival: Arrival,
+        constants: Constants,
+        units: int,
+        shares: Mapping[Band, Estimate],
     ) -> None:
         self.statistics = tuple(statistics)
+        self.shares = shares
         self.arrival = arrival
         self.constants = constants
         self.units = units
@@ -82,7 +89,10 @@ class CostModel:
         shape = replace(plan, stages=stages, passes=Passes.HULL, method=Method.MULTIWAY)
         key = (shape, hull or plan.upper)
         if key not in self._known:
-            self._known[key] = estimate_stages(plan, self.statistics, self.arrival, hull or plan.upper)
+            values = {band: share.value for band, share in self.shares.items()}
+            self._known[key] = estimate_stages(
+                plan, self.statistics, self.arrival, hull or plan.upper, values
+            )
         return self._known[key]
 
     def estimate(self, plan: PhysicalPlan) -> Estimated:
@@ -148,30 +158,56 @@ class _Count:
 def _multiway(
     count: _Count, stage: Stage, estimated: StageEstimate, constants: Constants, arrival: Arrival
 ) -> None:
-    kernel = stage.kernel
-    search, pair = {
-        Kernel.HW: (constants.probe_hw, constants.pair_hw),
-        Kernel.MW: (constants.probe_mw, constants.pair_mw),
-        Kernel.NLW: (constants.probe_nlw, constants.pair_nlw),
-    }[kernel]
-    runs = RUNS if arrival.streaming else 1
+    kernels = (Kernel.HW, Kernel.MW) if stage.kernel is Kernel.ADAPTIVE else (stage.kernel,)
+    works = [_Work.of(kernel, estimated, constants, arrival) for kernel in kernels]
+    # Workers that adapt take the cheaper one.
+    work = min(works, key=lambda each: each.search_seconds + each.pair_seconds)
+    count.comparisons += work.compared
+    count.add("searches", work.search_seconds, 1)
+    count.add("comparisons", work.pair_seconds, 1)
     for probe in estimated.probes:
         for step in probe.steps:
-            compared = comparisons(kernel, step)
-            count.comparisons += compared
-            count.add("searches", step.searches * runs, search)
-            count.add("comparisons", compared, pair)
             count.add("tuples", step.tuples, constants.tuple)
-        if kernel is Kernel.MW and probe.steps:
-            # Mode 1 looks for partners on every input first.
-            count.add("searches", probe.steps[0].searches * len(probe.steps) * runs, search)
         if stage.bounds is not Bounds.EXACT and probe.steps:
             count.add("tuples", probe.steps[-1].tuples, constants.tuple)
 
 
+@dataclass(frozen=True)
+class _Work:
+    """What a kernel does in a stage, per unit of time: pairs compared, and the seconds of searching and
+    comparing."""
+
+    compared: float
+    search_seconds: float
+    pair_seconds: float
+
+    @classmethod
+    def of(cls, kernel: Kernel, estimated: StageEstimate, constants: Constants, arrival: Arrival) -> "_Work":
+        search, pair = {
+            Kernel.HW: (constants.probe_hw, constants.pair_hw),
+            Kernel.MW: (constants.probe_mw, constants.pair_mw),
+            Kernel.NLW: (constants.probe_nlw, constants.pair_nlw),
+            Kernel.ORDERED: (constants.probe_ordered, constants.pair_ordered),
+        }[kernel]
+        runs = RUNS if arrival.streaming else 1
+        searches = compared = 0.0
+        for probe in estimated.probes:
+            searches += sum(step.searches for step in probe.steps)
+            compared += sum(comparisons(kernel, step) for step in probe.steps)
+            if kernel is Kernel.MW and probe.steps:
+                # Mode 1 looks for partners on every input first.
+                searches += probe.steps[0].searches * len(probe.steps)
+        return cls(compared, searches * runs * search, compared * pair)
+
+
 def comparisons(kernel: Kernel, step: Step) -> float:
     """Return the pairs of a tuple and a row that a step of a probe compares, per unit of time."""
-    return {Kernel.NLW: step.window, Kernel.MW: step.period, Kernel.HW: step.matching}[kernel]
+    return {
+        Kernel.NLW: step.window,
+        Kernel.MW: step.period,
+        Kernel.HW: step.matching,
+        Kernel.ORDERED: step.banded,
+    }[kernel]
 
 
 def _native(count: _Count, estimated: StageEstimate, constants: Constants, arrival: Arrival) -> None:

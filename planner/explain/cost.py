@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from wjoin.planner.candidates import Candidate
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.durations import human
+from wjoin.planner.explain.bands import band_words
 from wjoin.planner.physical import Method, PhysicalPlan
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.statistics import units_per_second
@@ -14,7 +15,7 @@ TERMS = ("rows", "searches", "comparisons", "tuples", "state", "results", "micro
 
 
 def statistics_lines(planned: PlannedSelect) -> Iterator[str]:
-    """Yield a line for each FROM item: what is known of it, and from where."""
+    """Yield a line for each FROM item and each band: what is known of it, and from where."""
     kind = planned.logical.graph.kind
     per = "a unit" if units_per_second(kind) == 1 else "a second"
     for scan, known in zip(planned.physical.streams, planned.statistics, strict=True):
@@ -33,6 +34,11 @@ def statistics_lines(planned: PlannedSelect) -> Iterator[str]:
             facts.append((key.distinct, f"{short(key.distinct.value)} values of {name}"))
             facts.append((key.heaviest, f"the heaviest {key.heaviest.value:.3g} of the rows"))
         yield f"{scan.alias}: {_sourced(facts)}"
+    for stage in planned.physical.stages:
+        for band in stage.bands:
+            share = planned.shares[band]
+            keeps = f"keeps {share.value:.3g} of the pairs"
+            yield f"{band_words(band, planned.physical.streams)}: {_sourced([(share, keeps)])}"
 
 
 def _sourced(facts: Sequence[tuple[Estimate, str]]) -> str:

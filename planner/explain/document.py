@@ -1,13 +1,14 @@
 """EXPLAIN as a document: plain data that can be written as JSON, drawn, or read by programs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wjoin.planner.candidates import Candidate
 from wjoin.planner.catalog import Estimate
+from wjoin.planner.explain.bands import band_words
 from wjoin.planner.explain.cost import plan_words
 from wjoin.planner.explain.text import origin
-from wjoin.planner.physical import PhysicalPlan, Stage, StreamScan
+from wjoin.planner.physical import Band, PhysicalPlan, Stage, StreamScan
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.reach import reach
 from wjoin.planner.statistics import StreamStatistics, units_per_second
@@ -57,7 +58,7 @@ def document(planned: PlannedSelect) -> dict[str, Any]:
         ],
         "chosen": _candidate(planned.candidates[0]),
         "candidates": [_candidate(each) for each in planned.candidates],
-        "stages": list(_stages(physical)),
+        "stages": list(_stages(physical, planned.shares)),
         "match_delay": physical.match_delay,
     }
 
@@ -150,7 +151,7 @@ def _orders(plan: PhysicalPlan, stage: Stage) -> list[list[str]]:
     return [[names[first], *(names[n] for n in order)] for first, order in enumerate(stage.orders)]
 
 
-def _stages(plan: PhysicalPlan) -> Iterator[dict[str, Any]]:
+def _stages(plan: PhysicalPlan, shares: Mapping[Band, Estimate]) -> Iterator[dict[str, Any]]:
     for stage in plan.stages:
         ahead = reach(stage.bounds, plan.upper, plan.staged).ahead
         yield {
@@ -174,4 +175,13 @@ def _stages(plan: PhysicalPlan) -> Iterator[dict[str, Any]]:
             "kernel": stage.kernel.value,
             "shipping": stage.shipping.value,
             "order": _orders(plan, stage),
+            "bands": [
+                {
+                    "condition": band_words(band, plan.streams),
+                    "lo": band.low,
+                    "hi": band.high,
+                    "keeps": _estimate(shares[band]),
+                }
+                for band in stage.bands
+            ],
         }

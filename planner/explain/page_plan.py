@@ -129,7 +129,7 @@ def _stage(document: Document, stage: Mapping[str, Any], number: int, made: Sequ
     for name, value, meaning in parts(document, stage):
         box.lines.append(("choice", f"{name} {value}"))
         box.lines += _wrapped("meaning", meaning)
-    for text in orders(stage):
+    for text in (*orders(stage), *(f"near: {each['condition']}" for each in stage["bands"])):
         box.lines += _wrapped("value", text)
     if native(document):
         box.lines += _wrapped("meaning", "one watermark for the query, the least of all streams’")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from wjoin.planner.durations import human
+from wjoin.planner.explain.bands import band_lines
 from wjoin.planner.explain.cost import choice_line, statistics_lines
 from wjoin.planner.explain.native import native_join_lines, native_retention_lines
 from wjoin.planner.logical import LogicalPlan
@@ -131,6 +132,7 @@ def _stages(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
         words = [f"{name} {part.value}" for name, part in (*parts, ("shipping", stage.shipping))]
         yield f"   {', '.join(words)}"
         yield from (f"   check {each}" for each in _comparisons(stage, physical.streams))
+        yield from (f"   {each}" for each in band_lines(stage, physical.streams))
 
 
 def _lookups(physical: PhysicalPlan) -> Iterator[str]:

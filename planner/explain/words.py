@@ -21,6 +21,8 @@ MEANINGS = {
     ("kernel", "hw"): "finds the key, then the time range",
     ("kernel", "mw"): "finds the time range, then the key",
     ("kernel", "nlw"): "compares all rows",
+    ("kernel", "ordered"): "finds the key, then the value range",
+    ("kernel", "adaptive"): "hw or mw, as each worker sees fit",
     ("shipping", "blocks"): "whole rows travel, in blocks",
     ("passes", "hull"): "one pass over all alternatives",
     ("passes", "union"): "one pass for each alternative",

@@ -25,6 +25,8 @@ WORKLOADS = [
         "both ways", "PATH (A, B, C) WITHIN (1 SECOND, 1 SECOND) BIDIRECTIONAL", (200, 200, 200), 50, 0.0, 2.0
     ),
     Workload("no key", "WINDOW = 100 MILLISECONDS", (300, 300), 1, 1.0, 0.1, "none"),
+    Workload("near", "WINDOW = 1 SECOND", (300, 300), 1, 1.0, 1.0, "none", 500),
+    Workload("near of a key", "WINDOW = 1 SECOND", (500, 500, 100), 5, 0.2, 1.0, "all", 2000),
 ]
 
 

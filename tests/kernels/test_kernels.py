@@ -1,5 +1,8 @@
 """Every kernel against brute force, and the sorted runs under them."""
 
+import math
+from collections import Counter
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,14 +11,14 @@ from hypothesis import strategies as st
 
 from wjoin.executor.kernels.candidates import Probe
 from wjoin.executor.kernels.kernels import KERNELS
-from wjoin.executor.kernels.runs import RunShape, sort_order, take
+from wjoin.executor.kernels.runs import Order, RunShape, sort_order, take
 from wjoin.planner.physical import Kernel
 
 rows = st.lists(st.tuples(st.integers(-3, 3), st.integers(-20, 20)), max_size=30)
 probes = st.lists(st.tuples(st.integers(-4, 4), st.integers(-25, 25), st.integers(0, 12)), max_size=20)
 
 
-@pytest.mark.parametrize("name", Kernel)
+@pytest.mark.parametrize("name", KERNELS)
 @given(rows, probes, st.booleans())
 def test_every_kernel_finds_the_rows_of_one_key_inside_the_range(
     name: Kernel, rows: list[tuple[int, int]], probes: list[tuple[int, int, int]], keyed: bool
@@ -47,6 +50,46 @@ def test_every_kernel_finds_the_rows_of_one_key_inside_the_range(
         if (code == wanted or not keyed) and low <= time <= low + width
     )
     assert found == expected
+
+
+values = st.sampled_from([-1.5, -0.0, 0.0, 1.0, 2.5, math.inf, -math.inf, math.nan])
+
+
+@pytest.mark.parametrize("type_", [pa.int32(), pa.float32(), pa.float64()])
+@given(st.data())
+def test_the_ordered_kernel_finds_the_values_of_a_band(type_: pa.DataType, data: st.DataObject) -> None:
+    """NaN is above all numbers; what a NULL is, is for the conditions to tell; NaN as a bound finds more."""
+    own = values if pa.types.is_floating(type_) else st.integers(-(2**31), 2**31 - 1)
+    rows = data.draw(st.lists(st.tuples(st.integers(0, 1), st.integers(-9, 9), st.none() | own), max_size=20))
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "k": pa.array([code for code, _, _ in rows], pa.int64()),
+            "t": pa.array([time for _, time, _ in rows], pa.int64()),
+            "v": pa.array([value for _, _, value in rows], type_),
+        }
+    )
+    run = RunShape("k", ("t",), Order.VALUE, "v").sort(batch)
+    code, low, high = data.draw(st.tuples(st.integers(0, 1), st.none() | own, st.none() | own))
+    bounds = [None if each is None else np.array([each]) for each in (low, high)]
+    probe = Probe(np.array([code]), np.array([-5]), np.array([5]), *bounds)
+    kernel = KERNELS[Kernel.ORDERED]
+    numbers, places = kernel.candidates(run, probe).expand()
+    places = places[kernel.agree(run, probe, numbers, places)]
+    values_found = run.batch.column("v").take(pa.array(places)).to_pylist()
+    found = Counter(zip(run.times[0][places].tolist(), map(repr, values_found), strict=True))
+    # Whether a NULL is found does not matter: no condition on it is true.
+    found = Counter({each: count for each, count in found.items() if each[1] != "None"})
+    assert found == Counter(
+        (time, repr(value))
+        for each, time, value in rows
+        if each == code and -5 <= time <= 5 and value is not None
+        if (low is None or math.isnan(low) or above(value, low)) and (high is None or above(high, value))
+    )
+
+
+def above(first: float, second: float) -> bool:
+    """Return whether the first is at least the second, NaN above all."""
+    return math.isnan(first) or (not math.isnan(second) and first >= second)
 
 
 @given(st.lists(st.tuples(st.integers(-(2**62), 2**62), st.integers(-(2**62), 2**62)), max_size=30))

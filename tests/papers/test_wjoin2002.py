@@ -15,7 +15,7 @@ from loads import SECOND, Load, Stream, by_time, by_turns
 from report import Claim, Table, Verdict, claims_table, fill_in
 from service import DisagreementError, Join, KernelJoin, measure
 from window_plans import Choice, one_window, pair_windows, path, window_plan
-from wjoin2002_joins import Scale
+from wjoin2002_joins import THE_PAPERS, Scale
 
 from wjoin.executor.kernels.candidates import WindowKernel
 from wjoin.executor.multiway import Work
@@ -109,7 +109,7 @@ def random_load(rows: int) -> Load:
 def test_every_choice_has_the_same_results_and_fewer_comparisons_than_a_ripple_join() -> None:
     load = random_load(40)
     windows = path([SECOND // 4] * 2)
-    choices = itertools.product(Kernel, Bounds, Passes)
+    choices = itertools.product(THE_PAPERS, Bounds, Passes)
     joins = {
         str(choice): lambda choice=choice: KernelJoin(window_plan(3, windows, Choice(*choice)))
         for choice in choices

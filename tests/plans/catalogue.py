@@ -85,6 +85,10 @@ class FakeTypes:
             return second if first == "string" else first
         return None
 
+    def fails_on_overflow(self) -> bool:
+        """Return that it does, as Spark in its ANSI mode."""
+        return True
+
 
 def first_block(sql: str) -> SelectBlock:
     """Return the innermost first block of the first statement."""

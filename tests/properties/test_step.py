@@ -4,17 +4,21 @@ import copy
 import dataclasses
 import itertools
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from unittest.mock import patch
 
 import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from wjoin.executor.kernels import adaptive
 from wjoin.executor.layout import input_columns
 from wjoin.executor.local import MemoryStore
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.step import Arrivals, Counts, StageLogic
 from wjoin.planner.physical import (
+    Band,
     Bounds,
     Comparison,
     Kernel,
@@ -163,19 +167,19 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
     )
     comparisons = (Comparison((0, 0), draw(st.sampled_from(["<", "<=", "=", "<>"])), (count - 1, 0)),)
     comparisons = draw(st.sampled_from([(), comparisons]))
+    bands = tuple(draw(st.lists(_bands(count), max_size=2)))
     route = Route.HASH if hashed else Route.SINGLE
     bounds, kernel = draw(st.sampled_from(Bounds)), draw(st.sampled_from(Kernel))
 
     def stage(inputs: list[StageInput]) -> Stage:
-        here = tuple(
-            each
-            for each in comparisons
-            if {0, count - 1} <= {member for one in inputs for member in one.members}
-        )
+        members = {member for one in inputs for member in one.members}
+        here = tuple(each for each in comparisons if {0, count - 1} <= members)
+        near = tuple(each for each in bands if {each.left[0], each.right[0]} <= members)
+        indexed = tuple(draw(st.none() | st.sampled_from(_touching(near, each))) for each in inputs)
         numbers = range(len(inputs))
         orders = [draw(st.permutations([n for n in numbers if n != first])) for first in numbers]
         fixed = tuple(map(tuple, orders)) if draw(st.booleans()) else ()
-        return Stage(tuple(inputs), bounds, route, kernel, Shipping.BLOCKS, here, fixed)
+        return Stage(tuple(inputs), bounds, route, kernel, Shipping.BLOCKS, here, fixed, near, indexed)
 
     def source(n: int) -> StageInput:
         return StageInput((n,), None, (n, 0) if hashed else None)
@@ -193,6 +197,29 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
     return PhysicalPlan(scans, TimeKind.INTEGRAL, hull, many, tuple(stages), frozenset(), None, passes=passes)
 
 
+@st.composite
+def _bands(draw: st.DrawFn, count: int) -> Band:
+    left, right = sorted(draw(st.permutations(range(count)))[:2])
+    low = draw(st.none() | st.integers(-3, 2))
+    highs = st.integers(0, 3).map(lambda width: (low or 0) + width)
+    high = draw(highs if low is None else st.none() | highs)
+    return Band((left, 0), (right, 0), low, high, 0.0, checked=False)
+
+
+def _touching(bands: Sequence[Band], each: StageInput) -> list[int | None]:
+    """Return the numbers of the bands with one side in an input, and None."""
+    sides = [len({band.left[0], band.right[0]} & set(each.members)) for band in bands]
+    return [None, *(number for number, count in enumerate(sides) if count == 1)]
+
+
+def _inside(band: Band, combination: tuple[Row, ...]) -> bool:
+    left, right = combination[band.left[0]][2], combination[band.right[0]][2]
+    if left is None or right is None:
+        return False
+    above = band.low is None or left - right >= band.low
+    return above and (band.high is None or left - right <= band.high)
+
+
 def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ...]]:
     """Every combination by the definition, over rows that count."""
     found: Counter[tuple[Row, ...]] = Counter()
@@ -204,6 +231,8 @@ def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ..
         times = [time for _, time, _ in combination]
         keys = {key for key, _, _ in combination}
         if hashed and len(keys) > 1:
+            continue
+        if not all(_inside(band, combination) for stage in plan.stages for band in stage.bands):
             continue
         if not any(
             all(
@@ -231,6 +260,19 @@ def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ..
 def test_any_cut_any_disorder_and_any_crash_give_the_defined_result(
     plan: PhysicalPlan, data: st.DataObject
 ) -> None:
+    assert_defined_result(plan, data, Kernel)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(plans().filter(lambda plan: bool(plan.streams[0].codes)), st.data())
+def test_a_worker_that_changes_its_kernel_all_the_time(plan: PhysicalPlan, data: st.DataObject) -> None:
+    stages = tuple(dataclasses.replace(each, kernel=Kernel.ADAPTIVE) for each in plan.stages)
+    with patch.object(adaptive, "LEAST_ROWS", 1), patch.object(adaptive, "CHANGE", 0.01):
+        assert_defined_result(dataclasses.replace(plan, stages=stages), data, [Kernel.ADAPTIVE])
+
+
+def assert_defined_result(plan: PhysicalPlan, data: st.DataObject, kernels: Collection[Kernel]) -> None:
+    """Assert that a run over random micro-batches with crashes gives what brute force does."""
     worker = Worker.fresh(plan)
     seen: dict[int, int] = {}
     on_time: list[list[Row]] = [[] for _ in plan.streams]
@@ -261,6 +303,11 @@ def test_any_cut_any_disorder_and_any_crash_give_the_defined_result(
             # An attempt that dies after its work and before its commit leaves no results.
             first = copy.deepcopy(worker)
             first.run({n: data.draw(st.permutations(rows)) for n, rows in batches.items()}, Counts())
+        if data.draw(st.integers(0, 3)) == 0:
+            # A hint may change between two runs on one checkpoint.
+            kernel = data.draw(st.sampled_from(list(kernels)))
+            stages = tuple(dataclasses.replace(each, kernel=kernel) for each in worker.plan.stages)
+            worker.plan = dataclasses.replace(worker.plan, stages=stages)
         produced.update(worker.run(batches, counts))
         if first is not None and data.draw(st.booleans()):
             # Spark may keep what it wrote of the state, and go on with the next attempt's manifest.
@@ -292,7 +339,8 @@ def test_wider_bounds_and_nested_loops_compare_more(plan: PhysicalPlan, data: st
     for kernel in Kernel:
         assert cost[Bounds.EXACT, kernel] <= cost[Bounds.LCA, kernel] <= cost[Bounds.GCA, kernel]
     for bounds in Bounds:
-        assert max(cost[bounds, Kernel.HW], cost[bounds, Kernel.MW]) <= cost[bounds, Kernel.NLW]
+        assert max(cost[bounds, each] for each in Kernel) == cost[bounds, Kernel.NLW]
+        assert cost[bounds, Kernel.ADAPTIVE] in (cost[bounds, Kernel.HW], cost[bounds, Kernel.MW])
 
 
 @settings(max_examples=60, deadline=None)

@@ -8,12 +8,19 @@ import pyarrow as pa
 import pytest
 
 from wjoin.testing.check import assert_batch, assert_stream
-from wjoin.testing.expressions import Compare, Expression, Field, equal
+from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal
 from wjoin.testing.statement import Between, Both, Condition, Either, Pair, Path, Statement, Style
 from wjoin.testing.tables import SECOND, events, statement
 
 KEY = equal(Field("A", "k"), Field("B", "k"))
 KEYS = (KEY, equal(Field("B", "k"), Field("C", "k")))
+
+
+def near(first: str, second: str) -> Compare:
+    """Return the condition that m differs by at most one."""
+    difference = Call("-", (Field(first, "m"), Field(second, "m")))
+    return Compare(Call("abs", (difference,)), "<=", Literal(1))
+
 
 CASES: dict[str, tuple[str, Condition, tuple[Expression, ...]]] = {
     "chain": ("ABC", Both((Pair("A", "B", 2 * SECOND), Pair("B", "C", 9 * SECOND))), KEYS),
@@ -29,7 +36,15 @@ CASES: dict[str, tuple[str, Condition, tuple[Expression, ...]]] = {
         (KEY, equal(Field("B", "m"), Field("C", "m"))),
     ),
     "theta": ("AB", Pair("A", "B", 3 * SECOND), (Compare(Field("A", "k"), "<", Field("B", "k")),)),
+    "band": ("AB", Pair("A", "B", 9 * SECOND), (KEY, near("A", "B"))),
+    "bands": (
+        "ABC",
+        Both((Pair("A", "B", 3 * SECOND), Pair("B", "C", 4 * SECOND))),
+        (near("A", "B"), Compare(Field("C", "m"), ">=", Call("-", (Field("B", "m"), Literal(1))))),
+    ),
 }
+
+BANDED = ("theta", "band", "bands")
 
 
 def rows(seed: int, first: int, seconds: int) -> pa.Table:
@@ -47,7 +62,8 @@ NATIVE = ("PLAN(NATIVE)",)
 
 def choices(case: str) -> list[tuple[str, ...]]:
     """Every combination of hints that can apply to a case."""
-    kernels = ["MW", "NLW"] if case == "theta" else ["HW", "MW", "NLW"]
+    kernels = ["MW", "NLW"] if case in ("theta", "bands") else ["HW", "MW", "NLW"]
+    kernels += ["ORDERED"] if case in BANDED else []
     passes = ["PASSES(HULL)", "PASSES(UNION)"] if case in ("path", "overlap") else [""]
     combined = itertools.product(kernels, ["EXACT", "GCA", "LCA"], passes)
     return [
@@ -78,7 +94,8 @@ def test_choices_on_a_stream(session: Any, case: str) -> None:
         for batch in range(3)
     ]
     found = choices(case)
-    picked = [found[0], found[len(found) // 2], found[-1], *([] if case == "theta" else [NATIVE])]
+    native = [] if case in ("theta", "bands") else [NATIVE]
+    picked = [found[0], found[len(found) // 2], found[-1], *native]
     for hints in picked:
         run = assert_stream(session, whole, batches, Style(hints=hints), restarts=(1,))
         assert run.bag.total() > 20, hints

@@ -39,7 +39,17 @@ def test_analyze_reads_what_the_source_holds(streams: wjoin.Session) -> None:
     assert found["distinct.k"][0] == pytest.approx(400, rel=0.05)
     assert found["heaviest.k"][0] == pytest.approx(0.2, rel=0.02)
     assert found["distinct.word"][0] == 1
+    assert (found["minimum.k"][0], found["maximum.k"][0]) == (0, 399)
+    assert "minimum.word" not in found
     assert found["width"][0] > 8
+
+
+def test_fractions_have_a_range_and_no_count(session: wjoin.Session) -> None:
+    rows = "(1.5D, TIMESTAMP'2026-01-01'), (-2D, TIMESTAMP'2026-01-02'), (double('NaN'), NULL), (NULL, NULL)"
+    session.stream("measured", session.sql(f"SELECT * FROM VALUES {rows} AS t(speed, ts)"), "ts")
+    found = known(session, "ANALYZE STREAM measured")
+    assert (found["minimum.speed"][0], found["maximum.speed"][0]) == (-2, 1.5)
+    assert "distinct.speed" not in found
 
 
 def test_a_sample_tells_no_rate(streams: wjoin.Session) -> None:

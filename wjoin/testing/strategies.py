@@ -15,7 +15,17 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from wjoin.testing.expressions import AnyOf, Call, Compare, Expression, Field, IsNull, Literal, equal
+from wjoin.testing.expressions import (
+    AnyOf,
+    Call,
+    Compare,
+    Expression,
+    Field,
+    IsNull,
+    Literal,
+    equal,
+    streams_of,
+)
 from wjoin.testing.oracle import combinations
 from wjoin.testing.statement import (
     Between,
@@ -117,7 +127,8 @@ def cases(
         for number, item in enumerate(inputs)
     }
     batches = tuple({name: streams[name][number] for name in names} for number in range(batch_count))
-    return Case(statement, draw(styles()), batches)
+    banded = any(isinstance(each, Compare) and _is_band(each) for each in where)
+    return Case(statement, draw(styles(banded)), batches)
 
 
 def fruitful_cases(**options: Any) -> st.SearchStrategy[Case]:
@@ -126,11 +137,17 @@ def fruitful_cases(**options: Any) -> st.SearchStrategy[Case]:
     return st.integers(0, 4).flatmap(lambda n: cases(**options) if n == 4 else fruitful)
 
 
-def styles() -> st.SearchStrategy[Style]:
-    """Return ways to write a statement."""
+def styles(banded: bool = False) -> st.SearchStrategy[Style]:
+    """Return ways to write a statement, one with a band on two streams' columns where ``banded``."""
     durations = st.sampled_from(["plain", "interval", "quoted", "fraction"])
     hints = st.sampled_from([(), ("ALGORITHM(MW)",), ("ALGORITHM(NLW)",)])
+    if banded:
+        hints = st.sampled_from([("ALGORITHM(ORDERED)",), ("ALGORITHM(ORDERED)",), ()])
     return st.builds(Style, st.booleans(), st.booleans(), st.booleans(), st.booleans(), durations, hints)
+
+
+def _is_band(each: Compare) -> bool:
+    return each.operator not in ("=", "<>") and len(streams_of(each)) == 2
 
 
 # Windows --------------------------------------------------------------------
@@ -230,6 +247,9 @@ def _predicates(draw: st.DrawFn, names: Sequence[str], kinds: Sequence[KeyKind])
     if len(names) > 2 and draw(st.integers(0, 5)) == 5:
         where = where[1:]
     where += draw(st.lists(_residuals(names), max_size=1))
+    if kinds[1].name in _NUMBERS and draw(st.integers(0, 3)) == 3:
+        first, second = (Field(name, "k2") for name in draw(st.permutations(names))[:2])
+        where.append(draw(st.sampled_from(_near(first, second))))
     where += draw(st.lists(_filters(names), max_size=1))
     return tuple(draw(st.permutations(where)))
 
@@ -246,14 +266,27 @@ def _key(first: str, second: str, column: int, kinds: Sequence[KeyKind]) -> Expr
 def _residuals(draw: st.DrawFn, names: Sequence[str]) -> Expression:
     first, second = (Field(name, "v") for name in draw(st.permutations(names))[:2])
     operator = draw(st.sampled_from(["<", "<=", ">", ">=", "<>"]))
-    gap = Call("abs", (Call("-", (first, second)),))
     choices: list[Expression] = [
         Compare(first, operator, second),
-        Compare(gap, "<=", Literal(1)),
+        *_near(first, second),
         AnyOf((Compare(first, operator, second), IsNull(second))),
         Compare(Field(first.stream, "ts"), operator, Field(second.stream, "ts")),
     ]
     return draw(st.sampled_from(choices))
+
+
+_NUMBERS = frozenset({"integers", "double", "floats", "decimal", "decimals"})
+
+
+def _near(first: Field, second: Field) -> list[Expression]:
+    """Return conditions that bound the difference of two columns of numbers."""
+    difference = Call("-", (first, second))
+    return [
+        Compare(Call("abs", (difference,)), "<=", Literal(1)),
+        Compare(difference, "<", Literal(2)),
+        Compare(first, ">=", Call("-", (second, Literal(1)))),
+        Compare(Call("+", (first, Literal(1))), ">", second),
+    ]
 
 
 @st.composite

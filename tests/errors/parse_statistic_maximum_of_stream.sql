@@ -1,0 +1,1 @@
+ALTER STREAM camera SET STATISTICS (maximum = 5)
