@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from wjoin.planner.candidates import Candidate
-from wjoin.planner.catalog import Estimate
+from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.durations import human
 from wjoin.planner.physical import Method, PhysicalPlan
 from wjoin.planner.plan import PlannedSelect
@@ -26,7 +26,7 @@ def statistics_lines(planned: PlannedSelect) -> Iterator[str]:
         if scan.streaming:
             disorder = human(round(known.disorder.value), kind)
             facts.append((known.disorder, f"{disorder} out of order"))
-        if scan.filters:
+        if scan.filters or known.selectivity.origin is Origin.MEASURED:
             facts.append((known.selectivity, f"filters keep {known.selectivity.value:.3g}"))
         for code, key in zip(scan.codes, known.keys, strict=True):
             name = ", ".join(code.expressions)
