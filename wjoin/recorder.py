@@ -95,11 +95,8 @@ class Recorder(threading.Thread):
                 self._keep()
                 if late:
                     self._measured = {query: _faded(streams) for query, streams in self._measured.items()}
-        if not self._kept:
-            # A short query: every one of its few micro-batches counts.
-            self._look(self._query.recentProgress)
-        else:
-            self._look([self._query.lastProgress])
+        # Of a short query every micro-batch counts, and looking at some more costs little at the end.
+        self._look(self._query.recentProgress)
         if len(self._seen) > self._kept:
             self._keep()
 

@@ -16,13 +16,14 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock, Statement
+from wjoin.kept import Kept
 from wjoin.options import require_streaming
 from wjoin.planner.catalog import Relation
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.names import suggestion
 from wjoin.planner.physical import Method, PhysicalPlan
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
-from wjoin.recorder import Measured
+from wjoin.planner.sequences import UNKNOWN
 from wjoin.relations import SparkTypes, describe, first_line
 from wjoin.streams import Declarations, StreamDeclaration
 
@@ -34,8 +35,8 @@ class Rewriting:
     """A statement on its way: its present text, the plans made, and what they join.
 
     A plan is compiled when its rows are first asked for, so that EXPLAIN need not wait for that;
-    ``numbers`` are those under which the plans are compiled. ``measured`` tells what earlier runs
-    of the statement measured; it is asked where a join streams.
+    ``numbers`` are those under which the plans are compiled. ``kept`` is what lies beside the
+    checkpoint of the statement; it is asked where a join streams.
     """
 
     spark: SparkSession
@@ -50,7 +51,7 @@ class Rewriting:
     inputs: list[list[DataFrame]] = field(default_factory=list)
     frames: dict[str, DataFrame] = field(default_factory=dict)
     passes: list[tuple[Edit, ...]] = field(default_factory=list)
-    measured: Callable[[], Measured] = list
+    kept: Kept | None = None
     numbers: list[int] = field(default_factory=list)
 
     def run(self) -> DataFrame:
@@ -106,12 +107,22 @@ class Rewriting:
                 replace(relation, watermark=relation.watermark or self._watermarked(block, item))
             )
             aliases.append(item.alias.name if item.alias else item.parts[-1].name if item.parts else "")
-        if any(each.streaming for each in relations):
+        sequences = UNKNOWN
+        if self.kept is not None and any(each.streaming for each in relations):
+            sequences = self.kept.sequence(len(self.planned))
             relations = [self._measured(*each) for each in zip(relations, aliases, strict=True)]
         placeholder = _placeholder(len(self.planned))
         types = SparkTypes(self.spark, aliases, inputs)
         planned = plan_select(
-            self.text, block, tuple(relations), types, self.parameters, placeholder, self.settings, self.costs
+            self.text,
+            block,
+            tuple(relations),
+            types,
+            self.parameters,
+            placeholder,
+            self.settings,
+            self.costs,
+            sequences,
         )
         if planned.physical.streaming:
             require_streaming(self.spark)
@@ -123,7 +134,7 @@ class Rewriting:
 
     def _measured(self, relation: Relation, alias: str) -> Relation:
         """Return a relation with what earlier runs of the statement measured of it."""
-        joins, place = self.measured(), len(self.planned)
+        joins, place = self.kept.measured() if self.kept is not None else [], len(self.planned)
         return replace(relation, measured=joins[place].get(alias) if place < len(joins) else None)
 
     def _frame(self, block: SelectBlock, item: FromItem) -> DataFrame:

@@ -16,9 +16,10 @@ from wjoin.explanation import Explanation
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
+from wjoin.kept import Kept
 from wjoin.options import configure, embedded_settings, in_pipeline, prepare
 from wjoin.planner.names import suggestion
-from wjoin.recorder import Measured, Recorder
+from wjoin.recorder import Recorder
 from wjoin.rewrite import Rewriting
 from wjoin.streams import Declarations, StreamDeclaration, microseconds
 
@@ -141,16 +142,16 @@ class Session:
         text: str,
         statement: Statement,
         params: dict[str, Any],
-        measured: Callable[[], Measured] = list,
+        kept: Kept | None = None,
     ) -> Rewriting:
-        """Return a statement with its W-joins planned; ``measured`` tells what earlier runs measured."""
+        """Return a statement with its W-joins planned, by what is kept beside its checkpoint."""
         piece = " " * statement.span.start + statement.span.of(text)
         settings = statements.hint_defaults(self)
         costs = statements.cost_settings(self)
         rewriting = Rewriting(
             self.spark, self.run_spark, self.declarations, params, settings, costs, text, piece
         )
-        rewriting.measured = measured
+        rewriting.kept = kept
         rewriting.join_all()
         return rewriting
 

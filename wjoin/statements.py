@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
-from wjoin.beside import Beside, exists
+from wjoin.beside import UNREACHABLE, Beside, exists
 from wjoin.executor.layout import quoted
 from wjoin.explanation import Explanation
 from wjoin.grammar.durations import from_pairs
@@ -114,7 +114,7 @@ def explain(
         frame = session.run_spark(f"EXPLAIN {mode} {statement.span.of(text)}")
         return Explanation("\n".join(row[0] for row in frame.collect()))
     kept = Kept(session.spark, _explained_checkpoint(session, target))
-    rewriting = session.rewriting(text, statement, params, kept.measured)
+    rewriting = session.rewriting(text, statement, params, kept)
     parts = [explain_text(planned) for planned in rewriting.planned]
     if mode == "COST":
         parts += [cost_text(planned) for planned in rewriting.planned]
@@ -158,18 +158,22 @@ def insert(
         return None
     session.settle()
     folder = _checkpoint(session, sink, checkpoint)
-    if not isinstance(statement.body, Query):
-        frame = execute(session, text, statement.body, params)
-        if frame.isStreaming:
-            return _start(session, text, statement, frame, sink, folder, once=once)
+    kept = Kept(session.spark, folder)
+    joins: Rewriting | None = None
+    if isinstance(statement.body, Query):
+        joins = session.rewriting(text, statement.body, params, kept)
+        frame = _finish(joins, text, statement.body.span)
     else:
-        kept = Kept(session.spark, folder)
-        rewriting = session.rewriting(text, statement.body, params, kept.measured)
-        frame = _finish(rewriting, text, statement.body.span)
-        if frame.isStreaming:
-            query = _start(session, text, statement, frame, sink, folder, once=once)
-            session.record(folder, kept.recorder(query, rewriting.plans))
-            return query
+        frame = execute(session, text, statement.body, params)
+    if frame.isStreaming:
+        if folder is not None:
+            _refuse_output_of_another(session, text, statement, sink.options.get("path", ""), folder)
+        if joins is not None:
+            _keep_sequences(text, statement, kept, joins)
+        query = _start(session, text, statement, frame, sink, folder, once=once)
+        if joins is not None:
+            session.record(folder, kept.recorder(query, joins.plans))
+        return query
     batch = frame.write.format(sink.provider).options(**sink.options).mode("append")
     if sink.partitioned_by:
         batch = batch.partitionBy(*sink.partitioned_by)
@@ -392,7 +396,6 @@ def _start(
     mode = options.pop("outputMode", "append")
     if folder is not None:
         options["checkpointLocation"] = folder
-        _refuse_output_of_another(session, text, statement, options.get("path", ""), folder)
     elif sink.provider.lower() not in ("console", "memory", "noop"):
         raise WJoinError(
             "WJ606",
@@ -414,6 +417,15 @@ def _start(
         raise WJoinError("WJ607", message, span=statement.span, text=text) from error
     session.started(query, folder)
     return query
+
+
+def _keep_sequences(text: str, statement: InsertInto, kept: Kept, rewriting: Rewriting) -> None:
+    """Keep the chosen sequences of stages before there is any state. Raises WJoinError WJ607."""
+    try:
+        kept.keep_sequences([planned.sequence for planned in rewriting.planned])
+    except UNREACHABLE as error:
+        message = f"Spark cannot write beside the checkpoint: {first_line(error)}"
+        raise WJoinError("WJ607", message, span=statement.span, text=text) from error
 
 
 def _checkpoint(session: "Session", sink: SinkDeclaration, directory: str | None) -> str | None:

@@ -83,7 +83,10 @@ def plan_words(plan: PhysicalPlan) -> str:
     names = [stage.kernel.value for stage in plan.stages]
     kernels = names[0] if len(set(names)) == 1 else " ".join(names)
     passes = f" {plan.passes.value}" if plan.branches else ""
-    stages = f" in {len(plan.stages)} stages" if len(plan.stages) > 1 else ""
+    stages = ""
+    if len(plan.stages) > 1:
+        first = " ".join(plan.streams[member].alias for member in plan.stages[0].members)
+        stages = f" in {len(plan.stages)} stages, {first} first"
     return f"{bounds} {kernels}{passes}{stages}"
 
 

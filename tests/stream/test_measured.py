@@ -124,10 +124,10 @@ def break_off(path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_told_and_the_query_runs_on(
     streams: wjoin.Session, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "checkpoints" / "out"
+    folder = tmp_path / "checkpoints" / "out" / "wjoin"
     folder.mkdir(parents=True)
-    (folder / "wjoin").write_text("a file in the place of the folder")
-    with pytest.warns(KeptWarning, match="cannot be kept"):
+    (folder / "statistics").write_text("a file in the place of the folder")
+    with pytest.warns(KeptWarning, match="cannot be read"), pytest.warns(KeptWarning, match="cannot be kept"):
         streams.run_script(INSERT)
     assert streams.spark.read.parquet(str(tmp_path / "out")).count() > 0
 
