@@ -82,10 +82,10 @@ def _decoded(line: str) -> tuple[int, Any]:
 def exists(spark: SparkSession, path: str) -> bool:
     """Return whether Spark finds a file or folder; lists it and reads nothing."""
     try:
-        # Twice: where one path alone is missing Spark logs a stack trace.
-        spark.read.text([path, path])
+        # Twice: where one path alone is missing Spark logs a stack trace. A client of Spark Connect
+        # asks Spark only when it must know the columns.
+        return bool(spark.read.text([path, path]).columns)
     except AnalysisException as error:
         if "PATH_NOT_FOUND" in str(error):
             return False
         raise
-    return True
