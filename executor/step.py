@@ -17,11 +17,14 @@ from wjoin.executor.blocks import concatenate, cut
 from wjoin.executor.kernels.adaptive import preferred
 from wjoin.executor.kernels.kernels import KERNELS
 from wjoin.executor.kernels.runs import BoolArray, Int64Array, RunShape, SortedRun, select
+from wjoin.executor.key_counts import count_keys
 from wjoin.executor.layout import code_name, stored_column, time_name
 from wjoin.executor.multiway import MultiwayJoin, Pieces, Work
 from wjoin.executor.state.manifest import Manifest, StateChoice
 from wjoin.executor.state.retention import kept, stage_reach, watermark
 from wjoin.executor.state.slices import LARGE_SLICE, Slice, maintain
+from wjoin.executor.tally import Tally
+from wjoin.planner.measurement import KeyCount
 from wjoin.planner.physical import Bounds, Kernel, PhysicalPlan, Stage, StageInput
 
 
@@ -47,15 +50,14 @@ class Arrivals:
 
     ``blocks``: the new rows of each input. ``seen``: the greatest event time of each stream
     that sent anything. ``removed``: the times of a stream's rows that can join nothing, int64.
-    ``rows`` and ``undated``: how many rows the stream sent, and how many of them had no event
-    time. The last three are counted at one worker only.
+    ``told``: what a stream's rows told on their way. All but the event times of the last two is
+    counted at one worker only.
     """
 
     blocks: list[list[pa.RecordBatch]]
     seen: dict[int, int] = field(default_factory=dict)
     removed: dict[int, list[Int64Array]] = field(default_factory=dict)
-    rows: dict[int, int] = field(default_factory=dict)
-    undated: dict[int, int] = field(default_factory=dict)
+    told: dict[int, Tally] = field(default_factory=dict)
 
 
 @dataclass
@@ -65,6 +67,7 @@ class Counts:
     late: dict[int, int] = field(default_factory=dict)
     matches: int = 0
     work: Work = field(default_factory=Work)
+    keys: dict[int, KeyCount] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,7 @@ class StageLogic:
             self._on_time(each, self._sorted(number, blocks), manifest.seen, counts)
             for number, (each, blocks) in enumerate(zip(self.stage.inputs, arrivals.blocks, strict=True))
         ]
+        self._count_keys(new, counts)
         loaded: dict[str, SortedRun] = {}
 
         def load(logic: StageLogic, number: int, each: Slice) -> SortedRun:
@@ -200,6 +204,14 @@ class StageLogic:
         if run is None or own.order_name == shape.order_name:
             return run
         return own.sort(run.batch)
+
+    def _count_keys(self, new: list[SortedRun | None], counts: Counts) -> None:
+        """Count how the keys of each stream's new rows are spread."""
+        for number, run in enumerate(new):
+            each = self.stage.inputs[number]
+            found = count_keys(run, self.shape(number).order) if run is not None else None
+            if each.stage is None and found is not None:
+                counts.keys[each.members[0]] = found
 
     def _live(self, number: int, seen: dict[int, int], run: SortedRun) -> BoolArray:
         return kept(self.plan, self.stage, number, run.times, seen)

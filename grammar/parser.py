@@ -169,11 +169,13 @@ def _explain(code: Code) -> syntax.Statement:
     if mode in _OTHER_MODES:
         message = f"EXPLAIN {mode} is not available for a window join"
         raise WJoinError("WJ503", message, span=code.tokens[1].span)
+    target = _target(code, start)[0] if [code.word(start), code.word(start + 1)] == ["INSERT", "INTO"] else ()
     if code.word(start) not in QUERY_WORDS and code.mark(start) != "(":
         # EXPLAIN INSERT INTO t SELECT … explains the query.
         levels = code.level(start, len(code.tokens))
         start = next((place for place in levels if code.first_word(place) in QUERY_WORDS), start)
-    return syntax.Explain(mode, syntax.Query(blocks, code.span(start, len(code.tokens))), _whole(code))
+    query = syntax.Query(blocks, code.span(start, len(code.tokens)))
+    return syntax.Explain(mode, query, _whole(code), target)
 
 
 def _insert(code: Code) -> syntax.Statement:
@@ -196,9 +198,9 @@ def _insert(code: Code) -> syntax.Statement:
     raise WJoinError("WJ106", message, span=marked, help=remedy)
 
 
-def _target(code: Code) -> tuple[tuple[syntax.Identifier, ...], int]:
-    """Return the parts of the target of INSERT INTO [TABLE] and the place after it."""
-    place = 3 if code.word(2) == "TABLE" else 2
+def _target(code: Code, start: int = 0) -> tuple[tuple[syntax.Identifier, ...], int]:
+    """Return the parts of the target of the INSERT INTO [TABLE] at ``start`` and the place after it."""
+    place = start + (3 if code.word(start + 2) == "TABLE" else 2)
     parts: list[syntax.Identifier] = []
     while place < len(code.tokens) and is_name(code.tokens[place]):
         parts.append(identifier(code.tokens[place]))

@@ -353,12 +353,14 @@ class SetOption:
 class Explain:
     """``EXPLAIN [FORMATTED | COST | ANALYZE] query`` where the query holds a W-join.
 
-    ``mode`` is upper case, empty when none is written.
+    ``mode`` is upper case, empty when none is written; ``target`` is that of an INSERT INTO whose
+    query is explained, else empty.
     """
 
     mode: str
     body: Query
     span: Span = field(compare=False)
+    target: tuple[Identifier, ...] = ()
 
 
 Statement = (

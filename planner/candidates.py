@@ -22,11 +22,15 @@ BY_HINT = "taken where a hint asks for it only"
 
 @dataclass(frozen=True)
 class Weighing:
-    """A sequence of stages to weigh: a plan of it, the values that its parts may take, and its costs."""
+    """A sequence of stages to weigh: a plan of it, the values that its parts may take, and its costs.
+
+    ``refusal`` says why it cannot be taken, empty where it can.
+    """
 
     plan: PhysicalPlan
     options: Options
     model: CostModel
+    refusal: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,10 +70,10 @@ def candidates(shapes: Sequence[Weighing], memory: int | None) -> tuple[Candidat
 
 def _weighed(plan: PhysicalPlan, number: int, shape: Weighing, memory: int | None) -> Candidate:
     estimated = shape.model.estimate(plan)
-    lost = ""
+    lost = shape.refusal
     if plan.method in shape.options.by_hint:
         lost = BY_HINT
-    elif memory is not None and estimated.cost.state_bytes > memory:
+    elif not lost and memory is not None and estimated.cost.state_bytes > memory:
         lost = TOO_LARGE
     return Candidate(plan, number, estimated, lost)
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from wjoin.planner.measurement import Measurement
+
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 WHOLE = frozenset({*INTEGRAL, "date", "timestamp", "timestamp_ntz"})
 """Types whose values are whole numbers: of days and microseconds, too."""
@@ -42,7 +44,7 @@ class Relation:
     ``event_time`` is the declared event-time column, None when none was declared;
     ``delay`` its allowed disorder in microseconds (in the column's own unit when integral);
     ``statistics`` are those known by name (see ``planner.statistics``); ``watermark`` says whether a
-    watermark of Spark's own is at work in it.
+    watermark of Spark's own is at work in it; ``measured`` is what earlier runs of the query measured.
     """
 
     columns: tuple[Column, ...]
@@ -51,6 +53,7 @@ class Relation:
     streaming: bool
     statistics: Mapping[str, Estimate] = field(default_factory=dict)
     watermark: bool = False
+    measured: Measurement | None = None
 
 
 class Types(Protocol):

@@ -34,6 +34,7 @@ from wjoin.planner.physical import (
     UpperBounds,
 )
 from wjoin.planner.scans import ScanBuilder
+from wjoin.planner.sequences import FREE, UNKNOWN, SequenceRule, sequence_name
 from wjoin.planner.statistics import (
     UNIT_INTERVAL,
     StreamStatistics,
@@ -53,7 +54,7 @@ class PlannedSelect:
     ``candidates`` are all plans that were weighed, ``physical`` the first of them; ``shares`` are what
     its bands keep of all pairs of rows. ``edits`` turn
     the block into a SELECT over the joined rows. They index the original text, are sorted and do
-    not overlap.
+    not overlap. ``sequence`` names the sequence of stages of the plan.
     """
 
     logical: LogicalPlan
@@ -62,6 +63,7 @@ class PlannedSelect:
     statistics: tuple[StreamStatistics, ...]
     candidates: tuple[Candidate, ...]
     shares: Mapping[Band, Estimate]
+    sequence: str
 
 
 def plan_select(
@@ -73,17 +75,27 @@ def plan_select(
     placeholder: str,
     settings: Mapping[str, str] | None = None,
     costs: CostSettings | None = None,
+    sequences: SequenceRule = UNKNOWN,
 ) -> PlannedSelect:
     """Plan one block.
 
     ``relations`` are the FROM items' in order, ``parameters`` the values of named parameters,
     ``placeholder`` what stands after FROM in the edited text, ``settings`` session defaults by
-    the name of the hint that overrides them, ``costs`` what plans are weighed with. Blocks inside
-    this one must have been planned and spliced before. Raises WJoinError placed in ``text``.
+    the name of the hint that overrides them, ``costs`` what plans are weighed with, ``sequences``
+    which sequences of stages a join of streams may have. Blocks inside this one must have been
+    planned and spliced before. Raises WJoinError placed in ``text``.
     """
     try:
         return _plan(
-            text, block, relations, types, parameters, placeholder, settings or {}, costs or CostSettings()
+            text,
+            block,
+            relations,
+            types,
+            parameters,
+            placeholder,
+            settings or {},
+            costs or CostSettings(),
+            sequences,
         )
     except WJoinError as error:
         if error.text is not None:
@@ -122,6 +134,7 @@ def _plan(
     placeholder: str,
     settings: Mapping[str, str],
     costs: CostSettings,
+    sequences: SequenceRule,
 ) -> PlannedSelect:
     # 1. Names and event times, then the window graph over them.
     bound = bind(text, block, relations, parameters)
@@ -135,21 +148,18 @@ def _plan(
     classes, implied = equality_classes([each for each in equalities if can_be_key(each.common)])
     static = frozenset(each.number for each in bound.sources if streaming and not each.relation.streaming)
     filters = _distinct([*(each for each in bound.conjuncts if isinstance(each, Filter)), *implied])
-    drafts = [decompose(len(names), classes, static)]
-    if not streaming:
-        # The state of a checkpoint is that of one shape, so that of streams must not hang on statistics.
-        drafts += [decompose(len(names), classes, static, first=each) for each in range(len(classes))]
+    firsts = (None, *range(len(classes)))
+    drafts = list(dict.fromkeys(decompose(len(names), classes, static, first=each) for each in firsts))
+    sequence_names = [sequence_name(draft, names) for draft in drafts]
+    refusals = (sequences if streaming else FREE).refusals(sequence_names)
 
     # 3. A plan of every shape, weighed in all its variants.
     indexes = _indexes(bound, static, relations, types)
-    shapes = [
-        _shape(bound, graph, draft, classes, filters, equalities, static, indexes)
-        for draft in dict.fromkeys(drafts)
-    ]
+    shapes = [_shape(bound, graph, draft, classes, filters, equalities, static, indexes) for draft in drafts]
     staged = shapes[0].physical.staged
     unit = units_per_second(kind)
     weighing = []
-    for shape in shapes:
+    for shape, refusal in zip(shapes, refusals, strict=True):
         statistics = tuple(
             stream_statistics(source.relation, scan, keys, kind)
             for source, scan, keys in zip(bound.sources, shape.physical.streams, shape.keys, strict=True)
@@ -159,7 +169,7 @@ def _plan(
         arrival = Arrival(interval, duration, streaming)
         model = CostModel(statistics, arrival, costs.constants, unit, shape.shares)
         allowed = options(block, settings, shape.draft, graph, shape.physical, relations=relations)
-        weighing.append(Weighing(shape.physical, allowed, model))
+        weighing.append(Weighing(shape.physical, allowed, model, refusal))
     found = candidates(weighing, costs.memory)
     shape = shapes[found[0].shape]
     logical = LogicalPlan(
@@ -179,6 +189,7 @@ def _plan(
         weighing[found[0].shape].model.statistics,
         found,
         shape.shares,
+        sequence_names[found[0].shape],
     )
 
 

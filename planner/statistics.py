@@ -5,6 +5,8 @@ integral), ``width`` (bytes of a row), ``disorder`` (how far rows are usually ou
 plan's unit), ``rows`` (of a table, in all), ``selectivity`` (the share of rows that the filters of
 a statement keep), ``distinct.c`` (different values of column c), ``heaviest.c`` (the share of
 the rows with its most frequent value), ``minimum.c`` and ``maximum.c`` (its least and greatest value).
+A running query measures the values of a whole key, whose name is then that of
+``planner.measurement.measured_key`` in the place of the column's.
 """
 
 import re
@@ -16,6 +18,7 @@ import numpy as np
 from wjoin.planner.bands import ColumnBand
 from wjoin.planner.catalog import Estimate, Origin, Relation
 from wjoin.planner.keys import KeyPart
+from wjoin.planner.measurement import measured_key
 from wjoin.planner.names import StreamColumn
 from wjoin.planner.physical import StreamScan, TimeKind
 
@@ -90,8 +93,11 @@ def stream_statistics(
     relation: Relation, scan: StreamScan, keys: Sequence[Sequence[KeyPart]], kind: TimeKind
 ) -> StreamStatistics:
     """Return what is known of one FROM item; ``keys`` are the parts of each of its key codes."""
-    known = relation.statistics
     unit = units_per_second(kind)
+    known = dict(relation.statistics)
+    if relation.measured is not None:
+        for name, value in relation.measured.statistics(unit).items():
+            known.setdefault(name, Estimate(value, Origin.MEASURED))
     default = DEFAULT_UNIT_RATE if kind is TimeKind.INTEGRAL else DEFAULT_RATE
     rate = known.get("rate", Estimate(default))
     duration = Estimate(DEFAULT_DURATION * unit)
@@ -115,16 +121,47 @@ def type_width(spark_type: str) -> int:
 
 
 def _key(known: Mapping[str, Estimate], parts: Sequence[KeyPart]) -> KeyStatistics:
-    """Return the statistics of a key of several parts, as if they were independent."""
-    distinct, heaviest = Estimate(1.0, Origin.GIVEN), Estimate(1.0, Origin.GIVEN)
-    for part in parts:
-        column = part.side.plain.column.name.lower() if part.side.plain is not None else ""
-        values = known.get(f"distinct.{column}", Estimate(DEFAULT_DISTINCT))
-        distinct = _times(distinct, values)
-        heaviest = _times(
-            heaviest, known.get(f"heaviest.{column}", Estimate(1 / values.value, values.origin))
-        )
+    """Return the statistics of a key: given or analyzed by column, else measured, else defaults.
+
+    Columns are multiplied as if they were independent.
+    """
+    whole, columns = measured_key([part.text for part in parts]), [_column(part) for part in parts]
+    usual = [_usual(known, column) for column in columns]
+    distinct = (
+        _product([known.get(f"distinct.{column}") for column in columns])
+        or known.get(f"distinct.{whole}")
+        or _product([values for values, _ in usual])
+    )
+    heaviest = (
+        _product([known.get(f"heaviest.{column}") for column in columns])
+        or known.get(f"heaviest.{whole}")
+        or _product([share for _, share in usual])
+    )
+    if distinct is None or heaviest is None:
+        raise AssertionError("every column of a key has defaults")
+    if heaviest.origin is Origin.MEASURED and heaviest.value < 1 / distinct.value:
+        # Fewer values were given than were measured.
+        heaviest = Estimate(1 / distinct.value, distinct.origin)
     return KeyStatistics(distinct, heaviest)
+
+
+def _column(part: KeyPart) -> str:
+    return part.side.plain.column.name.lower() if part.side.plain is not None else ""
+
+
+def _usual(known: Mapping[str, Estimate], column: str) -> tuple[Estimate, Estimate]:
+    values = known.get(f"distinct.{column}", Estimate(DEFAULT_DISTINCT))
+    return values, known.get(f"heaviest.{column}", Estimate(1 / values.value, values.origin))
+
+
+def _product(factors: Sequence[Estimate | None]) -> Estimate | None:
+    """Return the product of what is known of the parts of a key, None where it is not of all."""
+    product = Estimate(1.0, Origin.GIVEN)
+    for each in factors:
+        if each is None:
+            return None
+        product = _times(product, each)
+    return product
 
 
 def band_share(band: ColumnBand, relations: Sequence[Relation]) -> Estimate:

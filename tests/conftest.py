@@ -1,6 +1,7 @@
 """What the tests share: one Spark session, clean wjoin sessions on it, and the order of the tests."""
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +28,9 @@ hypothesis.settings.load_profile("wjoin")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the costs that this machine's user has calibrated out of the plans that tests expect."""
-    os.environ["XDG_CONFIG_HOME"] = str(Path(__file__).parent / "no-such-folder")
+    folder = tempfile.TemporaryDirectory(prefix="wjoin-tests-")
+    config.add_cleanup(folder.cleanup)
+    os.environ["XDG_CONFIG_HOME"] = folder.name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

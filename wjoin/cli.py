@@ -98,13 +98,13 @@ def _run(options: argparse.Namespace) -> int:
             if options.once and isinstance(statement, InsertInto):
                 query = _insert(session, text, statement, params, options)
                 if query is not None:
-                    _follow([query], options.json)
+                    _follow(session, [query], options.json)
             elif isinstance(statement, InsertInto):
                 query = _insert(session, text, statement, params, options)
                 waiting += [query] if query is not None else []
             else:
                 _show(session, text, statement, params, options)
-        _follow(waiting, options.json)
+        _follow(session, waiting, options.json)
     return GOOD
 
 
@@ -142,7 +142,7 @@ def _show(
         )
 
 
-def _follow(queries: "list[StreamingQuery]", as_json: bool) -> None:
+def _follow(session: "Session", queries: "list[StreamingQuery]", as_json: bool) -> None:
     """Show the progress of running queries until all have ended; one that fails ends the others."""
     from wjoin.live import LiveProgress
 
@@ -157,6 +157,7 @@ def _follow(queries: "list[StreamingQuery]", as_json: bool) -> None:
         finally:
             for query in queries:
                 query.stop()
+            session.settle()
     for query in queries:
         failure = query.exception()
         if failure is not None:
@@ -179,8 +180,7 @@ def _explain(options: argparse.Namespace) -> int:
             mode = "FORMATTED" if options.formatted else ""
             body = statement.body if isinstance(statement, Explain | InsertInto | CreateView) else statement
             if isinstance(statement, Explain) or isinstance(body, Query):
-                mode = statement.mode or mode if isinstance(statement, Explain) else mode
-                explained = explain(session, text, body, params, mode)
+                explained = explain(session, text, statement, params, mode)
                 documents += explained.documents
                 if options.format == "text":
                     print(explained)

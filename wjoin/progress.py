@@ -1,7 +1,7 @@
 """What a running query's W-joins did in a micro-batch, read from Spark's progress."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,14 +48,10 @@ def read(progress: Any) -> Progress:
     """
     body = _body(progress)
     totals: dict[str, dict[str, int]] = {}
-    matches: dict[str, tuple[int, int]] = {}
+    matches: dict[int, tuple[int, int]] = {}
     comparisons = 0
-    for name, row in body.get("observedMetrics", {}).items():
-        if not name.startswith(f"{PREFIX}:"):
-            continue
-        _, query, stage = name.split(":")
-        values = _values(row)
-        matches[query] = max(matches.get(query, (-1, 0)), (int(stage), values["matches"] or 0))
+    for query, stage, values in observations(body):
+        matches[query] = max(matches.get(query, (-1, 0)), (stage, values["matches"] or 0))
         comparisons += values["comparisons"] or 0
         for key, value in values.items():
             count, _, alias = key.partition(":")
@@ -79,6 +75,14 @@ def read(progress: Any) -> Progress:
         state_bytes=sum(totals.get("kept_bytes", {}).values()),
         watermarks={alias: time - totals["delay"].get(alias, 0) for alias, time in seen.items()},
     )
+
+
+def observations(progress: Any) -> Iterator[tuple[int, int, Mapping[str, int | None]]]:
+    """Yield what each stage of each W-join observed: number of the compiled plan, stage, counts by name."""
+    for name, row in _body(progress).get("observedMetrics", {}).items():
+        if name.startswith(f"{PREFIX}:"):
+            _, query, stage = name.split(":")
+            yield int(query), int(stage), _values(row)
 
 
 def _values(row: Any) -> Mapping[str, int | None]:

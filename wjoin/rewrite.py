@@ -11,16 +11,19 @@ from dataclasses import dataclass, field, replace
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from wjoin.executor.spark.compile import compile_plan
+from wjoin.executor.spark.compile import compile_plan, query_number
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock, Statement
+from wjoin.kept import Kept
 from wjoin.options import require_streaming
+from wjoin.planner.catalog import Relation
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.names import suggestion
-from wjoin.planner.physical import Method
+from wjoin.planner.physical import Method, PhysicalPlan
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
+from wjoin.planner.sequences import UNKNOWN
 from wjoin.relations import SparkTypes, describe, first_line
 from wjoin.streams import Declarations, StreamDeclaration
 
@@ -31,7 +34,9 @@ _PLACEHOLDER = re.compile(r"\b__wjoin_input_(\d+)\b")
 class Rewriting:
     """A statement on its way: its present text, the plans made, and what they join.
 
-    A plan is compiled when its rows are first asked for, so that EXPLAIN need not wait for that.
+    A plan is compiled when its rows are first asked for, so that EXPLAIN need not wait for that;
+    ``numbers`` are those under which the plans are compiled. ``kept`` is what lies beside the
+    checkpoint of the statement; it is asked where a join streams.
     """
 
     spark: SparkSession
@@ -46,10 +51,18 @@ class Rewriting:
     inputs: list[list[DataFrame]] = field(default_factory=list)
     frames: dict[str, DataFrame] = field(default_factory=dict)
     passes: list[tuple[Edit, ...]] = field(default_factory=list)
+    kept: Kept | None = None
+    numbers: list[int] = field(default_factory=list)
 
     def run(self) -> DataFrame:
         """Return the statement's DataFrame."""
         return self.query(self.text)
+
+    @property
+    def plans(self) -> dict[int, PhysicalPlan]:
+        """The plans by the numbers under which they are compiled, innermost first."""
+        pairs = zip(self.numbers, self.planned, strict=True)
+        return {number: planned.physical for number, planned in pairs}
 
     def query(self, text: str) -> DataFrame:
         """Run a piece of Spark SQL that may read the joined DataFrames."""
@@ -65,7 +78,9 @@ class Rewriting:
         """Return the joined rows of a plan."""
         name = _placeholder(number)
         if name not in self.frames:
-            self.frames[name] = compile_plan(self.planned[number].physical, self.inputs[number])
+            self.frames[name] = compile_plan(
+                self.planned[number].physical, self.inputs[number], self.numbers[number]
+            )
         return self.frames[name]
 
     def join_all(self) -> None:
@@ -92,17 +107,35 @@ class Rewriting:
                 replace(relation, watermark=relation.watermark or self._watermarked(block, item))
             )
             aliases.append(item.alias.name if item.alias else item.parts[-1].name if item.parts else "")
+        sequences = UNKNOWN
+        if self.kept is not None and any(each.streaming for each in relations):
+            sequences = self.kept.sequence(len(self.planned))
+            relations = [self._measured(*each) for each in zip(relations, aliases, strict=True)]
         placeholder = _placeholder(len(self.planned))
         types = SparkTypes(self.spark, aliases, inputs)
         planned = plan_select(
-            self.text, block, tuple(relations), types, self.parameters, placeholder, self.settings, self.costs
+            self.text,
+            block,
+            tuple(relations),
+            types,
+            self.parameters,
+            placeholder,
+            self.settings,
+            self.costs,
+            sequences,
         )
         if planned.physical.streaming:
             require_streaming(self.spark)
         self.inputs.append(inputs)
         self.planned.append(planned)
+        self.numbers.append(query_number())
         self.passes.append(planned.edits)
         self.text = apply_edits(self.text, planned.edits, Span(0, len(self.text)))
+
+    def _measured(self, relation: Relation, alias: str) -> Relation:
+        """Return a relation with what earlier runs of the statement measured of it."""
+        joins, place = self.kept.measured() if self.kept is not None else [], len(self.planned)
+        return replace(relation, measured=joins[place].get(alias) if place < len(joins) else None)
 
     def _frame(self, block: SelectBlock, item: FromItem) -> DataFrame:
         declared = self._declared(block, item)

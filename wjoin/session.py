@@ -15,9 +15,11 @@ from wjoin import statements
 from wjoin.explanation import Explanation
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
-from wjoin.grammar.syntax import Explain, InsertInto, SparkStatement, Statement
+from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
+from wjoin.kept import Kept
 from wjoin.options import configure, embedded_settings, in_pipeline, prepare
 from wjoin.planner.names import suggestion
+from wjoin.recorder import Recorder
 from wjoin.rewrite import Rewriting
 from wjoin.streams import Declarations, StreamDeclaration, microseconds
 
@@ -35,6 +37,7 @@ class Session:
         self.settings: dict[str, str] = {}
         self.queries: list[StreamingQuery] = []
         self._folders: dict[str, StreamingQuery] = {}
+        self._recorders: dict[str, Recorder] = {}
         self._named_by_script: set[str] = set()
         # Kept apart from spark.sql, which enable() replaces.
         self.run_spark = run_spark or spark.sql
@@ -97,12 +100,8 @@ class Session:
 
         Its method ``rendered`` gives it as ``json``, ``html`` or ``dot``.
         """
-        statement: Statement = parse_statement(sqlQuery)
-        mode = ""
-        if isinstance(statement, Explain):
-            mode = statement.mode
-            statement = statement.body
-        return statements.explain(self, sqlQuery, statement, {**(args or {}), **params}, mode)
+        statement = parse_statement(sqlQuery)
+        return statements.explain(self, sqlQuery, statement, {**(args or {}), **params})
 
     def run_script(
         self,
@@ -134,17 +133,25 @@ class Session:
             started = statements.insert(self, text, statement, params, once=once, checkpoint=checkpoint)
             if once and started is not None:
                 started.awaitTermination()
+                self.settle()
             return [started] if started is not None else []
         return [statements.execute(self, text, statement, params)]
 
-    def rewriting(self, text: str, statement: Statement, params: dict[str, Any]) -> Rewriting:
-        """Return a statement with its W-joins planned and compiled."""
+    def rewriting(
+        self,
+        text: str,
+        statement: Statement,
+        params: dict[str, Any],
+        kept: Kept | None = None,
+    ) -> Rewriting:
+        """Return a statement with its W-joins planned, by what is kept beside its checkpoint."""
         piece = " " * statement.span.start + statement.span.of(text)
         settings = statements.hint_defaults(self)
         costs = statements.cost_settings(self)
         rewriting = Rewriting(
             self.spark, self.run_spark, self.declarations, params, settings, costs, text, piece
         )
+        rewriting.kept = kept
         rewriting.join_all()
         return rewriting
 
@@ -159,14 +166,28 @@ class Session:
             folder = f"{directory.rstrip('/')}/{name}"
             running = self._folders.get(folder)
             if folder not in self._named_by_script and not (running and running.isActive):
-                break
-        self._named_by_script.add(folder)
-        return folder
+                return folder
+        raise AssertionError("numbers do not end")
 
-    def started(self, query: StreamingQuery, folder: str) -> None:
+    def started(self, query: StreamingQuery, folder: str | None) -> None:
         """Note a query that an INSERT INTO has started, and its checkpoint folder."""
         self.queries.append(query)
-        self._folders[folder] = query
+        if folder is not None:
+            self._named_by_script.add(folder)
+            self._folders[folder] = query
+
+    def record(self, folder: str | None, recorder: Recorder | None) -> None:
+        """Measure the query that has been started on a checkpoint folder."""
+        if folder is not None and recorder is not None:
+            self._recorders[folder] = recorder
+            recorder.start()
+
+    def settle(self) -> None:
+        """Wait until what ended queries have measured is kept beside their checkpoints."""
+        for folder, recorder in list(self._recorders.items()):
+            if not self._folders[folder].isActive:
+                recorder.settle()
+                del self._recorders[folder]
 
     def pass_through(self, text: str, args: Any, params: dict[str, Any]) -> DataFrame:
         """Send a statement to Spark as it stands."""

@@ -8,6 +8,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
+from wjoin.beside import UNREACHABLE, Beside, exists
 from wjoin.executor.layout import quoted
 from wjoin.explanation import Explanation
 from wjoin.grammar.durations import from_pairs
@@ -23,6 +24,7 @@ from wjoin.grammar.syntax import (
     DescribeStream,
     DropStream,
     Explain,
+    Identifier,
     InsertInto,
     Query,
     SetOption,
@@ -31,6 +33,7 @@ from wjoin.grammar.syntax import (
     Statement,
 )
 from wjoin.grammar.tokens import scan
+from wjoin.kept import Kept
 from wjoin.measured import measured_text
 from wjoin.planner.choice import check_setting
 from wjoin.planner.cost.constants import load_constants
@@ -82,7 +85,7 @@ def execute(session: "Session", text: str, statement: Statement, params: dict[st
         case AnalyzeStream():
             return analyze_stream(session, text, statement)
         case Explain():
-            plan = explain(session, text, statement.body, params, statement.mode)
+            plan = explain(session, text, statement, params)
             return session.spark.createDataFrame([(plan,)], "plan STRING")
         case InsertInto():
             query = insert(session, text, statement, params, once=False, checkpoint=None)
@@ -93,18 +96,25 @@ def execute(session: "Session", text: str, statement: Statement, params: dict[st
 
 
 def explain(
-    session: "Session", text: str, statement: Statement, params: dict[str, Any], mode: str
+    session: "Session", text: str, statement: Statement, params: dict[str, Any], mode: str = ""
 ) -> Explanation:
     """Return the plans of a statement's W-joins, and in the text what the mode asks for besides.
 
-    COST: every candidate. ANALYZE: what the query does, which it runs. FORMATTED: Spark's own plan.
+    An INSERT INTO is planned as on the checkpoint that it would have. COST: every candidate.
+    ANALYZE: what the query does, which it runs. FORMATTED: Spark's own plan.
     """
-    if isinstance(statement, CreateView | InsertInto):
+    target: tuple[Identifier, ...] = ()
+    if isinstance(statement, Explain | InsertInto):
+        target = statement.target
+    if isinstance(statement, Explain):
+        mode = statement.mode or mode
+    if isinstance(statement, CreateView | Explain | InsertInto):
         statement = statement.body
     if not isinstance(statement, Query):
         frame = session.run_spark(f"EXPLAIN {mode} {statement.span.of(text)}")
         return Explanation("\n".join(row[0] for row in frame.collect()))
-    rewriting = session.rewriting(text, statement, params)
+    kept = Kept(session.spark, _explained_checkpoint(session, target))
+    rewriting = session.rewriting(text, statement, params, kept)
     parts = [explain_text(planned) for planned in rewriting.planned]
     if mode == "COST":
         parts += [cost_text(planned) for planned in rewriting.planned]
@@ -113,6 +123,17 @@ def explain(
     if mode == "FORMATTED":
         parts.append("Spark plan\n" + spark_plan(_finish(rewriting, text, statement.span)))
     return Explanation("\n\n".join(parts), [document(planned) for planned in rewriting.planned])
+
+
+def _explained_checkpoint(session: "Session", target: tuple[Identifier, ...]) -> str | None:
+    """Return the folder of the first query into a sink, whether it runs or not; None where none is known."""
+    sink = session.declarations.sinks.get(target[0].name.lower()) if len(target) == 1 else None
+    directory = session.settings.get("wjoin.checkpoint")
+    if sink is None:
+        return None
+    if directory is None:
+        return sink.options.get("checkpointLocation")
+    return f"{directory.rstrip('/')}/{sink.name}"
 
 
 def insert(
@@ -135,9 +156,24 @@ def insert(
             rewriting = session.rewriting(text, statement, params)
             _finish(rewriting, text, statement.span)
         return None
-    frame = execute(session, text, statement.body, params)
+    session.settle()
+    folder = _checkpoint(session, sink, checkpoint)
+    kept = Kept(session.spark, folder)
+    joins: Rewriting | None = None
+    if isinstance(statement.body, Query):
+        joins = session.rewriting(text, statement.body, params, kept)
+        frame = _finish(joins, text, statement.body.span)
+    else:
+        frame = execute(session, text, statement.body, params)
     if frame.isStreaming:
-        return _start(session, text, statement, frame, sink, once=once, checkpoint=checkpoint)
+        if folder is not None:
+            _refuse_output_of_another(session, text, statement, sink.options.get("path", ""), folder)
+        if joins is not None:
+            _keep_sequences(text, statement, kept, joins)
+        query = _start(session, text, statement, frame, sink, folder, once=once)
+        if joins is not None:
+            session.record(folder, kept.recorder(query, joins.plans))
+        return query
     batch = frame.write.format(sink.provider).options(**sink.options).mode("append")
     if sink.partitioned_by:
         batch = batch.partitionBy(*sink.partitioned_by)
@@ -352,16 +388,15 @@ def _start(
     statement: InsertInto,
     frame: DataFrame,
     sink: SinkDeclaration,
+    folder: str | None,
     *,
     once: bool,
-    checkpoint: str | None,
 ) -> StreamingQuery:
-    checkpoint = checkpoint or session.settings.get("wjoin.checkpoint")
     options = dict(sink.options)
     mode = options.pop("outputMode", "append")
-    if checkpoint is not None:
-        options["checkpointLocation"] = session.checkpoint_folder(checkpoint, sink.name)
-    elif "checkpointLocation" not in options and sink.provider.lower() not in ("console", "memory", "noop"):
+    if folder is not None:
+        options["checkpointLocation"] = folder
+    elif sink.provider.lower() not in ("console", "memory", "noop"):
         raise WJoinError(
             "WJ606",
             f"the query into {sink.name} needs a checkpoint folder",
@@ -369,9 +404,6 @@ def _start(
             text=text,
             help="give --checkpoint DIR, SET wjoin.checkpoint = DIR, or the sink's option checkpointLocation",
         )
-    folder = options.get("checkpointLocation", "")
-    if folder:
-        _refuse_output_of_another(session, text, statement, options.get("path", ""), folder)
     writer = frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
     writer = writer.queryName(re.sub(r"\W", "_", sink.name))
     if sink.partitioned_by:
@@ -387,6 +419,23 @@ def _start(
     return query
 
 
+def _keep_sequences(text: str, statement: InsertInto, kept: Kept, rewriting: Rewriting) -> None:
+    """Keep the chosen sequences of stages before there is any state. Raises WJoinError WJ607."""
+    try:
+        kept.keep_sequences([planned.sequence for planned in rewriting.planned])
+    except UNREACHABLE as error:
+        message = f"Spark cannot write beside the checkpoint: {first_line(error)}"
+        raise WJoinError("WJ607", message, span=statement.span, text=text) from error
+
+
+def _checkpoint(session: "Session", sink: SinkDeclaration, directory: str | None) -> str | None:
+    """Return the checkpoint folder of the next query into a sink, None where it is given none."""
+    directory = directory or session.settings.get("wjoin.checkpoint")
+    if directory is None:
+        return sink.options.get("checkpointLocation")
+    return session.checkpoint_folder(directory, sink.name)
+
+
 def _refuse_output_of_another(
     session: "Session", text: str, statement: InsertInto, path: str, checkpoint: str
 ) -> None:
@@ -395,8 +444,8 @@ def _refuse_output_of_another(
     Spark's file sink numbers what it writes by micro-batch and leaves out what it has already, so
     the first results of a query with a new checkpoint would be lost.
     """
-    written = path and _exists(session, f"{path.rstrip('/')}/_spark_metadata")
-    if written and not _exists(session, f"{checkpoint}/metadata"):
+    written = path and exists(session.spark, f"{path.rstrip('/')}/_spark_metadata")
+    if written and not Beside(session.spark, checkpoint).begun():
         name = statement.target[-1]
         raise WJoinError(
             "WJ609",
@@ -405,17 +454,6 @@ def _refuse_output_of_another(
             text=text,
             help="write to a new folder, or go on with the checkpoint of that query",
         )
-
-
-def _exists(session: "Session", path: str) -> bool:
-    """Return whether Spark finds a file or folder; lists it and reads nothing."""
-    try:
-        session.spark.read.text(path)
-    except AnalysisException as error:
-        if "PATH_NOT_FOUND" in str(error):
-            return False
-        raise
-    return True
 
 
 def _nothing(session: "Session") -> DataFrame:

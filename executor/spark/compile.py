@@ -59,12 +59,19 @@ _TIME_TYPES: dict[TimeKind, DataType] = {
 _query_numbers = itertools.count()
 
 
-def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> DataFrame:
+def query_number() -> int:
+    """Return a number under which no plan has been compiled yet."""
+    return next(_query_numbers)
+
+
+def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame], query: int | None = None) -> DataFrame:
     """Return the joined rows of a plan over its streams' DataFrames, in FROM order.
 
     One STRUCT column for each stream that has output columns, named by its alias, and the
-    match columns that the plan asks for. A streaming DataFrame when the inputs stream.
+    match columns that the plan asks for. A streaming DataFrame when the inputs stream. Spark's
+    progress tells its counts under the number ``query`` (see ``observe``), a new one where none is given.
     """
+    query = query_number() if query is None else query
     spark = inputs[0].sparkSession
     partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
     workers = [_workers(stage, partitions) for stage in plan.stages]
@@ -89,7 +96,7 @@ def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> DataFrame:
             _destination(plan, number, workers),
             _fingerprint(plan, stage),
         )
-        results.append(_run(plan, operator, arriving))
+        results.append(_run(plan, operator, arriving, query))
     rows = _unpacked(plan, results[-1], inputs)
     return _dated(plan, look_up(plan, rows, inputs)) if plan.lookups else rows
 
@@ -154,7 +161,7 @@ def _fingerprint(plan: PhysicalPlan, stage: Stage) -> str:
     return hashlib.sha256(repr((plan.streams, plan.upper, stage)).encode()).hexdigest()[:16]
 
 
-def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame]) -> DataFrame:
+def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], query: int) -> DataFrame:
     blocks = arriving[0]
     for other in arriving[1:]:
         blocks = blocks.union(other)
@@ -163,7 +170,7 @@ def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame]) -> D
         # A plain function of one argument: Spark would count self of a method.
         return grouped.applyInArrow(lambda group: operator.batch(group), TRANSPORT)
     joined = grouped.transformWithStateInPandas(JoinProcessor(operator), TRANSPORT, "append", "none")
-    counted = observed(plan, operator.logic.number, joined, next(_query_numbers))
+    counted = observed(plan, operator.logic.number, joined, query)
     return typed(counted, {each.name: each.dataType for each in TRANSPORT})
 
 

@@ -7,6 +7,18 @@ from wjoin.executor.layout import quoted
 from wjoin.planner.physical import PhysicalPlan
 
 PREFIX = "wjoin"
+MEASURED = {
+    "passed": "sum",
+    "size": "sum",
+    "counted": "sum",
+    "distinct": "sum",
+    "behind": "max",
+    "before": "max",
+    "heaviest": "max",
+    "earliest": "min",
+}
+"""What the statistics of a stream are measured by, and how the workers' values are put together."""
+
 SUMMED = ("rows", "undated", "late", "kept", "kept_bytes")
 
 
@@ -16,14 +28,20 @@ def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int) -> D
     The observed row has ``matches`` and ``comparisons``, and for each stream of the stage, after a colon its
     alias: ``rows``, ``undated``, ``late``, ``kept``, ``kept_bytes`` (sums over workers),
     ``seen`` (greatest event time) and ``delay`` (its declared disorder). What an input of
-    several streams keeps is counted at its first stream.
+    several streams keeps is counted at its first stream. Of a stream that enters at this stage
+    there is what is measured of it, too (see ``transport``): ``passed``, ``size``, ``counted``
+    and ``distinct`` (sums), ``behind``, ``before`` and ``heaviest`` (the greatest of the workers')
+    and ``earliest`` (the least).
     """
     counts = [f"sum({name}) AS {name}" for name in ("matches", "comparisons")]
+    entering = {each.members[0] for each in plan.stages[stage].inputs if each.stage is None}
     for number in plan.stages[stage].members:
         scan = plan.streams[number]
         values = {name: f"sum(IF(stream = {number}, {name}, NULL))" for name in SUMMED}
         values["seen"] = f"max(IF(stream = {number}, seen, NULL))"
         values["delay"] = f"max({scan.delay}L)"
+        for name, aggregate in MEASURED.items() if number in entering else ():
+            values[name] = f"{aggregate}(IF(stream = {number}, {name}, NULL))"
         counts += [f"{value} AS {quoted(f'{name}:{scan.alias}')}" for name, value in values.items()]
     # Every method of a Column is a round trip to the JVM; an expression is one in all.
     return joined.observe(f"{PREFIX}:{query}:{stage}", *map(F.expr, counts))

@@ -15,9 +15,11 @@ from wjoin.executor.layout import code_name
 from wjoin.executor.route import worker_numbers
 from wjoin.executor.spark.cache import SliceCache
 from wjoin.executor.spark.task import run_phase
-from wjoin.executor.spark.transport import BLOCK_BYTES, BLOCK_ROWS, NOTHING_SEEN, SCHEMA, transport_row
+from wjoin.executor.spark.transport import BLOCK_BYTES, BLOCK_ROWS, SCHEMA, transport_row
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.step import Arrivals, Counts, StageLogic
+from wjoin.executor.tally import NOTHING_SEEN, Tally
+from wjoin.planner.measurement import KeyCount
 from wjoin.planner.physical import StageInput
 
 MANIFEST = "manifest"
@@ -77,8 +79,7 @@ class Operator:
         if stream in self.logic.stage.members and seen != NOTHING_SEEN:
             arrivals.seen[stream] = max(seen, arrivals.seen.get(stream, seen))
         if any(each.stage is None and each.members[0] == stream for each in self.logic.stage.inputs):
-            arrivals.rows[stream] = arrivals.rows.get(stream, 0) + row["rows"]
-            arrivals.undated[stream] = arrivals.undated.get(stream, 0) + row["undated"]
+            arrivals.told.setdefault(stream, Tally()).add(row)
 
     def result_rows(self, result: pa.RecordBatch) -> Iterator[dict[str, object]]:
         """Yield the transport rows of one result batch."""
@@ -88,35 +89,40 @@ class Operator:
             yield from self.destination.rows(result)
 
     def heartbeat_rows(
-        self, worker: int, manifest: Manifest, arrivals: Arrivals, counts: Counts
+        self, worker: int, before: Manifest, after: Manifest, arrivals: Arrivals, counts: Counts
     ) -> list[dict[str, object]]:
         """Return the counts of a micro-batch, and the heartbeats for the next stage."""
         target = -1 if self.destination is None else self.destination.workers[0]
-        seen = {stream: manifest.seen.get(stream, NOTHING_SEEN) for stream in self.logic.stage.members}
+        seen = {stream: after.seen.get(stream, NOTHING_SEEN) for stream in self.logic.stage.members}
         rows = []
         for number, each in enumerate(self.logic.stage.inputs):
-            kept = sum(piece.rows for piece in manifest.slices[number])
-            kept_bytes = sum(piece.size for piece in manifest.slices[number])
+            kept = sum(piece.rows for piece in after.slices[number])
+            kept_bytes = sum(piece.size for piece in after.slices[number])
             for stream in each.members:
-                source = each.stage is None
-                rows.append(
-                    transport_row(
-                        target,
-                        stream=stream,
-                        seen=seen[stream],
-                        rows=arrivals.rows.get(stream, 0) if source else 0,
-                        undated=arrivals.undated.get(stream, 0) if source else 0,
-                        late=counts.late.get(stream, 0),
-                        kept=kept if stream == each.members[0] else 0,
-                        kept_bytes=kept_bytes if stream == each.members[0] else 0,
-                    )
+                row = transport_row(
+                    target,
+                    stream=stream,
+                    late=counts.late.get(stream, 0),
+                    kept=kept if stream == each.members[0] else 0,
+                    kept_bytes=kept_bytes if stream == each.members[0] else 0,
                 )
+                if each.stage is None:
+                    row |= vars(arrivals.told.get(stream, Tally()))
+                    row |= _key_counts(counts.keys.get(stream))
+                    row["before"] = before.seen.get(stream, NOTHING_SEEN)
+                rows.append(row | {"seen": seen[stream]})
         rows[0] |= {"matches": counts.matches, "comparisons": counts.work.comparisons}
         if self.destination is not None and worker == self.workers[0]:
             # All workers of a stage have seen the same heartbeats; one tells the next stage's others.
             for other in self.destination.workers[1:]:
                 rows += [transport_row(other, stream=stream, seen=time) for stream, time in seen.items()]
         return rows
+
+
+def _key_counts(count: KeyCount | None) -> dict[str, object]:
+    if count is None:
+        return {}
+    return {"counted": count.rows, "distinct": count.distinct, "heaviest": count.heaviest}
 
 
 def _block_rows(worker: int, number: int, result: pa.RecordBatch) -> Iterator[dict[str, object]]:
@@ -165,7 +171,7 @@ class JoinProcessor(StatefulProcessor):
         fault_point("before-state-write")
         self._state.updateValue((MANIFEST,), (after.encode(),))
         last = list(operator.result_rows(concatenate(waiting))) if waiting else []
-        yield _frame(last + operator.heartbeat_rows(worker, after, arrivals, counts))
+        yield _frame(last + operator.heartbeat_rows(worker, manifest, after, arrivals, counts))
 
     def close(self) -> None:
         """Nothing is held between micro-batches."""

@@ -12,7 +12,8 @@ from wjoin.executor.kernels.runs import Int64Array, int64_view, integers
 from wjoin.executor.layout import code_name, column_name, stored_column, time_name
 from wjoin.executor.route import worker_numbers
 from wjoin.executor.spark.task import run_phase
-from wjoin.executor.spark.transport import BLOCK_BYTES, BLOCK_ROWS, NOTHING_SEEN, SCHEMA, transport_row
+from wjoin.executor.spark.transport import BLOCK_BYTES, BLOCK_ROWS, SCHEMA, transport_row
+from wjoin.executor.tally import Tally
 from wjoin.planner.physical import PhysicalPlan, StageInput
 
 KEEP = "__wjoin_keep"
@@ -20,6 +21,8 @@ KEEP = "__wjoin_keep"
 
 GATHERED_BYTES = 1 << 28
 """Bytes that are packed at once at the most."""
+
+_INTEGER_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -42,25 +45,30 @@ class Pack:
         return run_phase("pack", self._packed, batches)
 
     def _packed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        seen = NOTHING_SEEN
-        rows = undated = 0
+        tally = Tally()
         for batch in _gathered(batches):
             block = self._block(batch)
             times = block.column(time_name(self.stream))
-            rows += batch.num_rows
-            undated += times.null_count
-            latest = pc.max(times).as_py()
-            if latest is not None:
-                seen = max(seen, latest)
+            tally.note(times)
             joinable = self._joinable(batch, block)
-            if pc.all(joinable).as_py() is not False:
-                yield self._blocks(block)
-                continue
-            yield self._blocks(block.filter(joinable))
-            if self.heartbeats:
+            everything = pc.all(joinable).as_py() is not False
+            kept = block if everything else block.filter(joinable)
+            tally.passed += kept.num_rows
+            tally.size += self._size(kept)
+            yield self._blocks(kept)
+            if self.heartbeats and not everything:
                 yield from self._removed(times.filter(pc.invert(joinable)).drop_null())
-        if self.heartbeats and rows:
-            yield self._heartbeats(seen, rows, undated)
+        if self.heartbeats and tally.rows:
+            yield self._heartbeats(tally)
+
+    def _size(self, block: pa.RecordBatch) -> int:
+        """Return the bytes of the columns of some rows, those not counted that the join adds itself."""
+        scan = self.plan.streams[self.stream]
+        stored = [stored_column(self.plan, self.stream, number) for number in range(len(scan.columns))]
+        restored = sum(each.restored for each in stored)
+        added = 1 + len(scan.codes)
+        rows, size = int(block.num_rows), int(block.nbytes)
+        return size + (restored - added) * _INTEGER_BYTES * rows
 
     def _block(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return all rows as a block, with times and codes as int64."""
@@ -114,10 +122,10 @@ class Pack:
             if len(mine):
                 yield worker, batch.take(pa.array(mine))
 
-    def _heartbeats(self, seen: int, rows: int, undated: int) -> pa.RecordBatch:
-        beats = [transport_row(worker, stream=self.stream, seen=seen) for worker in self.workers]
+    def _heartbeats(self, tally: Tally) -> pa.RecordBatch:
+        beats = [transport_row(worker, stream=self.stream, seen=tally.seen) for worker in self.workers]
         # Counted once: at the first worker.
-        beats[0] |= {"rows": rows, "undated": undated}
+        beats[0] |= vars(tally)
         return pa.RecordBatch.from_pylist(beats, schema=SCHEMA)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from wjoin.planner.candidates import Candidate
-from wjoin.planner.catalog import Estimate
+from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.durations import human
 from wjoin.planner.explain.bands import band_words
 from wjoin.planner.physical import Method, PhysicalPlan
@@ -27,7 +27,7 @@ def statistics_lines(planned: PlannedSelect) -> Iterator[str]:
         if scan.streaming:
             disorder = human(round(known.disorder.value), kind)
             facts.append((known.disorder, f"{disorder} out of order"))
-        if scan.filters:
+        if scan.filters or known.selectivity.origin is Origin.MEASURED:
             facts.append((known.selectivity, f"filters keep {known.selectivity.value:.3g}"))
         for code, key in zip(scan.codes, known.keys, strict=True):
             name = ", ".join(code.expressions)
@@ -89,7 +89,10 @@ def plan_words(plan: PhysicalPlan) -> str:
     names = [stage.kernel.value for stage in plan.stages]
     kernels = names[0] if len(set(names)) == 1 else " ".join(names)
     passes = f" {plan.passes.value}" if plan.branches else ""
-    stages = f" in {len(plan.stages)} stages" if len(plan.stages) > 1 else ""
+    stages = ""
+    if len(plan.stages) > 1:
+        first = " ".join(plan.streams[member].alias for member in plan.stages[0].members)
+        stages = f" in {len(plan.stages)} stages, {first} first"
     return f"{bounds} {kernels}{passes}{stages}"
 
 

@@ -1,4 +1,7 @@
-"""Runs a W-join in batch and as a stream, by two plans, through Spark Connect; prints the counts."""
+"""Runs a W-join in batch and as a stream, by two plans, through Spark Connect; prints the counts.
+
+Then as INSERT INTO, and prints of how many streams EXPLAIN knows what that measured.
+"""
 
 import sys
 from pathlib import Path
@@ -29,6 +32,11 @@ def main(root: Path) -> None:
     run(session, root / "native", "/*+ PLAN(NATIVE) */")
     counts = [spark.read.parquet(str(root / each / "out")).count() for each in ("multiway", "native")]
     print(batch, *counts, read(query.recentProgress[0]).rows_in)
+    session.sql(f"CREATE SINK kept USING parquet OPTIONS (path '{root / 'written'}')")
+    session.sql(f"SET wjoin.checkpoint = {root / 'checkpoints'}")
+    insert = f"INSERT INTO kept {JOIN.format(hint='', left='one', right='two')}"
+    session.run_script(insert)
+    print(session.explain(f"EXPLAIN {insert}").count("(measured)"), "streams measured")
     spark.stop()
 
 

@@ -1,0 +1,83 @@
+"""Which sequence of stages a join takes: any over tables, on streams what the checkpoint allows."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from tests.plans import catalogue
+from wjoin.planner.catalog import Estimate, Origin
+from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.plan import PlannedSelect, plan_select
+from wjoin.planner.sequences import (
+    FREE,
+    NO_CHECKPOINT,
+    OTHER_CHECKPOINT,
+    UNKNOWN,
+    SequenceRule,
+    of_checkpoint,
+)
+
+JOIN = """
+SELECT {hint} A.obj_id FROM camera1 A, camera2 B, camera3 C
+WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) = 9 SECONDS WHERE A.obj_id = B.obj_id AND B.frame = C.frame
+"""
+FIRST = "A [A.obj_id] x B [B.obj_id]; A B [B.frame] x C [C.frame]"
+OTHER = "B [B.frame] x C [C.frame]; B C [B.obj_id] x A [A.obj_id]"
+
+FEW = {"distinct.obj_id": 2.0, "distinct.frame": 1e6}
+"""Statistics by which joining A and B first makes far more combinations than joining B and C first."""
+
+
+def plan(
+    rule: SequenceRule = UNKNOWN,
+    known: Mapping[str, float] = FEW,
+    hint: str = "",
+    memory: int | None = None,
+    sql: str = JOIN,
+) -> PlannedSelect:
+    """Plan the join with the same statistics of every stream."""
+    sql = sql.format(hint=hint)
+    block = catalogue.first_block(sql)
+    given = {name: Estimate(value, Origin.GIVEN) for name, value in known.items()}
+    relations = tuple(replace(catalogue.relation_of(item), statistics=given) for item in block.items)
+    types = catalogue.FakeTypes(relations)
+    return plan_select(sql, block, relations, types, {}, "joined", {}, CostSettings(memory=memory), rule)
+
+
+def names(rule: SequenceRule) -> set[str]:
+    return {each.lost for each in plan(rule).candidates if "sequence" in each.lost}
+
+
+def test_the_first_start_takes_the_cheapest_sequence() -> None:
+    assert plan(FREE).sequence == OTHER
+    assert plan(FREE, known={}).sequence == FIRST
+    assert plan(FREE).physical.stages[0].members == (1, 2)
+    assert names(FREE) == set()
+
+
+def test_a_checkpoint_stays_with_its_sequence_whatever_the_statistics_say() -> None:
+    assert plan(of_checkpoint(OTHER), known={}).sequence == OTHER
+    assert plan(of_checkpoint(FIRST)).sequence == FIRST
+    assert names(of_checkpoint(FIRST)) == {OTHER_CHECKPOINT}
+
+
+@pytest.mark.parametrize("kept", [None, "A [A.x] x B [B.x]"])
+def test_a_checkpoint_without_a_sequence_of_the_statement_has_the_first_one(kept: str | None) -> None:
+    assert plan(of_checkpoint(kept)).sequence == FIRST
+
+
+def test_where_no_checkpoint_is_known_others_are_shown_and_never_taken() -> None:
+    assert plan().sequence == FIRST
+    assert names(UNKNOWN) == {NO_CHECKPOINT}
+    # Not even where the first one does not fit into the memory.
+    assert plan(memory=1).sequence == FIRST
+    assert plan(hint="/*+ PLAN(NATIVE) */").sequence == FIRST
+
+
+def test_a_join_of_tables_takes_the_cheapest_sequence_under_every_rule() -> None:
+    tables = JOIN
+    for camera, table in (("camera1", "table1"), ("camera2", "table2"), ("camera3", "table1")):
+        tables = tables.replace(camera, table)
+    assert plan(UNKNOWN, sql=tables).sequence == OTHER
+    assert plan(of_checkpoint(FIRST), sql=tables).sequence == OTHER

@@ -1,0 +1,81 @@
+"""What an INSERT INTO finds beside its checkpoint, read when it is first asked for."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from wjoin.beside import Beside, KeptWarning
+from wjoin.planner.physical import Method, PhysicalPlan
+from wjoin.planner.sequences import FREE, UNKNOWN, SequenceRule, of_checkpoint
+from wjoin.recorder import Measured, Recorder, read_measured
+
+SEQUENCES = "sequences"
+"""The name under which the sequences of stages of a query are kept."""
+
+
+def read_sequences(beside: Beside) -> list[str]:
+    """Return the names of the sequences of stages of a query, empty where an earlier version began it.
+
+    Warns where they cannot be understood: the query then starts only where it has the first ones.
+    Raises what Spark raises.
+    """
+    try:
+        _, value = beside.read(SEQUENCES)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise ValueError("not a list of names")
+    except ValueError as error:
+        message = f"the sequences of stages beside {beside.folder} cannot be read: {error}"
+        warnings.warn(message, KeptWarning, stacklevel=2)
+        return []
+    return value
+
+
+class Kept:
+    """What is kept beside the checkpoint of one statement; nothing where it has no checkpoint."""
+
+    def __init__(self, spark: SparkSession, folder: str | None) -> None:
+        self._beside = None if folder is None else Beside(spark, folder.rstrip("/"))
+
+    def measured(self) -> Measured:
+        """Return what earlier runs measured."""
+        return self._statistics[1]
+
+    def sequence(self, join: int) -> SequenceRule:
+        """Return which sequences of stages W-join ``join`` of the statement may have, innermost first."""
+        if self._beside is None:
+            return UNKNOWN
+        if not self._begun:
+            return FREE
+        return of_checkpoint(self._sequences[join] if join < len(self._sequences) else None)
+
+    def keep_sequences(self, names: Sequence[str]) -> None:
+        """Keep the sequences of stages of a query that is about to start for the first time.
+
+        Raises what Spark raises. A query that has begun keeps those it has.
+        """
+        if self._beside is not None and not self._begun:
+            self._beside.write(SEQUENCES, 1, list(names))
+
+    def recorder(self, query: StreamingQuery, plans: Mapping[int, PhysicalPlan]) -> Recorder | None:
+        """Return what measures a query from now on, None where there is nothing to measure or no place."""
+        counted = any(plan.stages and plan.method is Method.MULTIWAY for plan in plans.values())
+        if self._beside is None or not counted:
+            return None
+        return Recorder(query, self._beside, plans, *self._statistics)
+
+    @cached_property
+    def _begun(self) -> bool:
+        return self._beside is not None and self._beside.begun()
+
+    @cached_property
+    def _sequences(self) -> list[str]:
+        return [] if self._beside is None else read_sequences(self._beside)
+
+    @cached_property
+    def _statistics(self) -> tuple[int, Measured]:
+        return (0, []) if self._beside is None else read_measured(self._beside)

@@ -1,0 +1,176 @@
+"""Statistics that a running query measures, kept beside its checkpoint for its next start."""
+
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming import StreamingQuery
+
+from wjoin.beside import UNREACHABLE, Beside, KeptWarning
+from wjoin.executor.spark.observe import MEASURED
+from wjoin.executor.tally import NOTHING_FIRST, NOTHING_SEEN
+from wjoin.planner.measurement import Arrived, KeyCount, Measurement, decode_measurement, measured_key
+from wjoin.planner.physical import PhysicalPlan
+from wjoin.progress import observations
+
+STATISTICS = "statistics"
+"""The name under which measurements are kept."""
+
+Measured = list[dict[str, Measurement]]
+"""What was measured: for each W-join of a statement, innermost first, by the alias of the stream."""
+
+_QUICK_SECONDS, _SLOW_SECONDS = 1.0, 10.0
+"""How often the query's progress is looked at: until enough is known to be kept, and after that."""
+
+_ENOUGH = 3
+"""Micro-batches after which what was measured is kept for the first time."""
+
+_KEEP_SECONDS = 60.0
+"""How often it is kept after that. The last time is when the query ends."""
+
+_SETTLE_SECONDS = 60.0
+
+
+def read_measured(beside: Beside) -> tuple[int, Measured]:
+    """Return what earlier runs on a checkpoint measured, and its number; warns where it cannot be read."""
+    try:
+        number, value = beside.read(STATISTICS)
+        return number, decode_measured(value)
+    except (*UNREACHABLE, ValueError) as error:
+        _warn(f"the statistics beside {beside.folder} cannot be read and are not used: {error}")
+        return 0, []
+
+
+def decode_measured(value: Any) -> Measured:
+    """Read what a query has kept; None is nothing. Raises ValueError where it is anything else."""
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise ValueError("not a list of joins")
+    return [{alias: decode_measurement(body) for alias, body in each.items()} for each in value]
+
+
+class Recorder(threading.Thread):
+    """Follows a running query: looks at its progress now and then, and keeps what that tells.
+
+    It is a thread of its own, because a listener would be called for every micro-batch.
+    ``plans`` are those of the query's W-joins by the numbers under which they were compiled,
+    in the order in which ``measured`` has what was known before.
+    """
+
+    def __init__(
+        self,
+        query: StreamingQuery,
+        beside: Beside,
+        plans: Mapping[int, PhysicalPlan],
+        number: int,
+        measured: Measured,
+    ) -> None:
+        super().__init__(name=query.name or str(query.id), daemon=True)
+        self._query = query
+        self._beside = beside
+        self._plans = dict(plans)
+        self._number = number
+        known = [*measured, *({} for _ in plans)]
+        self._measured = {each: _faded(known[place]) for place, each in enumerate(plans)}
+        self._seen: set[int] = set()
+        self._kept = 0
+        self._kept_at = time.monotonic()
+
+    def run(self) -> None:
+        """Follow the query to its end."""
+        try:
+            self._follow()
+        except UNREACHABLE as error:
+            _warn(f"what the query {self.name} measures is not kept any more: {error}")
+
+    def _follow(self) -> None:
+        while not self._ended(_QUICK_SECONDS if not self._kept else _SLOW_SECONDS):
+            self._look([self._query.lastProgress])
+            late = time.monotonic() - self._kept_at > _KEEP_SECONDS
+            if len(self._seen) > self._kept and (late or (not self._kept and len(self._seen) >= _ENOUGH)):
+                self._keep()
+                if late:
+                    self._measured = {query: _faded(streams) for query, streams in self._measured.items()}
+        # Of a short query every micro-batch counts, and looking at some more costs little at the end.
+        self._look(self._query.recentProgress)
+        if len(self._seen) > self._kept:
+            self._keep()
+
+    def settle(self) -> None:
+        """Wait until what an ended query measured is kept."""
+        self.join(_SETTLE_SECONDS)
+
+    def _ended(self, seconds: float) -> bool:
+        try:
+            return bool(self._query.awaitTermination(int(seconds)))
+        except StreamingQueryException:
+            # Whoever waits for the query is told of its failure.
+            return True
+
+    def _look(self, reports: Sequence[Any]) -> None:
+        for report in reports:
+            if report is None or report["batchId"] in self._seen:
+                continue
+            found = list(arrivals(report, self._plans))
+            if found:
+                self._seen.add(report["batchId"])
+            for query, alias, arrived in found:
+                streams = self._measured[query]
+                streams[alias] = streams.get(alias, Measurement()).add(arrived)
+
+    def _keep(self) -> None:
+        value = [
+            {alias: each.encoded() for alias, each in streams.items()} for streams in self._measured.values()
+        ]
+        self._kept, self._kept_at = len(self._seen), time.monotonic()
+        try:
+            self._beside.write(STATISTICS, self._number + 1, value)
+        except UNREACHABLE as error:
+            _warn(f"what the query {self.name} measured cannot be kept: {error}")
+            return
+        self._number += 1
+
+
+def _faded(streams: Mapping[str, Measurement]) -> dict[str, Measurement]:
+    return {alias: each.faded() for alias, each in streams.items()}
+
+
+def arrivals(report: Any, plans: Mapping[int, PhysicalPlan]) -> Iterator[tuple[int, str, Arrived]]:
+    """Yield what a progress report tells of the streams that sent rows: plan, alias, measures."""
+    for query, stage, values in observations(report):
+        plan = plans.get(query)
+        for each in plan.stages[stage].inputs if plan is not None else ():
+            if plan is None or each.stage is not None:
+                continue
+            scan = plan.streams[each.members[0]]
+            found = {name: values.get(f"{name}:{scan.alias}") for name in ("rows", "seen", *MEASURED)}
+            arrived = _arrived(found, None if each.key is None else scan.codes[each.key[1]].expressions)
+            if arrived is not None:
+                yield query, scan.alias, arrived
+
+
+def _arrived(found: Mapping[str, int | None], key: Sequence[str] | None) -> Arrived | None:
+    """Return the measures of one stream, None where it sent no row with an event time."""
+    rows, earliest, latest = found.get("rows"), found.get("earliest"), found.get("seen")
+    if not rows or earliest in (None, NOTHING_FIRST) or latest in (None, NOTHING_SEEN):
+        return None
+    before = found.get("before")
+    counted, distinct, heaviest = (found.get(name) or 0 for name in ("counted", "distinct", "heaviest"))
+    return Arrived(
+        rows=rows,
+        passed=found.get("passed") or 0,
+        size=found.get("size") or 0,
+        before=None if before == NOTHING_SEEN else before,
+        earliest=earliest,
+        latest=latest,
+        behind=found.get("behind") or 0,
+        key=(measured_key(key), KeyCount(counted, distinct, heaviest)) if key and counted else None,
+    )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, KeptWarning, stacklevel=2)
