@@ -51,8 +51,8 @@ def test_hints(comment: str, expected: list[tuple[str, tuple[str, ...]]], rest: 
 @pytest.mark.parametrize(
     ("comment", "remedy"),
     [
-        ("/*+ ALGORITHM */", "ALGORITHM(HW | MW | NLW)"),
-        ("/*+ ALGORITHM() */", "ALGORITHM(HW | MW | NLW)"),
+        ("/*+ ALGORITHM */", "ALGORITHM(HW | MW | NLW | ORDERED | ADAPTIVE)"),
+        ("/*+ ALGORITHM() */", "ALGORITHM(HW | MW | NLW | ORDERED | ADAPTIVE)"),
         ("/*+ BOUNDS(EXAKT) */", "did you mean EXACT?"),
         ("/*+ PLAN(PSP, x) */", "whole number"),
         ("/*+ PLAN(NATIVE, 3) */", "PLAN("),
