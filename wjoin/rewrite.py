@@ -79,7 +79,10 @@ class Rewriting:
         name = _placeholder(number)
         if name not in self.frames:
             self.frames[name] = compile_plan(
-                self.planned[number].physical, self.inputs[number], self.numbers[number]
+                self.planned[number].physical,
+                self.inputs[number],
+                self.numbers[number],
+                measured=self.kept is not None and self.kept.has_place,
             )
         return self.frames[name]
 

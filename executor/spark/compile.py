@@ -64,12 +64,16 @@ def query_number() -> int:
     return next(_query_numbers)
 
 
-def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame], query: int | None = None) -> DataFrame:
+def compile_plan(
+    plan: PhysicalPlan, inputs: Sequence[DataFrame], query: int | None = None, *, measured: bool = False
+) -> DataFrame:
     """Return the joined rows of a plan over its streams' DataFrames, in FROM order.
 
     One STRUCT column for each stream that has output columns, named by its alias, and the
     match columns that the plan asks for. A streaming DataFrame when the inputs stream. Spark's
-    progress tells its counts under the number ``query`` (see ``observe``), a new one where none is given.
+    progress tells its counts under the number ``query`` (see ``observe``), a new one where none is
+    given; ``measured``: and what the statistics of its streams follow from, which Spark must plan in
+    every micro-batch.
     """
     query = query_number() if query is None else query
     spark = inputs[0].sparkSession
@@ -96,7 +100,7 @@ def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame], query: int | N
             _destination(plan, number, workers),
             _fingerprint(plan, stage),
         )
-        results.append(_run(plan, operator, arriving, query))
+        results.append(_run(plan, operator, arriving, query, measured))
     rows = _unpacked(plan, results[-1], inputs)
     return _dated(plan, look_up(plan, rows, inputs)) if plan.lookups else rows
 
@@ -161,7 +165,9 @@ def _fingerprint(plan: PhysicalPlan, stage: Stage) -> str:
     return hashlib.sha256(repr((plan.streams, plan.upper, stage)).encode()).hexdigest()[:16]
 
 
-def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], query: int) -> DataFrame:
+def _run(
+    plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], query: int, measured: bool
+) -> DataFrame:
     blocks = arriving[0]
     for other in arriving[1:]:
         blocks = blocks.union(other)
@@ -170,7 +176,7 @@ def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], quer
         # A plain function of one argument: Spark would count self of a method.
         return grouped.applyInArrow(lambda group: operator.batch(group), TRANSPORT)
     joined = grouped.transformWithStateInPandas(JoinProcessor(operator), TRANSPORT, "append", "none")
-    counted = observed(plan, operator.logic.number, joined, query)
+    counted = observed(plan, operator.logic.number, joined, query, measured)
     return typed(counted, {each.name: each.dataType for each in TRANSPORT})
 
 

@@ -22,16 +22,16 @@ MEASURED = {
 SUMMED = ("rows", "undated", "late", "kept", "kept_bytes")
 
 
-def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int) -> DataFrame:
+def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int, measured: bool) -> DataFrame:
     """Return a stage's output with its counts observed as ``wjoin:query:stage``.
 
     The observed row has ``matches`` and ``comparisons``, and for each stream of the stage, after a colon its
     alias: ``rows``, ``undated``, ``late``, ``kept``, ``kept_bytes`` (sums over workers),
     ``seen`` (greatest event time) and ``delay`` (its declared disorder). What an input of
-    several streams keeps is counted at its first stream. Of a stream that enters at this stage
-    there is what is measured of it, too (see ``transport``): ``passed``, ``size``, ``counted``
-    and ``distinct`` (sums), ``behind``, ``before`` and ``heaviest`` (the greatest of the workers')
-    and ``earliest`` (the least).
+    several streams keeps is counted at its first stream. Where ``measured``, there is of a stream
+    that enters at this stage what is measured of it, too (see ``transport``): ``passed``, ``size``,
+    ``counted`` and ``distinct`` (sums), ``behind``, ``before`` and ``heaviest`` (the greatest of the
+    workers') and ``earliest`` (the least).
     """
     counts = [f"sum({name}) AS {name}" for name in ("matches", "comparisons")]
     entering = {each.members[0] for each in plan.stages[stage].inputs if each.stage is None}
@@ -40,7 +40,7 @@ def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int) -> D
         values = {name: f"sum(IF(stream = {number}, {name}, NULL))" for name in SUMMED}
         values["seen"] = f"max(IF(stream = {number}, seen, NULL))"
         values["delay"] = f"max({scan.delay}L)"
-        for name, aggregate in MEASURED.items() if number in entering else ():
+        for name, aggregate in MEASURED.items() if measured and number in entering else ():
             values[name] = f"{aggregate}(IF(stream = {number}, {name}, NULL))"
         counts += [f"{value} AS {quoted(f'{name}:{scan.alias}')}" for name, value in values.items()]
     # Every method of a Column is a round trip to the JVM; an expression is one in all.
