@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.executor.spark.compile import compile_plan
+from wjoin.executor.spark.meter import Meter
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
@@ -32,6 +33,7 @@ class Rewriting:
     """A statement on its way: its present text, the plans made, and what they join.
 
     A plan is compiled when its rows are first asked for, so that EXPLAIN need not wait for that.
+    Where the statement is ``measured``, each plan has a meter that counts what it does over tables.
     """
 
     spark: SparkSession
@@ -42,6 +44,8 @@ class Rewriting:
     costs: CostSettings
     original: str
     text: str
+    measured: bool = False
+    meters: list[Meter] = field(default_factory=list)
     planned: list[PlannedSelect] = field(default_factory=list)
     inputs: list[list[DataFrame]] = field(default_factory=list)
     frames: dict[str, DataFrame] = field(default_factory=dict)
@@ -65,7 +69,8 @@ class Rewriting:
         """Return the joined rows of a plan."""
         name = _placeholder(number)
         if name not in self.frames:
-            self.frames[name] = compile_plan(self.planned[number].physical, self.inputs[number])
+            meter = self.meters[number] if self.measured else None
+            self.frames[name] = compile_plan(self.planned[number].physical, self.inputs[number], meter)
         return self.frames[name]
 
     def join_all(self) -> None:
@@ -101,6 +106,7 @@ class Rewriting:
             require_streaming(self.spark)
         self.inputs.append(inputs)
         self.planned.append(planned)
+        self.meters.append(Meter())
         self.passes.append(planned.edits)
         self.text = apply_edits(self.text, planned.edits, Span(0, len(self.text)))
 

@@ -137,13 +137,15 @@ class Session:
             return [started] if started is not None else []
         return [statements.execute(self, text, statement, params)]
 
-    def rewriting(self, text: str, statement: Statement, params: dict[str, Any]) -> Rewriting:
-        """Return a statement with its W-joins planned and compiled."""
+    def rewriting(
+        self, text: str, statement: Statement, params: dict[str, Any], *, measured: bool = False
+    ) -> Rewriting:
+        """Return a statement with its W-joins planned; ``measured`` where EXPLAIN ANALYZE runs it."""
         piece = " " * statement.span.start + statement.span.of(text)
         settings = statements.hint_defaults(self)
         costs = statements.cost_settings(self)
         rewriting = Rewriting(
-            self.spark, self.run_spark, self.declarations, params, settings, costs, text, piece
+            self.spark, self.run_spark, self.declarations, params, settings, costs, text, piece, measured
         )
         rewriting.join_all()
         return rewriting

@@ -104,12 +104,13 @@ def explain(
     if not isinstance(statement, Query):
         frame = session.run_spark(f"EXPLAIN {mode} {statement.span.of(text)}")
         return Explanation("\n".join(row[0] for row in frame.collect()))
-    rewriting = session.rewriting(text, statement, params)
+    rewriting = session.rewriting(text, statement, params, measured=mode == "ANALYZE")
     parts = [explain_text(planned) for planned in rewriting.planned]
     if mode == "COST":
         parts += [cost_text(planned) for planned in rewriting.planned]
     if mode == "ANALYZE":
-        parts.append(measured_text(_finish(rewriting, text, statement.span), rewriting.planned))
+        frame = _finish(rewriting, text, statement.span)
+        parts.append(measured_text(frame, rewriting.planned, rewriting.meters))
     if mode == "FORMATTED":
         parts.append("Spark plan\n" + spark_plan(_finish(rewriting, text, statement.span)))
     return Explanation("\n\n".join(parts), [document(planned) for planned in rewriting.planned])

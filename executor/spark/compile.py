@@ -27,8 +27,9 @@ from wjoin.executor.layout import (
 )
 from wjoin.executor.route import worker_ids
 from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
+from wjoin.executor.spark.meter import Meter, rows_part, stage_part
 from wjoin.executor.spark.native import native_rows
-from wjoin.executor.spark.observe import observed
+from wjoin.executor.spark.observe import observed, work_counts
 from wjoin.executor.spark.operator import Destination, JoinProcessor, Operator
 from wjoin.executor.spark.pack import KEEP, Pack
 from wjoin.executor.spark.transport import TRANSPORT
@@ -59,12 +60,14 @@ _TIME_TYPES: dict[TimeKind, DataType] = {
 _query_numbers = itertools.count()
 
 
-def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> DataFrame:
+def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame], meter: Meter | None = None) -> DataFrame:
     """Return the joined rows of a plan over its streams' DataFrames, in FROM order.
 
     One STRUCT column for each stream that has output columns, named by its alias, and the
     match columns that the plan asks for. A streaming DataFrame when the inputs stream.
+    ``meter`` counts what a plan over tables does.
     """
+    meter = None if plan.streaming else meter
     spark = inputs[0].sparkSession
     partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
     workers = [_workers(stage, partitions) for stage in plan.stages]
@@ -72,8 +75,13 @@ def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> DataFrame:
         only = plan.staged[0]
         return _dated(plan, look_up(plan, relation_rows(plan, only, inputs[only]), inputs))
     if plan.method is Method.NATIVE:
-        return native_rows(plan, inputs)
+        return native_rows(plan, inputs, meter)
     scans = {number: _scan(plan, number, inputs[number]) for number in plan.staged}
+    if meter is not None:
+        scans = {
+            number: meter.watch(rows_part(number), rows, [f"count({time_name(number)}) AS rows"])
+            for number, rows in scans.items()
+        }
     results: list[DataFrame] = []
     for number, stage in enumerate(plan.stages):
         arriving = []
@@ -89,7 +97,7 @@ def compile_plan(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> DataFrame:
             _destination(plan, number, workers),
             _fingerprint(plan, stage),
         )
-        results.append(_run(plan, operator, arriving))
+        results.append(_run(plan, operator, arriving, meter))
     rows = _unpacked(plan, results[-1], inputs)
     return _dated(plan, look_up(plan, rows, inputs)) if plan.lookups else rows
 
@@ -154,14 +162,16 @@ def _fingerprint(plan: PhysicalPlan, stage: Stage) -> str:
     return hashlib.sha256(repr((plan.streams, plan.upper, stage)).encode()).hexdigest()[:16]
 
 
-def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame]) -> DataFrame:
+def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], meter: Meter | None) -> DataFrame:
     blocks = arriving[0]
     for other in arriving[1:]:
         blocks = blocks.union(other)
     grouped = blocks.groupBy("worker")
     if not plan.streaming:
         # A plain function of one argument: Spark would count self of a method.
-        return grouped.applyInArrow(lambda group: operator.batch(group), TRANSPORT)
+        joined = grouped.applyInArrow(lambda group: operator.batch(group), TRANSPORT)
+        part = stage_part(operator.logic.number)
+        return joined if meter is None else meter.watch(part, joined, work_counts())
     joined = grouped.transformWithStateInPandas(JoinProcessor(operator), TRANSPORT, "append", "none")
     counted = observed(plan, operator.logic.number, joined, next(_query_numbers))
     return typed(counted, {each.name: each.dataType for each in TRANSPORT})

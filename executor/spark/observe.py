@@ -10,6 +10,11 @@ PREFIX = "wjoin"
 SUMMED = ("rows", "undated", "late", "kept", "kept_bytes")
 
 
+def work_counts() -> list[str]:
+    """Return the aggregates of a stage's output that tell its ``matches`` and ``comparisons``."""
+    return [f"sum({name}) AS {name}" for name in ("matches", "comparisons")]
+
+
 def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int) -> DataFrame:
     """Return a stage's output with its counts observed as ``wjoin:query:stage``.
 
@@ -18,7 +23,7 @@ def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int) -> D
     ``seen`` (greatest event time) and ``delay`` (its declared disorder). What an input of
     several streams keeps is counted at its first stream.
     """
-    counts = [f"sum({name}) AS {name}" for name in ("matches", "comparisons")]
+    counts = work_counts()
     for number in plan.stages[stage].members:
         scan = plan.streams[number]
         values = {name: f"sum(IF(stream = {number}, {name}, NULL))" for name in SUMMED}
