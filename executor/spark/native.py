@@ -41,7 +41,7 @@ def native_rows(plan: PhysicalPlan, inputs: Sequence[DataFrame], meter: Meter | 
             for stream, rows in scans.items()
         }
     parts = {frozenset([stream]): rows for stream, rows in scans.items()}
-    for join in pair_joins(plan.stages):
+    for join in pair_joins(plan):
         left, right = parts.pop(frozenset(join.left)), parts.pop(frozenset(join.right))
         parts[frozenset(join.left + join.right)] = _joined(plan, join, left, right)
     (rows,) = parts.values()

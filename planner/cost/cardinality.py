@@ -57,7 +57,7 @@ class Step:
 
     ``searches``: tuples that look for partners. Rows that they meet: ``window``, all that the
     input holds; ``period``, those in their time range; ``matching``, those of their key among
-    them. ``tuples``: what is left after all checks.
+    them; ``of_key``, those of their key among all. ``tuples``: what is left after all checks.
     """
 
     number: int
@@ -65,6 +65,7 @@ class Step:
     window: float
     period: float
     matching: float
+    of_key: float
     tuples: float
 
 
@@ -315,6 +316,7 @@ class _StagePlay:
         heavy = sample.heavy * rows * heaviest
         light = sample.light * rows * (1 - heaviest) / tail
         matching = float((heavy + light).mean())
+        agreeing = float((sample.heavy * heaviest + sample.light * (1 - heaviest) / tail).mean())
         grown_times = {**sample.times, **_times(target, low + self._draws[number] * length)}
         grown = _Sample(grown_times, heavy, light)
         if len(target.members) > 1 and self._stage.bounds is Bounds.EXACT:
@@ -329,6 +331,7 @@ class _StagePlay:
                 window=sample.tuples * at_hand,
                 period=float((weights * rows).mean()),
                 matching=matching,
+                of_key=agreeing * at_hand,
                 tuples=grown.tuples,
             ),
             grown,

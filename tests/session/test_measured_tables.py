@@ -93,3 +93,31 @@ def test_a_join_that_spark_leaves_out_is_said_to_be(tables: wjoin.Session, hint:
 def test_a_join_that_finds_nothing_is_counted(tables: wjoin.Session) -> None:
     _, found = measured(tables, f"{KEYED.format(hint='')} AND a.k = -1")
     assert (found["rows of a"][1], found["comparisons"][1], found["results"][1]) == ("0", "0", "0")
+
+
+def test_small_tables_that_were_analyzed_are_joined_by_spark(tables: wjoin.Session) -> None:
+    """And give what wjoin's own stages give, which join them while their sizes are unknown."""
+    for name in "ab":
+        tables.stream(name, tables.spark.table(name), "ts")
+    assert "plan native" not in tables.explain(KEYED.format(hint=""))
+    for name in "ab":
+        tables.sql(f"ANALYZE STREAM {name}")
+    text, found = measured(tables, KEYED.format(hint=""))
+    assert text.endswith("Spark's own joins count no comparisons")
+    assert found["results"][1] == count(tables, f"a.k = b.k AND {APART}")
+    _, own = measured(tables, KEYED.format(hint="/*+ PLAN(MULTIWAY) */"))
+    assert own["results"][1] == found["results"][1]
+    assert own["comparisons"][1] != "not counted"
+
+
+def test_spark_joins_tables_of_known_size_in_the_order_of_the_fewest_rows(tables: wjoin.Session) -> None:
+    tables.sql("CREATE OR REPLACE TEMPORARY VIEW d AS SELECT * FROM c WHERE k = 3")
+    for name in "dab":
+        tables.stream(name, tables.spark.table(name), "ts")
+        tables.sql(f"ANALYZE STREAM {name}")
+    sql = "SELECT {hint} a.m FROM d, a, b WINDOW = 1 SECOND WHERE d.k = a.k AND a.k = b.k"
+    text, found = measured(tables, sql.format(hint=""))
+    assert "1: b x d on " in tables.explain(sql.format(hint=""))
+    _, own = measured(tables, sql.format(hint="/*+ PLAN(MULTIWAY) */"))
+    assert found["results"][1] == own["results"][1] != "0"
+    assert text.endswith("Spark's own joins count no comparisons")
