@@ -14,10 +14,10 @@ ARGS ?=
 FIND_JAVA = JAVA_HOME="$$(scripts/find_java.sh)" && export JAVA_HOME
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help setup java demo test unit spark faults bench papers choices browser lint format types docs docs-update check lock clean
+.PHONY: help setup java demo test unit spark faults bench papers choices choices-tables browser lint format types docs docs-update check lock clean
 
 help: ## show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) java ## make .venv with the locked versions, and find or install Java 17+
 
@@ -55,6 +55,9 @@ papers: $(READY) ## reproduce the figures of the papers
 
 choices: $(READY) ## run every candidate plan of many workloads, and compare the chosen ones
 	@$(BIN)/python benchmarks/choices.py $(ARGS)
+
+choices-tables: $(READY) ## the same over tables: wjoin's stages against Spark's own joins
+	@$(FIND_JAVA) && $(BIN)/python benchmarks/choices_tables.py $(ARGS)
 
 browser: ## find Chromium and its driver, or install them, or say how
 	@scripts/find_browser.sh

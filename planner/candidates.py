@@ -18,6 +18,7 @@ WORTH_A_CHANGE = 0.05
 
 TOO_LARGE = "its state does not fit into wjoin.memory"
 BY_HINT = "taken where a hint asks for it only"
+UNKNOWN_SIZES = "taken where the sizes of the tables are known, or a hint asks for it"
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def _weighed(plan: PhysicalPlan, number: int, shape: Weighing, memory: int | Non
     estimated = shape.model.estimate(plan)
     lost = shape.refusal
     if plan.method in shape.options.by_hint:
-        lost = BY_HINT
+        lost = BY_HINT if plan.streaming else UNKNOWN_SIZES
     elif not lost and memory is not None and estimated.cost.state_bytes > memory:
         lost = TOO_LARGE
     return Candidate(plan, number, estimated, lost)

@@ -80,8 +80,7 @@ def options(
         _bounds(wishes.get("BOUNDS"), graph, plan.staged),
         _kernels(wishes.get("ALGORITHM"), plan.stages),
         _passes(wishes.get("PASSES"), graph),
-        _methods(wishes.get("PLAN")),
-        _by_hint(wishes, draft, graph, relations),
+        *_methods(wishes, draft, graph, relations),
     )
 
 
@@ -168,14 +167,18 @@ def _require_native(
         raise plan.refused(*refusal)
 
 
-def _methods(wish: Wish | None) -> tuple[Method, ...]:
-    return (Method.MULTIWAY,) if wish is None else (Method(wish.value.lower()),)
-
-
-def _by_hint(
+def _methods(
     wishes: Mapping[str, Wish], draft: Decomposition, graph: WindowGraph, relations: Sequence[Relation]
-) -> tuple[Method, ...]:
-    # Rows are late by Spark's rule there, and a hint for wjoin's own stages rules it out.
+) -> tuple[tuple[Method, ...], tuple[Method, ...]]:
+    """Return the methods to choose from, and those that are taken where a hint asks only."""
+    if (plan := wishes.get("PLAN")) is not None:
+        return (Method(plan.value.lower()),), ()
+    # A hint for wjoin's own stages rules Spark's joins out.
     if wishes or not draft.stages or native_refusal(draft, graph, relations) is not None:
-        return ()
-    return (Method.NATIVE,)
+        return (Method.MULTIWAY,), ()
+    # On streams rows are late by Spark's rule there. Over tables it compares all rows of a key, which is
+    # worth it only where their number is known to be small.
+    tables = not any(each.streaming for each in relations)
+    if tables and all(each.statistics.keys() & {"rate", "rows"} for each in relations):
+        return (Method.MULTIWAY, Method.NATIVE), ()
+    return (Method.MULTIWAY,), (Method.NATIVE,)

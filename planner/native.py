@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from wjoin.planner.catalog import Relation
 from wjoin.planner.decompose import Decomposition
-from wjoin.planner.physical import Comparison, Stage, TimeKind, UpperBounds
+from wjoin.planner.physical import Comparison, PhysicalPlan, Stage, TimeKind, UpperBounds
 from wjoin.planner.window_graph import WindowGraph
 
 
@@ -53,13 +53,20 @@ class PairJoin:
     comparisons: tuple[Comparison, ...]
 
 
-def pair_joins(stages: Sequence[Stage]) -> tuple[PairJoin, ...]:
-    """Return the joins of two that do what the stages do: inside a stage, input by input."""
-    return tuple(join for stage in stages for join in _chain(stage))
+def pair_joins(plan: PhysicalPlan) -> tuple[PairJoin, ...]:
+    """Return the joins of two that do what the stages do: inside a stage, input by input.
+
+    Over tables in the order of its last input's probe, as wjoin's own stages join them. On streams a
+    checkpoint holds the state of one order, that of the statement.
+    """
+    return tuple(join for stage in plan.stages for join in _chain(stage, reordered=not plan.streaming))
 
 
-def _chain(stage: Stage) -> list[PairJoin]:
-    first, *others = stage.inputs
+def _chain(stage: Stage, *, reordered: bool) -> list[PairJoin]:
+    inputs = list(stage.inputs)
+    if reordered and stage.orders:
+        inputs = [inputs[-1], *(inputs[number] for number in stage.orders[-1])]
+    first, *others = inputs
     joins = []
     left = first.members
     for each in others:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
+from wjoin.executor.spark.meter import Meter
+from wjoin.measured_tables import measured_tables
 from wjoin.planner.explain.cost import aligned, short
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.statistics import units_per_second
@@ -14,16 +16,15 @@ _POLL_SECONDS = 1
 """Spark keeps the progress of the last hundred micro-batches only."""
 
 
-def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect]) -> str:
+def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect], meters: Sequence[Meter]) -> str:
     """Run a query to the end of what is there, throw its rows away, and compare with the estimates.
 
     On streams the counts are per row read, since how much event time was read is not known.
+    ``meters`` count what each W-join does over tables.
     """
-    started = time.monotonic()
     if not frame.isStreaming:
-        results = frame.count()
-        seconds = time.monotonic() - started
-        return f"Measured: {results:,} rows in {seconds:.2f} s (over tables nothing else is counted)"
+        return measured_tables(frame, planned, meters)
+    started = time.monotonic()
     batches = _run(frame)
     rows = sum(sum(each.rows_in.values()) for each in batches)
     seconds = time.monotonic() - started

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from wjoin.executor.spark.compile import compile_plan, query_number
+from wjoin.executor.spark.compile import Counting, compile_plan
+from wjoin.executor.spark.meter import Meter
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
@@ -35,8 +36,9 @@ class Rewriting:
     """A statement on its way: its present text, the plans made, and what they join.
 
     A plan is compiled when its rows are first asked for, so that EXPLAIN need not wait for that;
-    ``numbers`` are those under which the plans are compiled. ``kept`` is what lies beside the
-    checkpoint of the statement; it is asked where a join streams.
+    ``countings`` say what is counted of each. ``kept`` is what lies beside the checkpoint of the
+    statement; it is asked where a join streams. Where the statement is ``metered``, each plan has a
+    meter that counts what it does over tables.
     """
 
     spark: SparkSession
@@ -47,12 +49,13 @@ class Rewriting:
     costs: CostSettings
     original: str
     text: str
+    kept: Kept | None = None
+    metered: bool = False
     planned: list[PlannedSelect] = field(default_factory=list)
     inputs: list[list[DataFrame]] = field(default_factory=list)
     frames: dict[str, DataFrame] = field(default_factory=dict)
     passes: list[tuple[Edit, ...]] = field(default_factory=list)
-    kept: Kept | None = None
-    numbers: list[int] = field(default_factory=list)
+    countings: list[Counting] = field(default_factory=list)
 
     def run(self) -> DataFrame:
         """Return the statement's DataFrame."""
@@ -61,8 +64,13 @@ class Rewriting:
     @property
     def plans(self) -> dict[int, PhysicalPlan]:
         """The plans by the numbers under which they are compiled, innermost first."""
-        pairs = zip(self.numbers, self.planned, strict=True)
-        return {number: planned.physical for number, planned in pairs}
+        pairs = zip(self.countings, self.planned, strict=True)
+        return {counting.query: planned.physical for counting, planned in pairs}
+
+    @property
+    def meters(self) -> list[Meter]:
+        """The meters of the plans of a metered statement, innermost first."""
+        return [each.meter for each in self.countings if each.meter is not None]
 
     def query(self, text: str) -> DataFrame:
         """Run a piece of Spark SQL that may read the joined DataFrames."""
@@ -79,10 +87,7 @@ class Rewriting:
         name = _placeholder(number)
         if name not in self.frames:
             self.frames[name] = compile_plan(
-                self.planned[number].physical,
-                self.inputs[number],
-                self.numbers[number],
-                measured=self.kept is not None and self.kept.has_place,
+                self.planned[number].physical, self.inputs[number], self.countings[number]
             )
         return self.frames[name]
 
@@ -131,7 +136,8 @@ class Rewriting:
             require_streaming(self.spark)
         self.inputs.append(inputs)
         self.planned.append(planned)
-        self.numbers.append(query_number())
+        measured = self.kept is not None and self.kept.has_place
+        self.countings.append(Counting(measured=measured, meter=Meter() if self.metered else None))
         self.passes.append(planned.edits)
         self.text = apply_edits(self.text, planned.edits, Span(0, len(self.text)))
 

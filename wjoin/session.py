@@ -143,15 +143,28 @@ class Session:
         statement: Statement,
         params: dict[str, Any],
         kept: Kept | None = None,
+        *,
+        metered: bool = False,
     ) -> Rewriting:
-        """Return a statement with its W-joins planned, by what is kept beside its checkpoint."""
+        """Return a statement with its W-joins planned, by what is kept beside its checkpoint.
+
+        ``metered``: where EXPLAIN ANALYZE runs it.
+        """
         piece = " " * statement.span.start + statement.span.of(text)
         settings = statements.hint_defaults(self)
         costs = statements.cost_settings(self)
         rewriting = Rewriting(
-            self.spark, self.run_spark, self.declarations, params, settings, costs, text, piece
+            self.spark,
+            self.run_spark,
+            self.declarations,
+            params,
+            settings,
+            costs,
+            text,
+            piece,
+            kept,
+            metered,
         )
-        rewriting.kept = kept
         rewriting.join_all()
         return rewriting
 

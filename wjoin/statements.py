@@ -114,12 +114,13 @@ def explain(
         frame = session.run_spark(f"EXPLAIN {mode} {statement.span.of(text)}")
         return Explanation("\n".join(row[0] for row in frame.collect()))
     kept = Kept(session.spark, _explained_checkpoint(session, target))
-    rewriting = session.rewriting(text, statement, params, kept)
+    rewriting = session.rewriting(text, statement, params, kept, metered=mode == "ANALYZE")
     parts = [explain_text(planned) for planned in rewriting.planned]
     if mode == "COST":
         parts += [cost_text(planned) for planned in rewriting.planned]
     if mode == "ANALYZE":
-        parts.append(measured_text(_finish(rewriting, text, statement.span), rewriting.planned))
+        frame = _finish(rewriting, text, statement.span)
+        parts.append(measured_text(frame, rewriting.planned, rewriting.meters))
     if mode == "FORMATTED":
         parts.append("Spark plan\n" + spark_plan(_finish(rewriting, text, statement.span)))
     return Explanation("\n\n".join(parts), [document(planned) for planned in rewriting.planned])

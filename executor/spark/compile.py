@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -27,8 +27,9 @@ from wjoin.executor.layout import (
 )
 from wjoin.executor.route import worker_ids
 from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
+from wjoin.executor.spark.meter import Meter, rows_part, stage_part
 from wjoin.executor.spark.native import native_rows
-from wjoin.executor.spark.observe import observed
+from wjoin.executor.spark.observe import observed, work_counts
 from wjoin.executor.spark.operator import Destination, JoinProcessor, Operator
 from wjoin.executor.spark.pack import KEEP, Pack
 from wjoin.executor.spark.transport import TRANSPORT
@@ -64,18 +65,30 @@ def query_number() -> int:
     return next(_query_numbers)
 
 
+@dataclass(frozen=True)
+class Counting:
+    """What is counted of a plan while it runs.
+
+    Spark's progress tells a stream's counts under the number ``query`` (see ``observe``); where
+    ``measured``, also what the statistics of its streams follow from, which Spark must plan in
+    every micro-batch. ``meter`` counts what a plan over tables does.
+    """
+
+    query: int = field(default_factory=query_number)
+    measured: bool = False
+    meter: Meter | None = None
+
+
 def compile_plan(
-    plan: PhysicalPlan, inputs: Sequence[DataFrame], query: int | None = None, *, measured: bool = False
+    plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting | None = None
 ) -> DataFrame:
     """Return the joined rows of a plan over its streams' DataFrames, in FROM order.
 
     One STRUCT column for each stream that has output columns, named by its alias, and the
-    match columns that the plan asks for. A streaming DataFrame when the inputs stream. Spark's
-    progress tells its counts under the number ``query`` (see ``observe``), a new one where none is
-    given; ``measured``: and what the statistics of its streams follow from, which Spark must plan in
-    every micro-batch.
+    match columns that the plan asks for. A streaming DataFrame when the inputs stream.
     """
-    query = query_number() if query is None else query
+    counting = counting or Counting()
+    meter = None if plan.streaming else counting.meter
     spark = inputs[0].sparkSession
     partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
     workers = [_workers(stage, partitions) for stage in plan.stages]
@@ -83,8 +96,13 @@ def compile_plan(
         only = plan.staged[0]
         return _dated(plan, look_up(plan, relation_rows(plan, only, inputs[only]), inputs))
     if plan.method is Method.NATIVE:
-        return native_rows(plan, inputs)
+        return native_rows(plan, inputs, meter)
     scans = {number: _scan(plan, number, inputs[number]) for number in plan.staged}
+    if meter is not None:
+        scans = {
+            number: meter.watch(rows_part(number), rows, [f"count({time_name(number)}) AS rows"])
+            for number, rows in scans.items()
+        }
     results: list[DataFrame] = []
     for number, stage in enumerate(plan.stages):
         arriving = []
@@ -100,7 +118,7 @@ def compile_plan(
             _destination(plan, number, workers),
             _fingerprint(plan, stage),
         )
-        results.append(_run(plan, operator, arriving, query, measured))
+        results.append(_run(plan, operator, arriving, counting))
     rows = _unpacked(plan, results[-1], inputs)
     return _dated(plan, look_up(plan, rows, inputs)) if plan.lookups else rows
 
@@ -160,23 +178,23 @@ def _destination(plan: PhysicalPlan, number: int, workers: list[tuple[int, ...]]
 
 
 def _fingerprint(plan: PhysicalPlan, stage: Stage) -> str:
-    # Bounds, kernel and orders may change under a checkpoint: the state holds at least what EXACT needs.
-    stage = replace(stage, bounds=Bounds.EXACT, kernel=Kernel.HW, orders=())
+    # These may change under a checkpoint: the state holds at least what EXACT needs.
+    stage = replace(stage, bounds=Bounds.EXACT, kernel=Kernel.HW, orders=(), indexed=())
     return hashlib.sha256(repr((plan.streams, plan.upper, stage)).encode()).hexdigest()[:16]
 
 
-def _run(
-    plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], query: int, measured: bool
-) -> DataFrame:
+def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], counting: Counting) -> DataFrame:
     blocks = arriving[0]
     for other in arriving[1:]:
         blocks = blocks.union(other)
     grouped = blocks.groupBy("worker")
     if not plan.streaming:
         # A plain function of one argument: Spark would count self of a method.
-        return grouped.applyInArrow(lambda group: operator.batch(group), TRANSPORT)
+        joined = grouped.applyInArrow(lambda group: operator.batch(group), TRANSPORT)
+        part = stage_part(operator.logic.number)
+        return joined if counting.meter is None else counting.meter.watch(part, joined, work_counts())
     joined = grouped.transformWithStateInPandas(JoinProcessor(operator), TRANSPORT, "append", "none")
-    counted = observed(plan, operator.logic.number, joined, query, measured)
+    counted = observed(plan, operator.logic.number, joined, counting.query, counting.measured)
     return typed(counted, {each.name: each.dataType for each in TRANSPORT})
 
 

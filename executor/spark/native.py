@@ -19,6 +19,7 @@ from wjoin.executor.layout import (
     time_name,
 )
 from wjoin.executor.spark.lookup import bounds, joined_time, look_up, one_alternative
+from wjoin.executor.spark.meter import RESULTS, Meter, rows_part
 from wjoin.executor.spark.pack import KEEP
 from wjoin.executor.spark.unpack import MATCH_COLUMNS
 from wjoin.planner.native import PairJoin, latest_bound, pair_joins, whole_seconds
@@ -31,15 +32,23 @@ _WATERMARKED = {WATERMARK: 0}
 """Spark takes no second ``withWatermark`` above the first; a column may say that it keeps to that one."""
 
 
-def native_rows(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> DataFrame:
-    """Return the joined rows of a plan, as ``compile_plan`` does."""
-    parts = {frozenset([stream]): _scan(plan, stream, inputs[stream]) for stream in plan.staged}
-    for join in pair_joins(plan.stages):
+def native_rows(plan: PhysicalPlan, inputs: Sequence[DataFrame], meter: Meter | None = None) -> DataFrame:
+    """Return the joined rows of a plan, as ``compile_plan`` does; ``meter`` counts over tables."""
+    scans = {stream: _scan(plan, stream, inputs[stream]) for stream in plan.staged}
+    if meter is not None:
+        scans = {
+            stream: meter.watch(rows_part(stream), rows, ["count(1) AS rows"])
+            for stream, rows in scans.items()
+        }
+    parts = {frozenset([stream]): rows for stream, rows in scans.items()}
+    for join in pair_joins(plan):
         left, right = parts.pop(frozenset(join.left)), parts.pop(frozenset(join.right))
         parts[frozenset(join.left + join.right)] = _joined(plan, join, left, right)
     (rows,) = parts.values()
     if plan.branches and not plan.lookups:
         rows = rows.filter(F.expr(one_alternative(plan)))
+    if meter is not None:
+        rows = meter.watch(RESULTS, rows, ["count(1) AS matches"])
     times = [F.col(joined_time(stream)) for stream in plan.staged]
     rows = look_up(plan, rows.select(*_structs(plan), *times), inputs)
     if plan.streaming and "time" in plan.match:

@@ -22,6 +22,11 @@ MEASURED = {
 SUMMED = ("rows", "undated", "late", "kept", "kept_bytes")
 
 
+def work_counts() -> list[str]:
+    """Return the aggregates of a stage's output that tell its ``matches`` and ``comparisons``."""
+    return [f"sum({name}) AS {name}" for name in ("matches", "comparisons")]
+
+
 def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int, measured: bool) -> DataFrame:
     """Return a stage's output with its counts observed as ``wjoin:query:stage``.
 
@@ -33,7 +38,7 @@ def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int, meas
     ``counted`` and ``distinct`` (sums), ``behind``, ``before`` and ``heaviest`` (the greatest of the
     workers') and ``earliest`` (the least).
     """
-    counts = [f"sum({name}) AS {name}" for name in ("matches", "comparisons")]
+    counts = work_counts()
     entering = {each.members[0] for each in plan.stages[stage].inputs if each.stage is None}
     for number in plan.stages[stage].members:
         scan = plan.streams[number]

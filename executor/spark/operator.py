@@ -58,7 +58,14 @@ class Operator:
     def batch(self, group: pa.Table) -> pa.Table:
         """Join the blocks of one worker, all inputs complete."""
         arrivals = self.arrivals(row for batch in group.to_batches() for row in _arrow_rows(batch))
-        rows = [row for result in self.logic.batch(arrivals, Counts()) for row in self.result_rows(result)]
+        counts = Counts()
+        rows: list[dict[str, object]] = []
+        for result in self.logic.batch(arrivals, counts):
+            counts.matches += result.num_rows
+            rows += self.result_rows(result)
+        # A row without a block, for the meter: a next stage reads nothing from it.
+        target = -1 if self.destination is None else self.destination.workers[0]
+        rows.append(transport_row(target, matches=counts.matches, comparisons=counts.work.comparisons))
         return pa.Table.from_pylist(rows, schema=SCHEMA)
 
     def arrivals(self, rows: Iterable[dict[Any, Any]]) -> Arrivals:

@@ -60,8 +60,8 @@ class Step:
 
     ``searches``: tuples that look for partners. Rows that they meet: ``window``, all that the
     input holds; ``period``, those in their time range; ``matching``, those of their key among
-    them; ``banded``, those of their key, at any time, that the band of the input's order allows.
-    ``tuples``: what is left after all checks.
+    them; ``of_key``, those of their key at any time; ``banded``, those of them that the band of the
+    input's order allows. ``tuples``: what is left after all checks.
     """
 
     number: int
@@ -69,6 +69,7 @@ class Step:
     window: float
     period: float
     matching: float
+    of_key: float
     banded: float
     tuples: float
 
@@ -331,8 +332,8 @@ class _StagePlay:
         light = sample.light * rows * (1 - heaviest) / tail
         matching = float((heavy + light).mean())
         at_hand = target.rate * max(0.0, newest) + (target.kept_rows if self._arrival.streaming else 0.0)
-        of_key = sample.heavy * heaviest + sample.light * (1 - heaviest) / tail
-        banded = float(of_key.mean()) * at_hand * self._index_share(sample, number)
+        agreeing = float((sample.heavy * heaviest + sample.light * (1 - heaviest) / tail).mean())
+        of_key = agreeing * at_hand
         share = self._share(sample, target)
         heavy, light = heavy * share, light * share
         grown_times = {**sample.times, **_times(target, low + self._draws[number] * length)}
@@ -348,7 +349,8 @@ class _StagePlay:
                 window=sample.tuples * at_hand,
                 period=float((weights * rows).mean()),
                 matching=matching,
-                banded=banded,
+                of_key=of_key,
+                banded=of_key * self._index_share(sample, number),
                 tuples=grown.tuples,
             ),
             grown,

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from wjoin.grammar.errors import WJoinError
@@ -17,10 +17,12 @@ class Constants:
     compared, by kernel. ``tuple``: a partial tuple that is kept. ``result``: a result tuple, to
     the rows of the statement. ``state``: a row written to state. ``batch`` and ``stage``: a
     micro-batch, and every stage in it. ``native_*``: the same for one of Spark's own joins of
-    streams; ``table_row``: a row that one of them reads of a table.
+    streams; ``native_pair``: a pair of rows with the same key, whatever their times;
+    ``native_result``: a result of one. ``table_*`` and ``native_table_*``: the same over tables, where
+    a job is the only micro-batch and takes all cores for as long as it lasts.
 
-    The defaults were measured by ``wjoin calibrate`` on two cores; ``byte``, ``result``, ``state``,
-    ``table_row`` and ``native_pair``, which it does not measure, were set by hand.
+    The defaults were measured by ``wjoin calibrate`` on two cores; ``byte``, ``state`` and
+    ``native_pair``, which it does not measure, were set by hand.
     """
 
     row: float = 4.1e-7
@@ -34,15 +36,39 @@ class Constants:
     pair_nlw: float = 1.7e-8
     pair_ordered: float = 7.1e-9
     tuple: float = 5.1e-8
-    result: float = 2.0e-6
+    result: float = 1.3e-6
     state: float = 4.0e-7
     batch: float = 0.23
     stage: float = 0.14
     native_row: float = 3.3e-5
-    table_row: float = 2.0e-6
     native_pair: float = 4.0e-7
+    native_result: float = 2.7e-7
     native_batch: float = 0.18
     native_join: float = 0.09
+    table_row: float = 1.4e-6
+    table_byte: float = 2.5e-8
+    table_result: float = 5.3e-7
+    table_batch: float = 0.45
+    table_stage: float = 0.45
+    native_table_row: float = 1.1e-6
+    native_table_pair: float = 5.1e-8
+    native_table_batch: float = 0.32
+    native_table_join: float = 0.21
+
+    def over_tables(self) -> "Constants":
+        """Return the constants with those of tables in the stead of those of streams."""
+        return replace(
+            self,
+            row=self.table_row,
+            byte=self.table_byte,
+            result=self.table_result,
+            batch=self.table_batch,
+            stage=self.table_stage,
+            native_row=self.native_table_row,
+            native_pair=self.native_table_pair,
+            native_batch=self.native_table_batch,
+            native_join=self.native_table_join,
+        )
 
 
 def constants_file() -> Path:

@@ -76,7 +76,7 @@ class CostModel:
         self.statistics = tuple(statistics)
         self.shares = shares
         self.arrival = arrival
-        self.constants = constants
+        self.constants = constants if arrival.streaming else constants.over_tables()
         self.units = units
         self._known: dict[tuple[PhysicalPlan, UpperBounds], tuple[StageEstimate, ...]] = {}
 
@@ -107,7 +107,7 @@ class CostModel:
         if plan.method is Method.NATIVE:
             count.add("micro-batches", batches, self.constants.native_batch)
             for each in whole:
-                _native(count, each, self.constants, self.arrival)
+                _native(count, each, self.constants, batches)
         else:
             count.add("rows", rate, self.constants.row)
             count.add("rows", width, self.constants.byte)
@@ -122,7 +122,8 @@ class CostModel:
                 count.add("state", kept, self.constants.state)
         results = whole[-1].results if whole else rate
         width_out = sum(self.statistics[stream].width.value for stream in plan.staged)
-        count.add("results", results, self.constants.result + width_out * self.constants.byte)
+        own = self.constants.result + width_out * self.constants.byte
+        count.add("results", results, self.constants.native_result if plan.method is Method.NATIVE else own)
         state = [each for stage in whole for each in stage.inputs] if self.arrival.streaming else []
         cost = Cost(
             terms=count.terms,
@@ -207,18 +208,19 @@ def comparisons(kernel: Kernel, step: Step) -> float:
         Kernel.MW: step.period,
         Kernel.HW: step.matching,
         Kernel.ORDERED: step.banded,
+        # At least: as many as MW where workers take that.
+        Kernel.ADAPTIVE: step.matching,
     }[kernel]
 
 
-def _native(count: _Count, estimated: StageEstimate, constants: Constants, arrival: Arrival) -> None:
+def _native(count: _Count, estimated: StageEstimate, constants: Constants, batches: float) -> None:
     """Add a chain of joins of two over the inputs of a stage."""
     rows = sum(each.rate for each in estimated.inputs)
     steps = [step for probe in estimated.probes for step in probe.steps]
     between = sum(step.tuples for probe in estimated.probes for step in probe.steps[:-1])
-    # Spark compares a row with all of its key in the state, whatever their times.
-    pairs = sum(step.matching * step.window / step.period for step in steps if step.period > 0)
-    count.add("rows", rows + between, constants.native_row if arrival.streaming else constants.table_row)
+    pairs = sum(step.of_key for step in steps)
+    count.add("rows", rows + between, constants.native_row)
     count.add("comparisons", pairs, constants.native_pair)
     count.comparisons += pairs
     joins = len(estimated.inputs) - 1
-    count.add("micro-batches", joins * arrival.batches, constants.native_join)
+    count.add("micro-batches", joins * batches, constants.native_join)

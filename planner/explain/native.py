@@ -12,7 +12,7 @@ def native_join_lines(physical: PhysicalPlan) -> Iterator[str]:
     """Yield the joins of two in order, with their keys and comparisons."""
     names = [scan.alias for scan in physical.streams]
     yield "plan native: joins of two by Spark itself"
-    for number, join in enumerate(pair_joins(physical.stages), start=1):
+    for number, join in enumerate(pair_joins(physical), start=1):
         left, right = _members(join.left, names), _members(join.right, names)
         yield f"{number}: {left} x {right}{_key(join, physical)}"
         for each in join.comparisons:
@@ -33,7 +33,7 @@ def _key(join: PairJoin, physical: PhysicalPlan) -> str:
 def native_retention_lines(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
     """Yield how long each side of each join is kept."""
     yield "the query has one watermark, the least of all streams'"
-    for number, join in enumerate(pair_joins(physical.stages), start=1):
+    for number, join in enumerate(pair_joins(physical), start=1):
         for own, other in ((join.left, join.right), (join.right, join.left)):
             limit = _limit(own, other, logical, physical)
             yield f"{_members(own, logical.names)}: kept by join {number} {limit}"

@@ -3,6 +3,7 @@
 Then as INSERT INTO, and prints of how many streams EXPLAIN knows what that measured.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -24,6 +25,8 @@ def main(root: Path) -> None:
     rows.coalesce(1).write.parquet(str(root / "rows"))
     rows.createOrReplaceTempView("rows")
     batch = session.sql(JOIN.format(hint="", left="rows", right="rows")).count()
+    analyzed = session.explain("EXPLAIN ANALYZE " + JOIN.format(hint="", left="rows", right="rows"))
+    found = [re.search(rf"{name} .* (\d+)$", analyzed, re.MULTILINE) for name in ("rows of A", "results")]
     for name in ("one", "two"):
         session.stream(
             name, spark.readStream.schema(rows.schema).parquet(str(root / "rows")), delay="1 second"
@@ -31,7 +34,7 @@ def main(root: Path) -> None:
     query = run(session, root / "multiway", "")
     run(session, root / "native", "/*+ PLAN(NATIVE) */")
     counts = [spark.read.parquet(str(root / each / "out")).count() for each in ("multiway", "native")]
-    print(batch, *counts, read(query.recentProgress[0]).rows_in)
+    print(batch, *(each[1] for each in found if each), *counts, read(query.recentProgress[0]).rows_in)
     session.sql(f"CREATE SINK kept USING parquet OPTIONS (path '{root / 'written'}')")
     session.sql(f"SET wjoin.checkpoint = {root / 'checkpoints'}")
     insert = f"INSERT INTO kept {JOIN.format(hint='', left='one', right='two')}"

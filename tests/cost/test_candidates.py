@@ -7,6 +7,7 @@ import pytest
 from tests.plans import catalogue
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.native import pair_joins
 from wjoin.planner.physical import Bounds, Method
 from wjoin.planner.plan import PlannedSelect, plan_select
 
@@ -111,3 +112,82 @@ def test_tables_may_be_joined_in_another_sequence_of_stages():
     """
     first = {each.plan.stages[0].members for each in plan(sql).candidates}
     assert first == {(0, 1), (1, 2)}
+
+
+TABLES = """
+SELECT {hint} A.obj_id FROM table1 A, table2 B, table1 C WINDOW = 5 SECONDS
+WHERE A.obj_id = B.obj_id AND B.obj_id = C.obj_id
+"""
+
+
+def over_tables(sql: str, distinct: float = 1000, **rows: float) -> PlannedSelect:
+    """Plan a statement over the catalogue's tables, the rows of some of them known, an hour of event time."""
+    block = catalogue.first_block(sql)
+    relations = []
+    for item in block.items:
+        relation = replace(catalogue.relation_of(item), streaming=False)
+        count = rows.get(item.alias.name if item.alias else "")
+        if count is not None:
+            known = {"rows": count, "rate": count / 3600, "distinct.obj_id": distinct}
+            analyzed = {name: Estimate(value, Origin.ANALYZED) for name, value in known.items()}
+            relation = replace(relation, statistics=analyzed)
+        relations.append(relation)
+    return plan_select(sql, block, relations, catalogue.FakeTypes(tuple(relations)), {}, "joined")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        TABLES.format(hint=""),
+        "SELECT A.obj_id FROM table1 A, table2 B WINDOW = 1 ms WHERE A.obj_id = B.obj_id",
+        "SELECT A.obj_id FROM table1 A, table2 B WINDOW = 5 SECONDS",
+        # 3,600 rows by default, which Spark would join in less time.
+        "SELECT A.n FROM ticks A, ticks B WINDOW = 5 WHERE A.v = B.v",
+    ],
+)
+def test_tables_of_unknown_size_are_joined_by_wjoins_own_stages(sql):
+    for planned in (over_tables(sql), over_tables(sql, A=10)):
+        assert planned.physical.method is Method.MULTIWAY
+        native = [each for each in planned.candidates if each.plan.method is Method.NATIVE]
+        reasons = {each.lost for each in native}
+        assert reasons == {"taken where the sizes of the tables are known, or a hint asks for it"}
+
+
+def test_small_tables_are_joined_by_spark_and_many_rows_of_a_key_are_not():
+    sql = TABLES.format(hint="")
+    assert over_tables(sql, A=1e3, B=1e3, C=1e3).physical.method is Method.NATIVE
+    assert over_tables(sql, distinct=1e5, A=1e5, B=1e5, C=1e5).physical.method is Method.NATIVE
+    assert over_tables(sql, distinct=10, A=3e5, B=3e5, C=3e5).physical.method is Method.MULTIWAY
+
+
+@pytest.mark.parametrize("hint", ["ALGORITHM(HW)", "BOUNDS(LCA)", "PLAN(MULTIWAY)"])
+def test_hints_for_wjoins_own_stages_rule_sparks_joins_out(hint):
+    planned = over_tables(TABLES.format(hint=f"/*+ {hint} */"), A=1e3, B=1e3, C=1e3)
+    assert {each.plan.method for each in planned.candidates} == {Method.MULTIWAY}
+
+
+def test_streams_are_joined_by_spark_where_a_hint_asks_only():
+    small = plan(JOIN.format(hint=""), A=1, B=1, C=1)
+    assert small.candidates[-1].plan.method is Method.NATIVE
+    assert small.candidates[-1].lost == "taken where a hint asks for it only"
+
+
+@pytest.mark.parametrize(
+    "window", ["= 5 SECONDS", "BETWEEN 30 MINUTES AND 31 MINUTES", "BETWEEN 3 DAYS AND 4 DAYS"]
+)
+def test_spark_compares_all_rows_of_a_key_whatever_the_window(window):
+    sql = f"SELECT A.obj_id FROM table1 A, table2 B WINDOW (A, B) {window} WHERE A.obj_id = B.obj_id"
+    planned = over_tables(sql, distinct=100, A=36_000, B=36_000)
+    (native,) = [each for each in planned.candidates if each.plan.method is Method.NATIVE]
+    assert native.estimated.cost.comparisons * 3600 == pytest.approx(36_000 * 360, rel=0.01)
+
+
+def test_spark_joins_tables_in_the_order_of_the_fewest_rows_and_streams_in_theirs():
+    planned = over_tables(TABLES.format(hint=""), distinct=1e5, A=1e5, B=10, C=1e5)
+    (native,) = [each.plan for each in planned.candidates if each.plan.method is Method.NATIVE]
+    first, second = pair_joins(native)
+    assert (first.left, first.right) == ((2,), (1,))
+    assert (second.left, second.right) == ((2, 1), (0,))
+    streams = plan(JOIN.format(hint="/*+ PLAN(NATIVE) */"), A=1000, B=1, C=1000).physical
+    assert streams.stages[0].orders[2] == (1, 0)
+    assert [(each.left, each.right) for each in pair_joins(streams)] == [((0,), (1,)), ((0, 1), (2,))]
