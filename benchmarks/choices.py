@@ -128,7 +128,7 @@ def workloads() -> Iterator[Workload]:
                 width,
                 "none",
             )
-    for near, distinct in itertools.product((10, 2000), (1, 20)):
+    for near, distinct in itertools.product((10, 500), (1, 20)):
         keys = "none" if distinct == 1 else "all"
         for width, pair in itertools.product((0.2, 3.0), ((300, 300), (1000, 100, 20))):
             yield Workload(

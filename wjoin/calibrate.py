@@ -72,10 +72,10 @@ def kernel_costs(kernel: Kernel, of_tuple: float) -> dict[str, float]:
     """
     name = kernel.value
     many = 50 if kernel is not Kernel.NLW else 1
-    idle = timed(kernel, probing=_ROWS, held=_ROWS if kernel is not Kernel.NLW else 1, near=0, agree=False)
+    idle = timed(kernel, probing=_ROWS, held=_ROWS if kernel is not Kernel.NLW else 1, near=0, agree=True)
     found: dict[str, float] = {f"probe_{name}": idle[0] / _ROWS}
-    # What these two find agrees: they make tuples of all that they compare.
-    finds = kernel in (Kernel.HW, Kernel.ORDERED)
+    # What HW finds agrees: it makes tuples of all that it compares.
+    finds = kernel is Kernel.HW
     busy = timed(kernel, probing=_ROWS // 20, held=_ROWS, near=many, agree=finds)
     probes = found[f"probe_{name}"] * _ROWS / 20
     pair = (busy[0] - probes) / max(1, busy[1])
@@ -89,19 +89,26 @@ def kernel_costs(kernel: Kernel, of_tuple: float) -> dict[str, float]:
 def timed(kernel: Kernel, *, probing: int, held: int, near: int, agree: bool) -> tuple[float, int]:
     """Return the median seconds of a probe, and its comparisons.
 
-    ``near``: rows in the time range of every tuple (ORDERED: in its band); ``agree``: whether they
-    have its key.
+    ``near``: rows in the time range of every tuple; ``agree``: whether they have its key. For
+    ORDERED: rows in its band, and whether they are in its time range.
     """
     plan = _plan(kernel)
     shape = [StageLogic(plan, 0).shape(n) for n in range(_STREAMS)]
-    spacing = 2 * _WINDOW // max(1, near)
-    stored = np.arange(held, dtype=np.int64) * (spacing if near else 10)
-    apart = 0 if near else 10 * _WINDOW + int(stored[-1])
-    times = np.linspace(0, int(stored[-1]), probing).astype(np.int64) + apart
-    runs = [
-        shape[0].sort(_block(0, np.zeros(probing, np.int64), times)),
-        shape[1].sort(_block(1, np.full(held, 0 if agree else 1, np.int64), stored)),
-    ]
+    # Where none is near, tuples look between the rows.
+    spacing = 2 * _WINDOW // near if near else 4 * _WINDOW
+    stored = np.arange(held, dtype=np.int64) * spacing
+    probes = np.linspace(0, int(stored[-1]), probing).astype(np.int64)
+    if not near:
+        probes = probes // spacing * spacing + 2 * _WINDOW
+    key = np.zeros(probing, np.int64)
+    if kernel is Kernel.ORDERED:
+        # Rows long before and long after the tuples: the range of times tells nothing.
+        far = np.where(np.arange(held) % 2, -10, 10) * (0 if agree else _WINDOW)
+        blocks = [_block(0, key, key, probes), _block(1, np.zeros(held, np.int64), far, stored)]
+    else:
+        keys = np.full(held, 0 if agree else 1, np.int64)
+        blocks = [_block(0, key, probes, probes), _block(1, keys, stored, stored)]
+    runs = [each.sort(block) for each, block in zip(shape, blocks, strict=True)]
     seconds, compared = [], 0
     for _ in range(_REPETITIONS):
         work = Work()
@@ -120,17 +127,15 @@ def _plan(kernel: Kernel) -> PhysicalPlan:
     scans = tuple(StreamScan(alias, "ts", 0, (), (value,), (code,), streaming=True) for alias in "ab")
     inputs = tuple(StageInput((number,), None, (number, 0)) for number in range(_STREAMS))
     stage = Stage(inputs, Bounds.EXACT, Route.HASH, kernel, Shipping.BLOCKS, ())
-    window: int | None = _WINDOW
     if kernel is Kernel.ORDERED:
-        # A band on values that are as the times, in the place of the window.
         band = Band((0, 0), (1, 0), -_WINDOW, _WINDOW, 0.0, checked=True)
-        stage, window = replace(stage, bands=(band,), indexed=(0, 0)), None
-    upper = ((0, window), (window, 0))
+        stage = replace(stage, bands=(band,), indexed=(0, 0))
+    upper = ((0, _WINDOW), (_WINDOW, 0))
     return PhysicalPlan(scans, TimeKind.TIMESTAMP, upper, (), (stage,), frozenset(), None)
 
 
-def _block(stream: int, codes: np.ndarray, times: np.ndarray) -> pa.RecordBatch:
-    columns = {time_name(stream): times, code_name(stream, 0): codes, column_name(stream, 0): times}
+def _block(stream: int, codes: np.ndarray, times: np.ndarray, values: np.ndarray) -> pa.RecordBatch:
+    columns = {time_name(stream): times, code_name(stream, 0): codes, column_name(stream, 0): values}
     return pa.RecordBatch.from_pydict(columns)
 
 
