@@ -92,7 +92,12 @@ class _Bigint:
 
 def workloads() -> Iterator[Workload]:
     """Yield the grid: forms of windows, rates, distinct values, skew, with a key and without."""
-    rates = {"even": (400, 400, 400), "uneven": (1000, 100, 20), "fast": (3000, 3000, 3000)}
+    few, many = ((20, 0.0), (2000, 0.0), (2000, 0.1)), ((500, 0.0), (20000, 0.0), (20000, 0.01))
+    rates = {
+        "even": ((400, 400, 400), few),
+        "uneven": ((1000, 100, 20), few),
+        "fast": ((2000, 2000, 2000), many),
+    }
     forms = {
         "one 0.2 s": ("WINDOW = 200 MILLISECONDS", 0.2),
         "one 3 s": ("WINDOW = 3 SECONDS", 3.0),
@@ -104,8 +109,8 @@ def workloads() -> Iterator[Workload]:
         "directed": ("DWINDOW (A, B) = 1 SECOND AND DWINDOW (B, C) = 1 SECOND", 2.0),
         "both ways": ("PATH (A, B, C) WITHIN (1 SECOND, 1 SECOND) BIDIRECTIONAL", 2.0),
     }
-    for (form, (windows, reach)), (speed, each) in itertools.product(forms.items(), rates.items()):
-        for distinct, heaviest in ((20, 0.0), (2000, 0.0), (2000, 0.1)):
+    for (form, (windows, reach)), (speed, (each, keys)) in itertools.product(forms.items(), rates.items()):
+        for distinct, heaviest in keys:
             yield Workload(
                 f"{form}, {speed}, {distinct} values, skew {heaviest}",
                 windows,
@@ -129,7 +134,7 @@ def workloads() -> Iterator[Workload]:
                 "none",
             )
     for near, distinct in itertools.product((10, 500), (1, 20)):
-        keys = "none" if distinct == 1 else "all"
+        key = "none" if distinct == 1 else "all"
         for width, pair in itertools.product((0.2, 3.0), ((300, 300), (1000, 100, 20))):
             yield Workload(
                 f"near {near}, {width} s, {pair}, {distinct} values",
@@ -138,7 +143,7 @@ def workloads() -> Iterator[Workload]:
                 distinct,
                 1 / distinct,
                 width,
-                keys,
+                key,
                 near,
             )
 

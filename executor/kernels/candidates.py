@@ -16,12 +16,6 @@ class Candidates:
     first: Int64Array
     last: Int64Array
 
-    @classmethod
-    def none(cls) -> "Candidates":
-        """Return that there are none."""
-        empty = np.zeros(0, np.int64)
-        return cls(empty, empty, empty)
-
     @property
     def pairs(self) -> int:
         """How many pairs of a tuple and a row that is."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from wjoin.executor.kernels.candidates import Candidates, Probe
 from wjoin.executor.kernels.runs import Order, SortedRun
-from wjoin.executor.kernels.search import first_above, first_at_least, key_ranges
+from wjoin.executor.kernels.search import first_above, first_at_least, rows_of_keys
 
 
 class HashWindow:
@@ -14,12 +14,7 @@ class HashWindow:
 
     def candidates(self, run: SortedRun, probe: Probe) -> Candidates:
         """Return the rows with the tuple's code and a time in range; the tuples' codes ascend."""
-        probes = probe.near(run)
-        if len(probes) == 0:
-            return Candidates.none()
-        start, end = key_ranges(run.codes, probe.codes[probes])
-        hits = np.flatnonzero(end > start)
-        start, end, probes = start[hits], end[hits], probes[hits]
+        probes, start, end = rows_of_keys(run, probe)
         times = run.times[0]
         first = first_at_least(times, start, end, probe.lows[probes])
         last = first_above(times, first, end, probe.highs[probes])

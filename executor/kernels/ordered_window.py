@@ -8,7 +8,7 @@ import numpy as np
 
 from wjoin.executor.kernels.candidates import Candidates, Probe
 from wjoin.executor.kernels.runs import BoolArray, Int64Array, Order, SortedRun
-from wjoin.executor.kernels.search import first_above, first_at_least, key_ranges
+from wjoin.executor.kernels.search import first_above, first_at_least, rows_of_keys
 
 
 class OrderedWindow:
@@ -22,12 +22,7 @@ class OrderedWindow:
 
     def candidates(self, run: SortedRun, probe: Probe) -> Candidates:
         """Return the rows with the tuple's code and a value in its band; the tuples' codes ascend."""
-        probes = probe.near(run)
-        if len(probes) == 0:
-            return Candidates.none()
-        start, end = key_ranges(run.codes, probe.codes[probes])
-        hits = np.flatnonzero(end > start)
-        start, end, probes = start[hits], end[hits], probes[hits]
+        probes, start, end = rows_of_keys(run, probe)
         first, last = start, end
         if run.values is not None and probe.least is not None:
             first = first_at_least(run.values, start, end, probe.least[probes])

@@ -4,10 +4,24 @@ from typing import Any
 
 import numpy as np
 
-from wjoin.executor.kernels.runs import Int64Array, Values
+from wjoin.executor.kernels.candidates import Probe
+from wjoin.executor.kernels.runs import Int64Array, SortedRun, Values
 
 TABLE_LIMIT = 4
 """How much longer than the probing tuples a table of the codes may be, to be built for one probe."""
+
+
+def rows_of_keys(run: SortedRun, probe: Probe) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return the tuples that find their code in a run near their time, and the row range of each.
+
+    The run is sorted by code first; the tuples' codes ascend.
+    """
+    probes = probe.near(run)
+    if len(probes) == 0:
+        return probes, probes, probes
+    start, end = key_ranges(run.codes, probe.codes[probes])
+    hits = np.flatnonzero(end > start)
+    return probes[hits], start[hits], end[hits]
 
 
 def key_ranges(codes: Int64Array, wanted: Int64Array) -> tuple[Int64Array, Int64Array]:
