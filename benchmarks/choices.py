@@ -94,7 +94,7 @@ def workloads() -> Iterator[Workload]:
     """Yield the grid: forms of windows, rates, distinct values, skew, with a key and without."""
     few, many = ((20, 0.0), (2000, 0.0), (2000, 0.1)), ((500, 0.0), (20000, 0.0), (20000, 0.01))
     rates = {
-        "even": ((400, 400, 400), few),
+        "even": ((200, 200, 200), few),
         "uneven": ((1000, 100, 20), few),
         "fast": ((2000, 2000, 2000), many),
     }

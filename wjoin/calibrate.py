@@ -72,7 +72,7 @@ def kernel_costs(kernel: Kernel, of_tuple: float) -> dict[str, float]:
     """
     name = kernel.value
     many = 50 if kernel is not Kernel.NLW else 1
-    idle = timed(kernel, probing=_ROWS, held=_ROWS if kernel is not Kernel.NLW else 1, near=0, agree=True)
+    idle = timed(kernel, probing=_ROWS, held=_ROWS if kernel is not Kernel.NLW else 1, near=0, agree=False)
     found: dict[str, float] = {f"probe_{name}": idle[0] / _ROWS}
     # What HW finds agrees: it makes tuples of all that it compares.
     finds = kernel is Kernel.HW
@@ -94,16 +94,16 @@ def timed(kernel: Kernel, *, probing: int, held: int, near: int, agree: bool) ->
     """
     plan = _plan(kernel)
     shape = [StageLogic(plan, 0).shape(n) for n in range(_STREAMS)]
-    # Where none is near, tuples look between the rows.
-    spacing = 2 * _WINDOW // near if near else 4 * _WINDOW
+    spacing = 2 * _WINDOW // near if near else 10
     stored = np.arange(held, dtype=np.int64) * spacing
-    probes = np.linspace(0, int(stored[-1]), probing).astype(np.int64)
-    if not near:
-        probes = probes // spacing * spacing + 2 * _WINDOW
+    # Where none is near, the run ends before the tuples' time, as most runs do.
+    apart = 0 if near else 10 * _WINDOW + int(stored[-1])
+    probes = np.linspace(0, int(stored[-1]), probing).astype(np.int64) + apart
     key = np.zeros(probing, np.int64)
     if kernel is Kernel.ORDERED:
-        # Rows long before and long after the tuples: the range of times tells nothing.
-        far = np.where(np.arange(held) % 2, -10, 10) * (0 if agree else _WINDOW)
+        # Rows before and after the tuples' time, so that the range of times tells nothing.
+        sides = np.where((np.arange(held) % 2 == 0) & (near > 0), 10, -10)
+        far = sides * (0 if agree else _WINDOW)
         blocks = [_block(0, key, key, probes), _block(1, np.zeros(held, np.int64), far, stored)]
     else:
         keys = np.full(held, 0 if agree else 1, np.int64)

@@ -13,7 +13,7 @@ class Constants:
     """Seconds of one core for one unit of work.
 
     ``row`` and ``byte``: bringing a row, or a byte of one, to its worker in order. ``probe_*``: a
-    tuple that looks for partners in one run; ``pair_*``: a pair of a tuple and a row that is
+    tuple that meets a run without a row near it, as most are; ``pair_*``: a pair of a tuple and a row that is
     compared, by kernel. ``tuple``: a partial tuple that is kept. ``result``: a result tuple, to
     the rows of the statement. ``state``: a row written to state. ``batch`` and ``stage``: a
     micro-batch, and every stage in it. ``native_*``: the same for one of Spark's own joins of
@@ -25,35 +25,35 @@ class Constants:
     ``native_pair``, which it does not measure, were set by hand.
     """
 
-    row: float = 4.1e-7
+    row: float = 1.9e-7
     byte: float = 2.0e-9
-    probe_hw: float = 6.2e-9
-    probe_mw: float = 9.7e-9
-    probe_nlw: float = 1.8e-8
-    probe_ordered: float = 6.2e-9
-    pair_hw: float = 7.1e-9
-    pair_mw: float = 7.2e-9
-    pair_nlw: float = 1.7e-8
-    pair_ordered: float = 7.1e-9
-    tuple: float = 5.1e-8
-    result: float = 1.3e-6
+    probe_hw: float = 4.6e-9
+    probe_mw: float = 8.7e-9
+    probe_nlw: float = 1.9e-8
+    probe_ordered: float = 6.0e-9
+    pair_hw: float = 7.8e-9
+    pair_mw: float = 7.5e-9
+    pair_nlw: float = 1.6e-8
+    pair_ordered: float = 1.4e-8
+    tuple: float = 5.2e-8
+    result: float = 6.0e-7
     state: float = 4.0e-7
-    batch: float = 0.23
-    stage: float = 0.14
-    native_row: float = 3.3e-5
+    batch: float = 0.24
+    stage: float = 0.15
+    native_row: float = 3.4e-5
     native_pair: float = 4.0e-7
-    native_result: float = 2.7e-7
-    native_batch: float = 0.18
-    native_join: float = 0.09
-    table_row: float = 1.4e-6
-    table_byte: float = 2.5e-8
-    table_result: float = 5.3e-7
-    table_batch: float = 0.45
-    table_stage: float = 0.45
-    native_table_row: float = 1.1e-6
-    native_table_pair: float = 5.1e-8
-    native_table_batch: float = 0.32
-    native_table_join: float = 0.21
+    native_result: float = 9.2e-8
+    native_batch: float = 0.17
+    native_join: float = 0.083
+    table_row: float = 9.2e-7
+    table_byte: float = 9.6e-9
+    table_result: float = 3.6e-7
+    table_batch: float = 0.38
+    table_stage: float = 0.38
+    native_table_row: float = 6.0e-7
+    native_table_pair: float = 2.0e-8
+    native_table_batch: float = 0.18
+    native_table_join: float = 0.091
 
     def over_tables(self) -> "Constants":
         """Return the constants with those of tables in the stead of those of streams."""
