@@ -116,22 +116,22 @@ def _one_sided(graph: WindowGraph, streams: Sequence[int]) -> str | None:
 
 
 def _kernels(wish: Wish | None, stages: Sequence[Stage]) -> tuple[tuple[Kernel, ...], ...]:
-    possible = [tuple(kernel for kernel in Kernel if _works(kernel, stage)) for stage in stages]
+    # What is expected of ADAPTIVE is the better one of HW and MW, which are weighed.
+    weighed = [kernel for kernel in Kernel if kernel is not Kernel.ADAPTIVE]
+    possible = tuple(tuple(kernel for kernel in weighed if _works(kernel, stage)) for stage in stages)
     if wish is None or not stages:
-        # What is expected of ADAPTIVE is the better one of HW and MW, which are weighed.
-        return tuple(tuple(each for each in kernels if each is not Kernel.ADAPTIVE) for kernels in possible)
+        return possible
     kernel = Kernel(wish.value.lower())
-    if kernel is Kernel.ORDERED:
-        if not any(kernel in each for each in possible):
-            raise wish.refused(
-                "no condition bounds the difference of two streams' columns",
-                "add one such as abs(a.x - b.x) <= 5, or take another",
-            )
-        # A stage without such a condition has nothing to order its rows by.
-        return tuple((kernel,) if kernel in each else each for each in possible)
-    if not all(kernel in each for each in possible):
+    working = [_works(kernel, stage) for stage in stages]
+    if kernel is not Kernel.ORDERED and not all(working):
         raise wish.refused("it needs an equality that links the streams", "take ALGORITHM(MW)")
-    return ((kernel,),) * len(possible)
+    if not any(working):
+        raise wish.refused(
+            "no condition bounds the difference of two streams' columns",
+            "add one such as abs(a.x - b.x) <= 5, or take another",
+        )
+    # A stage without such a condition has nothing to order its rows by.
+    return tuple((kernel,) if works else each for works, each in zip(working, possible, strict=True))
 
 
 def _works(kernel: Kernel, stage: Stage) -> bool:

@@ -20,8 +20,7 @@ _DIGIT_BITS = 16
 
 
 class Order(Enum):
-    """How the rows of a run are sorted: by (code, time of the first member), by that time alone, or by
-    (code, value of a column)."""
+    """How rows are sorted: by (code, time of the first member), that time alone, or (code, a value)."""
 
     KEY = "key"
     TIME = "time"
@@ -76,15 +75,10 @@ class RunShape:
     @property
     def order_name(self) -> str:
         """What tells the order of rows that are kept from any other."""
-        return f"{Order.VALUE.value} {self.value}" if self._valued else self._plain_order.value
-
-    @property
-    def _valued(self) -> bool:
-        return self.order is Order.VALUE and self.value is not None
-
-    @property
-    def _plain_order(self) -> Order:
-        return Order.TIME if self.order is Order.TIME else Order.KEY
+        if self.order is Order.VALUE and self.value is not None:
+            return f"{Order.VALUE.value} {self.value}"
+        order: str = (Order.TIME if self.order is Order.TIME else Order.KEY).value
+        return order
 
     def read(self, batch: pa.RecordBatch, span: tuple[int, int] | None = None) -> SortedRun:
         """Return a batch that is sorted already as a run; ``span`` is that of the run, if known."""
@@ -93,7 +87,9 @@ class RunShape:
             codes = np.zeros(batch.num_rows, np.int64)
         else:
             codes = int64_view(batch.column(self.code))
-        values = ordered_values(batch.column(self.value)) if self._valued else None
+        values = None
+        if self.order is Order.VALUE and self.value is not None:
+            values = ordered_values(batch.column(self.value))
         return SortedRun(batch, codes, times, self.code is None, values, span)
 
     def sort(self, batch: pa.RecordBatch) -> SortedRun:
