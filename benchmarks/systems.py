@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -88,14 +89,14 @@ def spark_chain(spark: SparkSession, folder: Path, window: int) -> DataFrame:
     )
 
 
-def wjoin_query(spark: SparkSession, folder: Path, window: int) -> DataFrame:
+def wjoin_query(spark: SparkSession, folder: Path, window: int, hint: str = "") -> DataFrame:
     """Return the join as one W-join statement."""
     session = wjoin.connect(spark)
     for stream in STREAMS:
         session.stream(stream, source(spark, folder, stream), "ts", DELAY)
     return session.sql(
-        """
-        SELECT a.id, a.ts AS a_ts, b.ts AS b_ts, c.ts AS c_ts,
+        f"""
+        SELECT {hint} a.id, a.ts AS a_ts, b.ts AS b_ts, c.ts AS c_ts,
                a.payload AS a_payload, b.payload AS b_payload, c.payload AS c_payload
         FROM a, b, c WINDOW = :window
         WHERE a.id = b.id AND b.id = c.id
@@ -106,6 +107,7 @@ def wjoin_query(spark: SparkSession, folder: Path, window: int) -> DataFrame:
 
 SYSTEMS = {
     "wjoin": System("wjoin", wjoin_session, wjoin_query),
+    "native": System("wjoin, PLAN(NATIVE)", wjoin_session, partial(wjoin_query, hint="/*+ PLAN(NATIVE) */")),
     "hdfs": System("Spark chain, HDFS-backed", plain_session, spark_chain),
     "rocksdb": System("Spark chain, RocksDB", plain_session, spark_chain, _ROCKSDB),
     "tuned": System("Spark chain, RocksDB tuned", plain_session, spark_chain, _TUNED),

@@ -60,8 +60,8 @@ class Step:
 
     ``searches``: tuples that look for partners. Rows that they meet: ``window``, all that the
     input holds; ``period``, those in their time range; ``matching``, those of their key among
-    them; ``of_key``, those of their key at any time; ``banded``, those of them that the band of the
-    input's order allows. ``tuples``: what is left after all checks.
+    them; ``of_key``, those of their key at any time; ``banded`` and ``near``, those of ``of_key`` and
+    of ``matching`` that the band of the input's order allows. ``tuples``: what is left after all checks.
     """
 
     number: int
@@ -71,6 +71,7 @@ class Step:
     matching: float
     of_key: float
     banded: float
+    near: float
     tuples: float
 
 
@@ -334,6 +335,7 @@ class _StagePlay:
         at_hand = target.rate * max(0.0, newest) + (target.kept_rows if self._arrival.streaming else 0.0)
         agreeing = float((sample.heavy * heaviest + sample.light * (1 - heaviest) / tail).mean())
         of_key = agreeing * at_hand
+        allowed = self._index_share(sample, number)
         share = self._share(sample, target)
         heavy, light = heavy * share, light * share
         grown_times = {**sample.times, **_times(target, low + self._draws[number] * length)}
@@ -350,7 +352,8 @@ class _StagePlay:
                 period=float((weights * rows).mean()),
                 matching=matching,
                 of_key=of_key,
-                banded=of_key * self._index_share(sample, number),
+                banded=of_key * allowed,
+                near=matching * allowed,
                 tuples=grown.tuples,
             ),
             grown,

@@ -168,7 +168,9 @@ def _multiway(
     count.add("comparisons", work.pair_seconds, 1)
     for probe in estimated.probes:
         for step in probe.steps:
-            count.add("tuples", step.tuples, constants.tuple)
+            # Conditions are checked on the tuples that have been made.
+            made = step.near if stage.kernel is Kernel.ORDERED else step.matching
+            count.add("tuples", made, constants.tuple)
         if stage.bounds is not Bounds.EXACT and probe.steps:
             count.add("tuples", probe.steps[-1].tuples, constants.tuple)
 
