@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--kills", type=int, default=5, help="how often the crash tests kill a query in all")
+    parser.addoption("--kills", type=int, default=3, help="how often the crash tests kill a query in all")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -56,7 +56,7 @@ def _cost(item: pytest.Item) -> int:
 
 @pytest.fixture(scope="session")
 def kills(request: pytest.FixtureRequest) -> int:
-    """How often the crash tests kill a running query: 5, or the number given with ``--kills``."""
+    """How often the crash tests kill a running query: 3, or the number given with ``--kills``."""
     return request.config.getoption("--kills")
 
 

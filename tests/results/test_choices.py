@@ -87,15 +87,17 @@ def test_every_choice_in_batch(session: Any, case: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_choices_on_a_stream(session: Any, case: str) -> None:
-    """Three of the choices of each case, so that every kernel, bounds and passes is met, and NATIVE."""
+    """Some of the choices of each case, so that every kernel, bounds and passes is met, and NATIVE."""
     whole = made(case, delay=20 * SECOND)
     batches = [
         {alias: rows(10 * batch + n, 1000 * batch + 100 * n, 20) for n, alias in enumerate(whole.aliases)}
         for batch in range(3)
     ]
     found = choices(case)
-    native = [] if case in ("theta", "bands") else [NATIVE]
-    picked = [found[0], found[len(found) // 2], found[-1], *native]
+    # The last one is ORDERED where there is a band; the other kernels have cases of their own.
+    picked = [found[-1]]
+    if case not in ("band", "bands"):
+        picked += [found[0], found[len(found) // 2], *([] if case == "theta" else [NATIVE])]
     for hints in picked:
         run = assert_stream(session, whole, batches, Style(hints=hints), restarts=(1,))
         assert run.bag.total() > 20, hints
