@@ -58,11 +58,12 @@ def rows(seed: int, first: int, seconds: int) -> pa.Table:
 
 
 NATIVE = ("PLAN(NATIVE)",)
+KEYLESS = ("theta", "bands")
 
 
 def choices(case: str) -> list[tuple[str, ...]]:
     """Every combination of hints that can apply to a case."""
-    kernels = ["MW", "NLW"] if case in ("theta", "bands") else ["HW", "MW", "NLW"]
+    kernels = ["MW", "NLW"] if case in KEYLESS else ["HW", "MW", "NLW", "ADAPTIVE"]
     kernels += ["ORDERED"] if case in BANDED else []
     passes = ["PASSES(HULL)", "PASSES(UNION)"] if case in ("path", "overlap") else [""]
     combined = itertools.product(kernels, ["EXACT", "GCA", "LCA"], passes)
