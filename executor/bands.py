@@ -6,10 +6,8 @@ Both may be too wide, never too narrow: the conditions that imply a band are che
 import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.kernels.runs import BoolArray, Int64Array, Values, integers
+from wjoin.executor.kernels.runs import BoolArray, Values, integers, shifted
 from wjoin.planner.physical import Band
-
-_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 def band_values(array: pa.Array) -> Values:
@@ -29,13 +27,7 @@ def moved(values: Values, distance: float | None, slack: float) -> Values | None
     if slack or values.dtype.kind == "f":
         fractions = values.astype(np.float64)
         return np.asarray(fractions + distance + slack * np.abs(fractions))
-    if abs(distance) > _GREATEST:
-        exact = (max(_LEAST, min(_GREATEST, int(value) + int(distance))) for value in values)
-        return np.fromiter(exact, np.int64, len(values))
-    whole: Int64Array = values + np.int64(distance)
-    if distance > 0:
-        return np.where(whole < values, _GREATEST, whole)
-    return np.where(whole > values, _LEAST, whole)
+    return shifted(values, int(distance), 0)
 
 
 def inside(band: Band, left: Values, right: Values) -> BoolArray:

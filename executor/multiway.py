@@ -15,22 +15,32 @@ from wjoin.executor.bands import band_values, inside, moved
 from wjoin.executor.kernels.candidates import Candidates, Probe, WindowKernel
 from wjoin.executor.kernels.kernels import KERNELS
 from wjoin.executor.kernels.runs import (
+    GREATEST,
+    LEAST,
     BoolArray,
     Int64Array,
     SortedRun,
     Values,
     equal_values,
     integers,
+    shifted,
     take,
 )
 from wjoin.executor.layout import input_columns, stored_column
-from wjoin.planner.physical import Bounds, Comparison, Kernel, Passes, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.physical import (
+    Bounds,
+    Comparison,
+    Kernel,
+    Passes,
+    PhysicalPlan,
+    Stage,
+    UpperBounds,
+    completed,
+)
 from wjoin.planner.reach import Reach, reach
 
 PARTIAL_LIMIT = 1 << 20
 """Candidate pairs that one expansion may produce; more are worked off in parts."""
-
-_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 _OPERATORS = {
     "=": np.equal,
@@ -45,17 +55,6 @@ _OPERATORS = {
 
 def _negated(bound: float | None) -> float | None:
     return None if bound is None else -bound
-
-
-def shifted(times: Int64Array, distance: int | None, unbounded: int) -> Int64Array:
-    """Return ``times + distance``, held inside int64; ``unbounded`` everywhere for no distance."""
-    if distance is None or len(times) == 0:
-        return np.full(len(times), unbounded, np.int64)
-    low, high = int(times.min()) + distance, int(times.max()) + distance
-    if low >= _LEAST and high <= _GREATEST:
-        return times + np.int64(distance)
-    exact = (max(_LEAST, min(_GREATEST, int(time) + distance)) for time in times)
-    return np.fromiter(exact, np.int64, len(times))
 
 
 @dataclass(frozen=True)
@@ -199,12 +198,12 @@ class MultiwayJoin:
     ) -> tuple[Probe, list[Candidates]]:
         """Return what partial tuples look for on an input, and the candidates in each of its runs."""
         anchor = self.stage.inputs[target].members[0]
-        low = np.full(len(partial.codes), _LEAST, np.int64)
-        high = np.full(len(partial.codes), _GREATEST, np.int64)
+        low = np.full(len(partial.codes), LEAST, np.int64)
+        high = np.full(len(partial.codes), GREATEST, np.int64)
         for stream, times in partial.times.items():
             back, ahead = current.reach.back[stream][anchor], current.reach.ahead[stream][anchor]
-            low = np.maximum(low, shifted(times, None if back is None else -back, _LEAST))
-            high = np.minimum(high, shifted(times, ahead, _GREATEST))
+            low = np.maximum(low, shifted(times, None if back is None else -back, LEAST))
+            high = np.minimum(high, shifted(times, ahead, GREATEST))
         probe = Probe(partial.codes, low, high, *self._value_range(partial, target, all_pieces))
         return probe, [self.kernel.candidates(run, probe) for run in all_pieces[target].runs]
 
@@ -257,12 +256,10 @@ class MultiwayJoin:
         for left, right in self._key_pairs(target, partial):
             keep &= equal_values(self._values(left, partial, pieces), self._values(right, partial, pieces))
         for comparison in self.stage.comparisons:
-            sides = {comparison.left[0], comparison.right[0]}
-            if sides <= partial.times.keys() and not sides.isdisjoint(members):
+            if completed(comparison, partial.times, members):
                 keep &= self._compare(comparison, partial, pieces)
         for band in self.stage.bands:
-            sides = {band.left[0], band.right[0]}
-            if not band.checked and sides <= partial.times.keys() and not sides.isdisjoint(members):
+            if not band.checked and completed(band, partial.times, members):
                 left, right = (self._values(side, partial, pieces) for side in (band.left, band.right))
                 keep &= np.asarray(left.is_valid()) & np.asarray(right.is_valid())
                 keep &= inside(band, band_values(left), band_values(right))
@@ -322,5 +319,5 @@ def within(upper: UpperBounds, times: dict[int, Int64Array]) -> BoolArray:
         for second in streams:
             bound = upper[first][second]
             if first != second and bound is not None:
-                keep &= times[second] <= shifted(times[first], bound, _GREATEST)
+                keep &= times[second] <= shifted(times[first], bound, GREATEST)
     return keep

@@ -135,7 +135,7 @@ class StageLogic:
         """Return the logic with a kernel in the place of ADAPTIVE, itself where it has another."""
         if self.stage.kernel is not Kernel.ADAPTIVE:
             return self
-        return StageLogic(self.plan.with_stage(self.number, replace(self.stage, kernel=kernel)), self.number)
+        return self._of(replace(self.stage, kernel=kernel))
 
     def _micro_batch(
         self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts, *, adapts: bool
@@ -196,7 +196,11 @@ class StageLogic:
         choice = manifest.choice or StateChoice(Bounds.EXACT, Kernel.HW, ())
         if choice == StateChoice.of(self.stage):
             return self
-        return StageLogic(self.plan.with_stage(self.number, choice.on(self.stage)), self.number)
+        return self._of(choice.on(self.stage))
+
+    def _of(self, stage: Stage) -> "StageLogic":
+        """Return the logic with another stage in the place of its own."""
+        return StageLogic(self.plan.with_stage(self.number, stage), self.number)
 
     def arranged(self, number: int, run: SortedRun | None, shape: RunShape) -> SortedRun | None:
         """Return a run of ``shape`` in the order that this logic has for input ``number``."""

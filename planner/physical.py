@@ -5,6 +5,7 @@ Streams are numbered in FROM order. Times are microseconds, or the column's own 
 where event time is integral.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -145,6 +146,12 @@ class Band:
     high: int | float | None
     slack: float
     checked: bool
+
+
+def completed(condition: Comparison | Band, joined: Collection[int], new: Collection[int]) -> bool:
+    """Return whether both streams of a condition are joined, and one of them is new."""
+    streams = {condition.left[0], condition.right[0]}
+    return streams.issubset(joined) and not streams.isdisjoint(new)
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,10 @@ class _Check:
     operator: str
     right: StreamColumn
 
+    @property
+    def streams(self) -> set[int]:
+        return {self.left.stream, self.right.stream}
+
 
 @dataclass(frozen=True)
 class _Index:
@@ -268,12 +272,11 @@ def _indexes(
         if not checked and band.slack == 0 and not types.fails_on_overflow():
             # A sum that Spark wraps around may be near where the values are not.
             continue
-        known = next((n for n, (other, _) in enumerate(found) if merged_band(other, band)), None)
-        if known is None:
+        merged = [(n, both) for n, (other, _) in enumerate(found) if (both := merged_band(other, band))]
+        for number, both in merged:
+            found[number] = (both, checked and found[number][1])
+        if not merged:
             found.append((band, checked))
-            continue
-        other, other_checked = found[known]
-        found[known] = (merged_band(other, band) or other, checked and other_checked)
     return [_Index(band, checked, band_share(band, relations)) for band, checked in found]
 
 
@@ -333,7 +336,7 @@ def _stages(
     waiting, unused = list(checks), list(indexes)
     for each in draft.stages:
         members = set(each.members)
-        ready = [check for check in waiting if {check.left.stream, check.right.stream} <= members]
+        ready = [check for check in waiting if check.streams <= members]
         waiting = [check for check in waiting if check not in ready]
         usable = [index for index in unused if index.streams <= members]
         unused = [index for index in unused if index not in usable]

@@ -166,8 +166,7 @@ def _product(factors: Sequence[Estimate | None]) -> Estimate | None:
 
 def band_share(band: ColumnBand, relations: Sequence[Relation]) -> Estimate:
     """Return the share of pairs of rows that a band keeps, the values of its columns spread evenly."""
-    spans = [_span(column, relations[column.stream]) for column in (band.left, band.right)]
-    left, right = spans
+    left, right = (_span(column, relations[column.stream]) for column in (band.left, band.right))
     if left is None or right is None:
         return Estimate(_RANGE if band.low is None or band.high is None else _BAND_SHARE)
     (first, last, origin), (least, greatest, other) = left, right

@@ -54,7 +54,7 @@ class Kept:
         """Return which sequences of stages W-join ``join`` of the statement may have, innermost first."""
         if self._beside is None:
             return UNKNOWN
-        if not self._begun:
+        if not self.begun:
             return FREE
         return of_checkpoint(self._sequences[join] if join < len(self._sequences) else None)
 
@@ -63,7 +63,7 @@ class Kept:
 
         Raises what Spark raises. A query that has begun keeps those it has.
         """
-        if self._beside is not None and not self._begun:
+        if self._beside is not None and not self.begun:
             self._beside.write(SEQUENCES, 1, list(names))
 
     def recorder(self, query: StreamingQuery, plans: Mapping[int, PhysicalPlan]) -> Recorder | None:
@@ -74,7 +74,8 @@ class Kept:
         return Recorder(query, self._beside, plans, *self._statistics)
 
     @cached_property
-    def _begun(self) -> bool:
+    def begun(self) -> bool:
+        """Whether a query has begun to run on the checkpoint; asked of Spark once."""
         return self._beside is not None and self._beside.begun()
 
     @cached_property

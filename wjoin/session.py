@@ -95,7 +95,7 @@ class Session:
         declared = StreamDeclaration(name, event_time, microseconds(delay), "dataframe", held, streaming)
         self.declarations.add_stream(declared)
 
-    def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> Explanation:  # noqa: N803 (as sql)
+    def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> Explanation:  # noqa: N803 (SparkSession's name)
         """Return how a statement with W-joins is planned: a text that a notebook shows as a page.
 
         Its method ``rendered`` gives it as ``json``, ``html`` or ``dot``.

@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
-from wjoin.beside import UNREACHABLE, Beside, exists
+from wjoin.beside import UNREACHABLE, exists
 from wjoin.executor.layout import quoted
 from wjoin.explanation import Explanation
 from wjoin.grammar.durations import from_pairs
@@ -168,7 +168,7 @@ def insert(
         frame = execute(session, text, statement.body, params)
     if frame.isStreaming:
         if folder is not None:
-            _refuse_output_of_another(session, text, statement, sink.options.get("path", ""), folder)
+            _refuse_output_of_another(session, text, statement, sink.options.get("path", ""), folder, kept)
         if joins is not None:
             _keep_sequences(text, statement, kept, joins)
         query = _start(session, text, statement, frame, sink, folder, once=once)
@@ -438,7 +438,7 @@ def _checkpoint(session: "Session", sink: SinkDeclaration, directory: str | None
 
 
 def _refuse_output_of_another(
-    session: "Session", text: str, statement: InsertInto, path: str, checkpoint: str
+    session: "Session", text: str, statement: InsertInto, path: str, checkpoint: str, kept: Kept
 ) -> None:
     """Refuse to begin a query in a folder of files that another query has written.
 
@@ -446,7 +446,7 @@ def _refuse_output_of_another(
     the first results of a query with a new checkpoint would be lost.
     """
     written = path and exists(session.spark, f"{path.rstrip('/')}/_spark_metadata")
-    if written and not Beside(session.spark, checkpoint).begun():
+    if written and not kept.begun:
         name = statement.target[-1]
         raise WJoinError(
             "WJ609",

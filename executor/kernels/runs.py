@@ -16,6 +16,9 @@ BoolArray = npt.NDArray[np.bool_]
 Values = npt.NDArray[Any]
 """Values of one ordered column: integers of any size, or floating-point numbers, NaN above all."""
 
+LEAST, GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+"""The least and the greatest time."""
+
 _DIGIT_BITS = 16
 
 
@@ -25,6 +28,17 @@ class Order(Enum):
     KEY = "key"
     TIME = "time"
     VALUE = "value"
+
+
+def shifted(times: Int64Array, distance: int | None, unbounded: int) -> Int64Array:
+    """Return ``times + distance``, held inside int64; ``unbounded`` everywhere for no distance."""
+    if distance is None or len(times) == 0:
+        return np.full(len(times), unbounded, np.int64)
+    low, high = int(times.min()) + distance, int(times.max()) + distance
+    if low >= LEAST and high <= GREATEST:
+        return times + np.int64(distance)
+    exact = (max(LEAST, min(GREATEST, int(time) + distance)) for time in times)
+    return np.fromiter(exact, np.int64, len(times))
 
 
 def int64_view(array: pa.Array) -> Int64Array:

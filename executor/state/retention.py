@@ -6,12 +6,9 @@ time at which that stream is compared with it: min over its members m of t_m + a
 
 import numpy as np
 
-from wjoin.executor.kernels.runs import BoolArray, Int64Array
-from wjoin.executor.multiway import shifted
+from wjoin.executor.kernels.runs import GREATEST, BoolArray, Int64Array, shifted
 from wjoin.planner.physical import PhysicalPlan, Stage
 from wjoin.planner.reach import Reach, reach
-
-_GREATEST = np.iinfo(np.int64).max
 
 
 def watermark(seen: int | None, delay: int) -> int | None:
@@ -42,8 +39,8 @@ def kept(
         if mark is None:
             keep[:] = True
             break
-        joinable = np.full(len(keep), _GREATEST, np.int64)
+        joinable = np.full(len(keep), GREATEST, np.int64)
         for member, column in zip(members, times, strict=True):
-            joinable = np.minimum(joinable, shifted(column, ahead[member][stream], _GREATEST))
+            joinable = np.minimum(joinable, shifted(column, ahead[member][stream], GREATEST))
         keep |= joinable >= mark
     return keep

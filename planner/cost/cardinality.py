@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from wjoin.planner.physical import Band, Bounds, Comparison, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.physical import Band, Bounds, Comparison, PhysicalPlan, Stage, UpperBounds, completed
 from wjoin.planner.reach import reach
 from wjoin.planner.statistics import KEYLESS, KeyStatistics, StreamStatistics
 
@@ -361,12 +361,11 @@ class _StagePlay:
 
     def _share(self, sample: _Sample, target: InputEstimate) -> float:
         """Return the share of pairs that the conditions keep which can be checked now."""
-        known = {*sample.times, *target.members}
+        joined = {*sample.times, *target.members}
         share = 1.0
         conditions: tuple[Comparison | Band, ...] = (*self._stage.comparisons, *self._stage.bands)
         for each in conditions:
-            sides = {each.left[0], each.right[0]}
-            if not sides <= known or sides.isdisjoint(target.members):
+            if not completed(each, joined, target.members):
                 continue
             if isinstance(each, Band):
                 share *= self._shares[each]

@@ -74,7 +74,7 @@ class CostModel:
         shares: Mapping[Band, Estimate],
     ) -> None:
         self.statistics = tuple(statistics)
-        self.shares = shares
+        self._shares = {band: share.value for band, share in shares.items()}
         self.arrival = arrival
         self.constants = constants if arrival.streaming else constants.over_tables()
         self.units = units
@@ -89,9 +89,8 @@ class CostModel:
         shape = replace(plan, stages=stages, passes=Passes.HULL, method=Method.MULTIWAY)
         key = (shape, hull or plan.upper)
         if key not in self._known:
-            values = {band: share.value for band, share in self.shares.items()}
             self._known[key] = estimate_stages(
-                plan, self.statistics, self.arrival, hull or plan.upper, values
+                plan, self.statistics, self.arrival, hull or plan.upper, self._shares
             )
         return self._known[key]
 
