@@ -1,6 +1,7 @@
 """Errors of the language: stable code, place in the statement, remedy."""
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 from wjoin.grammar.spans import Span, line_and_column
 
@@ -74,6 +75,11 @@ _ENTRIES = (
         "use it in the SELECT that has the window clause",
     ),
     ErrorCode("WJ214", "a relation is unknown", "check the spelling, or create it first"),
+    ErrorCode(
+        "WJ215",
+        "it is not known how far the rows of a relation may be out of order",
+        "say it in FROM: … WATERMARK column DELAY OF INTERVAL n SECONDS AS alias",
+    ),
     # 3xx: the window graph
     ErrorCode("WJ301", "the windows do not connect all streams", "add a window between the parts"),
     ErrorCode("WJ302", "the windows contradict each other", "widen one window of the cycle"),
@@ -113,6 +119,12 @@ _ENTRIES = (
         "write to a new folder, or go on with the checkpoint of that query",
     ),
     ErrorCode("WJ610", "the costs of this machine cannot be read", "run wjoin calibrate again"),
+    ErrorCode(
+        "WJ611",
+        "the sink's folder is gone, but the checkpoint of its query is there",
+        "put the folder back, or remove the checkpoint as well and write everything anew",
+    ),
+    ErrorCode("WJ612", "rows are inserted into a stream", "create a sink, and insert into that"),
     # 7xx: while running
     ErrorCode(
         "WJ701",
@@ -129,18 +141,31 @@ _ENTRIES = (
         "the checkpoint was written with another number of workers",
         "set spark.sql.shuffle.partitions to the number in the message",
     ),
+    ErrorCode("WJ704", "a statement failed while it ran", "see Spark's message"),
+    # 8xx: warnings
+    ErrorCode(
+        "WJ801",
+        "a stream has no declared delay, so that each row out of order may be late",
+        "declare one: WATERMARK column DELAY OF INTERVAL n SECONDS",
+    ),
+    ErrorCode(
+        "WJ802", "streams are joined without a window clause", "add one, for example WINDOW = 10 SECONDS"
+    ),
+    ErrorCode("WJ803", "rows were late and have been dropped", "declare a longer delay"),
 )
 
 CATALOGUE = {entry.code: entry for entry in _ENTRIES}
 
 
-class WJoinError(Exception):
-    """A statement or session error with a stable code.
+class _Diagnostic:
+    """What an error and a warning have in common: code, message, place and remedy.
 
     ``text`` is the whole source, ``span`` the marked piece of it (both may be absent where
-    the error has no place in a text). ``help`` is the remedy for this very case; the
+    there is no place in a text). ``help`` is the remedy for this very case; the
     catalogue's general remedy stands in where it is empty.
     """
+
+    severity = "error"
 
     def __init__(
         self,
@@ -161,18 +186,24 @@ class WJoinError(Exception):
         super().__init__(self.render())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.code, self.message, self.span, self.text, self.help, self.source_name)
+        return _rebuild, (type(self), self.code, self.message, self._place())
 
-    def within(self, text: str, source_name: str | None = None) -> "WJoinError":
-        """Return the same error placed in ``text``, which its span indexes."""
-        name = source_name or self.source_name
-        return WJoinError(
-            self.code, self.message, span=self.span, text=text, help=self.help, source_name=name
-        )
+    def _place(self) -> dict[str, Any]:
+        return {"span": self.span, "text": self.text, "help": self.help, "source_name": self.source_name}
+
+    def within(self, text: str, source_name: str | None = None) -> Self:
+        """Return the same placed in ``text``, which its span indexes."""
+        place = {**self._place(), "text": text, "source_name": source_name or self.source_name}
+        return type(self)(self.code, self.message, **place)
+
+    def at(self, span: Span, text: str, source_name: str | None = None) -> Self:
+        """Return the same at a place of ``text``."""
+        placed = type(self)(self.code, self.message, span=span, help=self.help)
+        return placed.within(text, source_name or self.source_name)
 
     def render(self) -> str:
-        """Return the error as the command line prints it, with the marked line and a caret."""
-        lines = [f"error[{self.code}]: {self.message}"]
+        """Return what the command line prints, with the marked line and a caret."""
+        lines = [f"{self.severity}[{self.code}]: {self.message}"]
         if self.span is not None and self.text is not None:
             line, column = line_and_column(self.text, self.span.start)
             shown = (self.text.splitlines() or [""])[line - 1] if self.text.splitlines()[line - 1 :] else ""
@@ -188,7 +219,18 @@ class WJoinError(Exception):
         return "\n".join(lines)
 
 
-def _rebuild(
-    code: str, message: str, span: Span | None, text: str | None, help: str | None, source_name: str
-) -> WJoinError:
-    return WJoinError(code, message, span=span, text=text, help=help, source_name=source_name)
+class WJoinError(_Diagnostic, Exception):
+    """A statement or session error with a stable code."""
+
+
+class WJoinWarning(_Diagnostic, UserWarning):
+    """Something that costs rows or memory in a statement that runs nevertheless, with a stable code.
+
+    It reaches users by Python's ``warnings``; the command line prints it to standard error.
+    """
+
+    severity = "warning"
+
+
+def _rebuild(kind: type[_Diagnostic], code: str, message: str, place: dict[str, Any]) -> _Diagnostic:
+    return kind(code, message, **place)

@@ -10,8 +10,8 @@ from wjoin.grammar.spans import Span
 
 _STATEMENT = "SELECT * FROM a, b WINDOW (a, b) = 5 WHERE a.k = b.k"
 _EXAMPLE = WJoinError(
-    "WJ102",
-    "the duration 5 has no unit",
+    "WJ304",
+    "5 has no unit, but the streams' event time is a timestamp",
     span=Span(_STATEMENT.index("5"), _STATEMENT.index("5") + 1),
     text=_STATEMENT,
     source_name="query.sql",
@@ -29,8 +29,8 @@ line it is printed with the line, the column and the marked piece of the stateme
 {_EXAMPLE.render()}
 ```
 
-In Python it is a `wjoin.grammar.errors.WJoinError` with the attributes `code`, `message`, `span`,
-`text` and `help`.
+In Python it is a `wjoin.WJoinError` with the attributes `code`, `message`, `span`, `text` and `help`.
+A warning looks alike; in Python it is a `wjoin.WJoinWarning` of the module `warnings`.
 """
 
 # The first digit of a code tells what the statement was being checked for.
@@ -42,6 +42,7 @@ _SECTIONS = {
     "5": "Not available yet",
     "6": "The session",
     "7": "While running",
+    "8": "Warnings",
 }
 
 
