@@ -157,7 +157,7 @@ _ENTRIES = (
 CATALOGUE = {entry.code: entry for entry in _ENTRIES}
 
 
-class _Diagnostic:
+class _Diagnostic(Exception):  # noqa: N818 (an error or a warning)
     """What an error and a warning have in common: code, message, place and remedy.
 
     ``text`` is the whole source, ``span`` the marked piece of it (both may be absent where
@@ -219,7 +219,7 @@ class _Diagnostic:
         return "\n".join(lines)
 
 
-class WJoinError(_Diagnostic, Exception):
+class WJoinError(_Diagnostic):
     """A statement or session error with a stable code."""
 
 
