@@ -15,11 +15,12 @@ _INTEGRAL = {"tinyint", "smallint", "int", "integer", "bigint", "byte", "short",
 
 @dataclass(frozen=True)
 class EventTime:
-    """Event-time column and allowed disorder of a stream."""
+    """Event-time column and allowed disorder of a stream; ``declared`` where somebody has told that."""
 
     column: Column
     kind: TimeKind
     delay: int
+    declared: bool
 
 
 def event_times(
@@ -55,13 +56,34 @@ def _event_time(text: str, source: Source, parameters: Mapping[str, object]) -> 
     if kind is None:
         message = f"the event time {source.name}.{column.name} is {column.type}"
         raise WJoinError("WJ207", message, span=span)
-    delay = source.relation.delay
     if clause is not None and clause.delay is not None:
         delay = duration_value(clause.delay, kind, parameters)
         if delay < 0:
             remedy = "give 0 or more"
             raise WJoinError("WJ110", "a delay cannot be negative", span=clause.delay.span, help=remedy)
-    return EventTime(column, kind, delay)
+        return EventTime(column, kind, delay, True)
+    known = source.relation.delay(column.name)
+    if known is not None and known.value is not None:
+        return EventTime(column, kind, known.value, known.declared)
+    if not source.relation.streaming:
+        # Nothing is late there.
+        return EventTime(column, kind, 0, True)
+    reason = "is not bounded"
+    if known is None:
+        reason = "is not known: that column is not, untouched, the event time of a stream"
+    raise WJoinError(
+        "WJ215",
+        f"how far rows of {source.name} may be out of order by {column.name} {reason}",
+        span=span,
+        help=f"say it: {watermark_clause(text, source, column.name, kind)}",
+    )
+
+
+def watermark_clause(text: str, source: Source, column: str, kind: TimeKind) -> str:
+    """Return a FROM item with the clause that names its event time and delay, as an example."""
+    relation = source.item.relation.of(text) if source.item.parts else "(…)"
+    delay = "5" if kind is TimeKind.INTEGRAL else "INTERVAL 5 SECONDS"
+    return f"{relation} WATERMARK {column} DELAY OF {delay} AS {source.name}"
 
 
 def time_kind(type_name: str) -> TimeKind | None:
@@ -79,7 +101,10 @@ def _only_timestamp(text: str, source: Source) -> Column:
     candidates = [column for column in source.relation.columns if time_kind(column.type) in timestamps]
     if len(candidates) == 1:
         return candidates[0]
-    relation = source.item.relation.of(text) if source.item.parts else "(…)"
+    if not candidates and source.relation.derived and len(source.relation.delays) == 1:
+        # The event time of the stream that it is made from is a whole number.
+        (only,) = source.relation.delays
+        return find_column(source, Identifier(only, source.item.span))
     if candidates:
         names = ", ".join(column.name for column in candidates)
         message = f"{source.name} has several columns that may be its event time: {names}"
@@ -94,6 +119,6 @@ def _only_timestamp(text: str, source: Source) -> Column:
             help = "a stream needs a TIMESTAMP, TIMESTAMP_NTZ or integral column"
             raise WJoinError(code, message, span=source.item.span, help=help)
         example = first.name
-    delay = "5" if code == "WJ205" else "INTERVAL 5 SECONDS"
-    help = f"name one: {relation} WATERMARK {example} DELAY OF {delay} AS {source.name}"
+    kind = TimeKind.INTEGRAL if code == "WJ205" else TimeKind.TIMESTAMP
+    help = f"name one: {watermark_clause(text, source, example, kind)}"
     raise WJoinError(code, message, span=source.item.span, help=help)

@@ -54,7 +54,8 @@ class PlannedSelect:
     ``candidates`` are all plans that were weighed, ``physical`` the first of them; ``shares`` are what
     its bands keep of all pairs of rows. ``edits`` turn
     the block into a SELECT over the joined rows. They index the original text, are sorted and do
-    not overlap. ``sequence`` names the sequence of stages of the plan.
+    not overlap. ``sequence`` names the sequence of stages of the plan. Rows of the
+    streams ``undeclared`` can be late, and nobody has told how far they may be out of order.
     """
 
     logical: LogicalPlan
@@ -64,6 +65,7 @@ class PlannedSelect:
     candidates: tuple[Candidate, ...]
     shares: Mapping[Band, Estimate]
     sequence: str
+    undeclared: tuple[int, ...] = ()
 
 
 def plan_select(
@@ -194,7 +196,14 @@ def _plan(
         found,
         shape.shares,
         sequence_names[found[0].shape],
+        _undeclared(bound, found[0].plan),
     )
+
+
+def _undeclared(bound: BoundSelect, plan: PhysicalPlan) -> tuple[int, ...]:
+    if not plan.stages:
+        return ()
+    return tuple(n for n in plan.staged if plan.streams[n].streaming and not bound.times[n].declared)
 
 
 @dataclass(frozen=True)

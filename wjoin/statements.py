@@ -32,7 +32,6 @@ from wjoin.grammar.syntax import (
     SparkStatement,
     Statement,
 )
-from wjoin.grammar.tokens import scan
 from wjoin.kept import Kept
 from wjoin.measured import measured_text
 from wjoin.planner.choice import check_setting
@@ -42,11 +41,13 @@ from wjoin.planner.durations import duration_value
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.document import document
 from wjoin.planner.explain.text import explain_text
+from wjoin.planner.lineage import reads
 from wjoin.planner.names import suggestion
 from wjoin.relations import event_time, first_line, spark_plan, stream_fields, time_kind
-from wjoin.rewrite import Rewriting, output_delay
+from wjoin.rewrite import Rewriting
 from wjoin.statistics import alter_stream, analyze_stream, statistics_rows
-from wjoin.streams import SinkDeclaration, StreamDeclaration, find
+from wjoin.streams import SinkDeclaration, StreamDeclaration, declared_delays, find
+from wjoin.views import create_view
 
 if TYPE_CHECKING:
     from wjoin.session import Session
@@ -182,20 +183,6 @@ def insert(
     return None
 
 
-def note_view(session: "Session", text: str) -> None:
-    """Remember a view that Spark is about to create, with the disorder of the streams it reads."""
-    words = [token.word or token.text for token in scan(text)[:8]]
-    if words[:1] != ["CREATE"] or "VIEW" not in words:
-        return
-    name = next(
-        (word for word in words[words.index("VIEW") + 1 :] if word not in ("IF", "NOT", "EXISTS")), ""
-    )
-    raw = next((token.text for token in scan(text)[:8] if (token.word or token.text) == name), name)
-    view = session.declarations.derived(raw.strip("`"), text)
-    if view is not None:
-        session.declarations.add_stream(view)
-
-
 def _query(session: "Session", text: str, query: Query, params: dict[str, Any]) -> DataFrame:
     return _finish(session.rewriting(text, query, params), text, query.span)
 
@@ -229,7 +216,7 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
         columns = statement.columns is None and "chema must be specified" in message
         remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if columns else None
         raise WJoinError("WJ604", message, span=statement.span, text=text, help=remedy) from error
-    event_time, delay = None, 0
+    event_time, delay = None, None
     if statement.watermark is not None:
         column = statement.watermark.column
         if column.name.lower() not in fields:
@@ -248,7 +235,10 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
             except WJoinError as error:
                 raise error.within(text) from None
     frame.createOrReplaceTempView(name)
-    session.declarations.add_stream(StreamDeclaration(name, event_time, delay, statement.provider.name))
+    delays = declared_delays(
+        event_time, delay, {each.name: each.dataType.simpleString() for each in fields.values()}
+    )
+    session.declarations.add_stream(StreamDeclaration(name, event_time, delays, statement.provider.name))
     return _nothing(session)
 
 
@@ -266,17 +256,8 @@ def _create_sink(session: "Session", text: str, statement: CreateSink) -> DataFr
 
 
 def _create_view(session: "Session", text: str, statement: CreateView, params: dict[str, Any]) -> DataFrame:
-    name = statement.name.name
-    if not statement.or_replace and session.spark.catalog.tableExists(name):
-        raise WJoinError(
-            "WJ601", f"a table or view {name} exists already", span=statement.name.span, text=text
-        )
     rewriting = session.rewriting(text, statement.body, params)
-    _finish(rewriting, text, statement.body.span).createOrReplaceTempView(name)
-    delays = [output_delay(planned) for planned in rewriting.planned]
-    known = [delay for delay in delays if delay is not None]
-    delay = max(known) if len(known) == len(delays) else None
-    session.declarations.add_stream(StreamDeclaration(name, None, delay, "view"))
+    create_view(session, text, statement, rewriting, _finish(rewriting, text, statement.body.span))
     return _nothing(session)
 
 
@@ -378,7 +359,7 @@ def _refuse_unknown_sink(
     ):
         return
     body = statement.body
-    streams = session.declarations.named_in(body.span.of(text))
+    streams = isinstance(body, Query) or reads(body.span.of(text), session.declarations.delays)
     if streams and execute(session, text, body, params).isStreaming:
         find(session.declarations.sinks, "sink", target.name, target.span, text)
 
