@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import Identifier
 from wjoin.planner.catalog import Column
-from wjoin.planner.durations import duration_value
+from wjoin.planner.durations import duration_value, human
 from wjoin.planner.names import Source, find_column
 from wjoin.planner.physical import TimeKind
 
@@ -77,6 +77,25 @@ def _event_time(text: str, source: Source, parameters: Mapping[str, object]) -> 
         span=span,
         help=f"say it: {watermark_clause(text, source, column.name, kind)}",
     )
+
+
+def undated(sources: Sequence[Source], times: Sequence[EventTime]) -> str:
+    """Return why MATCH_TIME cannot go by the watermarks that Spark has of some inputs; empty where it can.
+
+    A result is completed by a row that is not late on its own stream. Spark's watermark is the least of
+    all its inputs', so no result is late for it where no stream allows more disorder than it has there.
+    """
+    for source, time in zip(sources, times, strict=True):
+        relation = source.relation
+        if not relation.watermark:
+            continue
+        own = relation.watermarks.get(time.column.name.lower())
+        if own is None:
+            return f"{source.name} comes with a watermark of Spark's that is not on {time.column.name}"
+        if time.delay > own:
+            allowed, delay = human(own, time.kind), human(time.delay, time.kind)
+            return f"{source.name} comes with a watermark of Spark's of {allowed}, and has a delay of {delay}"
+    return ""
 
 
 def watermark_clause(text: str, source: Source, column: str, kind: TimeKind) -> str:

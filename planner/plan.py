@@ -15,6 +15,7 @@ from wjoin.planner.cost.cardinality import Arrival
 from wjoin.planner.cost.model import CostModel, CostSettings
 from wjoin.planner.decompose import Decomposition, DraftStage, decompose
 from wjoin.planner.edits import Edit, apply_edits
+from wjoin.planner.event_time import undated
 from wjoin.planner.keys import EqualityClass, KeyPart, TypedEquality, can_be_key, equality_classes, typed
 from wjoin.planner.logical import LogicalPlan
 from wjoin.planner.lookups import DraftLookup, lookups
@@ -263,6 +264,8 @@ def _shape(
         match=bound.matches,
         match_delay=match_delay([time.delay for time in bound.times], graph.upper, static),
         lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),
+        watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
+        undated=undated(bound.sources, bound.times),
     )
     return _Shape(draft, physical, residual, tuple(scan.keys for scan in scans), shares)
 

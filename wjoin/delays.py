@@ -54,4 +54,5 @@ def output_delays(planned: PlannedSelect) -> Delays:
     delay = Delay(output_delay(planned))
     times = zip(planned.physical.streams, planned.logical.event_times, strict=True)
     own = {f"{scan.alias}.{time}".lower(): delay for scan, time in times}
-    return {**own, **{MATCH_COLUMNS[each]: delay for each in ("time", "start")}}
+    latest = Delay(planned.physical.match_delay)
+    return {**own, MATCH_COLUMNS["time"]: latest, MATCH_COLUMNS["start"]: delay}

@@ -10,6 +10,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.beside import UNREACHABLE, exists
 from wjoin.executor.layout import quoted
+from wjoin.executor.state.identity import identity
 from wjoin.explanation import Explanation
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
     from wjoin.session import Session
 
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
+_FILES = frozenset({"parquet", "json", "csv", "orc", "text", "avro", "xml"})
+"""Formats of Spark's file sink, which lists what it has written in ``_spark_metadata``."""
+
 SETTINGS = ("wjoin.checkpoint", "wjoin.interval", "wjoin.memory", *_HINT_SETTINGS)
 """The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
 ``wjoin.interval`` the event time that a micro-batch is expected to bring, ``wjoin.memory`` what the
@@ -169,10 +173,11 @@ def insert(
         frame = execute(session, text, statement.body, params)
     if frame.isStreaming:
         if folder is not None:
-            _refuse_output_of_another(session, text, statement, sink.options.get("path", ""), folder, kept)
+            refuse_checkpoint(session, text, statement, sink, folder, kept, joins)
         if joins is not None:
-            _keep_sequences(text, statement, kept, joins)
-        query = _start(session, text, statement, frame, sink, folder, once=once)
+            _keep(session, text, statement, kept, joins)
+        remedy = None if joins is None else _remedy(joins)
+        query = _start(session, text, statement, frame, sink, folder, once=once, remedy=remedy)
         if joins is not None:
             session.record(folder, kept.recorder(query, joins.plans))
         return query
@@ -364,6 +369,12 @@ def _refuse_unknown_sink(
         find(session.declarations.sinks, "sink", target.name, target.span, text)
 
 
+def _remedy(joins: Rewriting) -> str | None:
+    """Return what may be the matter where Spark refuses a query of these W-joins."""
+    undated = [plan.undated for plan in joins.plans.values() if plan.undated and "time" in plan.match]
+    return f"MATCH_TIME() has no watermark here: {undated[0]}" if undated else None
+
+
 def _start(
     session: "Session",
     text: str,
@@ -373,6 +384,7 @@ def _start(
     folder: str | None,
     *,
     once: bool,
+    remedy: str | None,
 ) -> StreamingQuery:
     options = dict(sink.options)
     mode = options.pop("outputMode", "append")
@@ -396,18 +408,23 @@ def _start(
         query = writer.start()
     except PySparkException as error:
         message = f"Spark refused to start the query: {first_line(error)}"
-        raise WJoinError("WJ607", message, span=statement.span, text=text) from error
+        raise WJoinError("WJ607", message, span=statement.span, text=text, help=remedy) from error
     session.started(query, folder)
     return query
 
 
-def _keep_sequences(text: str, statement: InsertInto, kept: Kept, rewriting: Rewriting) -> None:
+def _keep(session: "Session", text: str, statement: InsertInto, kept: Kept, joins: Rewriting) -> None:
     """Keep the chosen sequences of stages before there is any state. Raises WJoinError WJ607."""
     try:
-        kept.keep_sequences([planned.sequence for planned in rewriting.planned])
+        kept.keep([planned.sequence for planned in joins.planned], _identity(session, joins))
     except UNREACHABLE as error:
         message = f"Spark cannot write beside the checkpoint: {first_line(error)}"
         raise WJoinError("WJ607", message, span=statement.span, text=text) from error
+
+
+def _identity(session: "Session", joins: Rewriting | None) -> dict[str, Any]:
+    partitions = int(str(session.spark.conf.get("spark.sql.shuffle.partitions")))
+    return identity([] if joins is None else list(joins.plans.values()), partitions)
 
 
 def _checkpoint(session: "Session", sink: SinkDeclaration, directory: str | None) -> str | None:
@@ -418,24 +435,40 @@ def _checkpoint(session: "Session", sink: SinkDeclaration, directory: str | None
     return session.checkpoint_folder(directory, sink.name)
 
 
-def _refuse_output_of_another(
-    session: "Session", text: str, statement: InsertInto, path: str, checkpoint: str, kept: Kept
+def refuse_checkpoint(
+    session: "Session",
+    text: str,
+    statement: InsertInto,
+    sink: SinkDeclaration,
+    folder: str,
+    kept: Kept,
+    joins: Rewriting | None,
 ) -> None:
-    """Refuse to begin a query in a folder of files that another query has written.
+    """Refuse a checkpoint, or a folder of results, that is not of this query, before anything runs.
 
     Spark's file sink numbers what it writes by micro-batch and leaves out what it has already, so
-    the first results of a query with a new checkpoint would be lost.
+    the first results of a query with a new checkpoint would be lost. Raises WJoinError WJ609, WJ611
+    and WJ701 to WJ703.
     """
-    written = path and exists(session.spark, f"{path.rstrip('/')}/_spark_metadata")
-    if written and not kept.begun:
-        name = statement.target[-1]
-        raise WJoinError(
-            "WJ609",
-            f"the folder of {name.name}, {path}, holds what another query wrote, and {checkpoint} is new",
-            span=name.span,
-            text=text,
-            help="write to a new folder, or go on with the checkpoint of that query",
-        )
+    name, path = statement.target[-1], sink.options.get("path", "").rstrip("/")
+    written = path and exists(session.spark, f"{path}/_spark_metadata")
+    try:
+        if written and not kept.begun:
+            message = (
+                f"the folder of {name.name}, {path}, holds what another query wrote, and {folder} is new"
+            )
+            raise WJoinError("WJ609", message)
+        if path and not written and sink.provider.lower() in _FILES and kept.committed:
+            message = (
+                f"the folder of {name.name}, {path}, is gone or empty, but the checkpoint {folder} "
+                "counts what was written there as done"
+            )
+            remedy = f"put the folder back; or remove {folder} as well, and everything is written anew"
+            raise WJoinError("WJ611", message, help=remedy)
+        kept.refuse_other(_identity(session, joins))
+    except WJoinError as error:
+        message = error.message.replace("the checkpoint was", f"the checkpoint {folder} of {name.name} was")
+        raise WJoinError(error.code, message, span=name.span, text=text, help=error.help) from None
 
 
 def _nothing(session: "Session") -> DataFrame:

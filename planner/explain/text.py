@@ -196,6 +196,11 @@ def _after(bound: int, stream: int, logical: LogicalPlan) -> str:
 def _warnings(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
     if not physical.streaming or physical.method is Method.NATIVE:
         return
+    if physical.undated and "time" in physical.match:
+        yield (
+            f"warning: MATCH_TIME() has no watermark, so that it cannot be aggregated on a stream: "
+            f"{physical.undated}"
+        )
     for stream in physical.staged:
         row = physical.upper[stream]
         free = [logical.names[other] for other in physical.staged if row[other] is None]
