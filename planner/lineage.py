@@ -51,6 +51,26 @@ def reads(query: str, declared: Mapping[str, Delays]) -> bool:
     return query_delays(query, declared, lambda _: True) is not None
 
 
+def joined_streams(query: str, declared: Mapping[str, Delays]) -> list[tuple[str, ...]]:
+    """Return for each SELECT of a query that joins declared streams the names that they have in it."""
+    if not _names(query) & declared.keys():
+        return []
+    try:
+        tree = sqlglot.parse_one(query, read="spark")
+    except SqlglotError:
+        return []
+    found = []
+    for select in tree.find_all(exp.Select):
+        tables = [each for each in _relations(select) if isinstance(each, exp.Table)]
+        scope = _Scope(
+            declared, {each.alias.lower(): None for each in tree.find_all(exp.CTE)}, lambda _: False
+        )
+        names = tuple(each.alias_or_name for each in tables if _table(each, scope) is not None)
+        if len(names) > 1:
+            found.append(names)
+    return found
+
+
 def _names(query: str) -> set[str]:
     return {unquoted(token.text).lower() for token in scan(query) if token.kind in (Kind.WORD, Kind.QUOTED)}
 

@@ -20,6 +20,7 @@ from wjoin.planner.keys import EqualityClass, KeyPart, TypedEquality, can_be_key
 from wjoin.planner.logical import LogicalPlan
 from wjoin.planner.lookups import DraftLookup, lookups
 from wjoin.planner.names import StreamColumn
+from wjoin.planner.outputs import Output
 from wjoin.planner.physical import (
     Band,
     Bounds,
@@ -56,7 +57,8 @@ class PlannedSelect:
     its bands keep of all pairs of rows. ``edits`` turn
     the block into a SELECT over the joined rows. They index the original text, are sorted and do
     not overlap. ``sequence`` names the sequence of stages of the plan. Rows of the
-    streams ``undeclared`` can be late, and nobody has told how far they may be out of order.
+    streams ``undeclared`` can be late, and nobody has told how far they may be out of order. ``outputs``
+    are the columns of the block.
     """
 
     logical: LogicalPlan
@@ -67,6 +69,7 @@ class PlannedSelect:
     shares: Mapping[Band, Estimate]
     sequence: str
     undeclared: tuple[int, ...] = ()
+    outputs: tuple[Output, ...] = ()
 
 
 def plan_select(
@@ -198,6 +201,7 @@ def _plan(
         shape.shares,
         sequence_names[found[0].shape],
         _undeclared(bound, found[0].plan),
+        bound.outputs,
     )
 
 

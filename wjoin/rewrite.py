@@ -5,7 +5,7 @@ again until no W-join remains. The user's own text around the joins reaches Spar
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock, Statement
 from wjoin.kept import Kept
+from wjoin.names import invented_names
 from wjoin.options import require_streaming
 from wjoin.planner.catalog import Delays, Relation
 from wjoin.planner.cost.model import CostSettings
@@ -79,13 +80,16 @@ class Rewriting:
 
     def query(self, text: str) -> DataFrame:
         """Run a piece of Spark SQL that may read the joined DataFrames."""
-        arguments: dict[str, object] = {"args": self.parameters} if self.parameters else {}
         numbers = {int(number) for number in _PLACEHOLDER.findall(text)}
         if self.planned and numbers:
             text = text.replace("{", "{{").replace("}", "}}")
             text = _PLACEHOLDER.sub(lambda found: "{" + found.group() + "}", text)
-            arguments |= {_placeholder(number): self._compiled(number) for number in numbers}
-        return self.run_spark(text, **arguments)
+        return self._run(text, {_placeholder(number): self._compiled(number) for number in numbers})
+
+    def _run(self, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """Run a piece of Spark SQL with the statement's parameters and DataFrames for its ``{names}``."""
+        arguments: dict[str, object] = {"args": self.parameters} if self.parameters else {}
+        return self.run_spark(text, **arguments, **frames)
 
     def _compiled(self, number: int) -> DataFrame:
         """Return the joined rows of a plan."""
@@ -146,8 +150,11 @@ class Rewriting:
         self.planned.append(planned)
         measured = self.kept is not None and self.kept.has_place
         self.countings.append(Counting(measured=measured, meter=Meter() if self.metered else None))
-        self.passes.append(planned.edits)
-        self.text = apply_edits(self.text, planned.edits, Span(0, len(self.text)))
+        kind = planned.physical.time_kind
+        names = invented_names(self.text, block, planned.outputs, inputs, kind, self._run)
+        edits = tuple(sorted([*planned.edits, *names]))
+        self.passes.append(edits)
+        self.text = apply_edits(self.text, edits)
 
     def _warn_of_delays(self, block: SelectBlock, planned: PlannedSelect) -> None:
         """Warn of streams whose rows may be dropped as late because nobody has told their delay."""

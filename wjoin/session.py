@@ -13,11 +13,12 @@ from pyspark.sql.streaming import StreamingQuery
 
 from wjoin import statements
 from wjoin.explanation import Explanation
-from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
 from wjoin.kept import Kept
 from wjoin.options import configure, embedded_settings, in_pipeline, prepare
+from wjoin.planner.lineage import joined_streams
 from wjoin.planner.names import suggestion
 from wjoin.recorder import Recorder
 from wjoin.rewrite import Rewriting
@@ -218,7 +219,22 @@ class Session:
         given = {} if args is None else {"args": args}
         rows = self.run_spark(prepared.text, **given, **variables)
         prepared.note(self.declarations)
+        self._warn_of_unbounded(prepared.text, rows)
         return rows
+
+    def _warn_of_unbounded(self, text: str, rows: DataFrame) -> None:
+        """Warn where Spark joins streams without a window: it keeps every row of them for ever."""
+        joined = joined_streams(text, self.declarations.delays)
+        if not joined or not rows.isStreaming:
+            return
+        for names in joined:
+            first, second, *_ = names
+            warning = WJoinWarning(
+                "WJ802",
+                f"{' and '.join(names)} are joined without a window clause: Spark keeps all of their rows",
+                help=f"write after FROM, for example, WINDOW ({first}, {second}) = 10 SECONDS",
+            )
+            self.declarations.warn_once(f"joined.{'.'.join(names)}.{text}", warning)
 
 
 def connect(spark: SparkSession | None = None, **conf: str) -> Session:

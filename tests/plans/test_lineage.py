@@ -3,7 +3,7 @@
 import pytest
 
 from wjoin.planner.catalog import UNDECLARED, Delay
-from wjoin.planner.lineage import query_delays, reads
+from wjoin.planner.lineage import joined_streams, query_delays, reads
 
 MS, SECOND, JOIN = Delay(2000), Delay(5_000_000), Delay(None)
 STREAMS = {
@@ -78,3 +78,20 @@ def test_what_cannot_be_proven_has_no_delay(query: str) -> None:
 def test_a_name_that_merely_occurs_reads_no_stream(query: str) -> None:
     assert delays(query) is None
     assert not reads(query, STREAMS)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT * FROM ma, mb WHERE ma.id = mb.id", [("ma", "mb")]),
+        ("SELECT * FROM ma AS A JOIN mb AS B ON A.id = B.id JOIN names USING (id)", [("A", "B")]),
+        ("SELECT * FROM (SELECT a.id FROM ma a JOIN ma b USING (id)) x", [("a", "b")]),
+        ("SELECT * FROM ma JOIN names USING (id)", []),
+        ("SELECT * FROM ma WHERE id IN (SELECT id FROM mb)", []),
+        ("WITH ma AS (SELECT 1 AS id) SELECT * FROM ma, mb", []),
+        ("SELECT 'ma', 'mb'", []),
+        ("CREATE TABLE ma (id INT", []),
+    ],
+)
+def test_joins_of_streams_without_a_window_are_found(query: str, expected: object) -> None:
+    assert joined_streams(query, STREAMS) == expected

@@ -157,3 +157,12 @@ def test_rows_without_an_event_time_are_told(session: wjoin.Session, folders: di
     with pytest.warns(wjoin.WJoinWarning, match=r"dropped 2 rows without an event time \(2 of A\)") as told:
         assert results(session, JOIN.format("ma", "mb", "2 SECONDS")) == ROWS
     assert {each.message.code for each in told} == {"WJ804"}
+
+
+def test_streams_joined_without_a_window_are_told(session: wjoin.Session, folders: dict[str, Path]) -> None:
+    declare(session, folders, "id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 2 SECONDS")
+    with pytest.warns(wjoin.WJoinWarning, match="A and B are joined without a window clause") as told:
+        session.sql("SELECT A.id FROM ma A, mb B WHERE A.id = B.id")
+    assert [each.message.code for each in told] == ["WJ802"]
+    assert "WINDOW (A, B) = 10 SECONDS" in told[0].message.help
+    session.sql("SELECT A.id FROM ma A WHERE A.id > 3")
