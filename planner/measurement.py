@@ -35,8 +35,8 @@ class Arrived:
 
     ``rows``: rows read; ``passed``: those that the join gets; ``size``: bytes of their columns.
     ``before`` and ``latest``: the greatest event time before the micro-batch and after it,
-    ``before`` None where there was none; ``earliest``: the least one in it. ``behind``: the
-    most that a row was behind an earlier one. ``key``: the counts of the key of that name.
+    ``before`` None where there was none; ``earliest``: the least one in it. ``key``: the counts of the
+    key of that name.
     """
 
     rows: int
@@ -45,7 +45,6 @@ class Arrived:
     before: int | None
     earliest: int
     latest: int
-    behind: int
     key: tuple[str, KeyCount] | None
 
 
@@ -55,6 +54,7 @@ class Measurement:
 
     ``paced`` rows came while event time advanced by ``advance``; ``first`` and ``first_span`` are
     those of the first micro-batch, whose own span tells the rate until a second one has come.
+    ``disorder`` is the most that a row was behind the micro-batches before its own.
     """
 
     rows: float = 0.0
@@ -69,13 +69,13 @@ class Measurement:
 
     def add(self, each: Arrived) -> "Measurement":
         """Return the measurement with one micro-batch more."""
-        paced, advance, first, first_span = self.paced, self.advance, self.first, self.first_span
-        disorder = max(self.disorder, each.behind)
+        paced, advance, disorder = self.paced, self.advance, self.disorder
+        first, first_span = self.first, self.first_span
         if each.before is None:
             first, first_span = float(each.rows), float(each.latest - each.earliest)
         else:
             paced, advance = paced + each.rows, advance + each.latest - each.before
-            disorder = max(disorder, each.before - each.earliest)
+            disorder = max(self.disorder, float(each.before - each.earliest))
         keys = dict(self.keys)
         if each.key is not None:
             name, count = each.key
@@ -102,6 +102,7 @@ class Measurement:
         values: dict[str, float] = {}
         if self.rows > 0:
             values["selectivity"] = min(1.0, self.passed / self.rows)
+        if self.paced > 0:
             values["disorder"] = self.disorder
         if self.passed > 0:
             values["width"] = max(0.0, self.size / self.passed)

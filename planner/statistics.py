@@ -89,6 +89,29 @@ def units_per_second(kind: TimeKind) -> int:
     return 1 if kind is TimeKind.INTEGRAL else 1_000_000
 
 
+_UNITS = {
+    "width": "bytes",
+    "rows": "rows",
+    "selectivity": "share",
+    "distinct": "values",
+    "heaviest": "share",
+    "minimum": "value",
+    "maximum": "value",
+}
+
+
+def statistic_unit(name: str, kind: TimeKind) -> str:
+    """Return the unit in which a statistic is shown; an integral event time has units of its own.
+
+    >>> statistic_unit("rate", TimeKind.TIMESTAMP), statistic_unit("distinct.k", TimeKind.INTEGRAL)
+    ('rows/s', 'values')
+    """
+    time = "units" if kind is TimeKind.INTEGRAL else "seconds"
+    if name == "rate":
+        return "rows/unit" if kind is TimeKind.INTEGRAL else "rows/s"
+    return _UNITS.get(name.partition(".")[0], time)
+
+
 def stream_statistics(
     relation: Relation, scan: StreamScan, keys: Sequence[Sequence[KeyPart]], kind: TimeKind
 ) -> StreamStatistics:

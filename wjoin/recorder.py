@@ -167,7 +167,6 @@ def _arrived(found: Mapping[str, int | None], key: Sequence[str] | None) -> Arri
         before=None if before == NOTHING_SEEN else before,
         earliest=earliest,
         latest=latest,
-        behind=found.get("behind") or 0,
         key=(measured_key(key), KeyCount(counted, distinct, heaviest)) if key and counted else None,
     )
 

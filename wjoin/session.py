@@ -92,7 +92,7 @@ class Session:
             held = df
         # What a pipeline's functions may not ask Spark any more.
         streaming = None if held is None else held.isStreaming
-        declared = StreamDeclaration(name, event_time, microseconds(delay), "dataframe", held, streaming)
+        declared = StreamDeclaration(name, event_time, microseconds(delay), "dataframe", held, streaming, df)
         self.declarations.add_stream(declared)
 
     def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> Explanation:  # noqa: N803 (SparkSession's name)

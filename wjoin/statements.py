@@ -248,7 +248,10 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
             except WJoinError as error:
                 raise error.within(text) from None
     frame.createOrReplaceTempView(name)
-    session.declarations.add_stream(StreamDeclaration(name, event_time, delay, statement.provider.name))
+    options = {key.lower(): value.lower() for key, value in statement.options}
+    rows = None if options.get("latestfirst") == "true" else frame
+    declared = StreamDeclaration(name, event_time, delay, statement.provider.name, rows=rows)
+    session.declarations.add_stream(declared)
     return _nothing(session)
 
 

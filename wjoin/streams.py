@@ -23,7 +23,8 @@ class StreamDeclaration:
     ``event_time`` is None where the relation's only timestamp column is meant; ``delay`` is in
     microseconds (the column's own unit when integral), None where no bound is known. ``frame``
     holds the stream where it could be given no name in Spark, ``streaming`` whether it streams,
-    None where Spark can be asked.
+    None where Spark can be asked. ``rows`` are those of the source, with what it tells of each row in
+    columns that are hidden behind a name; None where the source does not keep to an order.
     """
 
     name: str
@@ -32,6 +33,7 @@ class StreamDeclaration:
     source: str
     frame: DataFrame | None = None
     streaming: bool | None = None
+    rows: DataFrame | None = None
 
 
 @dataclass(frozen=True)
