@@ -11,7 +11,7 @@ A running query measures the values of a whole key, whose name is then that of
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -68,7 +68,8 @@ KEYLESS = KeyStatistics(Estimate(1.0), Estimate(1.0))
 class StreamStatistics:
     """One FROM item. ``rate`` is per unit of the plan's time; ``keys`` are those of its key codes.
 
-    ``duration`` is what a table spans, in the plan's unit.
+    ``duration`` is what a table spans, in the plan's unit. ``met``: the measured results of a stage for
+    each row of this stream, by the stage's name.
     """
 
     rate: Estimate
@@ -77,6 +78,7 @@ class StreamStatistics:
     selectivity: Estimate
     duration: Estimate
     keys: tuple[KeyStatistics, ...]
+    met: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def kept_rate(self) -> float:
@@ -133,6 +135,7 @@ def stream_statistics(
         selectivity=known.get("selectivity", Estimate(_selectivity(scan.filters))),
         duration=duration,
         keys=tuple(_key(known, parts) for parts in keys),
+        met={} if relation.measured is None else relation.measured.results_of_row(),
     )
 
 

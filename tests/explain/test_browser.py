@@ -141,7 +141,7 @@ def test_the_chosen_bar_is_the_marked_one(show):
     assert [each.get_attribute("data-plan") for each in chosen] == [document["chosen"]["plan"]]
     mark = browser.execute_script(BOXES, ".wjoin-plan .candidate .mark")
     names = browser.execute_script(BOXES, ".wjoin-plan .candidate .name")
-    assert [each["name"] for each in names if _touch(each, mark[0])] == [f"✓ {document['chosen']['plan']}"]
+    assert [each["name"] for each in names if _touch(each, mark[0])] == [f"✓ {document['chosen']['words']}"]
     (line,) = browser.execute_script(BOXES, ".wjoin-plan :not(details) > .scroll .chosen-cost")
     ends = [each["right"] for each in browser.execute_script(BOXES, ".wjoin-plan .candidate.chosen .term")]
     assert max(ends) == pytest.approx(line["left"], abs=1.5)
