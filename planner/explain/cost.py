@@ -137,7 +137,7 @@ def cost_text(planned: PlannedSelect) -> str:
     shared = shared_terms(planned.candidates)
     ranked = [each for each in planned.candidates if each.ranked]
     terms = [name for name in TERMS if any(_beyond(each, shared).get(name, 0.0) > 0 for each in ranked)]
-    head = ["plan", "beyond that" if shared else "cost", *terms, "comparisons", "state rows", ""]
+    head = ["plan", "beyond that" if shared else "cost", *terms, "pairs compared", "rows of state", ""]
     rows = [head, *(_row(each, planned.physical, shared, terms) for each in ranked)]
     table = aligned([row[:-1] for row in rows])
     lines = [f"{line}  {row[-1]}".rstrip() for line, row in zip(table, rows, strict=True)]
