@@ -12,18 +12,18 @@ from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
 
 KERNEL_WORDS = {
-    Kernel.HW: ("partners found by key, then by time", "partners found by time"),
-    Kernel.MW: ("partners found by time, then by key", "partners found by time"),
-    Kernel.NLW: ("every row of the window compared", "every row of the window compared"),
-    Kernel.ORDERED: ("partners found by key, value, then time", "partners found by value, then by time"),
-    Kernel.ADAPTIVE: ("partners found by key or by time, as each worker sees fit",) * 2,
+    Kernel.HW: ("partners by key, then by time", "partners by time"),
+    Kernel.MW: ("partners by time, then by key", "partners by time"),
+    Kernel.NLW: ("all rows of the window compared",) * 2,
+    Kernel.ORDERED: ("partners by key, value, then time", "partners by value, then by time"),
+    Kernel.ADAPTIVE: ("partners by key or by time first, as each worker sees fit",) * 2,
 }
 """How a kernel finds the partners of a row: with a key, and without."""
 
 BOUNDS_WORDS = {
     Bounds.EXACT: "",
-    Bounds.LCA: " in the widest window of each stream",
-    Bounds.GCA: " in the widest window of all",
+    Bounds.LCA: ", each stream's widest window",
+    Bounds.GCA: ", the widest window of all",
 }
 
 TERMS = ("rows", "searches", "comparisons", "tuples", "state", "results", "micro-batches")
@@ -45,7 +45,8 @@ def statistics_lines(planned: PlannedSelect) -> Iterator[str]:
             (rate, f"{figure(rate.value)} rows {per}"),
             (known.width, f"{size(known.width.value)} a row"),
         ]
-        if scan.streaming:
+        if scan.streaming and known.disorder.origin is not Origin.DEFAULT:
+            # Its default is the delay, which is shown as such.
             disorder = human(round(known.disorder.value), kind)
             facts.append((known.disorder, f"{disorder} out of order"))
         if scan.filters or known.selectivity.origin is Origin.MEASURED:
@@ -204,7 +205,7 @@ def plain_words(plan: PhysicalPlan) -> str:
         return "one relation, nothing to join"
     kernels = dict.fromkeys(kernel_words(stage) for stage in plan.stages)
     bounds = BOUNDS_WORDS[plan.stages[0].bounds]
-    passes = ", each alternative by itself" if plan.branches and plan.passes is Passes.UNION else ""
+    passes = ", alternatives apart" if plan.branches and plan.passes is Passes.UNION else ""
     return f"{'; '.join(kernels)}{bounds}{passes} ({plan_words(plan)})"
 
 

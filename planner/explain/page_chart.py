@@ -21,10 +21,10 @@ _SIZE = 12
 _ROW = 26
 _BAR = 14
 _AXIS = 34
-_BARS = 400
+_BARS = 300
 _COST = 96
 _REASON = 370
-_NAME = 430
+_NAME = 560
 
 
 @dataclass(frozen=True)

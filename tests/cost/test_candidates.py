@@ -204,7 +204,7 @@ def test_the_cost_of_all_is_set_apart_and_numbers_are_for_people():
     assert re.match("  all plans pay .* for reading rows, .* ms for micro-batches, .* for results$", shared)
     assert names.split()[:3] == ["plan", "beyond", "that"]
     assert "micro-batches" not in names
-    assert rows[0].startswith("  partners found by key, then by time (exact hw) ")
+    assert rows[0].startswith("  partners by key, then by time (exact hw) ")
     assert rows[0].endswith("chosen")
     assert len(rows) == 10
     assert rows[-1].startswith("  Spark's own joins of two, one after the other (native): ")
