@@ -24,7 +24,7 @@ _AXIS = 34
 _BARS = 300
 _COST = 96
 _REASON = 370
-_NAME = 560
+_NAME = 640
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,7 @@ def _row(
     content = [
         *([tag("rect", x=0, y=top + 1, width=width, height=_ROW - 2, rx=4, class_="mark")] if best else []),
         tag("text", _named(candidate, best, scale), x=6, y=middle, class_="name"),
+        tag("title", candidate["words"]),
         *_bar(candidate, top + (_ROW - _BAR) / 2, scale, document),
         tag(
             "text",
