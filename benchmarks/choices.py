@@ -28,7 +28,8 @@ from wjoin.planner.candidates import Candidate
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.explain.cost import plan_words, short
+from wjoin.planner.explain.cost import plan_words
+from wjoin.planner.figures import figure
 from wjoin.planner.physical import Method, PhysicalPlan
 from wjoin.planner.plan import PlannedSelect, plan_select
 
@@ -279,7 +280,7 @@ def report(outcomes: Sequence[Outcome]) -> bool:
         }
         for name, (real, expected) in pairs.items():
             errors[name].append((real + 1) / (expected + 1))
-        shown = ", ".join(f"{short(real)}/{short(expected)}" for real, expected in pairs.values())
+        shown = ", ".join(f"{figure(real)}/{figure(expected)}" for real, expected in pairs.values())
         names = f"{plan_words(chosen.plan):18} {plan_words(each.fastest.plan):18}"
         print(f"{each.load.name[:48]:48} {names} {each.ratio:6.2f} {len(each.runs):5}  {shown}")
     ratios = [each.ratio for each in outcomes]

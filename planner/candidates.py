@@ -7,18 +7,28 @@ from dataclasses import dataclass, replace
 from wjoin.planner.catalog import Origin
 from wjoin.planner.choice import Options
 from wjoin.planner.cost.model import CostModel, Estimated
+from wjoin.planner.figures import figure
 from wjoin.planner.physical import Bounds, Kernel, Method, Passes, PhysicalPlan
 
 MAXIMUM_MIXES = 27
 """Combinations of kernels of several stages up to which all are tried; beyond, all stages have one kernel."""
+
+PAID_BY_ALL = ("rows", "micro-batches", "results")
+"""Terms of a cost of which every plan pays as much as the one that pays least."""
+
+SAME = 1e-6
+"""Terms that differ by less, as a share, are the same."""
 
 WORTH_A_CHANGE = 0.05
 """By how much, as a share, a plan must be cheaper than one that comes before it to be taken instead."""
 
 
 TOO_LARGE = "its state does not fit into wjoin.memory"
-BY_HINT = "taken where a hint asks for it only"
-UNKNOWN_SIZES = "taken where the sizes of the tables are known, or a hint asks for it"
+BY_HINT = (
+    "not ranked, as results may differ: rows are late by Spark's rule there, one watermark for all streams; "
+    "PLAN(NATIVE) takes it"
+)
+UNKNOWN_SIZES = "not ranked, as the sizes of the tables are not known; PLAN(NATIVE) takes it"
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,23 @@ class Candidate:
     estimated: Estimated
     lost: str
 
+    @property
+    def ranked(self) -> bool:
+        """Whether the plan could be taken by its cost; others are taken by a hint only."""
+        return self.lost not in (BY_HINT, UNKNOWN_SIZES)
+
+
+def shared_terms(found: Sequence[Candidate]) -> dict[str, float]:
+    """Return what all ranked plans pay alike, in seconds by term; nothing where there is one only."""
+    terms = [each.estimated.cost.terms for each in found if each.ranked]
+    least = {name: min(each.get(name, 0.0) for each in terms) for name in terms[0]}
+    alike = {
+        name
+        for name in terms[0]
+        if name in PAID_BY_ALL or max(each.get(name, 0.0) for each in terms) <= least[name] * (1 + SAME)
+    }
+    return {name: value for name, value in least.items() if name in alike and value > 0 and len(terms) > 1}
+
 
 def candidates(shapes: Sequence[Weighing], memory: int | None) -> tuple[Candidate, ...]:
     """Return every plan that was weighed, the cheapest first, but for those that need too much memory.
@@ -64,7 +91,7 @@ def candidates(shapes: Sequence[Weighing], memory: int | None) -> tuple[Candidat
     large = [each for each in weighed if each.lost == TOO_LARGE]
     best = _cheapest(fitting) if fitting else min(large, key=_state_bytes)
     others = [each for each in weighed if each is not best]
-    others.sort(key=lambda each: (bool(each.lost), each.estimated.cost.seconds))
+    others.sort(key=lambda each: (not each.ranked, bool(each.lost), each.estimated.cost.seconds))
     compared = (replace(each, lost=each.lost or _reason(each, best)) for each in others)
     return (replace(best, lost=""), *compared)
 
@@ -95,7 +122,7 @@ def _reason(each: Candidate, best: Candidate) -> str:
     ratio = each.estimated.cost.seconds / best.estimated.cost.seconds
     if ratio <= 1 / (1 - WORTH_A_CHANGE):
         return f"not {WORTH_A_CHANGE:.0%} cheaper, and less plain"
-    return f"{ratio:.2f} times the cost"
+    return f"{figure(ratio)} times the cost"
 
 
 def _ordered(plan: PhysicalPlan, model: CostModel) -> PhysicalPlan:

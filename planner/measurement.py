@@ -5,7 +5,7 @@ goes on from there at the next start, and forgets by halves, so that it follows 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,8 +35,8 @@ class Arrived:
 
     ``rows``: rows read; ``passed``: those that the join gets; ``size``: bytes of their columns.
     ``before`` and ``latest``: the greatest event time before the micro-batch and after it,
-    ``before`` None where there was none; ``earliest``: the least one in it. ``behind``: the
-    most that a row was behind an earlier one. ``key``: the counts of the key of that name.
+    ``before`` None where there was none; ``earliest``: the least one in it. ``key``: the counts of the
+    key of that name.
     """
 
     rows: int
@@ -45,7 +45,6 @@ class Arrived:
     before: int | None
     earliest: int
     latest: int
-    behind: int
     key: tuple[str, KeyCount] | None
 
 
@@ -55,6 +54,8 @@ class Measurement:
 
     ``paced`` rows came while event time advanced by ``advance``; ``first`` and ``first_span`` are
     those of the first micro-batch, whose own span tells the rate until a second one has come.
+    ``disorder`` is the most that a row was behind the micro-batches before its own. ``met``: for a
+    stage by the name of its streams, the rows that it got of this one, and the results that it made.
     """
 
     rows: float = 0.0
@@ -66,42 +67,56 @@ class Measurement:
     first_span: float = 0.0
     disorder: float = 0.0
     keys: Mapping[str, tuple[KeyCount, ...]] = field(default_factory=dict)
+    met: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def add(self, each: Arrived) -> "Measurement":
         """Return the measurement with one micro-batch more."""
-        paced, advance, first, first_span = self.paced, self.advance, self.first, self.first_span
-        disorder = max(self.disorder, each.behind)
+        paced, advance, disorder = self.paced, self.advance, self.disorder
+        first, first_span = self.first, self.first_span
         if each.before is None:
             first, first_span = float(each.rows), float(each.latest - each.earliest)
         else:
             paced, advance = paced + each.rows, advance + each.latest - each.before
-            disorder = max(disorder, each.before - each.earliest)
+            disorder = max(self.disorder, float(each.before - each.earliest))
         keys = dict(self.keys)
         if each.key is not None:
             name, count = each.key
             keys[name] = (*keys.get(name, ()), count)[-REMEMBERED:]
-        return Measurement(
-            self.rows + each.rows,
-            self.passed + each.passed,
-            self.size + each.size,
-            paced,
-            advance,
-            first,
-            first_span,
-            disorder,
-            keys,
+        return replace(
+            self,
+            rows=self.rows + each.rows,
+            passed=self.passed + each.passed,
+            size=self.size + each.size,
+            paced=paced,
+            advance=advance,
+            first=first,
+            first_span=first_span,
+            disorder=disorder,
+            keys=keys,
         )
+
+    def meet(self, stage: str, passed: int, results: int) -> "Measurement":
+        """Return the measurement with what a stage got of the stream, and made, in one micro-batch more."""
+        rows, made = self.met.get(stage, (0.0, 0.0))
+        return replace(self, met={**self.met, stage: (rows + passed, made + results)})
 
     def faded(self) -> "Measurement":
         """Return the measurement with half its weight, against what will be measured from now on."""
         names = ("rows", "passed", "size", "paced", "advance", "disorder")
-        return replace(self, **{name: getattr(self, name) / 2 for name in names})
+        met = {stage: (rows / 2, results / 2) for stage, (rows, results) in self.met.items()}
+        return replace(self, met=met, **{name: getattr(self, name) / 2 for name in names})
+
+    def results_of_row(self) -> dict[str, float]:
+        """Return the results of a stage for each row of the stream, by the stage's name."""
+        # Where there was none, half a one is as likely as one more row would tell.
+        return {stage: max(results, 0.5) / rows for stage, (rows, results) in self.met.items() if rows > 0}
 
     def statistics(self, units: int) -> dict[str, float]:
         """Return the statistics by name (see ``planner.statistics``); ``units`` of time are a second."""
         values: dict[str, float] = {}
         if self.rows > 0:
             values["selectivity"] = min(1.0, self.passed / self.rows)
+        if self.paced > 0:
             values["disorder"] = self.disorder
         if self.passed > 0:
             values["width"] = max(0.0, self.size / self.passed)
@@ -121,7 +136,8 @@ class Measurement:
             name: [[each.rows, each.distinct, each.heaviest] for each in group]
             for name, group in self.keys.items()
         }
-        return {**{name: getattr(self, name) for name in _SUMS}, "keys": counts}
+        met = {stage: list(sums) for stage, sums in self.met.items()}
+        return {**{name: getattr(self, name) for name in _SUMS}, "keys": counts, "met": met}
 
 
 _SUMS = ("rows", "passed", "size", "paced", "advance", "first", "first_span", "disorder")
@@ -132,11 +148,23 @@ def decode_measurement(body: Any) -> Measurement:
     try:
         sums = {name: float(body[name]) for name in _SUMS}
         keys = {name: tuple(KeyCount(*each) for each in group) for name, group in body["keys"].items()}
+        # Earlier versions did not count it.
+        met = {name: (float(rows), float(made)) for name, (rows, made) in body.get("met", {}).items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a measurement: {error!r}") from error
-    if not all(math.isfinite(each) and each >= 0 for each in sums.values()):
+    numbers = [*sums.values(), *(each for pair in met.values() for each in pair)]
+    if not all(math.isfinite(each) and each >= 0 for each in numbers):
         raise ValueError("not a measurement: a sum is not a number from 0 on")
-    return Measurement(**sums, keys=keys)
+    return Measurement(**sums, keys=keys, met=met)
+
+
+def stage_name(aliases: Iterable[str]) -> str:
+    """Return the name under which the results of a stage over some streams are measured.
+
+    >>> stage_name(["B", "A"])
+    'A, B'
+    """
+    return ", ".join(sorted(aliases))
 
 
 def measured_key(expressions: Sequence[str]) -> str:

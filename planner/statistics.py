@@ -11,7 +11,7 @@ A running query measures the values of a whole key, whose name is then that of
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -68,7 +68,8 @@ KEYLESS = KeyStatistics(Estimate(1.0), Estimate(1.0))
 class StreamStatistics:
     """One FROM item. ``rate`` is per unit of the plan's time; ``keys`` are those of its key codes.
 
-    ``duration`` is what a table spans, in the plan's unit.
+    ``duration`` is what a table spans, in the plan's unit. ``met``: the measured results of a stage for
+    each row of this stream, by the stage's name.
     """
 
     rate: Estimate
@@ -77,6 +78,7 @@ class StreamStatistics:
     selectivity: Estimate
     duration: Estimate
     keys: tuple[KeyStatistics, ...]
+    met: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def kept_rate(self) -> float:
@@ -87,6 +89,29 @@ class StreamStatistics:
 def units_per_second(kind: TimeKind) -> int:
     """Return the plan's units of time in a second; an integral event time has units of its own."""
     return 1 if kind is TimeKind.INTEGRAL else 1_000_000
+
+
+_UNITS = {
+    "width": "bytes",
+    "rows": "rows",
+    "selectivity": "share",
+    "distinct": "values",
+    "heaviest": "share",
+    "minimum": "value",
+    "maximum": "value",
+}
+
+
+def statistic_unit(name: str, kind: TimeKind) -> str:
+    """Return the unit in which a statistic is shown; an integral event time has units of its own.
+
+    >>> statistic_unit("rate", TimeKind.TIMESTAMP), statistic_unit("distinct.k", TimeKind.INTEGRAL)
+    ('rows/s', 'values')
+    """
+    time = "units" if kind is TimeKind.INTEGRAL else "seconds"
+    if name == "rate":
+        return "rows/unit" if kind is TimeKind.INTEGRAL else "rows/s"
+    return _UNITS.get(name.partition(".")[0], time)
 
 
 def stream_statistics(
@@ -110,6 +135,7 @@ def stream_statistics(
         selectivity=known.get("selectivity", Estimate(_selectivity(scan.filters))),
         duration=duration,
         keys=tuple(_key(known, parts) for parts in keys),
+        met={} if relation.measured is None else relation.measured.results_of_row(),
     )
 
 

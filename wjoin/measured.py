@@ -7,7 +7,9 @@ from pyspark.sql import DataFrame
 
 from wjoin.executor.spark.meter import Meter
 from wjoin.measured_tables import measured_tables
-from wjoin.planner.explain.cost import aligned, short
+from wjoin.planner.explain.cost import aligned
+from wjoin.planner.figures import figure
+from wjoin.planner.figures import seconds as in_words
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.statistics import units_per_second
 from wjoin.progress import Progress, read
@@ -42,23 +44,23 @@ def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect], meters: Se
         ("", "estimated", "measured"),
         (
             "comparisons a row",
-            short(sum(cost.comparisons for cost in costs) / expected),
-            short(sum(each.comparisons for each in batches) / rows),
+            figure(sum(cost.comparisons for cost in costs) / expected),
+            figure(sum(each.comparisons for each in batches) / rows),
         ),
         (
             "results a row",
-            short(sum(cost.results for cost in costs) / expected),
-            short(sum(each.matches for each in batches) / rows),
+            figure(sum(cost.results for cost in costs) / expected),
+            figure(sum(each.matches for each in batches) / rows),
         ),
         (
             "rows of state, at most",
-            short(sum(cost.state_rows for cost in costs)),
-            short(max(sum(each.state_rows.values()) for each in batches)),
+            figure(sum(cost.state_rows for cost in costs)),
+            figure(max(sum(each.state_rows.values()) for each in batches)),
         ),
         (
-            "microseconds a row",
-            short(sum(cost.seconds for cost in costs) / expected * 1e6),
-            short(sum(each.seconds for each in batches) / rows * 1e6),
+            "time a row",
+            in_words(sum(cost.seconds for cost in costs) / expected),
+            in_words(sum(each.seconds for each in batches) / rows),
         ),
     ]
     late = sum(sum(each.late.values()) for each in batches)

@@ -7,7 +7,9 @@ from pyspark.sql import DataFrame
 
 from wjoin.executor.spark.meter import RESULTS, Meter, rows_part, stage_part
 from wjoin.planner.cost.model import comparisons
-from wjoin.planner.explain.cost import aligned, short
+from wjoin.planner.explain.cost import aligned
+from wjoin.planner.figures import figure
+from wjoin.planner.figures import seconds as in_words
 from wjoin.planner.physical import Method, Passes
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.statistics import units_per_second
@@ -41,7 +43,7 @@ def measured_tables(frame: DataFrame, planned: Sequence[PlannedSelect], meters: 
             notes.append(f"{join}Spark has left the join out, since the statement does not need it")
         elif each.physical.method is Method.NATIVE:
             notes.append(f"{join}Spark's own joins count no comparisons")
-    lines.append(("seconds (estimated: of one core)", short(expected), short(seconds)))
+    lines.append(("time (estimated: of one core)", in_words(expected), in_words(seconds)))
     head = f"Measured over tables: {rows:,} rows in {seconds:.2f} s"
     return "\n".join([head, *aligned(lines), *(f"  {note}" for note in notes)])
 
@@ -53,7 +55,7 @@ def _lines(planned: PlannedSelect, counts: Counts) -> Iterator[Line]:
     span = _span(planned)
     for stream in plan.staged:
         rows = planned.statistics[stream].kept_rate * span
-        yield f"rows of {plan.streams[stream].alias}", short(rows), _count(counts, rows_part(stream), "rows")
+        yield f"rows of {plan.streams[stream].alias}", figure(rows), _count(counts, rows_part(stream), "rows")
     if plan.method is Method.NATIVE:
         yield "comparisons", _total(planned, estimated.cost.comparisons), NOT_COUNTED
         yield "results", _total(planned, estimated.cost.results), _count(counts, RESULTS, "matches")
@@ -63,10 +65,10 @@ def _lines(planned: PlannedSelect, counts: Counts) -> Iterator[Line]:
         for number, (stage, each) in enumerate(zip(plan.stages, estimated.stages, strict=True)):
             compared = sum(comparisons(stage.kernel, step) for probe in each.probes for step in probe.steps)
             # What the passes over alternatives compare is estimated for all stages together.
-            shown = short(compared * span) if plan.passes is Passes.HULL else UNKNOWN
+            shown = figure(compared * span) if plan.passes is Passes.HULL else UNKNOWN
             name = f"stage {number + 1}: "
             yield name + "comparisons", shown, _count(counts, stages[number], "comparisons")
-            yield name + "results", short(each.results * span), _count(counts, stages[number], "matches")
+            yield name + "results", figure(each.results * span), _count(counts, stages[number], "matches")
     known = [counts[part]["comparisons"] or 0 for part in stages if part in counts]
     yield "comparisons", _total(planned, estimated.cost.comparisons), f"{sum(known):,}" if known else UNKNOWN
     yield "results", _total(planned, estimated.cost.results), _count(counts, stages[-1], "matches")
@@ -78,7 +80,7 @@ def _count(counts: Counts, part: str, name: str) -> str:
 
 
 def _total(planned: PlannedSelect, per_second: float) -> str:
-    return short(per_second * _seconds_of_event_time(planned))
+    return figure(per_second * _seconds_of_event_time(planned))
 
 
 def _span(planned: PlannedSelect) -> float:

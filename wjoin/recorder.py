@@ -12,7 +12,14 @@ from pyspark.sql.streaming import StreamingQuery
 from wjoin.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.executor.spark.observe import MEASURED
 from wjoin.executor.tally import NOTHING_FIRST, NOTHING_SEEN
-from wjoin.planner.measurement import Arrived, KeyCount, Measurement, decode_measurement, measured_key
+from wjoin.planner.measurement import (
+    Arrived,
+    KeyCount,
+    Measurement,
+    decode_measurement,
+    measured_key,
+    stage_name,
+)
 from wjoin.planner.physical import PhysicalPlan
 from wjoin.progress import observations
 
@@ -121,6 +128,9 @@ class Recorder(threading.Thread):
             for query, alias, arrived in found:
                 streams = self._measured[query]
                 streams[alias] = streams.get(alias, Measurement()).add(arrived)
+            for query, alias, stage, passed, results in meetings(report, self._plans) if found else ():
+                streams = self._measured[query]
+                streams[alias] = streams.get(alias, Measurement()).meet(stage, passed, results)
 
     def _keep(self) -> None:
         value = [
@@ -153,6 +163,22 @@ def arrivals(report: Any, plans: Mapping[int, PhysicalPlan]) -> Iterator[tuple[i
                 yield query, scan.alias, arrived
 
 
+def meetings(report: Any, plans: Mapping[int, PhysicalPlan]) -> Iterator[tuple[int, str, str, int, int]]:
+    """Yield what each stage got of each stream that enters there, and made of it all.
+
+    Plan, alias, name of the stage, rows, results.
+    """
+    for query, stage, values in observations(report):
+        plan = plans.get(query)
+        if plan is None:
+            continue
+        name = stage_name(plan.streams[member].alias for member in plan.stages[stage].members)
+        for each in plan.stages[stage].inputs:
+            if each.stage is None:
+                alias = plan.streams[each.members[0]].alias
+                yield query, alias, name, values.get(f"passed:{alias}") or 0, values.get("matches") or 0
+
+
 def _arrived(found: Mapping[str, int | None], key: Sequence[str] | None) -> Arrived | None:
     """Return the measures of one stream, None where it sent no row with an event time."""
     rows, earliest, latest = found.get("rows"), found.get("earliest"), found.get("seen")
@@ -167,7 +193,6 @@ def _arrived(found: Mapping[str, int | None], key: Sequence[str] | None) -> Arri
         before=None if before == NOTHING_SEEN else before,
         earliest=earliest,
         latest=latest,
-        behind=found.get("behind") or 0,
         key=(measured_key(key), KeyCount(counted, distinct, heaviest)) if key and counted else None,
     )
 

@@ -97,7 +97,9 @@ class Session:
         streaming = None if held is None else held.isStreaming
         columns = {each.name: each.dataType.simpleString() for each in df.schema.fields}
         delays = declared_delays(event_time, None if delay is None else microseconds(delay), columns)
-        declared = StreamDeclaration(name, event_time, delays, DATAFRAME, False, held, streaming)
+        declared = StreamDeclaration(
+            name, event_time, delays, DATAFRAME, frame=held, streaming=streaming, rows=df
+        )
         self.declarations.add_stream(declared)
 
     def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> Explanation:  # noqa: N803 (SparkSession's name)

@@ -240,10 +240,12 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
             except WJoinError as error:
                 raise error.within(text) from None
     frame.createOrReplaceTempView(name)
-    delays = declared_delays(
-        event_time, delay, {each.name: each.dataType.simpleString() for each in fields.values()}
-    )
-    session.declarations.add_stream(StreamDeclaration(name, event_time, delays, statement.provider.name))
+    types = {each.name: each.dataType.simpleString() for each in fields.values()}
+    delays = declared_delays(event_time, delay, types)
+    options = {key.lower(): value.lower() for key, value in statement.options}
+    rows = None if options.get("latestfirst") == "true" else frame
+    declared = StreamDeclaration(name, event_time, delays, statement.provider.name, rows=rows)
+    session.declarations.add_stream(declared)
     return _nothing(session)
 
 

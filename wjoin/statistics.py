@@ -1,5 +1,6 @@
 """Statistics of streams in a session: given, analyzed, measured; and the statements about them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
@@ -13,7 +14,7 @@ from wjoin.planner.catalog import Origin
 from wjoin.planner.durations import duration_value
 from wjoin.planner.names import suggestion
 from wjoin.planner.physical import TimeKind
-from wjoin.planner.statistics import units_per_second
+from wjoin.planner.statistics import statistic_unit, units_per_second
 from wjoin.relations import event_time, first_line, stream_fields, time_kind
 from wjoin.streams import StreamDeclaration, find
 
@@ -62,13 +63,15 @@ def analyze_stream(session: "Session", text: str, statement: AnalyzeStream) -> D
     columns = [each for each, type_name in fields.items() if type_name in _COUNTABLE and each != time]
     measures = [each for each, type_name in fields.items() if type_name.startswith(_MEASURED)]
     try:
-        profile = analyze(session.spark.table(quoted(stream.name)), time, columns, measures, statement.sample)
+        frame = session.spark.table(quoted(stream.name)) if stream.rows is None else stream.rows
+        profile = analyze(frame, time, columns, measures, statement.sample)
     except PySparkException as error:
         message = f"the stream {stream.name} cannot be read: {first_line(error)}"
         raise WJoinError("WJ604", message, span=statement.span, text=text) from error
     found = _found(profile, _kind(stream, fields), whole=statement.sample is None)
     session.declarations.learn(stream.name, Origin.ANALYZED, found)
-    return statistics_rows(session, stream.name)
+    unordered = frame.isStreaming and profile.span is not None and profile.disorder is None
+    return statistics_rows(session, stream.name, unknown=("disorder",) if unordered else ())
 
 
 def _kind(stream: StreamDeclaration, fields: dict[str, str]) -> TimeKind:
@@ -76,11 +79,21 @@ def _kind(stream: StreamDeclaration, fields: dict[str, str]) -> TimeKind:
     return time_kind(fields[time]) if time is not None else TimeKind.TIMESTAMP
 
 
-def statistics_rows(session: "Session", stream: str) -> DataFrame:
-    """Return what is known of a stream: statistic, value and source."""
+def statistics_rows(session: "Session", stream: str, unknown: Sequence[str] = ()) -> DataFrame:
+    """Return what is known of a stream: statistic, value, unit and source.
+
+    Those that were looked for and are ``unknown`` have no value.
+    """
     known = session.declarations.known(stream)
-    rows = [(name, each.value, each.origin.value) for name, each in sorted(known.items())]
-    return session.spark.createDataFrame(rows, "statistic STRING, value DOUBLE, source STRING")
+    declared = session.declarations.stream(stream)
+    kind = TimeKind.TIMESTAMP if declared is None else _kind(declared, stream_fields(session.spark, declared))
+    rows: list[tuple[str, float | None, str, str]] = []
+    for name, each in known.items():
+        scale = units_per_second(kind) if name == "disorder" else 1
+        rows.append((name, each.value / scale, statistic_unit(name, kind), each.origin.value))
+    rows += [(name, None, statistic_unit(name, kind), "unknown") for name in unknown if name not in known]
+    schema = "statistic STRING, value DOUBLE, unit STRING, source STRING"
+    return session.spark.createDataFrame(sorted(rows), schema)
 
 
 def _key(entry: StatisticEntry, fields: dict[str, str]) -> str:

@@ -29,7 +29,9 @@ class StreamDeclaration:
     ``event_time`` is None where the relation's only timestamp column is meant; ``delays`` are those
     of the columns that may be it. ``derived``: it is a view over streams, so that no other column has
     a delay that could be assumed. ``frame`` holds the stream where it could be given no name in Spark,
-    ``streaming`` whether it streams, None where Spark can be asked.
+    ``streaming`` whether it streams, None where Spark can be asked. ``rows`` are those of the source,
+    with what it tells of each row in columns that are hidden behind a name; None where the source does
+    not keep to an order.
     """
 
     name: str
@@ -39,6 +41,7 @@ class StreamDeclaration:
     derived: bool = False
     frame: DataFrame | None = None
     streaming: bool | None = None
+    rows: DataFrame | None = None
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """ANALYZE STREAM: what the rows of a source look like, by sketches, one pass."""
 
+import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from functools import partial
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from datasketches import (
@@ -17,8 +18,10 @@ from datasketches import (
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from wjoin.executor.kernels.runs import integers
+from wjoin.executor.arrival_order import Piece, Pieces, disorder
+from wjoin.executor.kernels.runs import int64_view, integers
 from wjoin.executor.layout import quoted
+from wjoin.executor.spark.arrival import MAJOR, NAME, START, order_of
 from wjoin.executor.spark.once import collect_once
 
 _SKETCH_SIZE = 12
@@ -29,13 +32,14 @@ _FREQUENT_SIZE = 10
 
 _TIME = "__wjoin_time"
 _DDL = "name STRING, number DOUBLE, sketch BINARY"
-_ROWS, _BYTES, _FIRST, _LAST, _LATE = "rows", "bytes", "first", "last", "late"
+_ROWS, _BYTES, _FIRST, _LAST, _PIECE = "rows", "bytes", "first", "last", "piece"
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What was found: ``rows``, ``width`` (bytes of a row), the span of their event times and how
-    late rows are, in microseconds (the column's own unit where integral), None without event time.
+    """What was found: ``rows``, ``width`` (bytes of a row), the span of their event times and how far
+    they are out of order, in microseconds (the column's own unit where integral), None without event
+    time; ``disorder`` is None as well where the order in which the rows come is not known.
 
     ``distinct`` and ``heaviest`` are by column: different values, and the share of the most
     frequent one. ``ranges``: the least and the greatest value of columns of numbers, but for NaN.
@@ -61,13 +65,16 @@ def analyze(
 
     The values of ``columns`` are counted; of ``measures``, columns of fractions, only their range is told.
     """
+    order = order_of(frame) if sample is None and event_time is not None else None
     if sample is not None:
         frame = frame.limit(sample)
     time = F.lit(None).cast("bigint") if event_time is None else F.col(quoted(event_time))
     chosen = [F.col(quoted(column)) for column in columns]
     chosen += [F.col(quoted(column)).cast("double").alias(column) for column in measures]
-    sketched = frame.select(time.alias(_TIME), *chosen).mapInArrow(_sketched, _DDL)
-    return _profile(_collected(sketched), list(columns))
+    places = () if order is None else order.columns
+    read = partial(_sketched, log=order is not None and order.log)
+    rows = _collected(frame.select(time.alias(_TIME), *places, *chosen).mapInArrow(read, _DDL))
+    return _profile(rows, list(columns), ordered=order is not None)
 
 
 def _collected(sketched: DataFrame) -> list[tuple[str, float | None, bytes | None]]:
@@ -79,23 +86,26 @@ def _collected(sketched: DataFrame) -> list[tuple[str, float | None, bytes | Non
     return rows
 
 
-def _sketched(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _sketched(batches: Iterator[pa.RecordBatch], *, log: bool) -> Iterator[pa.RecordBatch]:
     """Yield the sketches of one partition."""
     rows = size = 0
-    first, last, late = math.inf, -math.inf, 0.0
+    first, last = math.inf, -math.inf
+    pieces = Pieces(log=log)
     distinct: dict[str, hll_sketch] = {}
     frequent: dict[str, frequent_strings_sketch] = {}
     ranges: dict[str, tuple[float, float]] = {}
     for batch in batches:
+        times = batch.column(_TIME)
+        if not pa.types.is_null(times.type) and times.null_count < len(times):
+            first, last = _wider((first, last), integers(times))
+            if NAME in batch.schema.names:
+                _note(pieces, batch.filter(pc.is_valid(times)))
+        batch = batch.drop_columns(
+            [name for name in (_TIME, NAME, MAJOR, START) if name in batch.schema.names]
+        )
         rows += batch.num_rows
-        size += batch.nbytes - batch.column(_TIME).nbytes
-        times = batch.column(_TIME).drop_null()
-        if len(times) and not pa.types.is_null(times.type):
-            values = np.asarray(integers(times))
-            latest = np.maximum.accumulate(np.maximum(values, last if math.isfinite(last) else values[0]))
-            late = max(late, float((latest - values).max()))
-            first, last = min(first, float(values.min())), max(last, float(latest[-1]))
-        for name in batch.schema.names[1:]:
+        size += batch.nbytes
+        for name in batch.schema.names:
             kind = batch.schema.field(name).type
             if pa.types.is_integer(kind) or pa.types.is_floating(kind):
                 ranges[name] = _wider(ranges.get(name), batch.column(name))
@@ -110,22 +120,35 @@ def _sketched(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     found: list[dict[str, object]] = [{"name": _ROWS, "number": rows}, {"name": _BYTES, "number": size}]
     if math.isfinite(first):
         found += [{"name": _FIRST, "number": first}, {"name": _LAST, "number": last}]
-        found.append({"name": _LATE, "number": late})
     for name, ends in ranges.items():
         if math.isfinite(ends[0]):
             found += [
                 {"name": f"{end}{name}", "number": value} for end, value in zip("<>", ends, strict=True)
             ]
+    found += [{"name": _PIECE, "sketch": json.dumps(astuple(each)).encode()} for each in pieces]
     found += [{"name": f"d{name}", "sketch": each.serialize_compact()} for name, each in distinct.items()]
     found += [{"name": f"f{name}", "sketch": each.serialize()} for name, each in frequent.items()]
     schema = pa.schema([("name", pa.string()), ("number", pa.float64()), ("sketch", pa.binary())])
     yield pa.RecordBatch.from_pylist(found, schema=schema)
 
 
+def _note(pieces: Pieces, batch: pa.RecordBatch) -> None:
+    """Take the event times and the places of rows."""
+    names = batch.column(NAME).dictionary_encode()
+    pieces.note(
+        int64_view(integers(batch.column(_TIME))),
+        names.dictionary.to_pylist(),
+        int64_view(names.indices.cast(pa.int64())),
+        int64_view(batch.column(MAJOR)),
+        int64_view(batch.column(START)),
+    )
+
+
 def _wider(known: tuple[float, float] | None, values: pa.Array) -> tuple[float, float]:
     """Return the range of known values and new ones."""
     low, high = known or (math.inf, -math.inf)
-    numbers = values.cast(pa.float64()).drop_null()
+    # Of large whole numbers the last digits do not matter.
+    numbers = values.cast(pa.float64(), safe=False).drop_null()
     numbers = numbers.filter(pc.is_finite(numbers))
     if len(numbers) == 0:
         return low, high
@@ -133,7 +156,9 @@ def _wider(known: tuple[float, float] | None, values: pa.Array) -> tuple[float, 
     return min(low, ends["min"].as_py()), max(high, ends["max"].as_py())
 
 
-def _profile(rows: list[tuple[str, float | None, bytes | None]], columns: Sequence[str]) -> Profile:
+def _profile(
+    rows: list[tuple[str, float | None, bytes | None]], columns: Sequence[str], *, ordered: bool
+) -> Profile:
     numbers: dict[str, list[float]] = {}
     for name, number, _ in rows:
         if number is not None:
@@ -144,7 +169,9 @@ def _profile(rows: list[tuple[str, float | None, bytes | None]], columns: Sequen
         rows=count,
         width=sum(numbers.get(_BYTES, ())) / max(1, count),
         span=max(numbers[_LAST]) - min(numbers[_FIRST]) if dated else None,
-        disorder=max(numbers[_LATE]) if dated else None,
+        disorder=disorder(Piece(*json.loads(each)) for each in _sketches(rows, _PIECE))
+        if dated and ordered
+        else None,
         distinct={name: _distinct(_sketches(rows, f"d{name}")) for name in columns},
         heaviest={name: _heaviest(_sketches(rows, f"f{name}"), count) for name in columns},
         ranges={

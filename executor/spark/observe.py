@@ -12,7 +12,6 @@ MEASURED = {
     "size": "sum",
     "counted": "sum",
     "distinct": "sum",
-    "behind": "max",
     "before": "max",
     "heaviest": "max",
     "earliest": "min",
@@ -35,7 +34,7 @@ def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int, meas
     ``seen`` (greatest event time) and ``delay`` (its declared disorder). What an input of
     several streams keeps is counted at its first stream. Where ``measured``, there is of a stream
     that enters at this stage what is measured of it, too (see ``transport``): ``passed``, ``size``,
-    ``counted`` and ``distinct`` (sums), ``behind``, ``before`` and ``heaviest`` (the greatest of the
+    ``counted`` and ``distinct`` (sums), ``before`` and ``heaviest`` (the greatest of the
     workers') and ``earliest`` (the least).
     """
     counts = work_counts()

@@ -9,7 +9,7 @@ SCHEMA = pa.schema(
     [("worker", pa.int32()), ("input", pa.int32()), ("stream", pa.int32())]
     + [(name, pa.int64()) for name in ("seen", "rows", "undated", "late", "kept", "kept_bytes")]
     + [("matches", pa.int64()), ("comparisons", pa.int64())]
-    + [(name, pa.int64()) for name in ("earliest", "behind", "passed", "size")]
+    + [(name, pa.int64()) for name in ("earliest", "passed", "size")]
     + [(name, pa.int64()) for name in ("before", "counted", "distinct", "heaviest")]
     + [("block", pa.binary())]
 )
@@ -24,11 +24,10 @@ TRANSPORT = StructType(
 A heartbeat tells the greatest event time of a stream (``seen``), and what was counted on the
 way: rows sent, rows without event time, late rows, rows and bytes of state, matches, and
 comparisons of a tuple with a row. For the statistics of the stream it tells the least event time
-(``earliest``), how far a row was behind one before it (``behind``), the rows that the join gets and the
-bytes of their columns (``passed``, ``size``), the greatest event time before the micro-batch
-(``before``), and of some of its new rows how many were ``counted``, how many ``distinct`` keys they
-have and how many have the ``heaviest`` of them. With a block it brings the times of rows of the stream that
-cannot join, so that late ones are counted.
+(``earliest``), the rows that the join gets and the bytes of their columns (``passed``, ``size``), the
+greatest event time before the micro-batch (``before``), and of some of its new rows how many were
+``counted``, how many ``distinct`` keys they have and how many have the ``heaviest`` of them. With a block
+it brings the times of rows of the stream that cannot join, so that late ones are counted.
 """
 
 BLOCK_ROWS = 1 << 18
@@ -52,7 +51,6 @@ def transport_row(
     matches: int = 0,
     comparisons: int = 0,
     earliest: int = NOTHING_FIRST,
-    behind: int = 0,
     passed: int = 0,
     size: int = 0,
     before: int = NOTHING_SEEN,
@@ -75,7 +73,6 @@ def transport_row(
         "matches": matches,
         "comparisons": comparisons,
         "earliest": earliest,
-        "behind": behind,
         "passed": passed,
         "size": size,
         "before": before,

@@ -5,7 +5,9 @@ the range in which the bounds of the plan look for it, its weight multiplied by 
 expected there. So every kind of bounds, asymmetric windows and derived ones need one rule only.
 
 Keys have two kinds of values: the most frequent one, which is taken to be the same on all
-inputs, and all others, equally frequent.
+inputs, and all others, equally frequent. They are taken to be independent of time and of each
+other; where the results of a stage were measured, its keys agree as much more or less often as
+these tell.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from wjoin.planner.catalog import Origin
+from wjoin.planner.measurement import stage_name
 from wjoin.planner.physical import Band, Bounds, Comparison, PhysicalPlan, Stage, UpperBounds, completed
 from wjoin.planner.reach import reach
 from wjoin.planner.statistics import KEYLESS, KeyStatistics, StreamStatistics
@@ -86,10 +90,15 @@ class ProbeEstimate:
 
 @dataclass(frozen=True)
 class StageEstimate:
-    """A stage: its inputs, a probe for each, and the results per unit of time."""
+    """A stage: its inputs, a probe for each, and the results per unit of time.
+
+    ``agreement``: how many times as often as independent ones the keys of two rows agree whose
+    times are near; None where that was not measured.
+    """
 
     inputs: tuple[InputEstimate, ...]
     probes: tuple[ProbeEstimate, ...]
+    agreement: float | None = None
 
     @property
     def results(self) -> float:
@@ -130,23 +139,49 @@ def estimate_stages(
     arrival: Arrival,
     hull: UpperBounds,
     shares: Mapping[Band, float],
+    agreements: Sequence[float | None] | None = None,
 ) -> tuple[StageEstimate, ...]:
     """Return what each stage of a plan is expected to do; rows are kept as the bounds of ``hull`` ask.
 
-    ``shares``: what each band keeps of all pairs.
+    ``shares``: what each band keeps of all pairs. ``agreements`` are those of the stages; without them
+    they follow from what was measured.
     Stages with ``orders`` are played in these, others in the one that makes the fewest tuples.
     """
     done: list[StageEstimate] = []
     samples: list[_Sample] = []
-    for stage in plan.stages:
+    for place, stage in enumerate(plan.stages):
         inputs = tuple(
             _input(plan, stage, number, statistics, done, samples, arrival, hull)
             for number in range(len(stage.inputs))
         )
-        estimate, sample = _StagePlay(plan, stage, inputs, arrival, shares).play()
+        agreement = None if agreements is None else agreements[place]
+        estimate, sample = _StagePlay(plan, stage, inputs, arrival, shares, agreement).play()
+        expected = _measured_results(plan, stage, statistics) if agreements is None else None
+        if expected is not None and estimate.results > 0:
+            # Every step of a probe makes as many times more tuples.
+            agreement = (expected / estimate.results) ** (1 / (len(inputs) - 1))
+            estimate, sample = _StagePlay(plan, stage, inputs, arrival, shares, agreement).play()
         done.append(estimate)
         samples.append(sample)
     return tuple(done)
+
+
+def _measured_results(
+    plan: PhysicalPlan, stage: Stage, statistics: Sequence[StreamStatistics]
+) -> float | None:
+    """Return the results per unit of time that a stage with keys was measured to make, None if not known.
+
+    What a user says of a key counts before that.
+    """
+    name = stage_name(plan.streams[member].alias for member in stage.members)
+    found = []
+    for each in stage.inputs:
+        if each.key is None or statistics[each.key[0]].keys[each.key[1]].distinct.origin is Origin.GIVEN:
+            return None
+        if each.stage is None and name in statistics[each.members[0]].met:
+            own = statistics[each.members[0]]
+            found.append(own.met[name] * own.kept_rate)
+    return sum(found) / len(found) if found else None
 
 
 @dataclass(frozen=True)
@@ -237,12 +272,15 @@ class _StagePlay:
         inputs: tuple[InputEstimate, ...],
         arrival: Arrival,
         shares: Mapping[Band, float],
+        agreement: float | None,
     ) -> None:
         self._plan = plan
         self._stage = stage
         self._inputs = inputs
         self._arrival = arrival
         self._shares = shares
+        self._measured = agreement
+        self._agreement = 1.0 if agreement is None else agreement
         self._reach = reach(stage.bounds, plan.upper, plan.staged)
         spread = np.random.default_rng(20020226)
         # One draw for each input: estimates of different orders and bounds then differ by these alone.
@@ -263,7 +301,7 @@ class _StagePlay:
             probes.append(probe)
             samples.append(sample)
         largest = max(samples, key=lambda each: each.tuples)
-        return StageEstimate(self._inputs, tuple(probes)), largest
+        return StageEstimate(self._inputs, tuple(probes), self._measured), largest
 
     def _best_order(self, first: int) -> tuple[int, ...]:
         others = [number for number in range(len(self._inputs)) if number != first]
@@ -329,11 +367,11 @@ class _StagePlay:
         length = np.maximum(0.0, high - low)
         rows = target.rate * length
         heaviest, tail = target.key.heaviest.value, _tail(self._inputs[first].key, target.key)
-        heavy = sample.heavy * rows * heaviest
-        light = sample.light * rows * (1 - heaviest) / tail
+        agree = min(1.0, self._agreement * heaviest), min(1.0, self._agreement * (1 - heaviest) / tail)
+        heavy, light = sample.heavy * rows * agree[0], sample.light * rows * agree[1]
         matching = float((heavy + light).mean())
         at_hand = target.rate * max(0.0, newest) + (target.kept_rows if self._arrival.streaming else 0.0)
-        agreeing = float((sample.heavy * heaviest + sample.light * (1 - heaviest) / tail).mean())
+        agreeing = float((sample.heavy * agree[0] + sample.light * agree[1]).mean())
         of_key = agreeing * at_hand
         allowed = self._index_share(sample, number)
         share = self._share(sample, target)

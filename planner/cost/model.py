@@ -16,6 +16,10 @@ ROW_BYTES = 16
 """What every row carries beside its columns: event time and key code."""
 
 
+Agreements = tuple[float | None, ...]
+"""How often the keys of each stage agree (see ``StageEstimate``)."""
+
+
 @dataclass(frozen=True)
 class Cost:
     """What a plan costs.
@@ -78,21 +82,39 @@ class CostModel:
         self.arrival = arrival
         self.constants = constants if arrival.streaming else constants.over_tables()
         self.units = units
-        self._known: dict[tuple[PhysicalPlan, UpperBounds], tuple[StageEstimate, ...]] = {}
+        self._known: dict[tuple[PhysicalPlan, UpperBounds, Agreements], tuple[StageEstimate, ...]] = {}
+        self._agreements: dict[PhysicalPlan, Agreements] = {}
 
-    def stages(self, plan: PhysicalPlan, hull: UpperBounds | None = None) -> tuple[StageEstimate, ...]:
+    def stages(
+        self, plan: PhysicalPlan, hull: UpperBounds | None = None, agreements: Agreements | None = None
+    ) -> tuple[StageEstimate, ...]:
         """Return what the stages of a plan are expected to do, the same for every kernel.
 
-        ``hull``: the bounds by which rows are kept, where they are not those of the plan.
+        ``hull``: the bounds by which rows are kept, where they are not those of the plan. ``agreements``:
+        those of its keys, where the plan is a pass over some of the windows only.
         """
+        agreements = self._measured(plan) if agreements is None else agreements
         stages = tuple(replace(stage, kernel=Kernel.HW) for stage in plan.stages)
         shape = replace(plan, stages=stages, passes=Passes.HULL, method=Method.MULTIWAY)
-        key = (shape, hull or plan.upper)
+        key = (shape, hull or plan.upper, agreements)
         if key not in self._known:
             self._known[key] = estimate_stages(
-                plan, self.statistics, self.arrival, hull or plan.upper, self._shares
+                plan, self.statistics, self.arrival, hull or plan.upper, self._shares, agreements
             )
         return self._known[key]
+
+    def _measured(self, plan: PhysicalPlan) -> Agreements:
+        """Return how often the keys of each stage agree, the same for all its bounds and orders."""
+        if not any(each.met for each in self.statistics):
+            return (None,) * len(plan.stages)
+        stages = tuple(
+            replace(stage, kernel=Kernel.HW, bounds=Bounds.EXACT, orders=()) for stage in plan.stages
+        )
+        shape = replace(plan, stages=stages, passes=Passes.HULL, method=Method.MULTIWAY)
+        if shape not in self._agreements:
+            found = estimate_stages(shape, self.statistics, self.arrival, plan.upper, self._shares)
+            self._agreements[shape] = tuple(each.agreement for each in found)
+        return self._agreements[shape]
 
     def estimate(self, plan: PhysicalPlan) -> Estimated:
         """Return what a plan does and costs."""
@@ -113,7 +135,8 @@ class CostModel:
             count.add(
                 "micro-batches", batches, self.constants.batch + len(plan.stages) * self.constants.stage
             )
-            for stages in [self.stages(each, plan.upper) for each in _passes(plan)]:
+            agreements = self._measured(plan)
+            for stages in [self.stages(each, plan.upper, agreements) for each in _passes(plan)]:
                 for stage, each in zip(plan.stages, stages, strict=True):
                     _multiway(count, stage, each, self.constants, self.arrival)
             if self.arrival.streaming:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from wjoin.planner.candidates import Candidate
+from wjoin.planner.candidates import Candidate, shared_terms
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.explain.bands import band_words
-from wjoin.planner.explain.cost import plan_words
+from wjoin.planner.explain.cost import agreement_lines, plain_words, plan_words, unknown_names
 from wjoin.planner.explain.text import origin
 from wjoin.planner.physical import Band, PhysicalPlan, Stage, StreamScan
 from wjoin.planner.plan import PlannedSelect
@@ -58,6 +58,9 @@ def document(planned: PlannedSelect) -> dict[str, Any]:
         ],
         "chosen": _candidate(planned.candidates[0]),
         "candidates": [_candidate(each) for each in planned.candidates],
+        "shared": shared_terms(planned.candidates),
+        "unknown": unknown_names(planned),
+        "assumptions": list(agreement_lines(planned)),
         "stages": list(_stages(physical, planned.shares)),
         "match_delay": physical.match_delay,
     }
@@ -119,6 +122,8 @@ def _candidate(each: Candidate) -> dict[str, Any]:
     plan, cost = each.plan, each.estimated.cost
     return {
         "plan": plan_words(plan),
+        "words": plain_words(plan),
+        "ranked": each.ranked,
         "method": plan.method.value,
         "bounds": _of_stages(stage.bounds.value for stage in plan.stages),
         "route": _of_stages(stage.route.value for stage in plan.stages),

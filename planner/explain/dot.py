@@ -10,7 +10,6 @@ from wjoin.planner.explain.words import (
     Link,
     after_stages,
     alternatives,
-    figure,
     input_words,
     native,
     orders,
@@ -19,6 +18,7 @@ from wjoin.planner.explain.words import (
     retention,
     shown,
 )
+from wjoin.planner.figures import figure
 
 _STYLES = {
     Kind.GIVEN: {"style": "solid"},

@@ -13,7 +13,6 @@ from wjoin.planner.explain.words import (
     Kind,
     Link,
     alternatives,
-    figure,
     keeps,
     listed,
     native,
@@ -22,6 +21,7 @@ from wjoin.planner.explain.words import (
     signed,
     time_kind,
 )
+from wjoin.planner.figures import figure, seconds, size
 
 OPEN_WINDOWS = 6
 """Windows up to which their table is open from the start."""
@@ -77,35 +77,29 @@ def _sentences(document: Document) -> Iterator[str]:
 
 
 def _choice(document: Document) -> Iterator[str]:
-    found = document["candidates"]
+    found = [each for each in document["candidates"] if each["ranked"]]
+    if document["unknown"]:
+        yield f"Nothing is known of {listed(document['unknown'])}: the choice rests on defaults."
     if len(found) == 1:
-        yield f"There was one plan to choose from: {found[0]['plan']}."
+        yield f"There was one plan to choose from: {found[0]['words']}."
         return
-    yield f"Of {len(found)} plans the planner chose “{found[0]['plan']}”."
-    yield f"The next is “{found[1]['plan']}”: {found[1]['lost']}."
+    yield f"Of {len(found)} plans the planner chose “{found[0]['words']}”."
+    yield f"The next is “{found[1]['words']}”: {found[1]['lost']}."
 
 
 def _tiles(document: Document) -> Iterator[Markup]:
     chosen, unit = document["chosen"], per(document)
     yield _tile(chosen["plan"], "chosen plan", "tile best")
-    yield _tile(f"{figure(chosen['cost'])} s", f"of one core a {unit} of event time")
+    yield _tile(seconds(chosen["cost"]), f"of one core a {unit} of event time")
     yield _tile(figure(chosen["results"]), f"results a {unit}")
     yield _tile(figure(chosen["comparisons"]), f"comparisons a {unit}")
-    yield _tile(_bytes(chosen["shuffled_bytes"]), f"shuffled a {unit}")
+    yield _tile(size(chosen["shuffled_bytes"]), f"shuffled a {unit}")
     if any(each["streaming"] for each in document["streams"]):
-        yield _tile(figure(chosen["state_rows"]), f"rows of state, {_bytes(chosen['state_bytes'])}")
+        yield _tile(figure(chosen["state_rows"]), f"rows of state, {size(chosen['state_bytes'])}")
 
 
 def _tile(value: str, label: str, class_: str = "tile") -> Markup:
     return tag("div", tag("b", value), tag("span", label), class_=class_)
-
-
-def _bytes(value: float) -> str:
-    """Return a number of bytes in the greatest unit of which there is one."""
-    for size, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if value >= size:
-            return f"{figure(value / size)} {unit}"
-    return f"{figure(value)} bytes"
 
 
 def _warnings(document: Document) -> Iterator[str]:
@@ -172,12 +166,13 @@ def _candidates(document: Document) -> Iterator[Markup]:
 def _statistics(document: Document) -> Iterator[Markup]:
     yield tag("h3", "What is known of the streams")
     filters = any(each["filters"] for each in document["streams"])
-    heads = ["stream", f"rows a {per(document)}", "bytes a row", "out of order"]
+    heads = ["stream", f"rows a {per(document)}", "a row", "out of order"]
     heads += [*(["filters keep"] if filters else []), "different keys", "heaviest key"]
     body = [_stream_row(document, *pair, filters) for pair in _known(document)]
     head = tag("tr", *(tag("th", each) for each in heads))
     yield tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
     yield tag("p", _sources_note(document), class_="note")
+    yield from (tag("p", f"{each}.", class_="note") for each in document["assumptions"])
 
 
 def _known(document: Document) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -192,7 +187,7 @@ def _stream_row(
     cells = [
         tag("b", shown(stream)),
         _fact(known["rate"], figure(known["rate"]["value"])),
-        _fact(known["width"], figure(known["width"]["value"])),
+        _fact(known["width"], size(known["width"]["value"])),
         _fact(known["disorder"], disorder) if stream["streaming"] else "–",
         *([kept] if filters else []),
         join(*(_fact(key["distinct"], figure(key["distinct"]["value"])) for key in known["keys"])) or "–",
@@ -207,7 +202,7 @@ def _fact(estimate: Mapping[str, Any], text: str) -> Markup:
 
 
 def _share(value: float) -> str:
-    return f"{100 * value:.3g} % of rows"
+    return f"{figure(100 * value)} % of rows"
 
 
 def _sources_note(document: Document) -> str:

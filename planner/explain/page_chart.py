@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from wjoin.planner.candidates import WORTH_A_CHANGE
-from wjoin.planner.explain.cost import TERMS
+from wjoin.planner.explain.cost import TERMS, shared_line
 from wjoin.planner.explain.markup import Markup, fitted, picture, tag, text_width
-from wjoin.planner.explain.words import Document, figure, per
+from wjoin.planner.explain.words import Document, per
+from wjoin.planner.figures import seconds
 
 CUT = 3.0
-"""Bars are cut at so many times the cost of the chosen plan."""
+"""Bars are cut at so many times what the chosen plan costs beyond all others, at its whole cost at least."""
 
 SHOWN = 12
 """Candidates in the first drawing; the others are in a second one that can be opened."""
@@ -20,10 +21,10 @@ _SIZE = 12
 _ROW = 26
 _BAR = 14
 _AXIS = 34
-_BARS = 400
+_BARS = 300
 _COST = 96
 _REASON = 370
-_NAME = 220
+_NAME = 640
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class _Scale:
 
 def chart(document: Document) -> list[Markup]:
     """Return the bars of all candidates on one linear scale, with a legend and notes."""
-    found = document["candidates"]
-    scale = _scale(found)
+    found = [each for each in document["candidates"] if each["ranked"]]
+    scale = _scale(found, document["shared"])
     first, rest = found[:SHOWN], found[SHOWN:]
     drawn = [_legend(document), _picture(first, scale, document)]
     if rest:
@@ -51,14 +52,20 @@ def chart(document: Document) -> list[Markup]:
         opened = _picture(rest, scale, document, len(first))
         drawn.append(tag("details", tag("summary", name), tag("div", opened, class_="scroll")))
     drawn[1] = tag("div", drawn[1], class_="scroll")
-    return [*drawn, *_notes(document, scale)]
+    return [*drawn, *_notes(document, scale), *_unranked(document)]
 
 
-def _scale(candidates: Sequence[Mapping[str, Any]]) -> _Scale:
-    names = max(text_width(each["plan"], _SIZE + 1) for each in candidates)
+def beyond(candidate: Mapping[str, Any], shared: Mapping[str, float]) -> dict[str, float]:
+    """Return what a candidate costs beyond what all do, by term."""
+    return {name: max(0.0, value - shared.get(name, 0.0)) for name, value in candidate["terms"].items()}
+
+
+def _scale(candidates: Sequence[Mapping[str, Any]], shared: Mapping[str, float]) -> _Scale:
+    names = max(text_width(each["words"], _SIZE + 1) for each in candidates)
     left = min(_NAME, names + 30) + 8
-    chosen = candidates[0]["cost"]
-    return _Scale(left, min(CUT * chosen, max(each["cost"] for each in candidates) * 1.02), chosen)
+    costs = [sum(beyond(each, shared).values()) for each in candidates]
+    most = max(CUT * costs[0], candidates[0]["cost"])
+    return _Scale(left, min(most, max(costs) * 1.02), costs[0])
 
 
 def terms(candidates: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -101,7 +108,7 @@ def _axis(scale: _Scale, height: float) -> Iterator[Markup]:
     for place in range(count + 1):
         x = scale.place(step * place)
         yield tag("line", x1=x, x2=x, y1=_AXIS - 6, y2=height - 4, class_="grid")
-        yield tag("text", figure(step * place), x=x, y=_AXIS - 12, text_anchor="middle", class_="tick")
+        yield tag("text", seconds(step * place), x=x, y=_AXIS - 12, text_anchor="middle", class_="tick")
 
 
 def _tick(end: float) -> float:
@@ -116,14 +123,16 @@ def _tick(end: float) -> float:
 def _row(
     candidate: Mapping[str, Any], top: float, scale: _Scale, document: Document, best: bool, width: float
 ) -> Iterator[Markup]:
-    cost, middle, end = candidate["cost"], top + _ROW / 2 + 4, scale.left + _BARS + _COST
+    cost = sum(beyond(candidate, document["shared"]).values())
+    middle, end = top + _ROW / 2 + 4, scale.left + _BARS + _COST
     content = [
         *([tag("rect", x=0, y=top + 1, width=width, height=_ROW - 2, rx=4, class_="mark")] if best else []),
         tag("text", _named(candidate, best, scale), x=6, y=middle, class_="name"),
+        tag("title", candidate["words"]),
         *_bar(candidate, top + (_ROW - _BAR) / 2, scale, document),
         tag(
             "text",
-            figure(cost),
+            seconds(cost),
             x=end - 16,
             y=middle,
             text_anchor="end",
@@ -141,7 +150,7 @@ def _row(
 
 
 def _named(candidate: Mapping[str, Any], best: bool, scale: _Scale) -> str:
-    return ("✓ " if best else "") + fitted(candidate["plan"], _SIZE + 1, scale.left - 30)
+    return ("✓ " if best else "") + fitted(candidate["words"], _SIZE + 1, scale.left - 30)
 
 
 def _reason(candidate: Mapping[str, Any], document: Document, best: bool) -> str:
@@ -160,14 +169,14 @@ def _reason(candidate: Mapping[str, Any], document: Document, best: bool) -> str
 
 def _bar(candidate: Mapping[str, Any], top: float, scale: _Scale, document: Document) -> Iterator[Markup]:
     before = 0.0
+    more = beyond(candidate, document["shared"])
     for name in terms([candidate]):
-        seconds = candidate["terms"][name]
-        start, end = scale.place(before), scale.place(before + seconds)
-        before += seconds
-        hint = tag("title", f"{name}: {figure(seconds)} s of one core a {per(document)} of event time")
+        start, end = scale.place(before), scale.place(before + more[name])
+        before += more[name]
+        hint = tag("title", f"{name}: {seconds(more[name])} of one core a {per(document)} of event time")
         bar = {"x": start, "y": top, "width": max(end - start, 0.0), "height": _BAR}
         yield tag("rect", hint, **bar, class_=f"term {_term_class(name)}", data_term=name)
-    if candidate["cost"] > scale.end:
+    if before > scale.end:
         yield _break(scale.left + _BARS - 16, top)
 
 
@@ -180,15 +189,23 @@ def _break(x: float, top: float) -> Markup:
 
 
 def _notes(document: Document, scale: _Scale) -> Iterator[Markup]:
-    found = document["candidates"]
-    texts = [f"Seconds of one core for a {per(document)} of event time, on a linear scale."]
-    if any(each["cost"] > scale.end for each in found):
-        texts.append(
-            f"It ends at {CUT:g} times the cost of the chosen plan: broken bars go on to their number."
-        )
-    if any(each["cost"] * (1 - WORTH_A_CHANGE) <= scale.chosen for each in found[1:]):
+    found, shared = [each for each in document["candidates"] if each["ranked"]], document["shared"]
+    texts = [f"Time of one core for a {per(document)} of event time, on a linear scale."]
+    if shared:
+        texts.append(f"The bars show what plans cost beyond what they cost alike: {shared_line(shared)}.")
+    if any(sum(beyond(each, shared).values()) > scale.end for each in found):
+        texts.append("Broken bars go on to their number.")
+    if any(each["cost"] * (1 - WORTH_A_CHANGE) <= found[0]["cost"] for each in found[1:]):
         share = f"{WORTH_A_CHANGE:.0%}".replace("%", "\u00a0%")
         texts.append(
             f"A plan must be at least {share} cheaper to be taken in place of one that is preferred."
         )
     yield tag("p", " ".join(texts), class_="note")
+
+
+def _unranked(document: Document) -> Iterator[Markup]:
+    """Yield the plans that are not taken by their cost."""
+    for each in document["candidates"]:
+        if not each["ranked"]:
+            text = f"{each['words']}: {seconds(each['cost'])} in all; {each['lost']}."
+            yield tag("p", text, class_="note unranked", data_plan=each["plan"])

@@ -8,7 +8,6 @@ from wjoin.planner.explain.markup import Markup, fitted, picture, tag, wrapped
 from wjoin.planner.explain.words import (
     Document,
     after_stages,
-    figure,
     input_words,
     native,
     orders,
@@ -19,6 +18,7 @@ from wjoin.planner.explain.words import (
     signed,
     time_kind,
 )
+from wjoin.planner.figures import figure
 
 _SIZE = 12
 _LINE = 17

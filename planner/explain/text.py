@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from wjoin.planner.durations import human
 from wjoin.planner.explain.bands import band_lines
-from wjoin.planner.explain.cost import choice_line, statistics_lines
+from wjoin.planner.explain.cost import choice_line, kernel_words, statistics_lines
 from wjoin.planner.explain.native import native_join_lines, native_retention_lines
 from wjoin.planner.logical import LogicalPlan
 from wjoin.planner.physical import (
@@ -132,7 +132,7 @@ def _stages(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
         yield f"{number}: {inputs}{on}"
         parts = (("bounds", stage.bounds), ("route", stage.route), ("kernel", stage.kernel))
         words = [f"{name} {part.value}" for name, part in (*parts, ("shipping", stage.shipping))]
-        yield f"   {', '.join(words)}"
+        yield f"   {kernel_words(stage)} ({', '.join(words)})"
         yield from (f"   check {each}" for each in _comparisons(stage, physical.streams))
         yield from (f"   {each}" for each in band_lines(stage, physical.streams))
 

@@ -6,7 +6,6 @@ from enum import Enum
 from typing import Any
 
 from wjoin.planner.durations import human
-from wjoin.planner.explain.cost import short
 from wjoin.planner.physical import TimeKind
 
 Document = Mapping[str, Any]
@@ -28,9 +27,6 @@ MEANINGS = {
     ("passes", "union"): "one pass for each alternative",
 }
 """What the parts of a plan mean, by part and value."""
-
-
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Kind(Enum):
@@ -148,18 +144,6 @@ def _interval(low: int | None, high: int | None, kind: TimeKind) -> str:
     if low == high:
         return signed(low, kind)
     return f"± {signed(high, kind)}" if low == -high else f"{signed(low, kind)} … {signed(high, kind)}"
-
-
-def figure(value: float) -> str:
-    """Return a number with three significant digits, a great one as a power of ten.
-
-    >>> figure(1234567), figure(1.05e25)
-    ('1,230,000', '1.05 × 10²⁵')
-    """
-    if abs(value) < 999_500_000:
-        return short(value)
-    digits, power = f"{value:.2e}".split("e+")
-    return f"{digits} × 10{str(int(power)).translate(_RAISED)}"
 
 
 def signed(value: int, kind: TimeKind) -> str:

@@ -79,7 +79,9 @@ def test_once_runs_everything_and_a_second_run_adds_nothing(tmp_path: Path, decl
     # What the runs measured is there for whoever asks next.
     setting = f"wjoin.checkpoint={tmp_path / 'checkpoints'}"
     explained = wjoin("explain", path, "--set", setting, "--param", "most=50")
-    assert explained.stdout.count("(measured)") == 2
+    # Of both streams, and of how often their keys agree.
+    assert explained.stdout.count("(measured)") == 3
+    assert "  A, B: keys agree" in explained.stdout
     changed = wjoin("run", script(tmp_path, text.replace("5 SECONDS", "6 SECONDS")), *run[2:])
     assert changed.returncode == 0, "nothing new to read, so nothing is refused"
     pq.write_table(pq.read_table(tmp_path / "lefts" / "0.parquet"), tmp_path / "lefts" / "9.parquet")

@@ -1,6 +1,7 @@
 """Runs a W-join in batch and as a stream, by two plans, through Spark Connect; prints the counts.
 
-Then as INSERT INTO, and prints of how many streams EXPLAIN knows what that measured.
+Then as INSERT INTO, and prints of how many streams EXPLAIN knows what that measured, and the disorder that
+ANALYZE STREAM finds.
 """
 
 import re
@@ -21,7 +22,8 @@ def main(root: Path) -> None:
     builder = wjoin.configure(SparkSession.builder.remote("local[2]"))
     spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
     session = wjoin.connect(spark)
-    rows = spark.sql("SELECT id AS k, timestamp_seconds(id + 1) AS ts FROM range(100)")
+    times = "timestamp_seconds(id + 1 - IF(id = 50, 2, 0))"
+    rows = spark.sql(f"SELECT id AS k, {times} AS ts FROM range(100)")
     rows.coalesce(1).write.parquet(str(root / "rows"))
     rows.createOrReplaceTempView("rows")
     batch = session.sql(JOIN.format(hint="", left="rows", right="rows")).count()
@@ -39,7 +41,10 @@ def main(root: Path) -> None:
     session.sql(f"SET wjoin.checkpoint = {root / 'checkpoints'}")
     insert = f"INSERT INTO kept {JOIN.format(hint='', left='one', right='two')}"
     session.run_script(insert)
-    print(session.explain(f"EXPLAIN {insert}").count("(measured)"), "streams measured")
+    explained = session.explain(f"EXPLAIN {insert}")
+    print(len(re.findall(r"^  [AB]: .*\(measured\)$", explained, re.MULTILINE)), "streams measured")
+    analyzed_rows = {row.statistic: row for row in session.sql("ANALYZE STREAM one").collect()}
+    print("disorder", analyzed_rows["disorder"].value, analyzed_rows["disorder"].unit)
     spark.stop()
 
 

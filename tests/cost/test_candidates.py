@@ -1,12 +1,16 @@
 """What is enumerated, and which plan is taken."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from tests.plans import catalogue
+from wjoin.planner.candidates import BY_HINT, UNKNOWN_SIZES, shared_terms
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.explain.cost import cost_text, statistics_lines
+from wjoin.planner.explain.text import explain_text
 from wjoin.planner.native import pair_joins
 from wjoin.planner.physical import Bounds, Method
 from wjoin.planner.plan import PlannedSelect, plan_select
@@ -40,7 +44,7 @@ def test_every_combination_is_weighed_and_the_first_is_the_plan():
     planned = plan(JOIN.format(hint=""))
     assert len(shapes(planned)) == 9
     assert [each.plan.method for each in planned.candidates] == [Method.MULTIWAY] * 9 + [Method.NATIVE]
-    assert planned.candidates[-1].lost == "taken where a hint asks for it only"
+    assert planned.candidates[-1].lost == BY_HINT
     assert planned.physical is planned.candidates[0].plan
     assert planned.candidates[0].lost == ""
     assert all(each.lost for each in planned.candidates[1:])
@@ -150,7 +154,7 @@ def test_tables_of_unknown_size_are_joined_by_wjoins_own_stages(sql):
         assert planned.physical.method is Method.MULTIWAY
         native = [each for each in planned.candidates if each.plan.method is Method.NATIVE]
         reasons = {each.lost for each in native}
-        assert reasons == {"taken where the sizes of the tables are known, or a hint asks for it"}
+        assert reasons == {UNKNOWN_SIZES}
 
 
 def test_small_tables_are_joined_by_spark_and_many_rows_of_a_key_are_not():
@@ -169,7 +173,7 @@ def test_hints_for_wjoins_own_stages_rule_sparks_joins_out(hint):
 def test_streams_are_joined_by_spark_where_a_hint_asks_only():
     small = plan(JOIN.format(hint=""), A=1, B=1, C=1)
     assert small.candidates[-1].plan.method is Method.NATIVE
-    assert small.candidates[-1].lost == "taken where a hint asks for it only"
+    assert small.candidates[-1].lost == BY_HINT
 
 
 @pytest.mark.parametrize(
@@ -191,3 +195,36 @@ def test_spark_joins_tables_in_the_order_of_the_fewest_rows_and_streams_in_their
     streams = plan(JOIN.format(hint="/*+ PLAN(NATIVE) */"), A=1000, B=1, C=1000).physical
     assert streams.stages[0].orders[2] == (1, 0)
     assert [(each.left, each.right) for each in pair_joins(streams)] == [((0,), (1,)), ((0, 1), (2,))]
+
+
+def test_the_cost_of_all_is_set_apart_and_numbers_are_for_people():
+    planned = plan(JOIN.format(hint=""))
+    head, shared, names, *rows = cost_text(planned).splitlines()
+    assert "a second of event time" in head
+    assert re.match("  all plans pay .* for reading rows, .* ms for micro-batches, .* for results$", shared)
+    assert names.split()[:3] == ["plan", "beyond", "that"]
+    assert "micro-batches" not in names
+    assert rows[0].startswith("  partners by key, then by time (exact hw) ")
+    assert rows[0].endswith("chosen")
+    assert len(rows) == 10
+    assert rows[-1].startswith("  Spark's own joins of two, one after the other (native): ")
+    assert rows[-1].endswith(BY_HINT)
+    ranked = [each for each in planned.candidates if each.ranked]
+    for name, value in shared_terms(planned.candidates).items():
+        assert 0 < value <= min(each.estimated.cost.terms[name] for each in ranked)
+    huge = plan("SELECT A.frame FROM camera1 A, camera2 B, camera3 C WINDOW = 30 DAYS")
+    text = cost_text(huge) + explain_text(huge)
+    assert "more than 1,000 billion" in text
+    assert not re.search(r"\de[+-]\d", text)
+
+
+def test_with_nothing_known_explain_says_so_first():
+    lines = explain_text(plan(JOIN.format(hint=""))).splitlines()
+    place = lines.index("Statistics")
+    assert lines[place + 1] == "  nothing is known of camera1, camera2, camera3: the plan rests on defaults"
+    assert "ALTER STREAM camera1 SET STATISTICS (rate = …)" in lines[place + 2]
+    some = list(statistics_lines(plan(JOIN.format(hint=""), B=7)))
+    assert some[0] == "nothing is known of camera1, camera3: the plan rests on defaults"
+    assert [each for each in some if each.startswith("B: 7 rows a second (given)")]
+    every = statistics_lines(plan(JOIN.format(hint=""), A=1, B=2, C=3))
+    assert not any("nothing is known" in each for each in every)

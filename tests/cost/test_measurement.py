@@ -22,7 +22,7 @@ from wjoin.planner.measurement import (
 
 SECOND = 1_000_000
 
-BATCH = Arrived(1000, 500, 4000, 0, 0, 10 * SECOND, 0, ("(A.k)", KeyCount(500, 100, 6)))
+BATCH = Arrived(1000, 500, 4000, 0, 0, 10 * SECOND, ("(A.k)", KeyCount(500, 100, 6)))
 """A thousand rows in ten seconds, of which the filters keep half."""
 
 
@@ -59,7 +59,7 @@ def test_rows_without_a_repeated_key_tell_a_least_number_only() -> None:
 
 
 def test_a_measurement_becomes_statistics() -> None:
-    found = Measurement().add(BATCH).add(replace(BATCH, behind=3 * SECOND)).statistics(SECOND)
+    found = Measurement().add(BATCH).add(replace(BATCH, earliest=-3 * SECOND)).statistics(SECOND)
     assert found["rate"] == 100
     assert found["selectivity"] == 0.5
     assert found["width"] == 8
@@ -79,6 +79,13 @@ def test_the_first_micro_batch_tells_the_rate_until_there_is_another() -> None:
 def test_a_row_behind_earlier_micro_batches_is_out_of_order() -> None:
     late = replace(BATCH, before=4 * SECOND, earliest=SECOND)
     assert Measurement().add(late).statistics(SECOND)["disorder"] == 3 * SECOND
+
+
+def test_the_first_micro_batch_tells_no_disorder() -> None:
+    """Its rows may be those of many files, in an order that is Spark's own."""
+    first = Measurement().add(replace(BATCH, before=None))
+    assert "disorder" not in first.statistics(SECOND)
+    assert first.add(BATCH).statistics(SECOND)["disorder"] == 0
 
 
 def test_what_was_measured_long_ago_fades() -> None:
@@ -132,13 +139,13 @@ def test_runs_without_a_key_or_rows_have_no_counts() -> None:
     assert count_keys(RunShape("k", ("t",), Order.KEY).read(empty), Order.KEY) is None
 
 
-def test_a_tally_notes_times_in_the_order_in_which_they_come() -> None:
+def test_a_tally_counts_times() -> None:
     tally = Tally()
     tally.note(pa.array([None], pa.int64()))
     assert (tally.rows, tally.undated, tally.seen, tally.earliest) == (1, 1, NOTHING_SEEN, NOTHING_FIRST)
     tally.note(pa.array([5, 9, None, 7], pa.int64()))
     tally.note(pa.array([6, 10], pa.int64()))
-    assert tally == Tally(seen=10, rows=7, undated=2, earliest=5, behind=3)
+    assert tally == Tally(seen=10, rows=7, undated=2, earliest=5)
     other = Tally()
     other.add({**vars(tally), "worker": 1})
     other.add(vars(Tally()))

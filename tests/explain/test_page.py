@@ -19,6 +19,7 @@ from tests.explain.drawn import (
     stages,
     static,
 )
+from wjoin.planner.explain.dot import dot
 from wjoin.planner.explain.markup import clean, escape, fitted, tag, text_width, wrapped
 from wjoin.planner.explain.page import fragment, page
 from wjoin.planner.explain.page_chart import CUT
@@ -72,7 +73,10 @@ def test_every_stream_window_and_candidate_is_drawn(name):
     edges = [each for each in _of_class(tree, "edge") if each.get("data-edge")]
     assert len(edges) == len(document["constraints"]["completed"])
     bars = _of_class(tree, "candidate")
-    assert [each.get("data-plan") for each in bars] == [each["plan"] for each in document["candidates"]]
+    others = _of_class(tree, "unranked")
+    drawn_plans = [each.get("data-plan") for each in (*bars, *others)]
+    assert drawn_plans == [each["plan"] for each in document["candidates"]]
+    assert [each["ranked"] for each in document["candidates"]] == [True] * len(bars) + [False] * len(others)
     assert len(_of_class(tree, "box")) >= len(document["streams"]) + len(document["stages"]) + 1
 
 
@@ -136,19 +140,23 @@ def test_bars_are_linear_cut_and_only_the_first_is_marked():
     assert _of_class(first, "mark")
     assert not [each for other in others for each in _of_class(other, "mark")]
     lengths = [sum(float(bar.get("width")) for bar in _of_class(each, "term")) for each in (first, *others)]
-    costs = [each["cost"] for each in document["candidates"]]
-    end = CUT * costs[0]
+    ranked = [each for each in document["candidates"] if each["ranked"]]
+    shared = sum(document["shared"].values())
+    assert shared > 0
+    costs = [each["cost"] - shared for each in ranked]
+    end = min(max(CUT * costs[0], ranked[0]["cost"]), max(costs) * 1.02)
     for length, cost, drawn_bar in zip(lengths, costs, (first, *others), strict=True):
-        assert length == pytest.approx(400 * min(cost, end) / end, abs=0.6)
+        assert length == pytest.approx(300 * min(cost, end) / end, abs=0.6)
         assert bool(_of_class(drawn_bar, "break")) == (cost > end)
-    for drawn_bar, candidate in zip(others, document["candidates"][1:], strict=True):
+    for drawn_bar, candidate in zip(others, ranked[1:], strict=True):
         assert candidate["lost"] in _text(_of_class(drawn_bar, "reason")[0])
 
 
 def test_every_term_is_in_every_bar_and_in_the_legend():
     document = stages()
     tree = _tree(document)
-    for bar, candidate in zip(_of_class(tree, "candidate"), document["candidates"], strict=True):
+    ranked = [each for each in document["candidates"] if each["ranked"]]
+    for bar, candidate in zip(_of_class(tree, "candidate"), ranked, strict=True):
         assert {each.get("data-term") for each in _of_class(bar, "term")} == set(candidate["terms"])
     legend = _text(_of_class(tree, "legend")[1])
     assert all(name in legend for name in document["chosen"]["terms"])
@@ -158,7 +166,27 @@ def test_costs_of_nothing_are_drawn():
     document = chain(2)
     for each in (document["chosen"], *document["candidates"]):
         each["terms"], each["cost"] = dict.fromkeys(each["terms"], 0.0), 0.0
-    assert len(_of_class(_tree(document), "candidate")) == len(document["candidates"])
+    document["shared"] = {}
+    ranked = [each for each in document["candidates"] if each["ranked"]]
+    assert len(_of_class(_tree(document), "candidate")) == len(ranked)
+
+
+def test_what_all_plans_pay_alike_is_told_and_not_drawn():
+    document = path()
+    notes = " ".join(_text(each) for each in _of_class(_tree(document), "note"))
+    assert "beyond what they cost alike: all plans pay" in notes
+    assert "for reading rows" in notes
+    native_plan = next(each for each in document["candidates"] if not each["ranked"])
+    assert "Spark's own joins of two, one after the other (native): " in notes
+    assert native_plan["lost"] in notes
+
+
+def test_no_number_is_a_power_of_ten():
+    document = drawn("SELECT A.frame FROM camera1 A, camera2 B, camera3 C WINDOW = 30 DAYS")
+    assert document["chosen"]["results"] > 1e16
+    text = _text(_tree(document)) + dot(document)
+    assert "more than 1,000 billion" in text
+    assert not re.search(r"\de[+-]\d|× 10", text)
 
 
 def test_the_plan_says_parts_keys_retention_and_what_comes_after():

@@ -1,0 +1,105 @@
+"""How far rows are out of order in the order in which they come, whoever reads them, and in what pieces."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wjoin.executor.kernels.runs import Int64Array
+
+
+@dataclass
+class Piece:
+    """Rows that one reader finds one after the other: of a split of a file, of a range of a log.
+
+    Pieces of one ``sequence`` come in the order of ``major``, ``name`` and ``first``; those of the
+    same name lie from ``first`` to ``last``. Event times: the ``least``, the ``greatest``, and how
+    far a row lay behind one before it (``within``).
+    """
+
+    sequence: str
+    major: int
+    name: str
+    first: int
+    last: int
+    least: int
+    greatest: int
+    within: int = 0
+
+    def note(self, times: Int64Array) -> None:
+        """Take the event times of more rows, in their order."""
+        latest = np.maximum.accumulate(np.maximum(times, self.greatest))
+        self.within = max(self.within, int((latest - times).max()))
+        self.least = min(self.least, int(times.min()))
+        self.greatest = int(latest[-1])
+
+
+class Pieces:
+    """The pieces in which a reader finds its rows.
+
+    ``log``: rows have a number each (``starts``) that grows within a piece, and the rows of one
+    name are a sequence of their own. Otherwise they have the start of their part of a file.
+    """
+
+    def __init__(self, *, log: bool) -> None:
+        self._log = log
+        self._found: list[Piece] = []
+
+    def note(
+        self,
+        times: Int64Array,
+        names: Sequence[str],
+        name_of: Int64Array,
+        majors: Int64Array,
+        starts: Int64Array,
+    ) -> None:
+        """Take rows, all with an event time; ``name_of`` is the place of each one's name in ``names``."""
+        if not len(times):
+            return
+        turned = starts[1:] <= starts[:-1] if self._log else starts[1:] != starts[:-1]
+        changed = (name_of[1:] != name_of[:-1]) | (majors[1:] != majors[:-1]) | turned
+        ends = [0, *(np.flatnonzero(changed) + 1).tolist(), len(times)]
+        for begin, end in itertools.pairwise(ends):
+            name, start = names[int(name_of[begin])], int(starts[begin])
+            piece = self._piece(name, int(majors[begin]), start, int(times[begin]))
+            piece.last = int(starts[end - 1])
+            piece.note(times[begin:end])
+
+    def _piece(self, name: str, major: int, start: int, time: int) -> Piece:
+        """Return the piece that a row goes on with, or a new one."""
+        sequence = name if self._log else ""
+        if self._found:
+            last = self._found[-1]
+            follows = start > last.last if self._log else start == last.last
+            if follows and (last.sequence, last.major, last.name) == (sequence, major, name):
+                return last
+        self._found.append(Piece(sequence, major, name, start, start, time, time))
+        return self._found[-1]
+
+    def __iter__(self) -> Iterator[Piece]:
+        return iter(self._found)
+
+
+def disorder(pieces: Iterable[Piece]) -> int | None:
+    """Return how far a row lies behind the greatest event time before it in its sequence.
+
+    None where pieces overlap: then rows have been moved since they were read, and nobody knows their order.
+
+    >>> disorder([Piece("", 2, "b", 0, 0, 4, 9, 1), Piece("", 1, "a", 0, 0, 1, 7)])
+    3
+    """
+    behind = 0
+    ordered = sorted(pieces, key=lambda each: (each.sequence, each.major, each.name, each.first))
+    for _, group in itertools.groupby(ordered, key=lambda each: each.sequence):
+        latest: Piece | None = None
+        seen = 0
+        for each in group:
+            if latest is not None:
+                if (each.major, each.name) == (latest.major, latest.name) and each.first <= latest.last:
+                    return None
+                behind = max(behind, seen - each.least)
+            behind = max(behind, each.within)
+            seen = each.greatest if latest is None else max(seen, each.greatest)
+            latest = each
+    return behind

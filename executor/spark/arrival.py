@@ -1,0 +1,60 @@
+"""What of a source's rows tells the order in which they come."""
+
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from wjoin.executor.layout import quoted
+
+NAME, MAJOR, START = "__wjoin_name", "__wjoin_major", "__wjoin_start"
+"""The columns of a row's place: of its file or log, of that among the others, and of the row in it."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Columns that tell the place of a row; ``log`` as in ``Pieces``."""
+
+    columns: tuple[Column, ...]
+    log: bool
+
+
+def order_of(frame: DataFrame) -> Order | None:
+    """Return what tells the order of a stream's rows, None where nothing does.
+
+    Spark's source of files reads them by the time of their modification, a split of one in the
+    order of its rows. Kafka numbers the rows of a partition in a column ``offset``.
+    """
+    if not frame.isStreaming:
+        # Rows of a table come all at once.
+        return None
+    return _of_files(frame) or _of_log(frame)
+
+
+def _of_files(frame: DataFrame) -> Order | None:
+    try:
+        hidden = frame.metadataColumn("_metadata")
+        places = {
+            NAME: hidden.getField("file_path"),
+            MAJOR: F.unix_micros(hidden.getField("file_modification_time")),
+            START: hidden.getField("file_block_start"),
+        }
+        columns = tuple(place.alias(name) for name, place in places.items())
+        # Spark Connect looks for columns when it is asked for them only.
+        known = frame.select(*columns).columns
+    except AnalysisException:
+        return None
+    return Order(columns, log=False) if known else None
+
+
+def _of_log(frame: DataFrame) -> Order | None:
+    fields = {each.name.lower(): each for each in frame.schema.fields}
+    kinds = {name: each.dataType.simpleString() for name, each in fields.items()}
+    if (kinds.get("partition"), kinds.get("offset")) != ("int", "bigint"):
+        return None
+    named = [name for name in ("topic", "partition") if name in fields]
+    name = F.concat_ws("/", *(F.col(quoted(fields[each].name)).cast("string") for each in named))
+    start = F.coalesce(F.col(quoted(fields["offset"].name)), F.lit(-1).cast("bigint"))
+    columns = (name.alias(NAME), F.lit(0).cast("bigint").alias(MAJOR), start.alias(START))
+    return Order(columns, log=True)

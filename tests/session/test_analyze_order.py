@@ -1,0 +1,142 @@
+"""ANALYZE STREAM tells how far rows are out of order as they arrive, or nothing of it."""
+
+import csv
+import json
+import os
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import wjoin
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SECONDS = 9
+"""How far rows are out of order, at the most."""
+
+
+def write(path: Path, rows: list[tuple[int, datetime]]) -> None:
+    """Write rows as the ending of the file says."""
+    if path.suffix == ".parquet":
+        numbers, times = zip(*rows, strict=True)
+        table = {"id": pa.array(numbers, pa.int64()), "ts": pa.array(times, pa.timestamp("us", "UTC"))}
+        pq.write_table(pa.table(table), path, row_group_size=500)
+        return
+    texts = [(number, time.isoformat().replace("+00:00", "Z")) for number, time in rows]
+    with path.open("w", newline="") as file:
+        if path.suffix == ".csv":
+            csv.writer(file).writerows(texts)
+        else:
+            file.writelines(json.dumps(dict(zip(("id", "ts"), each, strict=True))) + "\n" for each in texts)
+
+
+def files(folder: Path, kind: str, count: int, rows: int) -> float:
+    """Write files, one stretch of time after the other, under names at random; return the disorder."""
+    folder.mkdir()
+    chance = random.Random(f"{kind} {count}")
+    names = chance.sample(range(1000), count)
+    latest, behind = datetime.min.replace(tzinfo=UTC), timedelta(0)
+    for number, name in enumerate(names):
+        held = rows // 2 + chance.randrange(rows)
+        times = [
+            START + timedelta(seconds=number * 100 + place * 100 / held - chance.random() * SECONDS)
+            for place in range(held)
+        ]
+        path = folder / f"{name}.{kind}"
+        write(path, list(enumerate(times)))
+        moment = (START + timedelta(seconds=number)).timestamp()
+        os.utime(path, (moment, moment))
+        for time in times:
+            latest = max(latest, time)
+            behind = max(behind, latest - time)
+    return behind.total_seconds()
+
+
+def declare(session: wjoin.Session, folder: Path, kind: str, more: str = "") -> None:
+    session.sql(
+        f"CREATE OR REPLACE STREAM s (id BIGINT, ts TIMESTAMP) USING {kind} OPTIONS (path '{folder}'{more}) "
+        "WATERMARK ts DELAY OF INTERVAL 10 SECONDS"
+    )
+
+
+def disorder(session: wjoin.Session, statement: str = "ANALYZE STREAM s") -> tuple[float | None, str, str]:
+    found = {row.statistic: row for row in session.sql(statement).collect()}
+    return found["disorder"].value, found["disorder"].unit, found["disorder"].source
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "parquet"])
+@pytest.mark.parametrize(
+    ("count", "rows", "split", "more"),
+    [
+        pytest.param(20, 400, None, "", id="several files a partition"),
+        pytest.param(20, 400, None, ", maxFilesPerTrigger 8", id="several micro-batches"),
+        pytest.param(150, 10, None, "", id="many small files"),
+        pytest.param(2, 6000, "16k", "", id="large files in splits"),
+    ],
+)
+def test_disorder_of_files_is_that_of_their_rows_as_they_arrive(
+    session: wjoin.Session, tmp_path: Path, kind: str, count: int, rows: int, split: str | None, more: str
+) -> None:
+    expected = files(tmp_path / "in", kind, count, rows)
+    assert expected < SECONDS
+    if split is not None:
+        session.conf.set("spark.sql.files.maxPartitionBytes", split)
+    declare(session, tmp_path / "in", kind, more)
+    value, unit, source = disorder(session)
+    assert value == pytest.approx(expected, abs=1e-6)
+    assert (unit, source) == ("seconds", "analyzed")
+
+
+def test_a_stream_from_python_keeps_the_order_of_its_files(session: wjoin.Session, tmp_path: Path) -> None:
+    expected = files(tmp_path / "in", "json", 10, 50)
+    reader = session.readStream.format("json").schema("id BIGINT, ts TIMESTAMP")
+    read = reader.load(str(tmp_path / "in")).selectExpr("id + 1 AS k", "ts")
+    session.stream("s", read, "ts", "10 seconds")
+    assert disorder(session)[0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_nothing_is_claimed_where_the_order_is_not_known(session: wjoin.Session, tmp_path: Path) -> None:
+    files(tmp_path / "in", "json", 6, 200)
+    unknown = (None, "seconds", "unknown")
+    declare(session, tmp_path / "in", "json", ", latestFirst 'true'")
+    assert disorder(session) == unknown
+    declare(session, tmp_path / "in", "json")
+    assert disorder(session, "ANALYZE STREAM s SAMPLE 100 ROWS") == unknown
+    read = session.readStream.format("json").schema("id BIGINT, ts TIMESTAMP").load(str(tmp_path / "in"))
+    session.stream("s", read.repartition(4), "ts", "10 seconds")
+    assert disorder(session) == unknown
+    rate = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load()
+    session.stream("s", rate, "timestamp")
+    assert disorder(session) == unknown
+    # Rows of a table come all at once.
+    session.stream("s", session.read.schema("id BIGINT, ts TIMESTAMP").json(str(tmp_path / "in")), "ts")
+    assert "disorder" not in {row.statistic for row in session.sql("ANALYZE STREAM s").collect()}
+
+
+def test_rows_of_a_log_are_in_the_order_of_their_offsets(session: wjoin.Session) -> None:
+    """A source with Kafka's columns: two partitions, one of them hours ahead of the other."""
+    reader = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 200)
+    rows = reader.option("numPartitions", 2).load().selectExpr(
+        "'t' AS topic",
+        "CAST(value % 2 AS INT) AS partition",
+        "value AS offset",
+        "timestamp_seconds(value % 2 * 10000 + value - IF(value % 20 >= 18, 7, 0)) AS ts",
+    )  # fmt: skip
+    session.stream("s", rows, "ts", "10 seconds")
+    # A row of 18 is 7 s back, behind that of 16 in its partition; the next two are 9 s and 7 s after it.
+    assert disorder(session) == (5, "seconds", "analyzed")
+
+
+def test_whole_number_time_is_told_in_its_own_unit(session: wjoin.Session, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    large = 1 << 60
+    lines = [{"step": large + step, "id": (1 << 62) + step} for step in (1, 5, 2, 9)]
+    (tmp_path / "in" / "a.json").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    session.sql(
+        f"CREATE OR REPLACE STREAM s (id BIGINT, step BIGINT) USING json OPTIONS (path '{tmp_path / 'in'}') "
+        "WATERMARK step DELAY OF 5"
+    )
+    assert disorder(session) == (3, "units", "analyzed")
