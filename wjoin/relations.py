@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from wjoin.executor.layout import quoted
 from wjoin.executor.spark.native import WATERMARK
+from wjoin.failures import first_line
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Column, Estimate, Relation
 from wjoin.planner.durations import human
@@ -60,14 +61,6 @@ def describe(
     known = None if declaration is None else declaration.streaming
     streaming = frame.isStreaming if known is None else known
     return Relation(columns, event_time, delay, streaming, statistics, watermark)
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message; Py4J's own first line says nothing."""
-    lines = str(error).strip().splitlines()
-    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
-        return lines[1].removeprefix(": ")
-    return lines[0] if lines else type(error).__name__
 
 
 def time_kind(spark_type: str) -> TimeKind:
