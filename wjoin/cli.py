@@ -2,9 +2,11 @@
 
 import argparse
 import contextlib
+import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +25,16 @@ GOOD, FAILED, REFUSED = 0, 1, 2
 """Exit statuses: all went well; a failure while running; an error of the statement."""
 
 _WHILE_RUNNING = "WJ7"
+_IMPATIENT_SECONDS = 2.0
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     options = parse_arguments(arguments)
     name = source_name(options)
+    if not options.debug:
+        # What Python's Spark logs is raised as well, or comes of a stop in the middle of something.
+        logging.disable()
     print_warnings(name)
     try:
         return _COMMANDS[options.command](options)
@@ -70,7 +76,7 @@ def _run(options: argparse.Namespace) -> int:
             follow(session, running, out, options.json)
         except KeyboardInterrupt:
             for each in running:
-                each.query.stop()
+                each.stop()
             session.settle()
             print(f"Stopped cleanly{_goes_on(running)}", file=sys.stderr, flush=True)
             report(running, out)
@@ -229,10 +235,14 @@ def _session(options: argparse.Namespace) -> "Iterator[Session]":
 
 @contextlib.contextmanager
 def _stopping() -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into a clean stop."""
+    """Turn SIGINT and SIGTERM into a clean stop; a second one that comes at once does not break it."""
+    last = -_IMPATIENT_SECONDS
 
     def stop(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
+        nonlocal last
+        before, last = last, time.monotonic()
+        if last - before > _IMPATIENT_SECONDS:
+            raise KeyboardInterrupt
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

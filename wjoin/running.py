@@ -33,6 +33,7 @@ class Running:
     began: float = field(default_factory=time.monotonic)
     totals: Totals = field(default_factory=Totals)
     seconds: float | None = None
+    stopped: bool = False
 
     @property
     def name(self) -> str:
@@ -52,7 +53,19 @@ class Running:
     def line(self) -> str:
         """Return what the query has done, in one line."""
         seconds = time.monotonic() - self.began if self.seconds is None else self.seconds
-        return f"{self.name}: {self.totals.line()}, {seconds:.1f} s"
+        failed = self.query.exception() is not None
+        done = self.totals.line()
+        if (failed or self.stopped) and not self.totals.known:
+            done = "no micro-batch was completed"
+        return f"{self.name}: {'failed, ' if failed else ''}{done}, {seconds:.1f} s"
+
+    def stop(self) -> None:
+        """Stop the query where it still runs, without waiting for its micro-batch."""
+        if self.query.isActive:
+            self.stopped = True
+            self.query.stop()
+        if self.seconds is None:
+            self.seconds = time.monotonic() - self.began
 
 
 def follow(session: "Session", running: Sequence[Running], out: TextIO, as_json: bool) -> None:
@@ -76,7 +89,7 @@ def follow(session: "Session", running: Sequence[Running], out: TextIO, as_json:
                 time.sleep(_POLL_SECONDS)
         finally:
             for each in running:
-                each.query.stop()
+                each.stop()
             live.show(running)
             session.settle()
     report(running, out)
