@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import logging
 import os
 import signal
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wjoin.arguments import absolute, pairs, parse_arguments, read_script, source_name
-from wjoin.complaints import print_error, print_warnings
+from wjoin.complaints import no_logs, print_error, printed_warnings
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import CreateView, Explain, InsertInto, Query, SparkStatement, Statement
@@ -31,17 +30,18 @@ _IMPATIENT_SECONDS = 2.0
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     options = parse_arguments(arguments)
-    name = source_name(options)
-    if not options.debug:
-        # What Python's Spark logs is raised as well, or comes of a stop in the middle of something.
-        logging.disable()
-    print_warnings(name)
+    with printed_warnings(source_name(options)), contextlib.nullcontext() if options.debug else no_logs():
+        return _status(options)
+
+
+def _status(options: argparse.Namespace) -> int:
+    """Carry out a command; print what goes wrong, and return the exit status."""
     try:
         return _COMMANDS[options.command](options)
     except WJoinError as error:
         if options.debug:
             raise
-        print_error(error, name)
+        print_error(error, source_name(options))
         return FAILED if error.code.startswith(_WHILE_RUNNING) else REFUSED
     except KeyboardInterrupt:
         return GOOD

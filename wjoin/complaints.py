@@ -1,7 +1,10 @@
 """Errors and warnings as the command line prints them: on standard error, never with Python's own lines."""
 
+import contextlib
+import logging
 import sys
 import warnings
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 from wjoin.grammar.errors import WJoinError, WJoinWarning
@@ -13,8 +16,9 @@ def print_error(error: WJoinError, name: str) -> None:
     print(placed.render(), file=sys.stderr, flush=True)
 
 
-def print_warnings(name: str) -> None:
-    """Print from now on each distinct warning once: wjoin's at its place in the script, others in a line."""
+@contextlib.contextmanager
+def printed_warnings(name: str) -> Iterator[None]:
+    """Print inside each distinct warning once: wjoin's at its place in the script, others in a line."""
     printed: set[str] = set()
 
     def show(
@@ -33,6 +37,18 @@ def print_warnings(name: str) -> None:
             printed.add(text)
             print(text, file=sys.stderr, flush=True)
 
-    warnings.showwarning = show
-    # Python tells a warning once for each line of its source; here the text decides.
-    warnings.simplefilter("always", UserWarning)
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        # Python tells a warning once for each line of its source; here the text decides.
+        warnings.simplefilter("always", UserWarning)
+        yield
+
+
+@contextlib.contextmanager
+def no_logs() -> Iterator[None]:
+    """Keep Python's logs silent: what PySpark logs it raises as well, or it comes of a stop."""
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
