@@ -22,6 +22,9 @@ _QUERY = re.compile(r"^(?:\[STREAM_FAILED\] )?Query .*?terminated with exception
 _JOB = re.compile(r"^Job aborted due to stage failure: .*?\(TID \d+\) \(.*?\): ")
 _SPARK_CLASS = re.compile(r"^org\.apache\.spark\.(?:\w+\.)*\w+(?:Exception|Error): ")
 _PYTHON = re.compile(r"^(?!(?:java|org|scala)\.)[\w.]+(?:Error|Exception|Interrupt): ")
+_ALIKE = 60
+_IN_OTHER_WORDS = {"Option 'basePath' not found": "the folder of a source is gone"}
+"""What Spark says of some failures does not tell what happened."""
 _OWN = re.compile(r"error\[(WJ\d+)\]: ([^\n]*)(?:\n(?:[^\n]*\n)*?help: ([^\n]*))?")
 
 
@@ -51,9 +54,10 @@ def cause(error: BaseException) -> str:
     caused = [line.removeprefix("Caused by: ") for line in lines[1:] if line.startswith("Caused by: ")]
     if python:
         return _plain(python[-1])
-    if caused and head.endswith(("Job aborted.", "Task failed while writing rows.", "Writing job aborted")):
-        head = f"{head} {_SPARK_CLASS.sub('', caused[-1])}"
-    return _plain(head)
+    root = _SPARK_CLASS.sub("", caused[-1]) if caused else ""
+    if root and root[:_ALIKE] not in head and head[:_ALIKE] not in root:
+        head = f"{head} ({root})"
+    return _plain(_IN_OTHER_WORDS.get(head, head))
 
 
 def failure(

@@ -23,7 +23,7 @@ from wjoin.options import configure, embedded_settings, in_pipeline, prepare
 from wjoin.planner.names import suggestion
 from wjoin.recorder import Recorder
 from wjoin.rewrite import Rewriting
-from wjoin.spark_log import log_path, logged
+from wjoin.spark_process import log_path, logged
 from wjoin.streams import Declarations, StreamDeclaration, microseconds
 
 

@@ -54,6 +54,7 @@ from wjoin.planner.explain.text import explain_text
 from wjoin.planner.names import suggestion
 from wjoin.relations import event_time, spark_plan, stream_fields, time_kind
 from wjoin.rewrite import Rewriting, output_delay
+from wjoin.spark_process import resolved
 from wjoin.statistics import alter_stream, analyze_stream, statistics_rows
 from wjoin.streams import SinkDeclaration, StreamDeclaration, find
 from wjoin.triggers import processing_time
@@ -230,7 +231,7 @@ def _compare_with_checkpoint(
 ) -> None:
     """Refuse a query whose checkpoint or output belongs to another one."""
     if planned.frame.isStreaming and planned.folder is not None:
-        path = sink.options.get("path", "")
+        path = resolved(own_option(sink.options, "path") or "")
         _refuse_output_of_another(session, text, statement, path, planned.folder, planned.kept)
 
 
@@ -280,6 +281,9 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
         message = f"the stream {name} cannot be opened: {first_line(error)}"
         columns = statement.columns is None and "chema must be specified" in message
         remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if columns else None
+        path = own_option(dict(statement.options), "path")
+        if "PATH_NOT_FOUND" in message and path is not None:
+            remedy = f"put files into {resolved(path)}, or give another path"
         raise WJoinError("WJ604", message, span=statement.span, text=text, help=remedy) from error
     event_time, delay = None, 0
     if statement.watermark is not None:

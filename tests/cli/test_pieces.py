@@ -84,6 +84,10 @@ def test_the_cause_of_a_failure_is_found_below_what_wraps_it() -> None:
     assert cause(Exception(wrapped)) == "java.io.IOException: Mkdirs failed"
     python = "Task failed\nTraceback (most recent call last):\n  File x\nValueError: no such key\n\tat org.x"
     assert cause(Exception(python)) == "ValueError: no such key"
+    read = "x terminated with exception: [FAILED] f.parquet\n\tat org.x\nCaused by: java.X: no Parquet file"
+    assert cause(Exception(f"Query {read}")) == "[FAILED] f.parquet (java.X: no Parquet file)"
+    gone = "[STREAM_FAILED] Query [id = 1] terminated with exception: Option 'basePath' not found"
+    assert cause(Exception(gone)) == "the folder of a source is gone"
 
 
 def test_an_error_of_ours_in_a_worker_keeps_code_and_remedy() -> None:

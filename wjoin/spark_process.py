@@ -1,9 +1,10 @@
-"""Where the embedded Spark and its Python workers write their log: a file, not a user's terminal."""
+"""The process of the embedded Spark: the file of its log, and the folder of its relative paths."""
 
 import atexit
 import contextlib
 import logging
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -13,11 +14,20 @@ TERMINAL = "stderr"
 """The value of wjoin.log with which the log is written to standard error."""
 
 _paths: list[Path] = []
+_folders: list[Path] = []
+_SCHEME = re.compile(r"[A-Za-z][\w+.-]*:")
 
 
 def log_path() -> Path | None:
     """Return the file into which the Spark of this process writes its log, None where it has none."""
     return _paths[0] if _paths else None
+
+
+def resolved(path: str) -> str:
+    """Return a path as the embedded Spark finds it; as it stands where Spark was started elsewhere."""
+    if not path or not _folders or _SCHEME.match(path):
+        return path
+    return str(_folders[0] / path)
 
 
 @contextlib.contextmanager
@@ -28,6 +38,7 @@ def logged(wanted: str | None) -> Iterator[None]:
     a ``wanted`` file it is a temporary one, which is removed when this process ends. What a JVM wrote
     that could not be started goes to standard error after all.
     """
+    _folders.append(Path.cwd())
     if wanted == TERMINAL:
         yield
         return
