@@ -69,7 +69,12 @@ class Session:
         if len(script.statements) == 1 and not isinstance(script.statements[0], SparkStatement):
             named = {**(args or {}), **params} if args is None or isinstance(args, Mapping) else params
             self._named_by_script.clear()
-            return statements.execute(self, sqlQuery, script.statements[0], named)
+            statement = script.statements[0]
+            if isinstance(statement, InsertInto) and isinstance(statement.body, SparkStatement):
+                # It may be Spark's altogether, and Spark's own error is then what its callers expect.
+                return statements.execute(self, sqlQuery, statement, named)
+            with placed(sqlQuery, statement.span):
+                return statements.execute(self, sqlQuery, statement, named)
         if sum(not isinstance(each, SparkStatement) for each in script.statements):
             raise WJoinError("WJ606", "sql() takes one statement", help="run several with run_script()")
         return self.pass_through(sqlQuery, args, params)
