@@ -2,19 +2,16 @@
 
 import argparse
 import contextlib
-import os
-import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from wjoin.arguments import absolute, pairs, parse_arguments, read_script, source_name
+from wjoin.arguments import parse_arguments, read_script, source_name
 from wjoin.complaints import no_logs, print_error, printed_warnings
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import CreateView, Explain, InsertInto, Query, SparkStatement, Statement
+from wjoin.starting import embedded, stopping
 
 if TYPE_CHECKING:
     from wjoin.running import Running
@@ -24,7 +21,6 @@ GOOD, FAILED, REFUSED = 0, 1, 2
 """Exit statuses: all went well; a failure while running; an error of the statement."""
 
 _WHILE_RUNNING = "WJ7"
-_IMPATIENT_SECONDS = 2.0
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -65,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
 
     out = sys.stderr if options.json else sys.stdout
     running: list[Running] = []
-    with _session(options) as session, _stopping():
+    with embedded(options) as session, stopping():
         try:
             for statement in statements:
                 started = _start(session, text, statement, params, options)
@@ -144,7 +140,7 @@ def _check(options: argparse.Namespace) -> int:
     statements = parse_script(text, source_name(options)).statements
     from wjoin.checking import check
 
-    with _session(options) as session:
+    with embedded(options) as session:
         for statement in statements:
             print(check(session, text, statement, params, options.checkpoint), flush=True)
     return GOOD
@@ -158,7 +154,7 @@ def _explain(options: argparse.Namespace) -> int:
     from wjoin.statements import execute, explain
 
     documents: list[dict[str, Any]] = []
-    with _session(options) as session:
+    with embedded(options) as session:
         if options.checkpoint is not None:
             session.settings["wjoin.checkpoint"] = options.checkpoint
         for statement in script.statements:
@@ -189,7 +185,7 @@ def _calibrate(options: argparse.Namespace) -> int:
     from wjoin.calibrate import calibrate
     from wjoin.planner.cost.constants import save_constants
 
-    with _session(options) as session:
+    with embedded(options) as session:
         constants = calibrate(session, lambda what: print(f"measuring {what} ...", file=sys.stderr))
     for name, seconds in asdict(constants).items():
         print(f"{name:14} {seconds * 1e6:12.4f} microseconds")
@@ -204,52 +200,8 @@ def _demo(options: argparse.Namespace) -> int:
     if missing := missing_packages():
         print(f"wjoin: the demo needs {' and '.join(missing)}: pip install 'wjoin[demo]'", file=sys.stderr)
         return FAILED
-    with _session(options) as session:
+    with embedded(options) as session:
         return int(run_demo(session, options.folder))
-
-
-@contextlib.contextmanager
-def _session(options: argparse.Namespace) -> "Iterator[Session]":
-    """Start the embedded Spark in the script's folder, its log kept off the terminal unless --debug asks."""
-    settings = pairs(getattr(options, "set", []), "--set")
-    settings.setdefault("spark.sql.warehouse.dir", str(Path("spark-warehouse").resolve()))
-    if options.debug:
-        settings = {"spark.log.level": "WARN", "wjoin.log": "stderr", **settings}
-    for name in ("wjoin.checkpoint", "wjoin.log"):
-        if name in settings and settings[name] != "stderr":
-            settings[name] = absolute(settings[name])
-    if getattr(options, "checkpoint", None) is not None:
-        options.checkpoint = absolute(options.checkpoint)
-    if getattr(options, "file", None) is not None:
-        os.chdir(Path(options.file).resolve().parent)
-    from wjoin.live import Waiting
-    from wjoin.session import connect
-
-    with Waiting("Starting Spark").ticking():
-        session = connect(None, **settings)
-    try:
-        yield session
-    finally:
-        session.spark.stop()
-
-
-@contextlib.contextmanager
-def _stopping() -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into a clean stop; a second one that comes at once does not break it."""
-    last = -_IMPATIENT_SECONDS
-
-    def stop(number: int, frame: object) -> None:
-        nonlocal last
-        before, last = last, time.monotonic()
-        if last - before > _IMPATIENT_SECONDS:
-            raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
