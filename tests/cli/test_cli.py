@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -112,7 +113,8 @@ def test_streaming_select_prints_its_rows(tmp_path: Path, declarations: str) -> 
     assert running.wait(timeout=60) == 0
     printed, said = (tmp_path / "rows").read_text(), (tmp_path / "errors").read_text()
     assert printed.count("only showing top 2 rows") == 3
-    assert "SELECT: 120 rows in (A 60, B 60), 60 results of the join" in printed
+    # Rows are printed before Spark reports their micro-batch, and the stop may come between.
+    assert re.search(r"^SELECT: (80|120) rows in .*, (40|60) results of the join", printed, re.MULTILINE)
     assert "no checkpoint" in said
     assert said.rstrip().endswith("Stopped cleanly")
 
@@ -137,7 +139,7 @@ def test_a_failure_while_running_ends_with_status_1_and_its_place(tmp_path: Path
 
 
 def wait_for(running: subprocess.Popen[bytes], happened: Callable[[], bool], errors: Path) -> None:
-    deadline = time.monotonic() + 150
+    deadline = time.monotonic() + 240
     while not happened():
         assert running.poll() is None, errors.read_text()
         assert time.monotonic() < deadline
