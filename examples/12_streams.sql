@@ -1,6 +1,6 @@
 -- Streams: a query that runs on, micro-batch by micro-batch.
---   wjoin run examples/12_streams.sql --once --checkpoint out/checkpoints
--- It writes its input and output into data/ and out/; remove both before you run it again.
+--   wjoin run examples/12_streams.sql --once --checkpoint examples/out/checkpoints
+-- It writes its input and output into data/ and out/ beside this file; remove both before you run it again.
 
 -- 1. Some input: Parquet files, written by plain Spark SQL.
 INSERT OVERWRITE DIRECTORY 'data/camera1' USING parquet

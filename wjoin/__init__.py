@@ -9,17 +9,28 @@ if (_ROOT / "grammar").is_dir() and not (_ROOT / "wjoin" / "grammar").is_dir():
     __path__.append(str(_ROOT))
 
 if TYPE_CHECKING:
+    from wjoin.committed import committed_files
     from wjoin.grammar.errors import WJoinError, WJoinWarning
     from wjoin.options import configure
     from wjoin.session import Session, connect, disable, enable
 
-__all__ = ["Session", "WJoinError", "WJoinWarning", "configure", "connect", "disable", "enable"]
+__all__ = [
+    "Session",
+    "WJoinError",
+    "WJoinWarning",
+    "committed_files",
+    "configure",
+    "connect",
+    "disable",
+    "enable",
+]
 __version__ = "0.1.0"
 
 _HOMES = {
     "Session": "wjoin.session",
     "WJoinError": "wjoin.grammar.errors",
     "WJoinWarning": "wjoin.grammar.errors",
+    "committed_files": "wjoin.committed",
     "configure": "wjoin.options",
     "connect": "wjoin.session",
     "disable": "wjoin.session",

@@ -1,32 +1,99 @@
-"""Progress of running queries: a live table on a terminal, lines of JSON elsewhere."""
+"""Progress of running queries: a live table on a terminal, lines of JSON, or what is being waited for."""
 
+import contextlib
 import datetime
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.live import Live
+from rich.status import Status
 from rich.table import Table
 
 from wjoin.progress import Progress, read
+from wjoin.running import Running
+from wjoin.totals import Totals
 
-if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
+_COLUMNS = (
+    "query",
+    "batch",
+    "rows in",
+    "matches",
+    "rows/s",
+    "state rows",
+    "state",
+    "watermark",
+    "late",
+    "no time",
+    "now",
+)
+_TICK_SECONDS = 0.5
+_LEFT = ("query", "watermark", "now")
+
+
+class Waiting:
+    """Says on standard error what is being waited for, and how long: redrawn on a terminal, else once."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._began = time.monotonic()
+        console = Console(stderr=True)
+        self._status = Status("", console=console) if console.is_terminal else None
+
+    def __enter__(self) -> "Waiting":
+        if self._status is None:
+            print(f"{self._what} ...", file=sys.stderr, flush=True)
+        else:
+            self._status.start()
+            self.tick()
+        return self
+
+    @contextlib.contextmanager
+    def ticking(self) -> Iterator[None]:
+        """Show it while something else runs that does not tick."""
+        ended = threading.Event()
+
+        def tick() -> None:
+            while not ended.wait(_TICK_SECONDS):
+                self.tick()
+
+        clock = threading.Thread(target=tick, daemon=True)
+        with self:
+            clock.start()
+            try:
+                yield
+            finally:
+                ended.set()
+                clock.join()
+
+    def tick(self) -> None:
+        """Show how long it has taken so far, on a terminal."""
+        if self._status is not None:
+            self._status.update(f"{self._what} ... {time.monotonic() - self._began:.0f} s")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()
 
 
 class LiveProgress:
-    """Shows every micro-batch once as JSON, or the newest of each query in a table."""
+    """Shows every report of Spark once as JSON, or what each query has done in a table on a terminal.
 
-    def __init__(self, as_json: bool) -> None:
+    Elsewhere it says which first micro-batch is being waited for.
+    """
+
+    def __init__(self, as_json: bool, *, table: bool = True) -> None:
         self._json = as_json
-        self._shown: dict[str, int] = {}
-        self._totals: dict[str, tuple[int, int, int]] = {}
-        self._newest: dict[str, Progress] = {}
         console = Console()
-        self._live = (
-            Live(console=console, refresh_per_second=4) if console.is_terminal and not as_json else None
-        )
+        drawn = table and console.is_terminal and not as_json
+        self._live = Live(console=console, refresh_per_second=4) if drawn else None
+        self._waiting: Waiting | None = None
 
     def __enter__(self) -> "LiveProgress":
         if self._live is not None:
@@ -36,59 +103,72 @@ class LiveProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._wait_for([])
         if self._live is not None:
             self._live.stop()
 
-    def show(self, queries: "list[StreamingQuery]") -> None:
+    def show(self, running: Sequence[Running]) -> None:
         """Show what the queries have done since the last call."""
-        for query in queries:
-            for progress in query.recentProgress:
-                self._add(str(query.id), read(progress))
-        if self._live is not None and self._newest:
-            self._live.update(self._table())
+        for each in running:
+            for report in each.query.recentProgress:
+                progress = read(report)
+                if each.totals.add(progress) and self._json:
+                    print(progress.as_json(), flush=True)
+        if self._live is not None:
+            self._live.update(self._table(running))
+        else:
+            self._wait_for([each.name for each in running if not each.totals.known and each.query.isActive])
 
-    def _add(self, query: str, progress: Progress) -> None:
-        if progress.batch <= self._shown.get(query, -1):
-            return
-        self._shown[query] = progress.batch
-        self._newest[query] = progress
-        rows, matches, late = self._totals.get(query, (0, 0, 0))
-        self._totals[query] = (
-            rows + sum(progress.rows_in.values()),
-            matches + progress.matches,
-            late + sum(progress.late.values()),
-        )
-        if self._json:
-            print(progress.as_json(), flush=True)
+    def _wait_for(self, names: Sequence[str]) -> None:
+        if names and self._waiting is None:
+            self._waiting = Waiting(f"First micro-batch of {', '.join(names)}").__enter__()
+        elif names and self._waiting is not None:
+            self._waiting.tick()
+        elif self._waiting is not None:
+            self._waiting.__exit__(None, None, None)
+            self._waiting = None
 
-    def _table(self) -> Table:
+    def _table(self, running: Sequence[Running]) -> Table:
         table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        for name in (
-            "query",
-            "batch",
-            "rows in",
-            "matches",
-            "rows/s",
-            "state rows",
-            "state",
-            "watermark",
-            "late",
-        ):
-            table.add_column(name, justify="left" if name in ("query", "watermark") else "right")
-        for query, progress in self._newest.items():
-            rows, matches, late = self._totals[query]
-            table.add_row(
-                progress.query,
-                str(progress.batch),
-                f"{rows:,}",
-                f"{matches:,}",
-                f"{progress.rows_per_second:,.0f}",
-                f"{sum(progress.state_rows.values()):,}",
-                f"{progress.state_bytes / 1e6:,.1f} MB",
-                _watermark(progress),
-                f"{late:,}",
-            )
+        for name in _COLUMNS:
+            table.add_column(name, justify="left" if name in _LEFT else "right")
+        for each in running:
+            table.add_row(each.name, *_cells(each.totals), _now(each))
         return table
+
+
+def _cells(totals: Totals) -> list[str]:
+    """Return the counts of a query; of state and watermark the last that are known."""
+    newest = totals.newest
+    if newest is None:
+        return [""] * (len(_COLUMNS) - 2)
+    return [
+        str(newest.batch),
+        f"{totals.rows_in:,}",
+        f"{totals.matches:,}",
+        f"{newest.rows_per_second:,.0f}",
+        f"{sum(newest.state_rows.values()):,}",
+        f"{newest.state_bytes / 1e6:,.1f} MB",
+        _watermark(newest),
+        f"{totals.late:,}",
+        f"{totals.null_times:,}",
+    ]
+
+
+def _now(running: Running) -> str:
+    """Return what a query is doing: its first micro-batch, rows, or nothing since when."""
+    totals = running.totals
+    if not running.query.isActive:
+        return "ended"
+    if not totals.known:
+        return f"first micro-batch, {time.monotonic() - running.began:.0f} s"
+    status = running.query.status
+    if status["isTriggerActive"] and status["isDataAvailable"]:
+        return "running"
+    if totals.idle_since is None:
+        return "idle"
+    local = totals.idle_since.astimezone()
+    return f"{'idle' if totals.newest is not None else 'no new rows'} since {local:%H:%M:%S}"
 
 
 def _watermark(progress: Progress) -> str:

@@ -16,7 +16,9 @@ class Progress:
     stream's watermark, or without event time. ``comparisons`` of a combination with a row, in
     all stages. ``state_rows``: rows kept (those of an input of
     several streams at its first). ``watermarks``: microseconds, or the event time's own unit;
-    a stream that has sent nothing has none. ``seconds`` is the length of the micro-batch.
+    a stream that has sent nothing has none. ``seconds`` is the length of the micro-batch, ``started``
+    when it began (ISO 8601, UTC). ``source_rows``: rows that Spark counts at its sources, also of a
+    query without W-joins. An ``idle`` report is of no micro-batch: it has the number of the next one.
     """
 
     query: str
@@ -30,6 +32,9 @@ class Progress:
     state_rows: dict[str, int]
     state_bytes: int
     watermarks: dict[str, int]
+    source_rows: int = 0
+    started: str = ""
+    idle: bool = False
 
     @property
     def rows_per_second(self) -> float:
@@ -74,6 +79,10 @@ def read(progress: Any) -> Progress:
         state_rows=totals.get("kept", {}),
         state_bytes=sum(totals.get("kept_bytes", {}).values()),
         watermarks={alias: time - totals["delay"].get(alias, 0) for alias, time in seen.items()},
+        source_rows=body.get("numInputRows", 0),
+        started=str(body.get("timestamp", "")),
+        # Spark measures how long a micro-batch took to be written only where there was one.
+        idle="addBatch" not in body.get("durationMs", {"addBatch": 0}),
     )
 
 

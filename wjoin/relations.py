@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from wjoin.executor.layout import quoted
 from wjoin.executor.spark.native import WATERMARK
+from wjoin.failures import first_line
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Column, Delay, Estimate, Relation
 from wjoin.planner.durations import human
@@ -77,14 +78,6 @@ def describe(
         derived=declaration is not None and declaration.derived,
         watermarks=watermarks,
     )
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message; Py4J's own first line says nothing."""
-    lines = str(error).strip().splitlines()
-    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
-        return lines[1].removeprefix(": ")
-    return lines[0] if lines else type(error).__name__
 
 
 def time_kind(spark_type: str) -> TimeKind:

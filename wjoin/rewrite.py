@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from wjoin.delays import output_delays, relation_delays
 from wjoin.executor.spark.compile import Counting, compile_plan
 from wjoin.executor.spark.meter import Meter
+from wjoin.failures import first_line
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
@@ -28,7 +29,7 @@ from wjoin.planner.names import suggestion
 from wjoin.planner.physical import Method, PhysicalPlan, TimeKind
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
 from wjoin.planner.sequences import UNKNOWN
-from wjoin.relations import SparkTypes, describe, first_line
+from wjoin.relations import SparkTypes, describe
 from wjoin.streams import DATAFRAME, Declarations, StreamDeclaration
 from wjoin.watch import watch
 

@@ -4,6 +4,7 @@ import datetime
 import itertools
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,6 +14,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from wjoin import statements
 from wjoin.explanation import Explanation
+from wjoin.failures import RAISED_BY_SPARK, failure, placed
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
@@ -22,6 +24,7 @@ from wjoin.planner.lineage import joined_streams
 from wjoin.planner.names import suggestion
 from wjoin.recorder import Recorder
 from wjoin.rewrite import Rewriting
+from wjoin.spark_process import log_path, logged
 from wjoin.streams import DATAFRAME, Declarations, StreamDeclaration, declared_delays, microseconds
 from wjoin.views import prepare_view
 
@@ -44,6 +47,11 @@ class Session:
         # Kept apart from spark.sql, which enable() replaces.
         self.run_spark = run_spark or spark.sql
 
+    @property
+    def spark_log(self) -> Path | None:
+        """The file into which the embedded Spark writes its log; None where Spark was started elsewhere."""
+        return log_path()
+
     def __getattr__(self, name: str) -> Any:
         if name == "spark":
             raise AttributeError(name)
@@ -63,7 +71,12 @@ class Session:
         if len(script.statements) == 1 and not isinstance(script.statements[0], SparkStatement):
             named = {**(args or {}), **params} if args is None or isinstance(args, Mapping) else params
             self._named_by_script.clear()
-            return statements.execute(self, sqlQuery, script.statements[0], named)
+            statement = script.statements[0]
+            if isinstance(statement, InsertInto) and isinstance(statement.body, SparkStatement):
+                # It may be Spark's altogether, and Spark's own error is then what its callers expect.
+                return statements.execute(self, sqlQuery, statement, named)
+            with placed(sqlQuery, statement.span):
+                return statements.execute(self, sqlQuery, statement, named)
         if sum(not isinstance(each, SparkStatement) for each in script.statements):
             raise WJoinError("WJ606", "sql() takes one statement", help="run several with run_script()")
         return self.pass_through(sqlQuery, args, params)
@@ -137,12 +150,24 @@ class Session:
     ) -> list[DataFrame | StreamingQuery]:
         """Run one statement of a script (see ``run_script``)."""
         if isinstance(statement, InsertInto):
-            started = statements.insert(self, text, statement, params, once=once, checkpoint=checkpoint)
+            with placed(text, statement.span):
+                started = statements.insert(self, text, statement, params, once=once, checkpoint=checkpoint)
             if once and started is not None:
-                started.awaitTermination()
-                self.settle()
+                self._await(started, text, statement)
             return [started] if started is not None else []
-        return [statements.execute(self, text, statement, params)]
+        with placed(text, statement.span):
+            return [statements.execute(self, text, statement, params)]
+
+    def _await(self, query: StreamingQuery, text: str, statement: InsertInto) -> None:
+        """Wait for the end of a query. Raises WJoinError where it failed."""
+        name = statement.target[-1]
+        try:
+            query.awaitTermination()
+        except RAISED_BY_SPARK as error:
+            folder = self.folder_of(query)
+            raise failure(error, name.span, text, sink=name.name, checkpoint=folder) from error
+        finally:
+            self.settle()
 
     def rewriting(
         self,
@@ -193,8 +218,16 @@ class Session:
         """Note a query that an INSERT INTO has started, and its checkpoint folder."""
         self.queries.append(query)
         if folder is not None:
-            self._named_by_script.add(folder)
+            self.named(folder)
             self._folders[folder] = query
+
+    def named(self, folder: str) -> None:
+        """Note the checkpoint folder of a statement, so that a later one of the script takes another."""
+        self._named_by_script.add(folder)
+
+    def folder_of(self, query: StreamingQuery) -> str | None:
+        """Return the checkpoint folder of a query that an INSERT INTO has started."""
+        return next((folder for folder, each in self._folders.items() if each is query), None)
 
     def record(self, folder: str | None, recorder: Recorder | None) -> None:
         """Measure the query that has been started on a checkpoint folder."""
@@ -244,22 +277,27 @@ def connect(spark: SparkSession | None = None, **conf: str) -> Session:
 
     ``conf`` are Spark settings (``connect(**{"spark.driver.memory": "8g"})``); on a running
     session only those that it can still change take effect. Names that begin with ``wjoin.`` are
-    settings of the session, as SET takes them.
+    settings of the session, as SET takes them, and ``wjoin.log``: the file of the embedded Spark's log,
+    or ``stderr`` (see ``Session.spark_log``).
     """
+    log = conf.pop("wjoin.log", None)
     own = {name: value for name, value in conf.items() if name.lower().startswith("wjoin.")}
     conf = {name: value for name, value in conf.items() if name not in own}
-    session = _connected(spark, conf)
+    session = _connected(spark, conf, log)
     for name, value in own.items():
         statements.set_option(session, name, value)
     return session
 
 
-def _connected(spark: SparkSession | None, conf: dict[str, str]) -> Session:
+def _connected(spark: SparkSession | None, conf: dict[str, str], log: str | None) -> Session:
     if spark is None:
         builder = configure(SparkSession.builder.master("local[*]").appName("wjoin"))
         for name, value in {**embedded_settings(), **conf}.items():
             builder = builder.config(name, value)
-        return Session(builder.getOrCreate())
+        with logged(log):
+            return Session(builder.getOrCreate())
+    if log is not None:
+        raise WJoinError("WJ603", "wjoin.log is for the Spark that connect() starts, and this one runs")
     prepare(spark)
     for name, value in conf.items():
         spark.conf.set(name, value)

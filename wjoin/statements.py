@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
@@ -12,6 +12,15 @@ from wjoin.beside import UNREACHABLE, exists
 from wjoin.executor.layout import quoted
 from wjoin.executor.state.identity import identity
 from wjoin.explanation import Explanation
+from wjoin.failures import RAISED_BY_SPARK, failure, first_line, placed
+from wjoin.format_options import (
+    SINK_OPTIONS,
+    STREAM_OPTIONS,
+    check_options,
+    option_span,
+    own_option,
+    without,
+)
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.hints import HINTS
@@ -44,10 +53,12 @@ from wjoin.planner.explain.document import document
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.lineage import reads
 from wjoin.planner.names import suggestion
-from wjoin.relations import event_time, first_line, spark_plan, stream_fields, time_kind
+from wjoin.relations import event_time, spark_plan, stream_fields, time_kind
 from wjoin.rewrite import Rewriting
+from wjoin.spark_process import resolved
 from wjoin.statistics import alter_stream, analyze_stream, statistics_rows
 from wjoin.streams import SinkDeclaration, StreamDeclaration, declared_delays, find
+from wjoin.triggers import processing_time
 from wjoin.views import create_view
 
 if TYPE_CHECKING:
@@ -57,10 +68,11 @@ _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
 _FILES = frozenset({"parquet", "json", "csv", "orc", "text", "avro", "xml"})
 """Formats of Spark's file sink, which lists what it has written in ``_spark_metadata``."""
 
-SETTINGS = ("wjoin.checkpoint", "wjoin.interval", "wjoin.memory", *_HINT_SETTINGS)
+SETTINGS = ("wjoin.checkpoint", "wjoin.interval", "wjoin.memory", "wjoin.trigger", *_HINT_SETTINGS)
 """The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
 ``wjoin.interval`` the event time that a micro-batch is expected to bring, ``wjoin.memory`` what the
-state of a join may take; the others are defaults for the hints of their names."""
+state of a join may take, ``wjoin.trigger`` how often micro-batches start; the others are defaults for
+the hints of their names."""
 
 
 def execute(session: "Session", text: str, statement: Statement, params: dict[str, Any]) -> DataFrame:
@@ -116,7 +128,8 @@ def explain(
     if isinstance(statement, CreateView | Explain | InsertInto):
         statement = statement.body
     if not isinstance(statement, Query):
-        frame = session.run_spark(f"EXPLAIN {mode} {statement.span.of(text)}")
+        with placed(text, statement.span):
+            frame = session.run_spark(f"EXPLAIN {mode} {statement.span.of(text)}")
         return Explanation("\n".join(row[0] for row in frame.collect()))
     kept = Kept(session.spark, _explained_checkpoint(session, target))
     rewriting = session.rewriting(text, statement, params, kept, metered=mode == "ANALYZE")
@@ -125,7 +138,8 @@ def explain(
         parts += [cost_text(planned) for planned in rewriting.planned]
     if mode == "ANALYZE":
         frame = _finish(rewriting, text, statement.span)
-        parts.append(measured_text(frame, rewriting.planned, rewriting.meters))
+        with placed(text, statement.span):
+            parts.append(measured_text(frame, rewriting.planned, rewriting.meters))
     if mode == "FORMATTED":
         parts.append("Spark plan\n" + spark_plan(_finish(rewriting, text, statement.span)))
     return Explanation("\n\n".join(parts), [document(planned) for planned in rewriting.planned])
@@ -150,18 +164,60 @@ def insert(
     *,
     once: bool,
     checkpoint: str | None,
+    trigger: str | None = None,
 ) -> StreamingQuery | None:
-    """Run an INSERT INTO: start a query where its rows stream into a sink, else write them (None)."""
-    name = statement.target[-1].name
-    sink = session.declarations.sinks.get(name.lower()) if len(statement.target) == 1 else None
+    """Run an INSERT INTO: start a query where its rows stream into a sink, else write them (None).
+
+    ``trigger`` says how often micro-batches start, whatever the sink and the session say.
+    """
+    sink = find_sink(session, text, statement)
     if sink is None:
-        _refuse_unknown_sink(session, text, statement, params)
+        refuse_unknown_sink(session, text, statement, params)
         if isinstance(statement.body, SparkStatement):
             session.pass_through(statement.span.of(text), None, params)
         else:
             rewriting = session.rewriting(text, statement, params)
             _finish(rewriting, text, statement.span)
         return None
+    planned = plan_insert(session, text, statement, params, sink, checkpoint)
+    frame, joins, folder, kept = planned.frame, planned.joins, planned.folder, planned.kept
+    if frame.isStreaming:
+        if joins is not None:
+            _keep(session, text, statement, kept, joins)
+        every = trigger or own_option(sink.options, "trigger") or session.settings.get("wjoin.trigger")
+        remedy = None if joins is None else _remedy(joins)
+        query = _start(session, text, statement, frame, sink, folder, once=once, every=every, remedy=remedy)
+        if joins is not None:
+            session.record(folder, kept.recorder(query, joins.plans))
+        return query
+    options = without(sink.options, "trigger", "outputMode", "checkpointLocation")
+    batch = frame.write.format(sink.provider).options(**options).mode("append")
+    if sink.partitioned_by:
+        batch = batch.partitionBy(*sink.partitioned_by)
+    with placed(text, statement.span):
+        batch.save()
+    return None
+
+
+@dataclass(frozen=True)
+class PlannedInsert:
+    """An INSERT INTO a sink before it runs; ``joins`` is None where it has no W-join."""
+
+    frame: DataFrame
+    joins: Rewriting | None
+    folder: str | None
+    kept: Kept
+
+
+def plan_insert(
+    session: "Session",
+    text: str,
+    statement: InsertInto,
+    params: dict[str, Any],
+    sink: SinkDeclaration,
+    checkpoint: str | None,
+) -> PlannedInsert:
+    """Plan an INSERT INTO a sink, and compare it with what its checkpoint holds; nothing is written."""
     session.settle()
     folder = _checkpoint(session, sink, checkpoint)
     kept = Kept(session.spark, folder)
@@ -171,21 +227,9 @@ def insert(
         frame = _finish(joins, text, statement.body.span)
     else:
         frame = execute(session, text, statement.body, params)
-    if frame.isStreaming:
-        if folder is not None:
-            refuse_checkpoint(session, text, statement, sink, folder, kept, joins)
-        if joins is not None:
-            _keep(session, text, statement, kept, joins)
-        remedy = None if joins is None else _remedy(joins)
-        query = _start(session, text, statement, frame, sink, folder, once=once, remedy=remedy)
-        if joins is not None:
-            session.record(folder, kept.recorder(query, joins.plans))
-        return query
-    batch = frame.write.format(sink.provider).options(**sink.options).mode("append")
-    if sink.partitioned_by:
-        batch = batch.partitionBy(*sink.partitioned_by)
-    batch.save()
-    return None
+    if frame.isStreaming and folder is not None:
+        _refuse_checkpoint(session, text, statement, sink, folder, kept, joins)
+    return PlannedInsert(frame, joins, folder, kept)
 
 
 def _query(session: "Session", text: str, query: Query, params: dict[str, Any]) -> DataFrame:
@@ -195,10 +239,8 @@ def _query(session: "Session", text: str, query: Query, params: dict[str, Any]) 
 def _finish(rewriting: Rewriting, text: str, span: Span) -> DataFrame:
     try:
         return rewriting.run()
-    except (AnalysisException, ParseException) as error:
-        raise WJoinError(
-            "WJ607", f"Spark refused the statement: {first_line(error)}", span=span, text=text
-        ) from error
+    except RAISED_BY_SPARK as error:
+        raise failure(error, span, text) from error
 
 
 def _create_stream(session: "Session", text: str, statement: CreateStream) -> DataFrame:
@@ -210,6 +252,8 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
             raise WJoinError(
                 "WJ601", f"the stream {name} exists already", span=statement.name.span, text=text
             )
+    names = [option for option, _ in statement.options]
+    check_options(names, STREAM_OPTIONS, statement.provider.name, statement.span, text)
     reader = session.spark.readStream.format(statement.provider.name).options(**dict(statement.options))
     try:
         if statement.columns is not None:
@@ -220,6 +264,9 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
         message = f"the stream {name} cannot be opened: {first_line(error)}"
         columns = statement.columns is None and "chema must be specified" in message
         remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if columns else None
+        path = own_option(dict(statement.options), "path")
+        if "PATH_NOT_FOUND" in message and path is not None:
+            remedy = f"put files into {resolved(path)}, or give another path"
         raise WJoinError("WJ604", message, span=statement.span, text=text, help=remedy) from error
     event_time, delay = None, None
     if statement.watermark is not None:
@@ -257,9 +304,22 @@ def _create_sink(session: "Session", text: str, statement: CreateSink) -> DataFr
         if not statement.or_replace:
             raise WJoinError("WJ601", f"the sink {name} exists already", span=statement.name.span, text=text)
     columns = tuple(column.name for column in statement.partitioned_by)
-    sink = SinkDeclaration(name, statement.provider.name, dict(statement.options), columns)
+    options = dict(statement.options)
+    check_options(options, SINK_OPTIONS, statement.provider.name, statement.span, text)
+    _check_trigger(options, statement.span, text)
+    sink = SinkDeclaration(name, statement.provider.name, options, columns)
     session.declarations.sinks[name.lower()] = sink
     return _nothing(session)
+
+
+def _check_trigger(options: dict[str, str], span: Span, text: str) -> None:
+    """Refuse a sink's option trigger that is no time. Raises WJoinError WJ603."""
+    every = own_option(options, "trigger")
+    if every is not None:
+        try:
+            processing_time(every)
+        except WJoinError as error:
+            raise error.at(option_span("trigger", span, text), text) from None
 
 
 def _create_view(session: "Session", text: str, statement: CreateView, params: dict[str, Any]) -> DataFrame:
@@ -315,12 +375,13 @@ def cost_settings(session: "Session") -> CostSettings:
 
 def _interval(value: str) -> float:
     """Return an interval in seconds. Raises WJoinError WJ603."""
+    remedy = "give the event time that a micro-batch brings, such as '10 seconds' (not: how often they start)"
     try:
         seconds = from_pairs(value, Span(0, len(value))) / 1_000_000
     except WJoinError as error:
-        raise WJoinError("WJ603", f"wjoin.interval is {value}: {error.message}", help=error.help) from None
+        raise WJoinError("WJ603", f"wjoin.interval is {value}: {error.message}", help=remedy) from None
     if seconds <= 0:
-        raise WJoinError("WJ603", f"wjoin.interval is {value}", help="give a time, such as '10 seconds'")
+        raise WJoinError("WJ603", f"wjoin.interval is {value}, and a micro-batch brings time", help=remedy)
     return seconds
 
 
@@ -332,7 +393,11 @@ def _memory(value: str) -> int:
     return int(found[1]) << (10 * " kmgt".index(found[2] or " "))
 
 
-_CHECKED: dict[str, Callable[[str], object]] = {"wjoin.interval": _interval, "wjoin.memory": _memory}
+_CHECKED: dict[str, Callable[[str], object]] = {
+    "wjoin.interval": _interval,
+    "wjoin.memory": _memory,
+    "wjoin.trigger": lambda value: processing_time(value, "wjoin.trigger"),
+}
 
 
 def set_option(session: "Session", name: str, value: str) -> None:
@@ -356,9 +421,31 @@ def _set_option(session: "Session", text: str, statement: SetOption) -> DataFram
     return session.spark.createDataFrame([row], "key STRING, value STRING")
 
 
-def _refuse_unknown_sink(
-    session: "Session", text: str, statement: InsertInto, params: dict[str, Any]
-) -> None:
+def find_sink(session: "Session", text: str, statement: InsertInto) -> SinkDeclaration | None:
+    """Return the sink of an INSERT INTO, None where its target is not one. Raises WJoinError WJ612."""
+    if len(statement.target) != 1:
+        return None
+    sink = session.declarations.sinks.get(statement.target[0].name.lower())
+    if sink is None:
+        _refuse_stream(session, text, statement)
+    return sink
+
+
+def _refuse_stream(session: "Session", text: str, statement: InsertInto) -> None:
+    """Refuse rows for a stream or a view over streams."""
+    target = statement.target[0]
+    stream = session.declarations.stream(target.name)
+    if stream is not None:
+        raise WJoinError(
+            "WJ612",
+            f"{stream.name} is a {'view over streams' if stream.source == 'view' else 'stream'}, not a sink",
+            span=target.span,
+            text=text,
+            help="CREATE SINK name USING parquet OPTIONS (path '…'), and INSERT INTO name",
+        )
+
+
+def refuse_unknown_sink(session: "Session", text: str, statement: InsertInto, params: dict[str, Any]) -> None:
     """Refuse streaming rows for a target that is no sink: Spark's INSERT INTO is for batches only."""
     target = statement.target[-1]
     if not session.declarations.sinks and session.spark.catalog.tableExists(
@@ -386,10 +473,11 @@ def _start(
     folder: str | None,
     *,
     once: bool,
+    every: str | None,
     remedy: str | None,
 ) -> StreamingQuery:
-    options = dict(sink.options)
-    mode = options.pop("outputMode", "append")
+    options = without(sink.options, "trigger", "outputMode")
+    mode = own_option(sink.options, "outputMode") or "append"
     if folder is not None:
         options["checkpointLocation"] = folder
     elif sink.provider.lower() not in ("console", "memory", "noop"):
@@ -406,9 +494,11 @@ def _start(
         writer = writer.partitionBy(*sink.partitioned_by)
     if once:
         writer = writer.trigger(availableNow=True)
+    elif every is not None:
+        writer = writer.trigger(processingTime=processing_time(every))
     try:
         query = writer.start()
-    except PySparkException as error:
+    except RAISED_BY_SPARK as error:
         message = f"Spark refused to start the query: {first_line(error)}"
         raise WJoinError("WJ607", message, span=statement.span, text=text, help=remedy) from error
     session.started(query, folder)
@@ -437,7 +527,7 @@ def _checkpoint(session: "Session", sink: SinkDeclaration, directory: str | None
     return session.checkpoint_folder(directory, sink.name)
 
 
-def refuse_checkpoint(
+def _refuse_checkpoint(
     session: "Session",
     text: str,
     statement: InsertInto,
@@ -452,7 +542,7 @@ def refuse_checkpoint(
     the first results of a query with a new checkpoint would be lost. Raises WJoinError WJ609, WJ611
     and WJ701 to WJ703.
     """
-    name, path = statement.target[-1], sink.options.get("path", "").rstrip("/")
+    name, path = statement.target[-1], resolved(own_option(sink.options, "path") or "").rstrip("/")
     written = path and exists(session.spark, f"{path}/_spark_metadata")
     try:
         if written and not kept.begun:

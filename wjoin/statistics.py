@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from wjoin.executor.layout import quoted
 from wjoin.executor.spark.analyze import Profile, analyze
+from wjoin.failures import RAISED_BY_SPARK, cause
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import AlterStream, AnalyzeStream, StatisticEntry
 from wjoin.planner.catalog import Origin
@@ -15,7 +15,7 @@ from wjoin.planner.durations import duration_value
 from wjoin.planner.names import suggestion
 from wjoin.planner.physical import TimeKind
 from wjoin.planner.statistics import statistic_unit, units_per_second
-from wjoin.relations import event_time, first_line, stream_fields, time_kind
+from wjoin.relations import event_time, stream_fields, time_kind
 from wjoin.streams import StreamDeclaration, find
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def analyze_stream(session: "Session", text: str, statement: AnalyzeStream) -> D
     try:
         frame = session.spark.table(quoted(stream.name)) if stream.rows is None else stream.rows
         profile = analyze(frame, time, columns, measures, statement.sample)
-    except PySparkException as error:
-        message = f"the stream {stream.name} cannot be read: {first_line(error)}"
+    except RAISED_BY_SPARK as error:
+        message = f"the stream {stream.name} cannot be read: {cause(error)}"
         raise WJoinError("WJ604", message, span=statement.span, text=text) from error
     found = _found(profile, _kind(stream, fields), whole=statement.sample is None)
     session.declarations.learn(stream.name, Origin.ANALYZED, found)

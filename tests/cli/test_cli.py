@@ -3,11 +3,13 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -72,9 +74,14 @@ def test_once_runs_everything_and_a_second_run_adds_nothing(tmp_path: Path, decl
     assert [line["batch"] for line in lines] == [0, 1, 2]
     assert sum(line["rows_in"]["A"] for line in lines) == 60
     assert "|2  |" in first.stdout
+    assert (
+        "pairs: 120 rows in (A 60, B 60), 50 results of the join, 0 late, 0 without event time"
+        in first.stderr
+    )
     assert len(pq.read_table(tmp_path / "pairs")) == 50
     second = wjoin(*run)
     assert second.returncode == 0, second.stderr
+    assert "pairs: no new rows" in second.stderr
     assert len(pq.read_table(tmp_path / "pairs")) == 50
     # What the runs measured is there for whoever asks next.
     setting = f"wjoin.checkpoint={tmp_path / 'checkpoints'}"
@@ -87,24 +94,65 @@ def test_once_runs_everything_and_a_second_run_adds_nothing(tmp_path: Path, decl
     pq.write_table(pq.read_table(tmp_path / "lefts" / "0.parquet"), tmp_path / "lefts" / "9.parquet")
     refused = wjoin("run", script(tmp_path, text.replace("5 SECONDS", "6 SECONDS")), *run[2:])
     assert refused.returncode == 1
-    assert refused.stderr.startswith("wjoin: error[WJ702]")
-    assert len(refused.stderr.splitlines()) == 1
+    shown = refused.stderr[refused.stderr.index("error[WJ702]") :].splitlines()
+    assert "pairs" in shown[0]
+    assert str(tmp_path / "checkpoints" / "pairs") in shown[0]
+    assert shown[1].startswith(f" --> {path}:")
+    assert shown[-1].startswith("help: start from a new checkpoint folder")
 
 
-def test_streaming_select_prints_its_rows_with_once(tmp_path: Path, declarations: str) -> None:
-    done = wjoin("run", script(tmp_path, f"{declarations} {JOIN}"), "--once", "--rows", "100")
+def test_streaming_select_prints_its_rows(tmp_path: Path, declarations: str) -> None:
+    path = script(tmp_path, f"{declarations} {JOIN}")
+    done = wjoin("run", path, "--once", "--rows", "100")
     assert done.returncode == 0, done.stderr
     assert len([line for line in done.stdout.splitlines() if line.startswith("|")]) == 61
-    refused = wjoin("run", script(tmp_path, f"{declarations} {JOIN}"))
-    assert refused.returncode == 2
-    assert "WJ606" in refused.stderr
+    command = [sys.executable, "-m", "wjoin.cli", "run", path, "--rows", "2"]
+    with (tmp_path / "errors").open("w") as errors, (tmp_path / "rows").open("w") as rows:
+        running = subprocess.Popen(command, stdout=rows, stderr=errors)
+    wait_for(running, lambda: "micro-batch 2: " in (tmp_path / "rows").read_text(), tmp_path / "errors")
+    for _ in range(2):  # an impatient user
+        running.send_signal(signal.SIGINT)
+    assert running.wait(timeout=60) == 0
+    printed, said = (tmp_path / "rows").read_text(), (tmp_path / "errors").read_text()
+    assert printed.count("only showing top 2 rows") == 3
+    # Rows are printed before Spark reports their micro-batch, and the stop may come between.
+    assert re.search(r"^SELECT: (80|120) rows in .*, (40|60) results of the join", printed, re.MULTILINE)
+    assert "no checkpoint" in said
+    assert said.rstrip().endswith("Stopped cleanly")
+
+
+def test_a_failure_while_running_ends_with_status_1_and_its_place(tmp_path: Path, declarations: str) -> None:
+    select = JOIN.replace("SELECT A.k, B.v", "SELECT raise_error('no ' || A.k) AS e")
+    path = script(tmp_path, f"{declarations}INSERT INTO pairs {select}")
+    checkpoint = ("--checkpoint", str(tmp_path / "checkpoints"))
+    checked = wjoin("check", path, *checkpoint)
+    assert checked.returncode == 0, checked.stderr
+    begins = f"good, 1 window join, begins with checkpoint {tmp_path / 'checkpoints' / 'pairs'}"
+    assert checked.stdout.splitlines()[-1].endswith(f"INSERT INTO pairs: {begins}")
+    assert not (tmp_path / "pairs").exists()
+    assert not (tmp_path / "checkpoints").exists()
+    failed = wjoin("run", path, *checkpoint)
+    assert failed.returncode == 1
+    shown = failed.stderr[failed.stderr.index("error[WJ704]") :].splitlines()
+    assert "the query into pairs failed: [USER_RAISED_EXCEPTION] no " in shown[0]
+    assert f"{path}:6:13" in shown[1]
+    assert shown[-1].startswith("help: ")
+    assert "Traceback" not in failed.stderr
+
+
+def wait_for(running: subprocess.Popen[bytes], happened: Callable[[], bool], errors: Path) -> None:
+    deadline = time.monotonic() + 240
+    while not happened():
+        assert running.poll() is None, errors.read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_errors_of_a_statement_end_with_status_2_and_a_caret(tmp_path: Path) -> None:
     path = script(tmp_path, "SELECT 1;\nSELECT A.k FROM a A, b B WINDOW (A, B) = 5 WHERE A.k = B.k")
     done = wjoin("run", path, "--once")
     assert done.returncode == 2
-    assert done.stderr.startswith("error[WJ214]")
+    assert "\nerror[WJ214]" in done.stderr
     assert f"{path}:2:17" in done.stderr
     bad = wjoin("run", script(tmp_path, "SELECT A.k FROM a A, b B WINDOW (A B) = 5 SECONDS"))
     assert bad.returncode == 2
@@ -117,8 +165,9 @@ def test_errors_of_a_statement_end_with_status_2_and_a_caret(tmp_path: Path) -> 
 
 
 def test_explain_needs_no_data(tmp_path: Path, declarations: str) -> None:
-    done = wjoin("explain", script(tmp_path, f"{declarations} INSERT INTO pairs {JOIN}"))
+    done = wjoin("explain", "--cost", "-e", f"{declarations} INSERT INTO pairs {JOIN}")
     assert done.returncode == 0, done.stderr
+    assert "Candidates" in done.stdout
     assert "hash" in done.stdout.lower()
     assert "5 s" in done.stdout
 
@@ -130,17 +179,14 @@ def test_runs_until_stopped_and_stops_cleanly(tmp_path: Path, declarations: str,
     command = [sys.executable, "-m", "wjoin.cli", "run", path, "--checkpoint", str(tmp_path / "checkpoints")]
     commits = tmp_path / "checkpoints" / "pairs" / "commits"
     with (tmp_path / "errors").open("w") as errors:
-        environment = {**os.environ, "COLUMNS": "120"}
+        environment = {**os.environ, "COLUMNS": "160"}
         running = subprocess.Popen(command, stdout=terminal, stderr=errors, env=environment)
     shown: list[bytes] = []
     reading = threading.Thread(target=lambda: shown.extend(iter(lambda: read_screen(screen), b"")))
     reading.start()
-    deadline = time.monotonic() + 120
-    while not (commits / "2").exists():
-        assert running.poll() is None, (tmp_path / "errors").read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    time.sleep(1.5)
+    wait_for(running, (commits / "2").exists, tmp_path / "errors")
+    # Spark reports an idle time after ten seconds.
+    time.sleep(13)
     running.send_signal(number)
     running.wait(timeout=60)
     os.close(terminal)
@@ -149,7 +195,12 @@ def test_runs_until_stopped_and_stops_cleanly(tmp_path: Path, declarations: str,
     printed = (tmp_path / "errors").read_text()
     assert running.returncode == 0, printed
     assert "Traceback" not in printed
-    assert b"watermark" in b"".join(shown)
+    assert "Stopped cleanly; the next run goes on from here" in printed
+    screens = b"".join(shown).decode()
+    assert "pairs: 120 rows in (A 60, B 60), 60 results of the join" in screens
+    last = [line for line in screens.splitlines() if "idle since" in line][-1]
+    assert "120" in last, "an idle report hides nothing"
+    assert "2023-11-14 22:14:19" in last
     assert len(pq.read_table(tmp_path / "pairs")) == 60
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,10 +33,12 @@ def test_example_prints_what_it_should(
 
 @pytest.mark.spark
 def test_command_line_prints_the_same(tmp_path: Path) -> None:
-    options = ["--once", "--checkpoint", str(tmp_path / "checkpoints")]
+    (tmp_path / "scripts").mkdir()
+    script = Path(shutil.copy(STREAMS, tmp_path / "scripts"))
+    options = ["--once", "--checkpoint", "checkpoints"]
     search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
-        [sys.executable, "-m", "wjoin.cli", "run", str(STREAMS), *options],
+        [sys.executable, "-m", "wjoin.cli", "run", f"scripts/{script.name}", *options],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": search},
         capture_output=True,
@@ -43,4 +46,9 @@ def test_command_line_prints_the_same(tmp_path: Path) -> None:
         timeout=240,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (0, STREAMS.with_suffix(".out").read_text("utf-8")), done.stderr
+    report, _, rows = done.stdout.partition("\n")
+    assert (done.returncode, rows) == (0, STREAMS.with_suffix(".out").read_text("utf-8")), done.stderr
+    assert report.startswith("tracked: 210 rows in (A 100, B 100, C 10), ")
+    # What the script names lies beside it, what the command line names where it was called.
+    assert {each.name for each in script.parent.iterdir()} == {script.name, "data", "out"}
+    assert (tmp_path / "checkpoints" / "tracked" / "commits").is_dir()

@@ -9,6 +9,7 @@ import pytest
 
 import wjoin
 from wjoin.beside import KeptWarning
+from wjoin.grammar.errors import WJoinError
 
 SELECT = "SELECT a.k, b.m, c.n FROM a, b, c WINDOW = 1 SECOND WHERE a.k = b.k AND b.m = c.m"
 INSERT = f"INSERT INTO out {SELECT}"
@@ -109,5 +110,5 @@ def test_a_checkpoint_of_an_earlier_version_has_the_statement_s_own_sequence(
 def test_another_statement_on_the_checkpoint_is_still_refused(streams: wjoin.Session, tmp_path: Path) -> None:
     streams.run_script(INSERT)
     write(streams, tmp_path, 200)
-    with pytest.raises(wjoin.WJoinError, match="WJ702"):
+    with pytest.raises(WJoinError, match="WJ702"):
         streams.run_script(INSERT.replace("b.m = c.m", "b.n = c.n"))

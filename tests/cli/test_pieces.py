@@ -1,0 +1,180 @@
+"""The parts of the command line that need no Spark."""
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
+
+from wjoin.committed import committed_files
+from wjoin.complaints import printed_warnings
+from wjoin.failures import cause, failure, first_line
+from wjoin.format_options import SINK_OPTIONS, STREAM_OPTIONS, check_options
+from wjoin.grammar.errors import WJoinError, WJoinWarning
+from wjoin.grammar.spans import Span
+from wjoin.progress import read
+from wjoin.totals import Totals
+from wjoin.triggers import processing_time
+
+
+def report(batch: int, rows: int | None, start: str = "2024-05-01T12:00:00.000Z") -> dict[str, object]:
+    """A report of Spark: of a micro-batch, or of an idle time where ``rows`` is None."""
+    body: dict[str, object] = {
+        "name": "pairs",
+        "batchId": batch,
+        "timestamp": start,
+        "batchDuration": 2000,
+        "numInputRows": rows or 0,
+        "durationMs": {"triggerExecution": 2000} | ({} if rows is None else {"addBatch": 1900}),
+    }
+    if rows is not None:
+        counts = {"matches": rows // 2, "comparisons": rows, "rows:A": rows, "late:A": 1, "undated:A": 2}
+        body["observedMetrics"] = {"wjoin:1:0": counts | {"kept:A": 7, "kept_bytes:A": 70}}
+    return body
+
+
+def test_an_idle_report_neither_hides_what_was_nor_what_comes() -> None:
+    totals = Totals()
+    assert totals.line() == "no new rows"
+    assert totals.add(read(report(0, 10)))
+    assert not totals.add(read(report(0, 10)))
+    assert totals.add(read(report(1, None, "2024-05-01T12:00:10.000Z")))
+    assert totals.newest is not None
+    assert (totals.newest.batch, totals.newest.state_rows) == (0, {"A": 7})
+    assert totals.idle_since is not None
+    assert totals.idle_since.isoformat() == "2024-05-01T12:00:02+00:00"
+    assert totals.add(read(report(1, 6, "2024-05-01T12:01:00.000Z")))
+    assert totals.line() == (
+        "16 rows in (A 16), 8 results of the join, 2 late, 4 without event time, 2 micro-batches"
+    )
+
+
+def test_a_query_without_a_join_tells_the_rows_of_its_sources() -> None:
+    totals = Totals()
+    totals.add(read({"name": "copy", "batchId": 4, "numInputRows": 1200, "durationMs": {"addBatch": 3}}))
+    assert totals.line() == "1,200 rows in, 1 micro-batch"
+
+
+def test_what_spark_says_is_one_line_without_plan_and_inner_names() -> None:
+    sorting = AnalysisException(
+        "Sorting is not supported on streaming DataFrames;\n~Sort [k#27L ASC]\n+- View (`_pyspark_7b9e5e`)"
+    )
+    assert first_line(sorting) == "Sorting is not supported on streaming DataFrames"
+    unknown = AnalysisException(
+        "[UNRESOLVED_COLUMN] A column with name `x` cannot be resolved. Did you mean one of the"
+        " following? [`A`, `__wjoin_input_0`, `B`, `__wjoin_match_time`]. SQLSTATE: 42703;"
+        " line 1 pos 21;\n'Project"
+    )
+    assert first_line(unknown) == (
+        "[UNRESOLVED_COLUMN] A column with name `x` cannot be resolved. Did you mean one of the"
+        " following? [`A`, `B`, MATCH_TIME()]. SQLSTATE: 42703"
+    )
+    java = Exception("An error occurred while calling o4.sql.\n: org.apache.spark.SparkException: no\n\tat a")
+    assert first_line(java) == cause(java) == "no"
+
+
+def test_the_cause_of_a_failure_is_found_below_what_wraps_it() -> None:
+    wrapped = (
+        "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: "
+        "Job aborted due to stage failure: Task 0 in stage 7.0 failed 1 times,"
+        " most recent failure: Lost task 0.0 in stage 7.0 (TID 16)"
+        " (10.0.0.1 executor driver): java.io.IOException: Mkdirs failed\n\tat org.x\n=== Streaming Query ==="
+    )
+    assert cause(Exception(wrapped)) == "java.io.IOException: Mkdirs failed"
+    python = "Task failed\nTraceback (most recent call last):\n  File x\nValueError: no such key\n\tat org.x"
+    assert cause(Exception(python)) == "ValueError: no such key"
+    read = "x terminated with exception: [FAILED] f.parquet\n\tat org.x\nCaused by: java.X: no Parquet file"
+    assert cause(Exception(f"Query {read}")) == "[FAILED] f.parquet (java.X: no Parquet file)"
+    gone = "[STREAM_FAILED] Query [id = 1] terminated with exception: Option 'basePath' not found"
+    assert cause(Exception(gone)) == "the folder of a source is gone"
+
+
+def test_an_error_of_ours_in_a_worker_keeps_code_and_remedy() -> None:
+    text = "INSERT INTO pairs SELECT 1"
+    inner = "terminated: x\nWJoinError: error[WJ703]: with 4 workers\nhelp: set it to 4\n\tat x"
+    found = failure(
+        StreamingQueryException(inner), Span(12, 17), text, sink="pairs", checkpoint="/checkpoints/pairs"
+    )
+    assert found.render().splitlines() == [
+        "error[WJ703]: with 4 workers (the query into pairs, checkpoint /checkpoints/pairs)",
+        " --> <sql>:1:13",
+        "  |",
+        "1 | INSERT INTO pairs SELECT 1",
+        "  |             ^^^^^",
+        "help: set it to 4",
+    ]
+    assert failure(PySparkException("boom"), Span(0, 1), text).code == "WJ704"
+    assert failure(AnalysisException("boom"), Span(0, 1), text).code == "WJ607"
+
+
+def test_an_option_that_nobody_reads_is_an_error_at_its_place() -> None:
+    text = "CREATE STREAM s USING parquet OPTIONS (path 'x', maxFilePerTrigger '1')"
+    with pytest.raises(WJoinError) as caught:
+        check_options(["path", "maxFilePerTrigger"], STREAM_OPTIONS, "Parquet", Span(0, len(text)), text)
+    assert caught.value.code == "WJ603"
+    assert caught.value.help == "did you mean maxFilesPerTrigger?"
+    assert caught.value.span is not None
+    assert caught.value.span.of(text) == "maxFilePerTrigger"
+
+
+@pytest.mark.parametrize(
+    ("options", "known", "provider"),
+    [
+        (["PATH", "MaxFilesPerTrigger", "parquet.compression"], STREAM_OPTIONS, "parquet"),
+        (["kafka.bootstrap.servers", "subscribe", "startingOffsets"], STREAM_OPTIONS, "kafka"),
+        (["anything"], STREAM_OPTIONS, "com.example.source"),
+        (["path", "checkpointLocation", "trigger", "outputMode", "header"], SINK_OPTIONS, "csv"),
+    ],
+)
+def test_options_that_somebody_reads_pass(
+    options: list[str], known: dict[str, frozenset[str]], provider: str
+) -> None:
+    check_options(options, known, provider, Span(0, 0), "")
+    with pytest.raises(WJoinError, match="rate has no option subscribe"):
+        check_options(["subscribe"], STREAM_OPTIONS, "rate", Span(0, 0), "")
+
+
+def test_triggers() -> None:
+    assert processing_time("10 seconds") == "10000 milliseconds"
+    assert processing_time("0 s") == "0 milliseconds"
+    for bad in ("10", "soon", "-1 second", "1 microsecond", "available now"):
+        with pytest.raises(WJoinError, match="WJ603"):
+            processing_time(bad)
+
+
+def test_committed_files_are_those_of_complete_micro_batches(tmp_path: Path) -> None:
+    assert committed_files(tmp_path) == []
+    log = tmp_path / "_spark_metadata"
+    log.mkdir()
+
+    def entry(name: str, *files: str) -> None:
+        lines = [json.dumps({"path": f"file://{tmp_path}/{file}", "action": "add"}) for file in files]
+        (log / name).write_text("\n".join(["v1", *lines]))
+
+    entry("0", "a")
+    entry("1", "b")
+    assert committed_files(tmp_path) == [f"{tmp_path}/a", f"{tmp_path}/b"]
+    entry("9.compact", "a", "b", "k=1%202/c")
+    entry("10", "d")
+    entry(".11.tmp", "unfinished")
+    expected = [f"{tmp_path}/{name}" for name in ("a", "b", "k=1 2/c", "d")]
+    assert committed_files(str(tmp_path)) == expected
+
+
+def test_warnings_are_printed_once_and_without_python_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "SELECT 1\nFROM a"
+    with printed_warnings("script.sql"):
+        for _ in range(2):
+            ours = WJoinWarning("WJ801", "no delay", span=Span(14, 15), text=text)
+            warnings.warn(ours, stacklevel=1)
+            warnings.warn("cannot be\nkept", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err.splitlines() == [
+        "warning[WJ801]: no delay",
+        " --> script.sql:2:6",
+        "  |",
+        "2 | FROM a",
+        "  |      ^",
+        f"help: {ours.help}",
+        "wjoin: warning: cannot be kept",
+    ]

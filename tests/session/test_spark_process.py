@@ -1,0 +1,62 @@
+"""A Python session: what Spark and its workers log stays away from a user's output."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.packages import ROOT
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = """
+import sys
+import wjoin
+
+settings = {"spark.sql.shuffle.partitions": "1", "spark.master": "local[2]"}
+session = wjoin.connect(**settings, **({"wjoin.log": sys.argv[1]} if len(sys.argv) > 1 else {}))
+for name in "ab":
+    rows = session.range(5).selectExpr("id AS k", "timestamp_seconds(1700000000 + id) AS ts")
+    rows.write.parquet(name)
+    stream = session.readStream.schema("k BIGINT, ts TIMESTAMP").parquet(name)
+    session.stream(name, stream, "ts", "1 minute")
+matches = session.sql("SELECT A.k FROM a A, b B WINDOW = 5 SECONDS WHERE A.k = B.k")
+query = matches.writeStream.format("console").option("numRows", 3).trigger(availableNow=True).start()
+query.awaitTermination()
+try:
+    session.sql("SELECT nothing(1)")
+except Exception as error:
+    print(type(error).__name__)
+try:
+    session.sql("CREATE STREAM c (k BIGINT) USING parquet OPTIONS (path 'nowhere')")
+except wjoin.WJoinError as error:
+    print(error.help)
+assert "Starting Streaming TransformWithState" in session.spark_log.read_text()
+print(session.spark_log)
+"""
+
+
+@pytest.mark.parametrize("log", [None, "logs/spark.log"])
+def test_a_streaming_join_says_nothing_but_its_rows(tmp_path: Path, log: str | None) -> None:
+    search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *([log] if log else [])],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": search},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.split("\n")
+    assert lines[:5] == ["-" * 43, "Batch: 0", "-" * 43, "+---+", "|  k|"]
+    *_, error, remedy, path, end = lines
+    assert (error, end) == ("AnalysisException", "")
+    assert remedy == f"put files into {tmp_path / 'nowhere'}, or give another path"
+    # The file stays only where the user has named it.
+    assert Path(path).exists() == (log is not None)
+    if log is not None:
+        assert Path(path) == tmp_path / log

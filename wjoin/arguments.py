@@ -1,0 +1,98 @@
+"""The arguments of the command line."""
+
+import argparse
+import re
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.planner.explain import FORMATS
+
+_SCHEME = re.compile(r"[A-Za-z][\w+.-]*:")
+
+
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    """Return the options of a command line; ends the process where they cannot be read."""
+    parser = argparse.ArgumentParser(
+        "wjoin", description="Join many data streams inside time windows, on Spark."
+    )
+    parser.add_argument("--version", action="version", version=f"wjoin {version('wjoin')}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    run = commands.add_parser("run", help="run a script of W-join SQL")
+    run.add_argument("--once", action="store_true", help="work off all that the sources hold, then end")
+    run.add_argument("--json", action="store_true", help="one line of JSON for each micro-batch")
+    run.add_argument("--rows", type=int, default=20, help="rows of a SELECT to print (20)")
+    run.add_argument("--trigger", metavar="TIME", help="start micro-batches so often, e.g. '10 seconds'")
+    check = commands.add_parser("check", help="plan a script, compare it with its checkpoints; run nothing")
+    explain = commands.add_parser("explain", help="show how the W-joins of a script or statement are planned")
+    explain.add_argument("--format", choices=FORMATS, default="text")
+    mode = explain.add_mutually_exclusive_group()
+    for flag, what in (
+        ("formatted", "show Spark's own plan, too"),
+        ("cost", "show every plan that was weighed, too"),
+        ("analyze", "run each query over what is there, and show what it did, too"),
+    ):
+        mode.add_argument(
+            f"--{flag}", dest="mode", action="store_const", const=flag.upper(), default="", help=what
+        )
+    calibrate = commands.add_parser(
+        "calibrate", help="measure what work costs on this machine, for the choice of plans"
+    )
+    demo = commands.add_parser("demo", help="join the departures of New York's airports in 2013")
+    demo.add_argument("--folder", type=Path, help="where to put the data and results (a temporary folder)")
+    for command in (run, check, explain):
+        command.add_argument("file", nargs="?", metavar="FILE_OR_SQL" if command is explain else "FILE.sql")
+        command.add_argument("-e", dest="sql", metavar="SQL", help="statements, in place of a file")
+        command.add_argument(
+            "--checkpoint", metavar="DIR", help="folder of the checkpoints, one for each INSERT INTO"
+        )
+        command.add_argument("--set", action="append", default=[], metavar="K=V", help="a Spark setting")
+        command.add_argument(
+            "--param", action="append", default=[], metavar="NAME=VALUE", help="a value for :NAME"
+        )
+    for command in (run, check, explain, demo, calibrate):
+        command.add_argument("--debug", action="store_true", help="show tracebacks and Spark's log")
+    options = parser.parse_args(arguments)
+    given = getattr(options, "file", None)
+    if options.command == "explain" and options.sql is None and given and not given.endswith(".sql"):
+        options.file, options.sql = None, given
+    return options
+
+
+def read_script(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """Return the text of a script and its parameters. Raises WJoinError WJ603 or WJ608."""
+    if (options.file is None) == (options.sql is None):
+        raise WJoinError(
+            "WJ603", "give a file of statements, or -e and statements", help="see wjoin run --help"
+        )
+    params = pairs(options.param, "--param")
+    if options.sql is not None:
+        return options.sql, params
+    try:
+        return Path(options.file).read_text("utf-8"), params
+    except OSError as error:
+        path = Path(options.file).resolve()
+        raise WJoinError("WJ608", f"{path} cannot be read: {error.strerror}") from error
+
+
+def source_name(options: argparse.Namespace) -> str:
+    """Return how errors name the source of the statements."""
+    return str(getattr(options, "file", None) or "<sql>")
+
+
+def absolute(path: str) -> str:
+    """Return a path of the command line that the script's folder does not change."""
+    return path if _SCHEME.match(path) else str(Path(path).resolve())
+
+
+def pairs(items: list[str], option: str) -> dict[str, str]:
+    """Return the names and values of an option that may be repeated. Raises WJoinError WJ603."""
+    values = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals:
+            message = f"{option} {item} is not of the form name=value"
+            raise WJoinError("WJ603", message, help=f"write {option} {item}=value")
+        values[name] = value
+    return values

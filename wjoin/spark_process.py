@@ -1,0 +1,79 @@
+"""The process of the embedded Spark: the file of its log, and the folder of its relative paths."""
+
+import atexit
+import contextlib
+import logging
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+TERMINAL = "stderr"
+"""The value of wjoin.log with which the log is written to standard error."""
+
+_paths: list[Path] = []
+_folders: list[Path] = []
+_SCHEME = re.compile(r"[A-Za-z][\w+.-]*:")
+
+
+def log_path() -> Path | None:
+    """Return the file into which the Spark of this process writes its log, None where it has none."""
+    return _paths[0] if _paths else None
+
+
+def resolved(path: str) -> str:
+    """Return a path as the embedded Spark finds it; as it stands where Spark was started elsewhere."""
+    if not path or not _folders or _SCHEME.match(path):
+        return path
+    return str(_folders[0] / path)
+
+
+@contextlib.contextmanager
+def logged(wanted: str | None) -> Iterator[None]:
+    """Let a JVM that is started inside write to a file what it would write to standard error.
+
+    A process has one JVM, also after its Spark has been stopped: the first file holds for all. Without
+    a ``wanted`` file it is a temporary one, which is removed when this process ends. What a JVM wrote
+    that could not be started goes to standard error after all.
+    """
+    _folders.append(Path.cwd())
+    if wanted == TERMINAL:
+        yield
+        return
+    # PySpark logs as JSON, with the plan, whatever it raises as well.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    if _paths:
+        yield
+        return
+    path = _temporary() if wanted is None else Path(wanted).resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as log:
+        try:
+            with _standard_error_to(log.fileno()):
+                yield
+        except Exception:
+            sys.stderr.write(path.read_text(errors="replace"))
+            raise
+    _paths.append(path)
+
+
+def _temporary() -> Path:
+    number, name = tempfile.mkstemp(prefix="wjoin-spark-", suffix=".log")
+    os.close(number)
+    atexit.register(Path(name).unlink, missing_ok=True)
+    return Path(name)
+
+
+@contextlib.contextmanager
+def _standard_error_to(log: int) -> Iterator[None]:
+    """Give processes that are started inside another standard error."""
+    kept = os.dup(2)
+    sys.stderr.flush()
+    try:
+        os.dup2(log, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
