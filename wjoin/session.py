@@ -58,8 +58,9 @@ class Session:
         Raises WJoinError for an error in the statement, with its place and remedy.
         """
         script = parse_script(sqlQuery)
-        if len(script.statements) == 1 and not isinstance(script.statements[0], SparkStatement):
-            named = {**(args or {}), **params} if args is None or isinstance(args, Mapping) else params
+        positional = args is not None and not isinstance(args, Mapping)
+        if len(script.statements) == 1 and not _is_sparks(script.statements[0], positional):
+            named = params if positional else {**(args or {}), **params}
             self._named_by_script.clear()
             return statements.execute(self, sqlQuery, script.statements[0], named)
         if sum(not isinstance(each, SparkStatement) for each in script.statements):
@@ -213,6 +214,13 @@ class Session:
             args = {**(args or {}), **named}
         given = {} if args is None else {"args": args}
         return self.run_spark(text, **given, **variables)
+
+
+def _is_sparks(statement: Statement, positional: bool) -> bool:
+    """Return whether a statement is Spark's alone; positional arguments are for such statements only."""
+    if positional and isinstance(statement, InsertInto):
+        statement = statement.body
+    return isinstance(statement, SparkStatement)
 
 
 def connect(spark: SparkSession | None = None, **conf: str) -> Session:

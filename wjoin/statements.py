@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.beside import UNREACHABLE, exists
+from wjoin.computed import with_computed
 from wjoin.executor.layout import quoted
 from wjoin.explanation import Explanation
 from wjoin.grammar.durations import from_pairs
@@ -21,13 +22,18 @@ from wjoin.grammar.syntax import (
     CreateSink,
     CreateStream,
     CreateView,
+    DescribeSink,
     DescribeStream,
+    DropSink,
     DropStream,
     Explain,
     Identifier,
     InsertInto,
     Query,
     SetOption,
+    ShowCreateSink,
+    ShowCreateStream,
+    ShowSinks,
     ShowStreams,
     SparkStatement,
     Statement,
@@ -45,6 +51,7 @@ from wjoin.planner.explain.text import explain_text
 from wjoin.planner.names import suggestion
 from wjoin.relations import event_time, first_line, spark_plan, stream_fields, time_kind
 from wjoin.rewrite import Rewriting, output_delay
+from wjoin.sinks import create_sink, describe_sink, drop_sink, find_stream, in_order, show_create, show_sinks
 from wjoin.statistics import alter_stream, analyze_stream, statistics_rows
 from wjoin.streams import SinkDeclaration, StreamDeclaration, find
 
@@ -68,7 +75,8 @@ def execute(session: "Session", text: str, statement: Statement, params: dict[st
         case CreateStream():
             return _create_stream(session, text, statement)
         case CreateSink():
-            return _create_sink(session, text, statement)
+            create_sink(session, text, statement)
+            return _nothing(session)
         case CreateView():
             return _create_view(session, text, statement, params)
         case ShowStreams():
@@ -77,6 +85,15 @@ def execute(session: "Session", text: str, statement: Statement, params: dict[st
             return _describe_stream(session, text, statement)
         case DropStream():
             return _drop_stream(session, text, statement)
+        case ShowSinks():
+            return show_sinks(session)
+        case DescribeSink():
+            return describe_sink(session, text, statement)
+        case DropSink():
+            drop_sink(session, text, statement)
+            return _nothing(session)
+        case ShowCreateStream() | ShowCreateSink():
+            return show_create(session, text, statement)
         case SetOption():
             return _set_option(session, text, statement)
         case AlterStream():
@@ -166,6 +183,7 @@ def insert(
         frame = _finish(joins, text, statement.body.span)
     else:
         frame = execute(session, text, statement.body, params)
+    frame = in_order(frame, statement, text)
     if frame.isStreaming:
         if folder is not None:
             _refuse_output_of_another(session, text, statement, sink.options.get("path", ""), folder, kept)
@@ -222,8 +240,10 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
     try:
         if statement.columns is not None:
             reader = reader.schema(statement.columns)
-        frame = reader.load()
+        frame = with_computed(reader.load(), statement)
         fields = {field.name.lower(): field for field in frame.schema.fields}
+    except WJoinError as error:
+        raise error.within(text) from error.__cause__
     except Exception as error:  # a missing source reaches Python as Py4J's own error, not as Spark's
         message = f"the stream {name} cannot be opened: {first_line(error)}"
         columns = statement.columns is None and "chema must be specified" in message
@@ -248,20 +268,8 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
             except WJoinError as error:
                 raise error.within(text) from None
     frame.createOrReplaceTempView(name)
-    session.declarations.add_stream(StreamDeclaration(name, event_time, delay, statement.provider.name))
-    return _nothing(session)
-
-
-def _create_sink(session: "Session", text: str, statement: CreateSink) -> DataFrame:
-    name = statement.name.name
-    if name.lower() in session.declarations.sinks:
-        if statement.if_not_exists:
-            return _nothing(session)
-        if not statement.or_replace:
-            raise WJoinError("WJ601", f"the sink {name} exists already", span=statement.name.span, text=text)
-    columns = tuple(column.name for column in statement.partitioned_by)
-    sink = SinkDeclaration(name, statement.provider.name, dict(statement.options), columns)
-    session.declarations.sinks[name.lower()] = sink
+    declared = StreamDeclaration(name, event_time, delay, statement.provider.name, statement=statement)
+    session.declarations.add_stream(declared)
     return _nothing(session)
 
 
@@ -288,13 +296,17 @@ def _show_streams(session: "Session") -> DataFrame:
 
 
 def _describe_stream(session: "Session", text: str, statement: DescribeStream) -> DataFrame:
-    stream = find(session.declarations.streams, "stream", statement.name.name, statement.name.span, text)
+    stream = find_stream(session.declarations, statement.name, text, "DESCRIBE SINK {}")
     fields = stream_fields(session.spark, stream)
     time, delay = event_time(stream, fields)
+    computed = (
+        {each.name.name: each.expression for each in stream.statement.computed} if stream.statement else {}
+    )
     rows = []
     for name, kind in fields.items():
-        note = f"event time, out of order by up to {delay}" if name == time else None
-        rows.append((name, kind, note))
+        notes = [f"event time, out of order by up to {delay}"] if name == time else []
+        notes += [f"computed: {computed[name]}"] if name in computed else []
+        rows.append((name, kind, "; ".join(notes) or None))
     return session.spark.createDataFrame(rows, "col_name STRING, data_type STRING, comment STRING")
 
 
@@ -302,7 +314,7 @@ def _drop_stream(session: "Session", text: str, statement: DropStream) -> DataFr
     name = statement.name.name
     if statement.if_exists and session.declarations.stream(name) is None:
         return _nothing(session)
-    find(session.declarations.streams, "stream", name, statement.name.span, text)
+    find_stream(session.declarations, statement.name, text, "DROP SINK {}")
     del session.declarations.streams[name.lower()]
     session.spark.catalog.dropTempView(name)
     return _nothing(session)

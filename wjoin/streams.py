@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import CreateSink, CreateStream
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.names import suggestion
@@ -23,7 +24,7 @@ class StreamDeclaration:
     ``event_time`` is None where the relation's only timestamp column is meant; ``delay`` is in
     microseconds (the column's own unit when integral), None where no bound is known. ``frame``
     holds the stream where it could be given no name in Spark, ``streaming`` whether it streams,
-    None where Spark can be asked.
+    None where Spark can be asked. ``statement`` is what declared it, None for a view or a DataFrame.
     """
 
     name: str
@@ -32,6 +33,7 @@ class StreamDeclaration:
     source: str
     frame: DataFrame | None = None
     streaming: bool | None = None
+    statement: CreateStream | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class SinkDeclaration:
     provider: str
     options: dict[str, str]
     partitioned_by: tuple[str, ...]
+    statement: CreateSink | None = None
 
 
 @dataclass
