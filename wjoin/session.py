@@ -63,7 +63,7 @@ class Session:
             named = params if positional else {**(args or {}), **params}
             self._named_by_script.clear()
             return statements.execute(self, sqlQuery, script.statements[0], named)
-        if sum(not isinstance(each, SparkStatement) for each in script.statements):
+        if not all(_is_sparks(each, positional) for each in script.statements):
             raise WJoinError("WJ606", "sql() takes one statement", help="run several with run_script()")
         return self.pass_through(sqlQuery, args, params)
 

@@ -41,15 +41,19 @@ from wjoin.grammar.syntax import (
 from wjoin.grammar.tokens import scan
 from wjoin.kept import Kept
 from wjoin.measured import measured_text
+from wjoin.planner.catalog import Column
 from wjoin.planner.choice import check_setting
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.durations import duration_value
+from wjoin.planner.event_time import checked_kind
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.document import document
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.names import suggestion
-from wjoin.relations import event_time, first_line, spark_plan, stream_fields, time_kind
+from wjoin.planner.time_columns import remedy_for_type
+from wjoin.refused import refused_start
+from wjoin.relations import event_time, first_line, spark_plan, stream_fields
 from wjoin.rewrite import Rewriting, output_delay
 from wjoin.sinks import create_sink, describe_sink, drop_sink, find_stream, in_order, show_create, show_sinks
 from wjoin.statistics import alter_stream, analyze_stream, statistics_rows
@@ -246,8 +250,8 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
         raise error.within(text) from error.__cause__
     except Exception as error:  # a missing source reaches Python as Py4J's own error, not as Spark's
         message = f"the stream {name} cannot be opened: {first_line(error)}"
-        columns = statement.columns is None and "chema must be specified" in message
-        remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if columns else None
+        unknown = statement.columns is None and "chema must be specified" in message
+        remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if unknown else None
         raise WJoinError("WJ604", message, span=statement.span, text=text, help=remedy) from error
     event_time, delay = None, 0
     if statement.watermark is not None:
@@ -261,16 +265,26 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
                 help=suggestion(column.name, fields) or f"it has {', '.join(fields)}",
             )
         event_time = fields[column.name.lower()].name
-        if statement.watermark.delay is not None:
-            kind = time_kind(fields[event_time.lower()].dataType.simpleString())
-            try:
+        columns = {each: Column(field.name, field.dataType.simpleString()) for each, field in fields.items()}
+        try:
+            kind = checked_kind(name, columns[event_time.lower()], [*columns.values()], column.span)
+            if statement.watermark.delay is not None:
                 delay = duration_value(statement.watermark.delay, kind, {})
-            except WJoinError as error:
-                raise error.within(text) from None
+        except WJoinError as error:
+            raise _with_remedy(error, columns[event_time.lower()], [*columns.values()]).within(text) from None
     frame.createOrReplaceTempView(name)
     declared = StreamDeclaration(name, event_time, delay, statement.provider.name, statement=statement)
     session.declarations.add_stream(declared)
     return _nothing(session)
+
+
+def _with_remedy(error: WJoinError, column: Column, columns: list[Column]) -> WJoinError:
+    """Return an error of a delay; one with a unit on whole numbers says how they become timestamps."""
+    remedy = remedy_for_type(column, columns)
+    if error.code != "WJ305" or not remedy:
+        return error
+    help = f"{remedy}; a delay in the column's own unit is a bare number"
+    return WJoinError(error.code, error.message, span=error.span, help=help)
 
 
 def _create_view(session: "Session", text: str, statement: CreateView, params: dict[str, Any]) -> DataFrame:
@@ -426,8 +440,7 @@ def _start(
     try:
         query = writer.start()
     except PySparkException as error:
-        message = f"Spark refused to start the query: {first_line(error)}"
-        raise WJoinError("WJ607", message, span=statement.span, text=text) from error
+        raise refused_start(text, statement, error) from error
     session.started(query, folder)
     return query
 
@@ -457,7 +470,8 @@ def _refuse_output_of_another(
     Spark's file sink numbers what it writes by micro-batch and leaves out what it has already, so
     the first results of a query with a new checkpoint would be lost.
     """
-    written = path and exists(session.spark, f"{path.rstrip('/')}/_spark_metadata")
+    # The folder alone may come of a query that Spark refused to start.
+    written = path and exists(session.spark, f"{path.rstrip('/')}/_spark_metadata/[0-9]*")
     if written and not kept.begun:
         name = statement.target[-1]
         raise WJoinError(
