@@ -27,8 +27,17 @@ def refused_start(text: str, statement: InsertInto, error: BaseException) -> WJo
             help=f"the time of a result is MATCH_TIME(): write {function}(MATCH_TIME(), …)",
         )
     message = f"Spark refused to start the query: {message}"
-    help = _BOUNDED if aggregates and isinstance(statement.body, Query) else None
+    help = _remedy(text, statement.body) if aggregates and isinstance(statement.body, Query) else None
     return WJoinError("WJ607", message, span=statement.span, text=text, help=help)
+
+
+def _remedy(text: str, query: Query) -> str:
+    """Return how an aggregate of a stream can be bounded, be it after a join or before it."""
+    if any("GROUP" in (token.word for token in scan(block.tail.of(text))) for block in query.blocks):
+        return _BOUNDED
+    return (
+        "bound what is grouped or DISTINCT by event time; docs/deduplication.md has ways to remove duplicates"
+    )
 
 
 def _unbounded_grouping(text: str, span: Span) -> tuple[str, str, Span] | None:

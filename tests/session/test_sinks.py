@@ -176,6 +176,24 @@ def test_group_by_a_streams_own_time(
     )
 
 
+@pytest.mark.parametrize(
+    ("query", "remedy"),
+    [
+        (f"SELECT A.id, count(*) AS n {PAIRS} GROUP BY A.id", "group by window(MATCH_TIME(), …) as well"),
+        (
+            f"SELECT A.id {PAIRS.replace('FROM a A', 'FROM (SELECT DISTINCT id, ts FROM a) A')}",
+            "docs/deduplication.md has ways",
+        ),
+    ],
+)
+def test_aggregates_without_a_bound(declared: wjoin.Session, tmp_path: Path, query: str, remedy: str) -> None:
+    declared.sql(f"CREATE SINK counted USING parquet OPTIONS (path '{tmp_path}/counted')")
+    declared.sql(f"SET wjoin.checkpoint = {tmp_path}/checkpoints")
+    error = refusal(declared, f"INSERT INTO counted {query}")
+    assert error.code == "WJ607"
+    assert remedy in error.help
+
+
 def test_group_by_time_in_a_batch(session: wjoin.Session) -> None:
     found = rows(
         session,
