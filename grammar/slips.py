@@ -48,6 +48,7 @@ _CLAUSE_SLIPS = (
         "write it, for example WINDOW (A, B) = 5 SECONDS",
         (
             *_after(_BEFORE_WIDTH, "5", "INTERVAL 5 SECONDS", ":w", "- 5"),
+            *_after(_BEFORE_WIDTH[:1] + _BEFORE_WIDTH[-1:], "'5 seconds'"),
             "WINDOW (A, B)",
             "WINDOW A",
             "DWINDOW (A, B)",
