@@ -25,7 +25,7 @@ from wjoin.executor.step import Counts
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import Query
 from wjoin.planner.candidates import Candidate
-from wjoin.planner.catalog import Column, Estimate, Origin, Relation
+from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import plan_words, short
@@ -161,7 +161,7 @@ def planned(load: Workload, settings: CostSettings) -> PlannedSelect:
         }
         given = {name: Estimate(float(value), Origin.GIVEN) for name, value in known.items()}
         columns = (Column("k", "bigint"), Column("v", "bigint"), Column("ts", "timestamp"))
-        relations.append(Relation(columns, "ts", 0, True, given))
+        relations.append(Relation(columns, "ts", {"ts": Delay(0)}, True, given))
     statement = parse_script(load.sql).statements[0]
     assert isinstance(statement, Query)
     return plan_select(load.sql, statement.blocks[0], relations, _Bigint(), {}, "joined", {}, settings)

@@ -156,7 +156,21 @@ _ENTRIES = (
     ErrorCode(
         "WJ802", "streams are joined without a window clause", "add one, for example WINDOW = 10 SECONDS"
     ),
-    ErrorCode("WJ803", "rows were late and have been dropped", "declare a longer delay"),
+    ErrorCode(
+        "WJ803",
+        "rows were late and have been dropped",
+        "declare a longer delay: a row is late when it is older than the watermark of its stream",
+    ),
+    ErrorCode(
+        "WJ804",
+        "rows without an event time have been dropped",
+        "see docs/broken-records.md: they are broken records, or their time cannot be read",
+    ),
+    ErrorCode(
+        "WJ805",
+        "operators of Spark's own have dropped rows",
+        "give the watermarks that they have a longer delay; PLAN(MULTIWAY) has one for each stream",
+    ),
 )
 
 CATALOGUE = {entry.code: entry for entry in _ENTRIES}

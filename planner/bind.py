@@ -12,12 +12,16 @@ from wjoin.planner.conjuncts import Conjunct, Residual, bind_conjunct, using_equ
 from wjoin.planner.edits import Edit
 from wjoin.planner.event_time import EventTime, event_times
 from wjoin.planner.names import Scope, Source, StreamColumn, visible_columns
-from wjoin.planner.outputs import Reads, bind_select_list, bind_tail
+from wjoin.planner.outputs import Output, Reads, bind_select_list, bind_tail
 
 
 @dataclass(frozen=True)
 class BoundSelect:
-    """A bound block. ``reads`` are the columns that the rest of the statement takes from the join."""
+    """A bound block.
+
+    ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
+    its result.
+    """
 
     sources: tuple[Source, ...]
     times: tuple[EventTime, ...]
@@ -25,6 +29,7 @@ class BoundSelect:
     reads: tuple[StreamColumn, ...]
     matches: frozenset[str]
     edits: tuple[Edit, ...]
+    outputs: tuple[Output, ...]
 
 
 def bind(
@@ -53,6 +58,7 @@ def bind(
         reads=(*listed.columns, *after.columns, *(column for each in residual for column in each.columns)),
         matches=frozenset().union(listed.matches, after.matches, *(each.matches for each in residual)),
         edits=(*listed.edits, *after.edits),
+        outputs=outputs,
     )
 
 

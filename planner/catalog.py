@@ -38,22 +38,49 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Delay:
+    """How far rows may be out of order by a column: microseconds, or the column's own unit when integral.
+
+    ``value`` is None where nothing bounds it. ``declared`` says whether somebody has told it: where nobody
+    has, it is 0.
+    """
+
+    value: int | None
+    declared: bool = True
+
+
+UNDECLARED = Delay(0, declared=False)
+"""The delay of a stream of which nobody has told one."""
+
+Delays = Mapping[str, Delay]
+"""Delays by column, its name in lower case; a field's name is dotted."""
+
+
+@dataclass(frozen=True)
 class Relation:
     """A relation of a FROM list.
 
     ``event_time`` is the declared event-time column, None when none was declared;
-    ``delay`` its allowed disorder in microseconds (in the column's own unit when integral);
-    ``statistics`` are those known by name (see ``planner.statistics``); ``watermark`` says whether a
-    watermark of Spark's own is at work in it; ``measured`` is what earlier runs of the query measured.
+    ``delays`` what is known of the disorder by its columns; ``derived`` whether it is made from
+    streams, so that a column without a delay there has none that could be assumed;
+    ``statistics`` are those known by name (see ``planner.statistics``); ``watermarks`` are the delays
+    of Spark's own watermarks by column, ``watermark`` says whether one is at work in it;
+    ``measured`` is what earlier runs of the query measured.
     """
 
     columns: tuple[Column, ...]
     event_time: str | None
-    delay: int
+    delays: Delays
     streaming: bool
     statistics: Mapping[str, Estimate] = field(default_factory=dict)
     watermark: bool = False
     measured: Measurement | None = None
+    derived: bool = False
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+
+    def delay(self, column: str) -> Delay | None:
+        """Return the delay of a column; None where the relation is derived and nothing tells it."""
+        return self.delays.get(column.lower(), None if self.derived else UNDECLARED)
 
 
 class Types(Protocol):

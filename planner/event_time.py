@@ -7,7 +7,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Identifier
 from wjoin.planner.catalog import Column
-from wjoin.planner.durations import duration_value
+from wjoin.planner.durations import duration_value, human
 from wjoin.planner.names import Source, find_column
 from wjoin.planner.physical import TimeKind
 from wjoin.planner.time_columns import remedy_for_type, remedy_without_timestamp
@@ -17,11 +17,12 @@ _INTEGRAL = {"tinyint", "smallint", "int", "integer", "bigint", "byte", "short",
 
 @dataclass(frozen=True)
 class EventTime:
-    """Event-time column and allowed disorder of a stream."""
+    """Event-time column and allowed disorder of a stream; ``declared`` where somebody has told that."""
 
     column: Column
     kind: TimeKind
     delay: int
+    declared: bool
 
 
 def event_times(
@@ -54,13 +55,53 @@ def _event_time(text: str, source: Source, parameters: Mapping[str, object]) -> 
         column = _only_timestamp(text, source)
         span = source.item.span
     kind = checked_kind(source.name, column, source.relation.columns, span)
-    delay = source.relation.delay
     if clause is not None and clause.delay is not None:
         delay = duration_value(clause.delay, kind, parameters)
         if delay < 0:
             remedy = "give 0 or more"
             raise WJoinError("WJ110", "a delay cannot be negative", span=clause.delay.span, help=remedy)
-    return EventTime(column, kind, delay)
+        return EventTime(column, kind, delay, True)
+    known = source.relation.delay(column.name)
+    if known is not None and known.value is not None:
+        return EventTime(column, kind, known.value, known.declared)
+    if not source.relation.streaming:
+        # Nothing is late there.
+        return EventTime(column, kind, 0, True)
+    reason = "is not bounded"
+    if known is None:
+        reason = "is not known: that column is not, untouched, the event time of a stream"
+    raise WJoinError(
+        "WJ215",
+        f"how far rows of {source.name} may be out of order by {column.name} {reason}",
+        span=span,
+        help=f"say it: {watermark_clause(text, source, column.name, kind)}",
+    )
+
+
+def undated(sources: Sequence[Source], times: Sequence[EventTime]) -> str:
+    """Return why MATCH_TIME cannot go by the watermarks that Spark has of some inputs; empty where it can.
+
+    A result is completed by a row that is not late on its own stream. Spark's watermark is the least of
+    all its inputs', so no result is late for it where no stream allows more disorder than it has there.
+    """
+    for source, time in zip(sources, times, strict=True):
+        relation = source.relation
+        if not relation.watermark:
+            continue
+        own = relation.watermarks.get(time.column.name.lower())
+        if own is None:
+            return f"{source.name} comes with a watermark of Spark's that is not on {time.column.name}"
+        if time.delay > own:
+            allowed, delay = human(own, time.kind), human(time.delay, time.kind)
+            return f"{source.name} comes with a watermark of Spark's of {allowed}, and has a delay of {delay}"
+    return ""
+
+
+def watermark_clause(text: str, source: Source, column: str, kind: TimeKind) -> str:
+    """Return a FROM item with the clause that names its event time and delay, as an example."""
+    relation = source.item.relation.of(text) if source.item.parts else "(…)"
+    delay = "5" if kind is TimeKind.INTEGRAL else "INTERVAL 5 SECONDS"
+    return f"{relation} WATERMARK {column} DELAY OF {delay} AS {source.name}"
 
 
 def checked_kind(stream: str, column: Column, columns: Sequence[Column], span: Span) -> TimeKind:
@@ -87,12 +128,16 @@ def _only_timestamp(text: str, source: Source) -> Column:
     candidates = [column for column in source.relation.columns if time_kind(column.type) in timestamps]
     if len(candidates) == 1:
         return candidates[0]
-    relation = source.item.relation.of(text) if source.item.parts else "(…)"
+    if not candidates and source.relation.derived and len(source.relation.delays) == 1:
+        # The event time of the stream that it is made from is a whole number.
+        (only,) = source.relation.delays
+        return find_column(source, Identifier(only, source.item.span))
     if not candidates:
+        relation = source.item.relation.of(text) if source.item.parts else "(…)"
         message = f"{source.name} has no timestamp column"
         help = remedy_without_timestamp(source.relation.columns, relation, source.name)
         raise WJoinError("WJ205", message, span=source.item.span, help=help)
     names = ", ".join(column.name for column in candidates)
     message = f"{source.name} has several columns that may be its event time: {names}"
-    help = f"name one: {relation} WATERMARK {candidates[0].name} DELAY OF INTERVAL 5 SECONDS AS {source.name}"
+    help = f"name one: {watermark_clause(text, source, candidates[0].name, TimeKind.TIMESTAMP)}"
     raise WJoinError("WJ206", message, span=source.item.span, help=help)

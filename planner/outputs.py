@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.nesting import pair
 from wjoin.grammar.spans import Span
+from wjoin.grammar.tokens import scan
 from wjoin.planner.conjuncts import MATCH_COLUMNS, column_of
 from wjoin.planner.edits import Edit
 from wjoin.planner.names import Reference, Scope, StreamColumn, quoted
@@ -15,10 +18,15 @@ _ORDERING = ("order", "sort", "cluster", "distribute")
 
 @dataclass(frozen=True)
 class Output:
-    """A column of the result: its name (None where Spark invents one) and the stream's column it repeats."""
+    """A column of the result: its name (None where Spark invents one) and the stream's column it repeats.
+
+    ``unnamed`` is the place of an expression over the joined rows for which Spark invents a name: over
+    the joined rows that would be another than over the streams.
+    """
 
     name: str | None
     column: StreamColumn | None
+    unnamed: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,8 @@ def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[
         shown = MATCH_COLUMNS[call.what] + (f" AS match_{call.what}" if call.span in bare else "")
         edits.append(Edit(call.span.start, call.span.end, shown))
     outputs: list[Output] = []
-    for item in piece.items:
+    read = [*references, *(call.span for call in piece.matches)]
+    for item, place in zip(piece.items, _item_places(text, span), strict=False):
         if item.star is not None:
             outputs += [Output(each.column.name, each) for each in expanded[item.star.span]]
         elif item.column is not None:
@@ -56,10 +65,26 @@ def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[
             whole = reference.column if reference is not None and reference.whole else None
             outputs.append(Output(item.names[0], whole))
         else:
-            outputs += [Output(name, None) for name in item.names] or [Output(None, None)]
+            reads = any(place.start <= each.start < place.end for each in read)
+            invented = Output(None, None, place if reads else None)
+            outputs += [Output(name, None) for name in item.names] or [invented]
     columns = [each.column for each in references.values()]
     columns += [column for star in expanded.values() for column in star]
     return _reads(columns, piece, edits), tuple(outputs)
+
+
+def _item_places(text: str, span: Span) -> list[Span]:
+    """Return the places of the items of a select list."""
+    code = pair(
+        text,
+        [
+            token._replace(start=token.start + span.start, end=token.end + span.start)
+            for token in scan(span.of(text))
+        ],
+    )
+    commas = [place for place in code.level(0, len(code.tokens)) if code.mark(place) == ","]
+    edges = [-1, *commas, len(code.tokens)]
+    return [code.span(before + 1, after) for before, after in pairwise(edges)]
 
 
 def bind_tail(text: str, span: Span, scope: Scope, outputs: Sequence[Output], *, distinct: bool) -> Reads:

@@ -232,6 +232,10 @@ class PhysicalPlan:
     relations to the result of the stages, in order; empty when every relation is static.
     ``passes`` matters only where there are branches. Under the method NATIVE the stages tell only
     in which order the streams are joined, and on which keys.
+
+    ``watermarked`` are the streams that come with a watermark of Spark's own. Spark takes no second one
+    after that, so MATCH_TIME then goes by the watermarks of the inputs; ``undated`` says why it cannot,
+    empty where it can.
     """
 
     streams: tuple[StreamScan, ...]
@@ -244,6 +248,8 @@ class PhysicalPlan:
     lookups: tuple[StaticJoin, ...] = ()
     passes: Passes = Passes.HULL
     method: Method = Method.MULTIWAY
+    watermarked: tuple[int, ...] = ()
+    undated: str = ""
 
     @property
     def staged(self) -> tuple[int, ...]:

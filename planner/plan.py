@@ -15,10 +15,12 @@ from wjoin.planner.cost.cardinality import Arrival
 from wjoin.planner.cost.model import CostModel, CostSettings
 from wjoin.planner.decompose import Decomposition, DraftStage, decompose
 from wjoin.planner.edits import Edit, apply_edits
+from wjoin.planner.event_time import undated
 from wjoin.planner.keys import EqualityClass, KeyPart, TypedEquality, can_be_key, equality_classes, typed
 from wjoin.planner.logical import LogicalPlan
 from wjoin.planner.lookups import DraftLookup, lookups
 from wjoin.planner.names import StreamColumn
+from wjoin.planner.outputs import Output
 from wjoin.planner.physical import (
     Band,
     Bounds,
@@ -54,7 +56,9 @@ class PlannedSelect:
     ``candidates`` are all plans that were weighed, ``physical`` the first of them; ``shares`` are what
     its bands keep of all pairs of rows. ``edits`` turn
     the block into a SELECT over the joined rows. They index the original text, are sorted and do
-    not overlap. ``sequence`` names the sequence of stages of the plan.
+    not overlap. ``sequence`` names the sequence of stages of the plan. Rows of the
+    streams ``undeclared`` can be late, and nobody has told how far they may be out of order. ``outputs``
+    are the columns of the block.
     """
 
     logical: LogicalPlan
@@ -64,6 +68,8 @@ class PlannedSelect:
     candidates: tuple[Candidate, ...]
     shares: Mapping[Band, Estimate]
     sequence: str
+    undeclared: tuple[int, ...] = ()
+    outputs: tuple[Output, ...] = ()
 
 
 def plan_select(
@@ -194,7 +200,15 @@ def _plan(
         found,
         shape.shares,
         sequence_names[found[0].shape],
+        _undeclared(bound, found[0].plan),
+        bound.outputs,
     )
+
+
+def _undeclared(bound: BoundSelect, plan: PhysicalPlan) -> tuple[int, ...]:
+    if not plan.stages:
+        return ()
+    return tuple(n for n in plan.staged if plan.streams[n].streaming and not bound.times[n].declared)
 
 
 @dataclass(frozen=True)
@@ -254,6 +268,8 @@ def _shape(
         match=bound.matches,
         match_delay=match_delay([time.delay for time in bound.times], graph.upper, static),
         lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),
+        watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
+        undated=undated(bound.sources, bound.times),
     )
     return _Shape(draft, physical, residual, tuple(scan.keys for scan in scans), shares)
 

@@ -37,6 +37,10 @@ class Beside:
         """Return whether a query has begun to run on the checkpoint."""
         return exists(self.spark, f"{self.folder}/metadata")
 
+    def committed(self) -> bool:
+        """Return whether a query has committed a micro-batch on the checkpoint."""
+        return exists(self.spark, f"{self.folder}/commits/[0-9]*")
+
     def read(self, name: str) -> tuple[int, Any]:
         """Return the newest value kept under a name, and its number; (0, None) where there is none.
 

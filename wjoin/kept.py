@@ -3,17 +3,23 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wjoin.beside import Beside, KeptWarning
+from wjoin.beside import UNREACHABLE, Beside, KeptWarning
+from wjoin.executor.state.identity import refuse_other
+from wjoin.notices import warn
 from wjoin.planner.physical import Method, PhysicalPlan
 from wjoin.planner.sequences import FREE, UNKNOWN, SequenceRule, of_checkpoint
 from wjoin.recorder import Measured, Recorder, read_measured
 
 SEQUENCES = "sequences"
 """The name under which the sequences of stages of a query are kept."""
+
+IDENTITY = "identity"
+"""The name under which it is kept what a checkpoint belongs to."""
 
 
 def read_sequences(beside: Beside) -> list[str]:
@@ -58,13 +64,30 @@ class Kept:
             return FREE
         return of_checkpoint(self._sequences[join] if join < len(self._sequences) else None)
 
-    def keep_sequences(self, names: Sequence[str]) -> None:
-        """Keep the sequences of stages of a query that is about to start for the first time.
+    def keep(self, names: Sequence[str], own: Mapping[str, Any]) -> None:
+        """Keep the sequences of stages and the identity of a query that is about to start for the first time.
 
         Raises what Spark raises. A query that has begun keeps those it has.
         """
         if self._beside is not None and not self.begun:
+            self._beside.write(IDENTITY, 1, own)
             self._beside.write(SEQUENCES, 1, list(names))
+
+    def refuse_other(self, own: Mapping[str, Any]) -> None:
+        """Compare a statement with the one that the checkpoint belongs to.
+
+        Raises WJoinError WJ701, WJ702 or WJ703. A checkpoint of an earlier version has kept nothing:
+        there, and where it cannot be read, the workers compare their state when data come.
+        """
+        if self._beside is None or not self.begun:
+            return
+        try:
+            _, value = self._beside.read(IDENTITY)
+            if value is not None:
+                refuse_other(value, own)
+        except (*UNREACHABLE, ValueError, LookupError, TypeError) as error:
+            message = f"what the checkpoint {self._beside.folder} belongs to cannot be read: {error}"
+            warn(KeptWarning(message))
 
     def recorder(self, query: StreamingQuery, plans: Mapping[int, PhysicalPlan]) -> Recorder | None:
         """Return what measures a query from now on, None where there is nothing to measure or no place."""
@@ -77,6 +100,11 @@ class Kept:
     def begun(self) -> bool:
         """Whether a query has begun to run on the checkpoint; asked of Spark once."""
         return self._beside is not None and self._beside.begun()
+
+    @cached_property
+    def committed(self) -> bool:
+        """Whether the query has committed a micro-batch."""
+        return self._beside is not None and self._beside.committed()
 
     @cached_property
     def _sequences(self) -> list[str]:

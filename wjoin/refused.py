@@ -12,8 +12,10 @@ _WITHOUT_WATERMARK = "STREAMING_OUTPUT_MODE", "Append output mode not supported"
 _BOUNDED = "group by window(MATCH_TIME(), …) as well, or use a sink whose outputMode is update or complete"
 
 
-def refused_start(text: str, statement: InsertInto, error: BaseException) -> WJoinError:
-    """Return the error for a query that Spark refused to start."""
+def refused_start(
+    text: str, statement: InsertInto, error: BaseException, remedy: str | None = None
+) -> WJoinError:
+    """Return the error for a query that Spark refused to start; ``remedy`` is that of its joins."""
     message = first_line(error)
     grouping = _unbounded_grouping(text, statement.body.span)
     aggregates = any(words in message for words in _WITHOUT_WATERMARK)
@@ -28,6 +30,7 @@ def refused_start(text: str, statement: InsertInto, error: BaseException) -> WJo
         )
     message = f"Spark refused to start the query: {message}"
     help = _remedy(text, statement.body) if aggregates and isinstance(statement.body, Query) else None
+    help = remedy or help
     return WJoinError("WJ607", message, span=statement.span, text=text, help=help)
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from wjoin.executor.layout import quoted
 from wjoin.executor.spark.native import WATERMARK
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.catalog import Column, Estimate, Relation
+from wjoin.planner.catalog import Column, Delay, Estimate, Relation
 from wjoin.planner.durations import human
 from wjoin.planner.physical import TimeKind
 from wjoin.streams import StreamDeclaration
@@ -53,13 +53,30 @@ def describe(
 ) -> Relation:
     """Return a DataFrame as the planner sees it."""
     columns = tuple(Column(each.name, each.dataType.simpleString()) for each in frame.schema.fields)
-    event_time, delay = None, 0
+    watermarks = {
+        each.name.lower(): each.metadata[WATERMARK] * 1000
+        for each in frame.schema.fields
+        if WATERMARK in each.metadata
+    }
+    delays: dict[str, Delay] = {}
+    if declaration is None or not declaration.derived:
+        # Whoever gave Spark a watermark has told how far rows may be out of order.
+        delays = {name: Delay(delay) for name, delay in watermarks.items()}
     if declaration is not None:
-        event_time, delay = declaration.event_time, declaration.delay or 0
-    watermark = any(WATERMARK in each.metadata for each in frame.schema.fields)
+        delays |= {
+            name: delay for name, delay in declaration.delays.items() if delay.declared or name not in delays
+        }
     known = None if declaration is None else declaration.streaming
-    streaming = frame.isStreaming if known is None else known
-    return Relation(columns, event_time, delay, streaming, statistics, watermark)
+    return Relation(
+        columns,
+        None if declaration is None else declaration.event_time,
+        delays,
+        frame.isStreaming if known is None else known,
+        statistics,
+        watermark=bool(watermarks),
+        derived=declaration is not None and declaration.derived,
+        watermarks=watermarks,
+    )
 
 
 def first_line(error: BaseException) -> str:
@@ -85,9 +102,13 @@ def event_time(stream: StreamDeclaration, fields: Mapping[str, str]) -> tuple[st
     """Return the event-time column of a stream (None where it is not clear) and its disorder, for people."""
     times = [name for name, kind in fields.items() if kind.startswith("timestamp")]
     name = stream.event_time or (times[0] if len(times) == 1 else None)
-    if stream.delay is None:
+    delay = stream.delays.get((name or "").lower())
+    if delay is None:
+        return name, "not known"
+    if delay.value is None:
         return name, "any time"
-    return name, human(stream.delay, time_kind(fields[name]) if name else TimeKind.TIMESTAMP)
+    shown = human(delay.value, time_kind(fields[name]) if name else TimeKind.TIMESTAMP)
+    return name, shown if delay.declared else f"{shown} (none declared)"
 
 
 def spark_plan(frame: DataFrame) -> str:

@@ -5,28 +5,34 @@ again until no W-join remains. The user's own text around the joins reaches Spar
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
+from wjoin.delays import output_delays, relation_delays
 from wjoin.executor.spark.compile import Counting, compile_plan
 from wjoin.executor.spark.meter import Meter
-from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock, Statement
 from wjoin.kept import Kept
+from wjoin.names import invented_names
 from wjoin.options import require_streaming
-from wjoin.planner.catalog import Relation
+from wjoin.planner.catalog import Delays, Relation
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.names import suggestion
-from wjoin.planner.physical import Method, PhysicalPlan
+from wjoin.planner.physical import Method, PhysicalPlan, TimeKind
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
 from wjoin.planner.sequences import UNKNOWN
 from wjoin.relations import SparkTypes, describe, first_line
-from wjoin.streams import Declarations, StreamDeclaration
+from wjoin.streams import DATAFRAME, Declarations, StreamDeclaration
+from wjoin.watch import watch
+
+Placed = TypeVar("Placed", WJoinError, WJoinWarning)
 
 _PLACEHOLDER = re.compile(r"\b__wjoin_input_(\d+)\b")
 
@@ -74,18 +80,23 @@ class Rewriting:
 
     def query(self, text: str) -> DataFrame:
         """Run a piece of Spark SQL that may read the joined DataFrames."""
-        arguments: dict[str, object] = {"args": self.parameters} if self.parameters else {}
         numbers = {int(number) for number in _PLACEHOLDER.findall(text)}
         if self.planned and numbers:
             text = text.replace("{", "{{").replace("}", "}}")
             text = _PLACEHOLDER.sub(lambda found: "{" + found.group() + "}", text)
-            arguments |= {_placeholder(number): self._compiled(number) for number in numbers}
-        return self.run_spark(text, **arguments)
+        return self._run(text, {_placeholder(number): self._compiled(number) for number in numbers})
+
+    def _run(self, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """Run a piece of Spark SQL with the statement's parameters and DataFrames for its ``{names}``."""
+        arguments: dict[str, object] = {"args": self.parameters} if self.parameters else {}
+        return self.run_spark(text, **arguments, **frames)
 
     def _compiled(self, number: int) -> DataFrame:
         """Return the joined rows of a plan."""
         name = _placeholder(number)
         if name not in self.frames:
+            if self.planned[number].physical.streaming:
+                watch(self.spark)
             self.frames[name] = compile_plan(
                 self.planned[number].physical, self.inputs[number], self.countings[number]
             )
@@ -134,12 +145,40 @@ class Rewriting:
         )
         if planned.physical.streaming:
             require_streaming(self.spark)
+            self._warn_of_delays(block, planned)
         self.inputs.append(inputs)
         self.planned.append(planned)
         measured = self.kept is not None and self.kept.has_place
         self.countings.append(Counting(measured=measured, meter=Meter() if self.metered else None))
-        self.passes.append(planned.edits)
-        self.text = apply_edits(self.text, planned.edits, Span(0, len(self.text)))
+        kind = planned.physical.time_kind
+        names = invented_names(self.text, block, planned.outputs, inputs, kind, self._run)
+        edits = tuple(sorted([*planned.edits, *names]))
+        self.passes.append(edits)
+        self.text = apply_edits(self.text, edits)
+
+    def _warn_of_delays(self, block: SelectBlock, planned: PlannedSelect) -> None:
+        """Warn of streams whose rows may be dropped as late because nobody has told their delay."""
+        for number in planned.undeclared:
+            item, time = block.items[number], planned.logical.event_times[number]
+            declared = self._declared(block, item)
+            relation = item.relation.of(self.text) if item.parts else "(…)"
+            name = planned.logical.names[number] if declared is None else declared.name
+            remedy = f"{relation} WATERMARK {time} DELAY OF {{}} AS {planned.logical.names[number]}"
+            if declared is not None and not declared.derived:
+                remedy = f"CREATE STREAM {name} … WATERMARK {time} DELAY OF {{}}"
+            if declared is not None and declared.source == DATAFRAME:
+                remedy = f"session.stream('{name}', …, event_time='{time}', delay='10 seconds')"
+            example = "10" if planned.physical.time_kind is TimeKind.INTEGRAL else "INTERVAL 10 SECONDS"
+            warning = WJoinWarning(
+                "WJ801",
+                f"nobody has told how far rows of {name} may be out of order by {time}: "
+                "a row that is older than one of an earlier micro-batch is dropped as late",
+                span=item.span,
+                help=f"declare it: {remedy.format(example)}; a delay of 0 where rows are in order",
+            )
+            self.declarations.warn_once(
+                f"{declared.name.lower() if declared else relation}.{time}", self._placed(warning)
+            )
 
     def _measured(self, relation: Relation, alias: str) -> Relation:
         """Return a relation with what earlier runs of the statement measured of it."""
@@ -185,23 +224,13 @@ class Rewriting:
         declared = self._declared(block, item)
         if declared is not None:
             return declared
-        text = self._with(block, item)
-        delays = [output_delay(self.planned[int(n)]) for n in _PLACEHOLDER.findall(text)]
-        derived = self.declarations.derived("", text)
-        if derived is not None:
-            delays.append(derived.delay)
-        if not delays:
-            return None
-        if any(delay is None for delay in delays) and item.watermark is None:
-            raise WJoinError(
-                "WJ205",
-                "how far the rows of this relation may be out of order is not bounded",
-                span=item.span,
-                help="say it: … WATERMARK column DELAY OF INTERVAL n SECONDS AS alias",
-            )
-        return StreamDeclaration(
-            "", None, max((delay for delay in delays if delay is not None), default=0), "view"
-        )
+        delays = self.delays(self._with(block, item))
+        return None if delays is None else StreamDeclaration("", None, delays, "view", derived=True)
+
+    def delays(self, query: str) -> Delays | None:
+        """Return the delays of a query's columns, None where it reads neither a stream nor a W-join."""
+        joined = {_placeholder(number): output_delays(each) for number, each in enumerate(self.planned)}
+        return relation_delays(query, self.declarations, self.run_spark, joined)
 
     def _watermarked(self, block: SelectBlock, item: FromItem) -> bool:
         """Return whether a FROM item reads a W-join whose result has a watermark of Spark's."""
@@ -210,39 +239,19 @@ class Rewriting:
             plan.streaming and (plan.method is Method.NATIVE or "time" in plan.match) for plan in inner
         )
 
-    def _placed(self, error: WJoinError) -> WJoinError:
-        """Return an error with its place in the text as the user wrote it."""
+    def _placed(self, error: Placed) -> Placed:
+        """Return an error or warning with its place in the text as the user wrote it."""
         if error.span is None:
             return error
         start, end = error.span.start, error.span.end
         for edits in reversed(self.passes):
             start, end = _before(edits, start), _before(edits, end)
-        placed = WJoinError(error.code, error.message, span=Span(start, max(start + 1, end)), help=error.help)
-        return placed.within(self.original)
+        return error.at(Span(start, max(start + 1, end)), self.original)
 
 
 def _placeholder(number: int) -> str:
     """Return what stands for the joined rows of a plan in the rewritten text."""
     return f"__wjoin_input_{number}"
-
-
-def output_delay(planned: PlannedSelect) -> int | None:
-    """Return how far any time column of a join's results may lie behind the greatest one emitted.
-
-    A result is completed by a row of some stream i not older than M_i - delay_i, M_i being the
-    greatest time seen on i. A member a then satisfies a >= t_i - upper[a][i], and no emitted a
-    exceeds M_i + upper[i][a]. A static relation's rows complete nothing. None when that has no
-    bound.
-    """
-    plan = planned.physical
-    delays = []
-    for a in range(len(plan.streams)):
-        for i in plan.staged:
-            back, forth = plan.upper[a][i], plan.upper[i][a]
-            if back is None or forth is None:
-                return None
-            delays.append(plan.streams[i].delay + back + forth)
-    return max(*delays, plan.match_delay or 0)
 
 
 def _blocks(statement: Statement) -> tuple[SelectBlock, ...]:

@@ -13,15 +13,17 @@ from pyspark.sql.streaming import StreamingQuery
 
 from wjoin import statements
 from wjoin.explanation import Explanation
-from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
 from wjoin.kept import Kept
 from wjoin.options import configure, embedded_settings, in_pipeline, prepare
+from wjoin.planner.lineage import joined_streams
 from wjoin.planner.names import suggestion
 from wjoin.recorder import Recorder
 from wjoin.rewrite import Rewriting
-from wjoin.streams import Declarations, StreamDeclaration, microseconds
+from wjoin.streams import DATAFRAME, Declarations, StreamDeclaration, declared_delays, microseconds
+from wjoin.views import prepare_view
 
 
 class Session:
@@ -72,14 +74,15 @@ class Session:
         name: str,
         df: DataFrame,
         event_time: str | None = None,
-        delay: str | datetime.timedelta = "0 seconds",
+        delay: str | datetime.timedelta | None = None,
     ) -> None:
         """Register a DataFrame, streaming or static, as a stream of this session.
 
         ``event_time`` names its event-time column (the only timestamp column when left out),
         ``delay`` how far rows may be out of order: text with a unit, a timedelta, or for an
-        integral event time a number in its own unit. Raises WJoinError WJ202 where the DataFrame has
-        no such column.
+        integral event time a number in its own unit. Left out, it is that of the watermark that the
+        column has in Spark, and else 0, of which a join of streams warns (WJ801). Raises WJoinError
+        WJ202 where the DataFrame has no such column.
         """
         if event_time is not None and event_time.lower() not in map(str.lower, df.columns):
             remedy = suggestion(event_time, df.columns) or f"it has {', '.join(df.columns)}"
@@ -93,7 +96,9 @@ class Session:
             held = df
         # What a pipeline's functions may not ask Spark any more.
         streaming = None if held is None else held.isStreaming
-        declared = StreamDeclaration(name, event_time, microseconds(delay), "dataframe", held, streaming)
+        columns = {each.name: each.dataType.simpleString() for each in df.schema.fields}
+        delays = declared_delays(event_time, None if delay is None else microseconds(delay), columns)
+        declared = StreamDeclaration(name, event_time, delays, DATAFRAME, False, held, streaming)
         self.declarations.add_stream(declared)
 
     def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> Explanation:  # noqa: N803 (SparkSession's name)
@@ -205,7 +210,7 @@ class Session:
 
     def pass_through(self, text: str, args: Any, params: dict[str, Any]) -> DataFrame:
         """Send a statement to Spark as it stands."""
-        statements.note_view(self, text)
+        prepared = prepare_view(self, text)
         variables = {
             name: value for name, value in params.items() if re.search(r"\{" + re.escape(name) + r"\b", text)
         }
@@ -213,7 +218,24 @@ class Session:
         if named:
             args = {**(args or {}), **named}
         given = {} if args is None else {"args": args}
-        return self.run_spark(text, **given, **variables)
+        rows = self.run_spark(prepared.text, **given, **variables)
+        prepared.note(self.declarations)
+        self._warn_of_unbounded(prepared.text, rows)
+        return rows
+
+    def _warn_of_unbounded(self, text: str, rows: DataFrame) -> None:
+        """Warn where Spark joins streams without a window: it keeps every row of them for ever."""
+        joined = joined_streams(text, self.declarations.delays)
+        if not joined or not rows.isStreaming:
+            return
+        for names in joined:
+            first, second, *_ = names
+            warning = WJoinWarning(
+                "WJ802",
+                f"{' and '.join(names)} are joined without a window clause: Spark keeps all of their rows",
+                help=f"write after FROM, for example, WINDOW ({first}, {second}) = 10 SECONDS",
+            )
+            self.declarations.warn_once(f"joined.{'.'.join(names)}.{text}", warning)
 
 
 def _is_sparks(statement: Statement, positional: bool) -> bool:

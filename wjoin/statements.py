@@ -11,6 +11,7 @@ from pyspark.sql.streaming import StreamingQuery
 from wjoin.beside import UNREACHABLE, exists
 from wjoin.computed import with_computed
 from wjoin.executor.layout import quoted
+from wjoin.executor.state.identity import identity
 from wjoin.explanation import Explanation
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
@@ -38,7 +39,6 @@ from wjoin.grammar.syntax import (
     SparkStatement,
     Statement,
 )
-from wjoin.grammar.tokens import scan
 from wjoin.kept import Kept
 from wjoin.measured import measured_text
 from wjoin.planner.catalog import Column
@@ -50,19 +50,24 @@ from wjoin.planner.event_time import checked_kind
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.document import document
 from wjoin.planner.explain.text import explain_text
+from wjoin.planner.lineage import reads
 from wjoin.planner.names import suggestion
 from wjoin.planner.time_columns import remedy_for_type
 from wjoin.refused import refused_start
 from wjoin.relations import event_time, first_line, spark_plan, stream_fields
-from wjoin.rewrite import Rewriting, output_delay
+from wjoin.rewrite import Rewriting
 from wjoin.sinks import create_sink, describe_sink, drop_sink, find_stream, in_order, show_create, show_sinks
 from wjoin.statistics import alter_stream, analyze_stream, statistics_rows
-from wjoin.streams import SinkDeclaration, StreamDeclaration, find
+from wjoin.streams import SinkDeclaration, StreamDeclaration, declared_delays, find
+from wjoin.views import create_view
 
 if TYPE_CHECKING:
     from wjoin.session import Session
 
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
+_FILES = frozenset({"parquet", "json", "csv", "orc", "text", "avro", "xml"})
+"""Formats of Spark's file sink, which lists what it has written in ``_spark_metadata``."""
+
 SETTINGS = ("wjoin.checkpoint", "wjoin.interval", "wjoin.memory", *_HINT_SETTINGS)
 """The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
 ``wjoin.interval`` the event time that a micro-batch is expected to bring, ``wjoin.memory`` what the
@@ -190,10 +195,11 @@ def insert(
     frame = in_order(frame, statement, text)
     if frame.isStreaming:
         if folder is not None:
-            _refuse_output_of_another(session, text, statement, sink.options.get("path", ""), folder, kept)
+            refuse_checkpoint(session, text, statement, sink, folder, kept, joins)
         if joins is not None:
-            _keep_sequences(text, statement, kept, joins)
-        query = _start(session, text, statement, frame, sink, folder, once=once)
+            _keep(session, text, statement, kept, joins)
+        remedy = None if joins is None else _remedy(joins)
+        query = _start(session, text, statement, frame, sink, folder, once=once, remedy=remedy)
         if joins is not None:
             session.record(folder, kept.recorder(query, joins.plans))
         return query
@@ -202,20 +208,6 @@ def insert(
         batch = batch.partitionBy(*sink.partitioned_by)
     batch.save()
     return None
-
-
-def note_view(session: "Session", text: str) -> None:
-    """Remember a view that Spark is about to create, with the disorder of the streams it reads."""
-    words = [token.word or token.text for token in scan(text)[:8]]
-    if words[:1] != ["CREATE"] or "VIEW" not in words:
-        return
-    name = next(
-        (word for word in words[words.index("VIEW") + 1 :] if word not in ("IF", "NOT", "EXISTS")), ""
-    )
-    raw = next((token.text for token in scan(text)[:8] if (token.word or token.text) == name), name)
-    view = session.declarations.derived(raw.strip("`"), text)
-    if view is not None:
-        session.declarations.add_stream(view)
 
 
 def _query(session: "Session", text: str, query: Query, params: dict[str, Any]) -> DataFrame:
@@ -253,7 +245,7 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
         unknown = statement.columns is None and "chema must be specified" in message
         remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if unknown else None
         raise WJoinError("WJ604", message, span=statement.span, text=text, help=remedy) from error
-    event_time, delay = None, 0
+    event_time, delay = None, None
     if statement.watermark is not None:
         column = statement.watermark.column
         if column.name.lower() not in fields:
@@ -273,7 +265,10 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
         except WJoinError as error:
             raise _with_remedy(error, columns[event_time.lower()], [*columns.values()]).within(text) from None
     frame.createOrReplaceTempView(name)
-    declared = StreamDeclaration(name, event_time, delay, statement.provider.name, statement=statement)
+    delays = declared_delays(
+        event_time, delay, {each.name: each.dataType.simpleString() for each in fields.values()}
+    )
+    declared = StreamDeclaration(name, event_time, delays, statement.provider.name, statement=statement)
     session.declarations.add_stream(declared)
     return _nothing(session)
 
@@ -288,17 +283,8 @@ def _with_remedy(error: WJoinError, column: Column, columns: list[Column]) -> WJ
 
 
 def _create_view(session: "Session", text: str, statement: CreateView, params: dict[str, Any]) -> DataFrame:
-    name = statement.name.name
-    if not statement.or_replace and session.spark.catalog.tableExists(name):
-        raise WJoinError(
-            "WJ601", f"a table or view {name} exists already", span=statement.name.span, text=text
-        )
     rewriting = session.rewriting(text, statement.body, params)
-    _finish(rewriting, text, statement.body.span).createOrReplaceTempView(name)
-    delays = [output_delay(planned) for planned in rewriting.planned]
-    known = [delay for delay in delays if delay is not None]
-    delay = max(known) if len(known) == len(delays) else None
-    session.declarations.add_stream(StreamDeclaration(name, None, delay, "view"))
+    create_view(session, text, statement, rewriting, _finish(rewriting, text, statement.body.span))
     return _nothing(session)
 
 
@@ -404,9 +390,15 @@ def _refuse_unknown_sink(
     ):
         return
     body = statement.body
-    streams = session.declarations.named_in(body.span.of(text))
+    streams = isinstance(body, Query) or reads(body.span.of(text), session.declarations.delays)
     if streams and execute(session, text, body, params).isStreaming:
         find(session.declarations.sinks, "sink", target.name, target.span, text)
+
+
+def _remedy(joins: Rewriting) -> str | None:
+    """Return what may be the matter where Spark refuses a query of these W-joins."""
+    undated = [plan.undated for plan in joins.plans.values() if plan.undated and "time" in plan.match]
+    return f"MATCH_TIME() has no watermark here: {undated[0]}" if undated else None
 
 
 def _start(
@@ -418,6 +410,7 @@ def _start(
     folder: str | None,
     *,
     once: bool,
+    remedy: str | None,
 ) -> StreamingQuery:
     options = dict(sink.options)
     mode = options.pop("outputMode", "append")
@@ -440,18 +433,23 @@ def _start(
     try:
         query = writer.start()
     except PySparkException as error:
-        raise refused_start(text, statement, error) from error
+        raise refused_start(text, statement, error, remedy) from error
     session.started(query, folder)
     return query
 
 
-def _keep_sequences(text: str, statement: InsertInto, kept: Kept, rewriting: Rewriting) -> None:
+def _keep(session: "Session", text: str, statement: InsertInto, kept: Kept, joins: Rewriting) -> None:
     """Keep the chosen sequences of stages before there is any state. Raises WJoinError WJ607."""
     try:
-        kept.keep_sequences([planned.sequence for planned in rewriting.planned])
+        kept.keep([planned.sequence for planned in joins.planned], _identity(session, joins))
     except UNREACHABLE as error:
         message = f"Spark cannot write beside the checkpoint: {first_line(error)}"
         raise WJoinError("WJ607", message, span=statement.span, text=text) from error
+
+
+def _identity(session: "Session", joins: Rewriting | None) -> dict[str, Any]:
+    partitions = int(str(session.spark.conf.get("spark.sql.shuffle.partitions")))
+    return identity([] if joins is None else list(joins.plans.values()), partitions)
 
 
 def _checkpoint(session: "Session", sink: SinkDeclaration, directory: str | None) -> str | None:
@@ -462,25 +460,41 @@ def _checkpoint(session: "Session", sink: SinkDeclaration, directory: str | None
     return session.checkpoint_folder(directory, sink.name)
 
 
-def _refuse_output_of_another(
-    session: "Session", text: str, statement: InsertInto, path: str, checkpoint: str, kept: Kept
+def refuse_checkpoint(
+    session: "Session",
+    text: str,
+    statement: InsertInto,
+    sink: SinkDeclaration,
+    folder: str,
+    kept: Kept,
+    joins: Rewriting | None,
 ) -> None:
-    """Refuse to begin a query in a folder of files that another query has written.
+    """Refuse a checkpoint, or a folder of results, that is not of this query, before anything runs.
 
     Spark's file sink numbers what it writes by micro-batch and leaves out what it has already, so
-    the first results of a query with a new checkpoint would be lost.
+    the first results of a query with a new checkpoint would be lost. Raises WJoinError WJ609, WJ611
+    and WJ701 to WJ703.
     """
+    name, path = statement.target[-1], sink.options.get("path", "").rstrip("/")
     # The folder alone may come of a query that Spark refused to start.
-    written = path and exists(session.spark, f"{path.rstrip('/')}/_spark_metadata/[0-9]*")
-    if written and not kept.begun:
-        name = statement.target[-1]
-        raise WJoinError(
-            "WJ609",
-            f"the folder of {name.name}, {path}, holds what another query wrote, and {checkpoint} is new",
-            span=name.span,
-            text=text,
-            help="write to a new folder, or go on with the checkpoint of that query",
-        )
+    written = path and exists(session.spark, f"{path}/_spark_metadata/[0-9]*")
+    try:
+        if written and not kept.begun:
+            message = (
+                f"the folder of {name.name}, {path}, holds what another query wrote, and {folder} is new"
+            )
+            raise WJoinError("WJ609", message)
+        if path and not written and sink.provider.lower() in _FILES and kept.committed:
+            message = (
+                f"the folder of {name.name}, {path}, is gone or empty, but the checkpoint {folder} "
+                "counts what was written there as done"
+            )
+            remedy = f"put the folder back; or remove {folder} as well, and everything is written anew"
+            raise WJoinError("WJ611", message, help=remedy)
+        kept.refuse_other(_identity(session, joins))
+    except WJoinError as error:
+        message = error.message.replace("the checkpoint was", f"the checkpoint {folder} of {name.name} was")
+        raise WJoinError(error.code, message, span=name.span, text=text, help=error.help) from None
 
 
 def _nothing(session: "Session") -> DataFrame:

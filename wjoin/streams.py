@@ -1,5 +1,6 @@
 """The streams, sinks and views that a session has declared."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
@@ -7,30 +8,37 @@ from typing import TypeVar
 from pyspark.sql import DataFrame
 
 from wjoin.grammar.durations import from_pairs
-from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateSink, CreateStream
-from wjoin.grammar.tokens import Kind, scan
-from wjoin.planner.catalog import Estimate, Origin
+from wjoin.notices import warn
+from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
+from wjoin.planner.event_time import time_kind
 from wjoin.planner.names import suggestion
+from wjoin.planner.physical import TimeKind
 
 Declared = TypeVar("Declared")
+
+DATAFRAME = "dataframe"
+"""The source of a stream that was registered from Python."""
 
 
 @dataclass(frozen=True)
 class StreamDeclaration:
     """What a session knows of a named stream beyond its schema.
 
-    ``event_time`` is None where the relation's only timestamp column is meant; ``delay`` is in
-    microseconds (the column's own unit when integral), None where no bound is known. ``frame``
-    holds the stream where it could be given no name in Spark, ``streaming`` whether it streams,
-    None where Spark can be asked. ``statement`` is what declared it, None for a view or a DataFrame.
+    ``event_time`` is None where the relation's only timestamp column is meant; ``delays`` are those
+    of the columns that may be it. ``derived``: it is a view over streams, so that no other column has
+    a delay that could be assumed. ``frame`` holds the stream where it could be given no name in Spark,
+    ``streaming`` whether it streams, None where Spark can be asked. ``statement`` is what declared it,
+    None for a view or a DataFrame.
     """
 
     name: str
     event_time: str | None
-    delay: int | None
+    delays: Delays
     source: str
+    derived: bool = False
     frame: DataFrame | None = None
     streaming: bool | None = None
     statement: CreateStream | None = None
@@ -54,6 +62,7 @@ class Declarations:
     streams: dict[str, StreamDeclaration] = field(default_factory=dict)
     sinks: dict[str, SinkDeclaration] = field(default_factory=dict)
     statistics: dict[str, dict[Origin, dict[str, float]]] = field(default_factory=dict)
+    warned: set[str] = field(default_factory=set)
 
     def stream(self, name: str) -> StreamDeclaration | None:
         """Return the declaration of a stream, None when there is none."""
@@ -61,6 +70,8 @@ class Declarations:
 
     def add_stream(self, declaration: StreamDeclaration) -> None:
         """Declare a stream, in place of one of the same name."""
+        name = declaration.name.lower()
+        self.warned = {key for key in self.warned if not key.startswith(f"{name}.")}
         self.streams[declaration.name.lower()] = declaration
 
     def learn(self, name: str, origin: Origin, values: dict[str, float]) -> None:
@@ -75,26 +86,16 @@ class Declarations:
             known |= {each: Estimate(value, origin) for each, value in sources.get(origin, {}).items()}
         return known
 
-    def named_in(self, text: str) -> list[StreamDeclaration]:
-        """Return the declared streams whose names stand in a piece of SQL."""
-        names = {
-            token.text.strip("`").replace("``", "`").lower()
-            for token in scan(text)
-            if token.kind in (Kind.WORD, Kind.QUOTED)
-        }
-        return [declaration for name, declaration in self.streams.items() if name in names]
+    @property
+    def delays(self) -> dict[str, Delays]:
+        """The delays of the streams' columns, by the names of the streams in lower case."""
+        return {name: declared.delays for name, declared in self.streams.items()}
 
-    def derived(self, name: str, text: str) -> StreamDeclaration | None:
-        """Return a declaration for a relation that reads declared streams, None when it reads none.
-
-        Its rows may be out of order by as much as those of any stream that it reads.
-        """
-        sources = self.named_in(text)
-        if not sources:
-            return None
-        delays = [source.delay for source in sources]
-        known = [delay for delay in delays if delay is not None]
-        return StreamDeclaration(name, None, max(known) if len(known) == len(delays) else None, "view")
+    def warn_once(self, key: str, warning: WJoinWarning) -> None:
+        """Warn of something about a relation, once in a session."""
+        if key not in self.warned:
+            self.warned.add(key)
+            warn(warning)
 
 
 def find(declared: dict[str, Declared], kind: str, name: str, span: Span, text: str) -> Declared:
@@ -103,6 +104,20 @@ def find(declared: dict[str, Declared], kind: str, name: str, span: Span, text: 
         return declared[name.lower()]
     help = suggestion(name, declared)
     raise WJoinError("WJ602", f"there is no {kind} {name}", span=span, text=text, help=help)
+
+
+def declared_delays(
+    event_time: str | None, delay: int | None, columns: Mapping[str, str]
+) -> dict[str, Delay]:
+    """Return the delays of the columns that may be a stream's event time, from what was declared.
+
+    ``delay`` is None where nobody has told it. ``columns``: Spark types by name.
+    """
+    known = UNDECLARED if delay is None else Delay(delay)
+    if event_time is not None:
+        return {event_time.lower(): known}
+    timestamps = (TimeKind.TIMESTAMP, TimeKind.TIMESTAMP_NTZ)
+    return {name.lower(): known for name, kind in columns.items() if time_kind(kind) in timestamps}
 
 
 def microseconds(delay: str | timedelta | int) -> int:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from wjoin.executor.layout import code_name, input_columns, time_name
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import Query
-from wjoin.planner.catalog import Column, Relation
+from wjoin.planner.catalog import Column, Delay, Relation
 from wjoin.planner.physical import Bounds, Kernel, Passes, PhysicalPlan
 from wjoin.planner.plan import plan_select
 
 NAMES = "ABCDEF"
 
-_RELATION = Relation((Column("v", "bigint"), Column("ts", "timestamp")), "ts", 0, True)
+_RELATION = Relation((Column("v", "bigint"), Column("ts", "timestamp")), "ts", {"ts": Delay(0)}, True)
 
 
 class _Bigint:

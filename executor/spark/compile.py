@@ -1,9 +1,8 @@
 """Physical plan to DataFrame: pack, join stages, unpack (DESIGN §3). Lazy; no JVM access."""
 
-import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -22,27 +21,26 @@ from wjoin.executor.layout import (
     code_name,
     column_name,
     event_time_expression,
+    quoted,
     stored_column,
     time_name,
 )
 from wjoin.executor.route import worker_ids
 from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
 from wjoin.executor.spark.meter import Meter, rows_part, stage_part
-from wjoin.executor.spark.native import native_rows
+from wjoin.executor.spark.native import WATERMARKED, native_rows, watermark_delay
 from wjoin.executor.spark.observe import observed, work_counts
 from wjoin.executor.spark.operator import Destination, JoinProcessor, Operator
 from wjoin.executor.spark.pack import KEEP, Pack
 from wjoin.executor.spark.transport import TRANSPORT
 from wjoin.executor.spark.typing import KEY_TYPES, typed
 from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, output_columns
+from wjoin.executor.state.identity import fingerprint, worker_count
 from wjoin.executor.step import StageLogic
 from wjoin.planner.physical import (
-    Bounds,
-    Kernel,
     KeyCode,
     Method,
     PhysicalPlan,
-    Route,
     Stage,
     StreamScan,
     TimeKind,
@@ -116,7 +114,7 @@ def compile_plan(
             StageLogic(plan, number),
             workers[number],
             _destination(plan, number, workers),
-            _fingerprint(plan, stage),
+            fingerprint(plan, stage),
         )
         results.append(_run(plan, operator, arriving, counting))
     rows = _unpacked(plan, results[-1], inputs)
@@ -124,13 +122,15 @@ def compile_plan(
 
 
 def _workers(stage: Stage, partitions: int) -> tuple[int, ...]:
-    ids = worker_ids(partitions)
-    return ids[:1] if stage.route is Route.SINGLE else ids
+    return worker_ids(partitions)[: worker_count(stage, partitions)]
 
 
 def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
     """Return what the pack of a stream reads: event time, the filter's verdict, codes, columns."""
     scan = plan.streams[number]
+    if _is_dated(plan) and plan.watermarked and not plan.undated and number not in plan.watermarked:
+        # MATCH_TIME goes by the watermarks of the inputs, so each must have one.
+        source = source.withWatermark(quoted(scan.event_time), watermark_delay(scan.delay))
     rows = source.alias(scan.alias)
     time = F.expr(_time(scan, plan.time_kind)).alias(time_name(number))
     values = [(code_name(number, n), F.expr(_code(code))) for n, code in enumerate(scan.codes)]
@@ -177,12 +177,6 @@ def _destination(plan: PhysicalPlan, number: int, workers: list[tuple[int, ...]]
     return None
 
 
-def _fingerprint(plan: PhysicalPlan, stage: Stage) -> str:
-    # These may change under a checkpoint: the state holds at least what EXACT needs.
-    stage = replace(stage, bounds=Bounds.EXACT, kernel=Kernel.HW, orders=(), indexed=())
-    return hashlib.sha256(repr((plan.streams, plan.upper, stage)).encode()).hexdigest()[:16]
-
-
 def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], counting: Counting) -> DataFrame:
     blocks = arriving[0]
     for other in arriving[1:]:
@@ -223,11 +217,17 @@ def _unpacked(plan: PhysicalPlan, joined: DataFrame, inputs: Sequence[DataFrame]
 
 def _dated(plan: PhysicalPlan, rows: DataFrame) -> DataFrame:
     """Return rows with a watermark on MATCH_TIME where it is asked for and can be an event time."""
+    time = MATCH_COLUMNS["time"]
+    if not _is_dated(plan) or plan.match_delay is None or plan.undated:
+        return rows
+    if plan.watermarked:
+        return rows.withMetadata(time, WATERMARKED)
+    return rows.withWatermark(time, watermark_delay(plan.match_delay))
+
+
+def _is_dated(plan: PhysicalPlan) -> bool:
     # Spark takes a TIMESTAMP only as event time of a watermark.
-    dated = "time" in plan.match and plan.time_kind is TimeKind.TIMESTAMP
-    if plan.streaming and dated and plan.match_delay is not None:
-        return rows.withWatermark(MATCH_COLUMNS["time"], f"{plan.match_delay} microseconds")
-    return rows
+    return plan.streaming and "time" in plan.match and plan.time_kind is TimeKind.TIMESTAMP
 
 
 def _structs(plan: PhysicalPlan) -> list[F.Column]:

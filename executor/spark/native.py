@@ -28,7 +28,7 @@ from wjoin.planner.physical import PhysicalPlan, TimeKind
 WATERMARK = "spark.watermarkDelayMs"
 """The metadata by which Spark knows a column with a watermark."""
 
-_WATERMARKED = {WATERMARK: 0}
+WATERMARKED = {WATERMARK: 0}
 """Spark takes no second ``withWatermark`` above the first; a column may say that it keeps to that one."""
 
 
@@ -52,7 +52,7 @@ def native_rows(plan: PhysicalPlan, inputs: Sequence[DataFrame], meter: Meter | 
     times = [F.col(joined_time(stream)) for stream in plan.staged]
     rows = look_up(plan, rows.select(*_structs(plan), *times), inputs)
     if plan.streaming and "time" in plan.match:
-        rows = rows.withMetadata(MATCH_COLUMNS["time"], _WATERMARKED)
+        rows = rows.withMetadata(MATCH_COLUMNS["time"], WATERMARKED)
     return rows
 
 
@@ -75,14 +75,17 @@ def _scan(plan: PhysicalPlan, stream: int, source: DataFrame) -> DataFrame:
     if not plan.streaming:
         return rows.filter(verdict).select(own.alias(joined_time(stream)), *columns)
     latest = _latest([stream])
-    dated = rows.select("*", own.alias(latest), verdict.alias(KEEP)).withWatermark(latest, _delay(scan.delay))
+    dated = rows.select("*", own.alias(latest), verdict.alias(KEEP)).withWatermark(
+        latest, watermark_delay(scan.delay)
+    )
     # Rows that a filter removes still move the watermark. Spark would pull the filter below it,
     # were it a deterministic one.
     kept = dated.filter(F.expr(f"coalesce({KEEP} AND spark_partition_id() >= 0, false)"))
     return kept.select(F.col(latest), own.alias(joined_time(stream)), *columns)
 
 
-def _delay(delay: int) -> str:
+def watermark_delay(delay: int) -> str:
+    """Return a delay in microseconds as Spark's watermark takes it."""
     # Spark's watermark is in milliseconds, and a row that is no newer than it is late; ours must be older.
     return f"{delay // 1000 + 1} milliseconds"
 
@@ -124,7 +127,7 @@ def _joined(plan: PhysicalPlan, join: PairJoin, left: DataFrame, right: DataFram
     if not plan.streaming:
         return rows
     both = [_latest(join.left), _latest(join.right)]
-    latest = F.greatest(*both).alias(_latest(join.left + join.right), metadata=_WATERMARKED)
+    latest = F.greatest(*both).alias(_latest(join.left + join.right), metadata=WATERMARKED)
     return rows.select("*", latest).drop(*both)
 
 

@@ -5,12 +5,10 @@ import uuid
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from wjoin.executor.state.identity import STATE_FORMAT, refuse_format, refuse_workers
 from wjoin.executor.state.slices import Slice
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.physical import Bounds, Kernel, Stage
-
-STATE_FORMAT = 1
-"""Raised whenever a checkpoint of an older version can no longer be read."""
 
 
 @dataclass(frozen=True)
@@ -84,19 +82,10 @@ def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
     another statement or another number of workers.
     """
     body = json.loads(data)
-    if body["format"] != STATE_FORMAT:
-        raise WJoinError(
-            "WJ701",
-            f"the checkpoint has state format {body['format']}, this version of wjoin reads {STATE_FORMAT}",
-        )
+    refuse_format(body["format"])
     if body["plan"] != plan:
         raise WJoinError("WJ702", "the checkpoint was written by another statement or another plan of it")
-    if body["workers"] != workers:
-        raise WJoinError(
-            "WJ703",
-            f"the checkpoint was written with {body['workers']} workers, this session has {workers}",
-            help=f"set spark.sql.shuffle.partitions to {body['workers']} before the query starts",
-        )
+    refuse_workers(body["workers"], workers)
     return Manifest(
         plan,
         workers,

@@ -25,7 +25,7 @@ def explain_text(planned: PlannedSelect) -> str:
     """Return the plan of a block for people to read; lines without a newline at the end."""
     logical, physical = planned.logical, planned.physical
     sections = [
-        ("Streams" if physical.streaming else "Relations", list(_streams(logical, physical))),
+        ("Streams" if physical.streaming else "Relations", list(_streams(planned))),
         *_constraints(logical.graph),
         ("Equality classes", list(_classes(logical)) or ["none: every pair inside the windows is compared"]),
         ("Filters before the join", list(_filters(physical)) or ["none"]),
@@ -41,12 +41,14 @@ def explain_text(planned: PlannedSelect) -> str:
     return "\n".join([*lines, *_warnings(logical, physical)])
 
 
-def _streams(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
-    parts = zip(logical.names, logical.relations, physical.streams, strict=True)
-    for name, relation, scan in parts:
+def _streams(planned: PlannedSelect) -> Iterator[str]:
+    logical = planned.logical
+    parts = zip(logical.names, logical.relations, planned.physical.streams, strict=True)
+    for number, (name, relation, scan) in enumerate(parts):
         shown = name if relation == name else f"{name} = {' '.join(relation.split())}"
         columns = ", ".join(column.output for column in scan.columns if column.output is not None)
         delay = f", delay {human(scan.delay, logical.graph.kind)}" if scan.streaming else ""
+        delay += " (none declared)" if number in planned.undeclared else ""
         yield f"{shown}: event time {scan.event_time}{delay}; columns {columns or 'none'}"
 
 
@@ -194,6 +196,11 @@ def _after(bound: int, stream: int, logical: LogicalPlan) -> str:
 def _warnings(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
     if not physical.streaming or physical.method is Method.NATIVE:
         return
+    if physical.undated and "time" in physical.match:
+        yield (
+            f"warning: MATCH_TIME() has no watermark, so that it cannot be aggregated on a stream: "
+            f"{physical.undated}"
+        )
     for stream in physical.staged:
         row = physical.upper[stream]
         free = [logical.names[other] for other in physical.staged if row[other] is None]

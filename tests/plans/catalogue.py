@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock
-from wjoin.planner.catalog import Column, Relation
+from wjoin.planner.catalog import Column, Delay, Relation
 from wjoin.planner.plan import PlannedSelect, plan_select
 
 PLACEHOLDER = "joined"
@@ -28,8 +28,9 @@ def relation(
     columns: str, event_time: str | None = None, delay: int = 2_000_000, streaming: bool = True
 ) -> Relation:
     """Return a relation of ``name type`` pairs, separated by semicolons."""
-    pairs = (each.split(maxsplit=1) for each in columns.split(";"))
-    return Relation(tuple(Column(name, kind) for name, kind in pairs), event_time, delay, streaming)
+    pairs = [each.split(maxsplit=1) for each in columns.split(";")]
+    delays = {name.lower(): Delay(delay) for name, _ in pairs}
+    return Relation(tuple(Column(name, kind) for name, kind in pairs), event_time, delays, streaming)
 
 
 CAMERA = "obj_id bigint;ts timestamp;frame string;speed double;box struct<x:int,y:int>"
@@ -60,7 +61,10 @@ RELATIONS = {
     "table1": relation(CAMERA, streaming=False),
     "table2": relation(CAMERA, streaming=False),
     "odd names": Relation(
-        (Column("first name", "string"), Column("ts", "timestamp"), Column("Select", "int")), None, 0, True
+        (Column("first name", "string"), Column("ts", "timestamp"), Column("Select", "int")),
+        None,
+        {"ts": Delay(0)},
+        True,
     ),
 }
 

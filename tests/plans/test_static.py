@@ -1,8 +1,8 @@
 """Static relations beside streams: the stages without them, the order of their joins, and the delays."""
 
 from tests.plans.catalogue import plan
+from wjoin.delays import output_delay
 from wjoin.planner.physical import StaticJoin
-from wjoin.rewrite import output_delay
 
 SECOND = 1_000_000
 

@@ -7,7 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from wjoin.executor.route import worker_ids
-from wjoin.executor.state.manifest import STATE_FORMAT, Manifest, decode_manifest
+from wjoin.executor.state.identity import STATE_FORMAT
+from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Slice
 from wjoin.grammar.errors import WJoinError
 

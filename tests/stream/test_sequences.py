@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from pyspark.errors import StreamingQueryException
 
 import wjoin
 from wjoin.beside import KeptWarning
@@ -110,5 +109,5 @@ def test_a_checkpoint_of_an_earlier_version_has_the_statement_s_own_sequence(
 def test_another_statement_on_the_checkpoint_is_still_refused(streams: wjoin.Session, tmp_path: Path) -> None:
     streams.run_script(INSERT)
     write(streams, tmp_path, 200)
-    with pytest.raises(StreamingQueryException, match="WJ702"):
+    with pytest.raises(wjoin.WJoinError, match="WJ702"):
         streams.run_script(INSERT.replace("b.m = c.m", "b.n = c.n"))

@@ -1,0 +1,114 @@
+"""What a checkpoint belongs to: the state format, and of each stage its plan and its workers.
+
+Every worker's manifest says it of the state; kept beside the checkpoint it can be compared before
+anything runs.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.planner.durations import human
+from wjoin.planner.physical import Bounds, Kernel, Method, PhysicalPlan, Route, Stage
+
+STATE_FORMAT = 1
+"""Raised whenever a checkpoint of an older version can no longer be read."""
+
+
+def fingerprint(plan: PhysicalPlan, stage: Stage) -> str:
+    """Return what must stay the same of a stage and its plan for the life of a checkpoint, as one word."""
+    # These may change under a checkpoint: the state holds at least what EXACT needs.
+    stage = replace(stage, bounds=Bounds.EXACT, kernel=Kernel.HW, orders=(), indexed=())
+    return hashlib.sha256(repr((plan.streams, plan.upper, stage)).encode()).hexdigest()[:16]
+
+
+def worker_count(stage: Stage, partitions: int) -> int:
+    """Return the number of workers of a stage, given the number of shuffle partitions."""
+    return 1 if stage.route is Route.SINGLE else partitions
+
+
+def identity(plans: Sequence[PhysicalPlan], partitions: int) -> dict[str, Any]:
+    """Return the identity of a statement with these W-joins as plain data."""
+    return {
+        "state": STATE_FORMAT,
+        "joins": [
+            {
+                "method": plan.method.value,
+                "stages": [
+                    {"plan": fingerprint(plan, stage), "workers": worker_count(stage, partitions)}
+                    for stage in plan.stages
+                ],
+                "words": list(_words(plan)),
+            }
+            for plan in plans
+        ],
+    }
+
+
+def refuse_format(found: object) -> None:
+    """Raise WJoinError WJ701 for a state format that this version does not read."""
+    if found != STATE_FORMAT:
+        raise WJoinError(
+            "WJ701", f"the checkpoint has state format {found}, this version of wjoin reads {STATE_FORMAT}"
+        )
+
+
+def refuse_workers(found: int, own: int) -> None:
+    """Raise WJoinError WJ703 for another number of workers."""
+    if found != own:
+        raise WJoinError(
+            "WJ703",
+            f"the checkpoint was written with {found} workers, this session has {own}",
+            help=f"set spark.sql.shuffle.partitions to {found} before the query starts",
+        )
+
+
+def refuse_other(kept: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """Compare an identity kept beside a checkpoint with a statement's own.
+
+    Raises WJoinError WJ701, WJ702 (with what differs, where words tell it) and WJ703.
+    """
+    refuse_format(kept["state"])
+    if _plans(kept) != _plans(own):
+        message = "the checkpoint was written by another statement or another plan of it"
+        raise WJoinError("WJ702", message + _difference(kept["joins"], own["joins"]))
+    for before, now in zip(kept["joins"], own["joins"], strict=True):
+        if before["method"] == Method.MULTIWAY.value:
+            for old, new in zip(before["stages"], now["stages"], strict=True):
+                refuse_workers(old["workers"], new["workers"])
+
+
+def _plans(body: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    return [(each["method"], [stage["plan"] for stage in each["stages"]]) for each in body["joins"]]
+
+
+def _difference(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> str:
+    for old, new in zip(before, now, strict=False):
+        for was, found in zip(old["words"], new["words"], strict=False):
+            if was != found:
+                return f": it had «{was}», this one has «{found}»"
+    return "" if len(before) == len(now) else f": it had {len(before)} window joins, this one has {len(now)}"
+
+
+def _words(plan: PhysicalPlan) -> Iterator[str]:
+    """Yield what the fingerprints are made of in words, to tell a difference by."""
+    yield f"{len(plan.streams)} streams, method {plan.method.value}"
+    for scan in plan.streams:
+        yield f"{scan.alias}: event time {scan.event_time}, delay {human(scan.delay, plan.time_kind)}"
+        yield f"{scan.alias}: filters {' AND '.join(scan.filters) or 'none'}"
+        yield f"{scan.alias}: columns {', '.join(column.expression for column in scan.columns) or 'none'}"
+    for first, row in zip(plan.streams, plan.upper, strict=True):
+        for second, bound in zip(plan.streams, row, strict=True):
+            if first is not second:
+                shown = "any" if bound is None else human(bound, plan.time_kind)
+                yield f"window: {second.alias} - {first.alias} <= {shown}"
+    for number, stage in enumerate(plan.stages, start=1):
+        keys = " x ".join(
+            "[" + ", ".join(plan.streams[each.key[0]].codes[each.key[1]].expressions) + "]"
+            if each.key
+            else "[]"
+            for each in stage.inputs
+        )
+        yield f"stage {number}: {keys}"

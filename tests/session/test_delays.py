@@ -1,0 +1,168 @@
+"""Delays of streams: how they travel, who is warned, and that no row is dropped without a word."""
+
+import datetime
+import json
+import os
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+import wjoin
+from wjoin.executor.spark.once import collect_once
+from wjoin.watch import settle
+
+pytestmark = pytest.mark.spark
+
+ROWS = 400
+"""Rows of each stream, one every 100 ms, out of order by less than two seconds."""
+
+
+def iso(milliseconds: int) -> str:
+    return datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.UTC).isoformat()
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> dict[str, Path]:
+    """Two streams as JSON files, with epoch milliseconds and the same time as a string."""
+    chance = random.Random(7)
+    made = {}
+    for name in ("ma", "mb"):
+        folder = made[name] = tmp_path / name
+        folder.mkdir()
+        rows = [(i, 1_714_564_800_000 + i * 100 + chance.randint(-900, 900)) for i in range(ROWS)]
+        for number in range(4):
+            chosen = rows[number * 100 : number * 100 + 100]
+            lines = [json.dumps({"id": i, "t": t, "ts": iso(t)}) for i, t in chosen]
+            path = folder / f"{number}.json"
+            path.write_text("\n".join(lines))
+            os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
+    return made
+
+
+def declare(session: wjoin.Session, folders: dict[str, Path], columns: str, watermark: str = "") -> None:
+    for name, folder in folders.items():
+        session.sql(
+            f"CREATE STREAM {name} ({columns}) USING json OPTIONS (path '{folder}', maxFilesPerTrigger '1') "
+            + watermark
+        )
+
+
+def results(session: wjoin.Session, statement: str) -> int:
+    name = collect_once(session.sql(statement))
+    settle()
+    return session.spark.table(name).count()
+
+
+JOIN = "SELECT A.id FROM {} A, {} B WINDOW = {} WHERE A.id = B.id"
+
+
+def test_a_delay_does_not_travel_through_an_expression(
+    session: wjoin.Session, folders: dict[str, Path]
+) -> None:
+    declare(session, folders, "id BIGINT, t BIGINT", "WATERMARK t DELAY OF 2000")
+    for name in folders:
+        session.sql(f"CREATE TEMP VIEW v{name} AS SELECT id, timestamp_millis(t) AS ts FROM {name}")
+    with pytest.raises(
+        wjoin.WJoinError, match="how far rows of A may be out of order by ts is not known"
+    ) as told:
+        session.sql(JOIN.format("vma", "vmb", "2 SECONDS"))
+    assert told.value.code == "WJ215"
+    assert "vma WATERMARK ts DELAY OF INTERVAL" in told.value.help
+    clause = "WATERMARK ts DELAY OF INTERVAL 2 SECONDS AS"
+    statement = f"SELECT A.id FROM vma {clause} A, vmb {clause} B WINDOW = 2 SECONDS WHERE A.id = B.id"
+    assert results(session, statement) == ROWS
+
+
+def test_a_plain_view_of_a_stream_lives_in_the_session(
+    session: wjoin.Session, folders: dict[str, Path]
+) -> None:
+    declare(session, folders, "id BIGINT, t BIGINT", "WATERMARK t DELAY OF 2000")
+    for name in folders:
+        session.sql(f"CREATE VIEW v{name} AS SELECT id, t AS at FROM {name} WHERE id >= 0")
+    session.sql("CREATE VIEW IF NOT EXISTS vma AS SELECT id, t + 1 AS at FROM ma")
+    session.sql("CREATE OR REPLACE VIEW w (id, at) AS SELECT id, t FROM ma")
+    assert session.table("w").columns == ["id", "at"]
+    explained = session.explain(JOIN.format("vma", "vmb", "2000"))
+    assert "A = vma: event time at, delay 2000" in explained
+    assert results(session, JOIN.format("vma", "vmb", "2000")) == ROWS
+    with pytest.raises(wjoin.WJoinError, match="reads a stream, which lives in this session only"):
+        session.sql("CREATE VIEW default.v AS SELECT * FROM ma")
+
+
+def test_a_view_that_names_a_stream_in_its_text_only_is_none_of_it(
+    session: wjoin.Session, folders: dict[str, Path]
+) -> None:
+    declare(session, folders, "id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 5 SECONDS")
+    session.sql("CREATE TEMP VIEW v AS SELECT 1 AS id, TIMESTAMP '2024-05-01 12:00:00' AS ts, 'ma' AS ma")
+    assert "v" not in session.declarations.streams
+    session.sql("CREATE OR REPLACE TEMP VIEW ma AS SELECT 1 AS id, TIMESTAMP '2024-05-01 12:00:00' AS ts")
+    assert "ma" not in session.declarations.streams
+
+
+def test_a_view_made_outside_is_a_stream_without_a_declared_delay(
+    session: wjoin.Session, folders: dict[str, Path]
+) -> None:
+    declare(session, folders, "id BIGINT, t BIGINT", "WATERMARK t DELAY OF 2000")
+    for name in folders:
+        session.spark.sql(f"CREATE TEMP VIEW v{name} AS SELECT id, timestamp_millis(t) AS ts FROM {name}")
+    with pytest.warns(wjoin.WJoinWarning, match="nobody has told how far rows of A") as told:
+        explained = session.explain(JOIN.format("vma", "vmb", "2 SECONDS"))
+    assert [each.message.code for each in told] == ["WJ801", "WJ801"]
+    assert "vma WATERMARK ts DELAY OF INTERVAL 10 SECONDS AS A" in str(told[0].message)
+    assert "delay 0 s (none declared)" in explained
+
+
+def test_a_forgotten_watermark_is_told_and_so_are_its_late_rows(
+    session: wjoin.Session, folders: dict[str, Path]
+) -> None:
+    declare(session, folders, "id BIGINT, ts TIMESTAMP")
+    statement = JOIN.format("ma", "mb", "2 SECONDS")
+    with pytest.warns(wjoin.WJoinWarning) as told:
+        found = results(session, statement)
+    codes = [each.message.code for each in told]
+    assert codes[:2] == ["WJ801", "WJ801"]
+    assert "CREATE STREAM ma … WATERMARK ts DELAY OF INTERVAL 10 SECONDS" in str(told[0].message)
+    late = [str(each.message) for each in told if each.message.code == "WJ803"]
+    dropped = re.search(r"dropped (\d+) late rows", late[-1])
+    assert dropped is not None
+    assert 0 < ROWS - found <= int(dropped[1])
+    declare_again = "CREATE OR REPLACE STREAM {0} (id BIGINT, ts TIMESTAMP) USING json OPTIONS (path '{1}', "
+    for name, folder in folders.items():
+        session.sql(
+            declare_again.format(name, folder)
+            + "maxFilesPerTrigger '1') WATERMARK ts DELAY OF INTERVAL 2 SECONDS"
+        )
+    assert results(session, statement) == ROWS
+
+
+def test_a_stream_from_python_without_a_delay_warns_once_with_the_argument(
+    session: wjoin.Session, folders: dict[str, Path]
+) -> None:
+    for name, folder in folders.items():
+        rows = session.readStream.schema("id BIGINT, ts TIMESTAMP").json(str(folder))
+        session.stream(name, rows, delay=None if name == "ma" else "0 seconds")
+    with pytest.warns(wjoin.WJoinWarning) as told:
+        session.sql(JOIN.format("ma", "mb", "2 SECONDS"))
+        session.sql(JOIN.format("ma", "mb", "3 SECONDS"))
+    assert len(told) == 1
+    assert "session.stream('ma', …, event_time='ts', delay='10 seconds')" in str(told[0].message)
+    assert told[0].filename == __file__
+
+
+def test_rows_without_an_event_time_are_told(session: wjoin.Session, folders: dict[str, Path]) -> None:
+    (folders["ma"] / "9.json").write_text('{"id": 1, "ts": \n{"id": 2}\n')
+    declare(session, folders, "id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 2 SECONDS")
+    with pytest.warns(wjoin.WJoinWarning, match=r"dropped 2 rows without an event time \(2 of A\)") as told:
+        assert results(session, JOIN.format("ma", "mb", "2 SECONDS")) == ROWS
+    assert {each.message.code for each in told} == {"WJ804"}
+
+
+def test_streams_joined_without_a_window_are_told(session: wjoin.Session, folders: dict[str, Path]) -> None:
+    declare(session, folders, "id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 2 SECONDS")
+    with pytest.warns(wjoin.WJoinWarning, match="A and B are joined without a window clause") as told:
+        session.sql("SELECT A.id FROM ma A, mb B WHERE A.id = B.id")
+    assert [each.message.code for each in told] == ["WJ802"]
+    assert "WINDOW (A, B) = 10 SECONDS" in told[0].message.help
+    session.sql("SELECT A.id FROM ma A WHERE A.id > 3")

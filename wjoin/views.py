@@ -1,0 +1,133 @@
+"""Views over streams: over window joins, and Spark's own statements that read a declared stream."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark.sql import DataFrame
+
+from wjoin.delays import relation_delays
+from wjoin.executor.layout import quoted
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.nesting import pair
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import CreateView, Identifier
+from wjoin.grammar.tokens import identifier, is_name, scan
+from wjoin.planner.catalog import Delays
+from wjoin.rewrite import Rewriting
+from wjoin.streams import Declarations, StreamDeclaration
+
+if TYPE_CHECKING:
+    from wjoin.session import Session
+
+_TEMPORARY = ("TEMP", "TEMPORARY")
+
+
+class ViewHead(NamedTuple):
+    """What stands before the query of a CREATE VIEW.
+
+    ``words`` are those before VIEW, ``view`` the place of VIEW, ``if_not_exists`` that of IF NOT EXISTS
+    (empty where it is not written), ``names`` the parts of the view's name, ``plain`` whether the query
+    follows it, so that the view has the columns of the query. ``query`` is where that begins.
+    """
+
+    words: tuple[str, ...]
+    view: Span
+    if_not_exists: Span
+    names: tuple[Identifier, ...]
+    plain: bool
+    query: int
+
+
+def view_head(text: str) -> ViewHead | None:
+    """Return the head of a CREATE VIEW, None for any other statement."""
+    code = pair(text, scan(text))
+    words = [code.word(place) for place in range(min(8, len(code.tokens)))]
+    if words[:1] != ["CREATE"] or "VIEW" not in words:
+        return None
+    view = words.index("VIEW")
+    name = view + 1 + 3 * (words[view + 1 : view + 4] == ["IF", "NOT", "EXISTS"])
+    after, names = name, []
+    while after < len(code.tokens) and is_name(code.tokens[after]):
+        names.append(identifier(code.tokens[after]))
+        after += 1
+        if code.mark(after) != ".":
+            break
+        after += 1
+    body = next((place for place in code.level(after, len(code.tokens)) if code.word(place) == "AS"), None)
+    if body is None or body + 1 >= len(code.tokens) or not names:
+        return None
+    return ViewHead(
+        tuple(words[1:view]),
+        code.tokens[view].span,
+        code.span(view + 1, name),
+        tuple(names),
+        body == after,
+        code.tokens[body + 1].start,
+    )
+
+
+class Prepared(NamedTuple):
+    """A statement for Spark, and what becomes of the declarations once Spark has taken it.
+
+    ``delays`` are those of the columns of the view ``name``, None where it reads no stream.
+    """
+
+    text: str
+    name: str | None = None
+    delays: Delays | None = None
+
+    def note(self, declarations: Declarations) -> None:
+        """Remember the view, or forget a stream whose name is another's now."""
+        if self.name is not None:
+            note(declarations, self.name, self.delays)
+
+
+def note(declarations: Declarations, name: str, delays: Delays | None) -> None:
+    """Remember a view over streams with the delays of its columns; None: it reads none."""
+    if delays is None:
+        declarations.streams.pop(name.lower(), None)
+    else:
+        declarations.add_stream(StreamDeclaration(name, None, delays, "view", derived=True))
+
+
+def prepare_view(session: "Session", text: str) -> Prepared:
+    """Return the statement by which Spark makes a view; any other statement as it stands.
+
+    A stream is a name of its session, so a view that reads one is a temporary view for Spark.
+    Raises WJoinError WJ606 for one that would have to outlive the session.
+    """
+    head = view_head(text)
+    if head is None or "GLOBAL" in head.words:
+        return Prepared(text)
+    name = head.names[-1].name
+    delays = relation_delays(text[head.query :].rstrip().rstrip(";"), session.declarations, session.run_spark)
+    if delays is None:
+        return Prepared(text, name if len(head.names) == 1 else None)
+    if not set(head.words) & set(_TEMPORARY):
+        if len(head.names) > 1:
+            raise WJoinError(
+                "WJ606",
+                f"the view {name} reads a stream, which lives in this session only",
+                span=head.names[0].span.cover(head.names[-1].span),
+                text=text,
+                help=f"leave {head.names[0].name} out: CREATE VIEW {name} AS …",
+            )
+        if head.if_not_exists.start < head.if_not_exists.end and _exists(session, name):
+            return Prepared(f"SELECT * FROM {quoted(name)} LIMIT 0")
+        text = f"{text[: head.view.start]}TEMPORARY VIEW{text[max(head.view.end, head.if_not_exists.end) :]}"
+    return Prepared(text, name, delays if head.plain else {})
+
+
+def _exists(session: "Session", name: str) -> bool:
+    return session.spark.catalog.tableExists(quoted(name))
+
+
+def create_view(
+    session: "Session", text: str, statement: CreateView, made: Rewriting, rows: DataFrame
+) -> None:
+    """Name the rows of a statement with window joins. Raises WJoinError WJ601."""
+    name = statement.name
+    if not statement.or_replace and _exists(session, name.name):
+        message = f"a table or view {name.name} exists already"
+        raise WJoinError("WJ601", message, span=name.span, text=text)
+    rows.createOrReplaceTempView(name.name)
+    note(session.declarations, name.name, made.delays(made.text) or {})

@@ -1,0 +1,143 @@
+"""Tells of rows that running queries drop, whoever has started them: no row is dropped without a word.
+
+Progress is asked for now and then. A listener would be told of every micro-batch, but what PySpark does for
+one costs as much as a small micro-batch itself.
+"""
+
+import atexit
+import contextlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from wjoin.beside import UNREACHABLE
+from wjoin.grammar.errors import WJoinWarning
+from wjoin.notices import tell
+from wjoin.progress import read
+
+_SECONDS = 0.5
+"""How often queries are looked at while one runs: no query that can have late rows is shorter."""
+
+_IDLE_SECONDS = 2.0
+
+_AGAIN_SECONDS = 60.0
+"""When a query that goes on dropping rows is told of again."""
+
+_watches: "WeakKeyDictionary[SparkSession, Watch]" = WeakKeyDictionary()
+
+
+def watch(spark: SparkSession) -> None:
+    """Tell from now on of rows that the queries of a session drop."""
+    known = _watches.get(spark)
+    if known is None or not known.is_alive():
+        _watches[spark] = Watch(spark)
+        _watches[spark].start()
+
+
+@atexit.register
+def settle() -> None:
+    """Tell what the queries of all sessions have dropped until now."""
+    for each in list(_watches.values()):
+        each.finish()
+
+
+class Watch(threading.Thread):
+    """Looks at the queries of one session until that has ended."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__(name="wjoin-watch", daemon=True)
+        self._spark = spark
+        self._queries: dict[str, Losses] = {}
+        self._looking = threading.Lock()
+
+    def run(self) -> None:
+        """Look at the queries, again and again."""
+        # Once the session has ended its queries have, too.
+        with contextlib.suppress(*UNREACHABLE):
+            while True:
+                with self._looking:
+                    self.look()
+                time.sleep(_SECONDS if self._queries else _IDLE_SECONDS)
+
+    def look(self) -> None:
+        """Look at the queries once."""
+        for query in self._spark.streams.active:
+            self._queries.setdefault(str(query.runId), Losses(query)).look()
+        for run, losses in list(self._queries.items()):
+            if not losses.query.isActive:
+                losses.end()
+                del self._queries[run]
+
+    def finish(self) -> None:
+        """Tell what the queries have dropped until now."""
+        with contextlib.suppress(*UNREACHABLE), self._looking:
+            for losses in self._queries.values():
+                losses.end()
+
+
+class Losses:
+    """The rows that one run of a query has dropped."""
+
+    def __init__(self, query: StreamingQuery) -> None:
+        self.query = query
+        self._seen: set[int] = set()
+        self._late: Counter[str] = Counter()
+        self._undated: Counter[str] = Counter()
+        self._by_spark = 0
+        self._told: Mapping[str, tuple[int, float]] = {}
+
+    def look(self) -> None:
+        """Take what the newest micro-batch tells, and tell of it."""
+        self._take(self.query.lastProgress)
+        self._tell(time.monotonic())
+
+    def end(self) -> None:
+        """Take what all the last micro-batches tell, and tell of what has not been told."""
+        for report in self.query.recentProgress:
+            self._take(report)
+        self._tell(None)
+
+    def _take(self, report: Any) -> None:
+        if report is None or report["batchId"] in self._seen:
+            return
+        progress = read(report)
+        if not progress.rows_in and not report["numInputRows"]:
+            # A report of an idle query has the number of the micro-batch to come.
+            return
+        self._seen.add(progress.batch)
+        self._late.update(progress.late)
+        self._undated.update(progress.null_times)
+        self._by_spark += sum(each["numRowsDroppedByWatermark"] for each in report["stateOperators"])
+
+    def _tell(self, now: float | None) -> None:
+        """Tell of rows dropped since they were last told of; ``now`` is None at the end of the query."""
+        name = self.query.name or str(self.query.id)
+        dropped = f"the query {name} has dropped"
+        late, undated = self._late, self._undated
+        self._tell_one(now, "WJ803", f"{dropped} {{}} late rows{_by_stream(late)}", late.total())
+        self._tell_one(
+            now, "WJ804", f"{dropped} {{}} rows without an event time{_by_stream(undated)}", undated.total()
+        )
+        self._tell_one(
+            now,
+            "WJ805",
+            f"{dropped} {{}} rows in operators of Spark's own, older than the watermark there",
+            self._by_spark,
+        )
+
+    def _tell_one(self, now: float | None, code: str, message: str, count: int) -> None:
+        told, when = self._told.get(code, (0, float("-inf")))
+        if count > told and (now is None or now - when >= _AGAIN_SECONDS):
+            self._told = {**self._told, code: (count, now or 0.0)}
+            tell(WJoinWarning(code, message.format(f"{count:,}")))
+
+
+def _by_stream(counts: Counter[str]) -> str:
+    found = [f"{count:,} of {alias}" for alias, count in counts.items() if count]
+    return f" ({', '.join(found)})" if found else ""
