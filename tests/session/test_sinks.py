@@ -136,9 +136,10 @@ def test_stream_of_a_table_streams(declared: wjoin.Session) -> None:
     declared.sql("CREATE TABLE visits USING parquet AS SELECT 1 AS id, TIMESTAMP '2024-01-01' AS ts")
     try:
         for spelling in ("STREAM visits", "STREAM(visits)"):
-            text = f"SELECT A.id FROM {spelling} V, STREAM a AS A WINDOW (V, A) = '1 s' WHERE A.id = V.id"
+            late = f"{spelling} WATERMARK ts DELAY OF '1 s'"
+            text = f"SELECT A.id FROM {late} V, STREAM a AS A WINDOW (V, A) = '1 s' WHERE A.id = V.id"
             assert declared.sql(text).isStreaming
-        both = "SELECT V.id FROM visits AS V, STREAM visits AS W WINDOW = '1 second' WHERE V.id = W.id"
+        both = f"SELECT V.id FROM visits AS V, {late} AS W WINDOW = '1 second' WHERE V.id = W.id"
         assert declared.sql(both).isStreaming
     finally:
         declared.sql("DROP TABLE visits")
@@ -181,7 +182,8 @@ def test_group_by_a_streams_own_time(
     [
         (f"SELECT A.id, count(*) AS n {PAIRS} GROUP BY A.id", "group by window(MATCH_TIME(), …) as well"),
         (
-            f"SELECT A.id {PAIRS.replace('FROM a A', 'FROM (SELECT DISTINCT id, ts FROM a) A')}",
+            "SELECT A.id FROM (SELECT DISTINCT id, ts FROM a) WATERMARK ts DELAY OF '1 minute' A, b B "
+            "WINDOW (A, B) = '1 second' WHERE A.id = B.id",
             "docs/deduplication.md has ways",
         ),
     ],
