@@ -15,7 +15,8 @@ from wjoin.grammar import syntax
 from wjoin.grammar.durations import NOT_FIXED, UNITS, is_like_unit
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nodes import build
-from wjoin.grammar.tokens import Kind, Token, is_name, string_value
+from wjoin.grammar.spans import Span
+from wjoin.grammar.tokens import Kind, Token, is_name, scan, string_value
 
 _MARKS = {"(": "LPAR", ")": "RPAR", ",": "COMMA", "=": "EQUAL", "-": "MINUS", "+": "PLUS", ".": "DOT"}
 _TYPES = {
@@ -186,28 +187,101 @@ def _setting_leaves(text: str, tokens: Sequence[Token]) -> list[Leaf]:
 def _column_leaves(text: str, tokens: Sequence[Token], opening: int) -> tuple[list[Leaf], int]:
     """Return the leaves of the column list that opens at a token, and the place after it."""
     leaves = leaves_of(tokens[opening : opening + 1])
-    first, depth = opening + 1, 0
-    for place in range(opening + 1, len(tokens)):
-        mark = tokens[place].text
-        if depth <= 0 and mark in (",", ")"):
-            leaves += _one_column(text, tokens[first:place])
-            leaves += leaves_of(tokens[place : place + 1])
-            first = place + 1
-            if mark == ")":
-                return leaves, place + 1
-        depth += (mark in ("(", "<")) - (mark in (")", ">"))
+    first = opening + 1
+    for place in _edges(tokens, first):
+        leaves += _one_column(text, tokens[first:place])
+        leaves += leaves_of(tokens[place : place + 1])
+        first = place + 1
+        if tokens[place].text == ")":
+            return leaves, first
     return leaves + leaves_of(tokens[first:]), len(tokens)
+
+
+def split_columns(columns: str) -> list[str]:
+    """Return the entries of a column list.
+
+    >>> split_columns("a MAP<STRING, DECIMAL(10,2)>, b INT COMMENT 'x, y'")
+    ['a MAP<STRING, DECIMAL(10,2)>', "b INT COMMENT 'x, y'"]
+    """
+    tokens = scan(columns)
+    edges = [tokens[place].start for place in _edges(tokens, 0)]
+    starts = [0, *(edge + 1 for edge in edges)]
+    return [columns[start:end].strip() for start, end in zip(starts, [*edges, len(columns)], strict=True)]
+
+
+def _edges(tokens: Sequence[Token], first: int) -> Iterator[int]:
+    """Yield the places of the commas of a column list that begins at a place, and of what closes it."""
+    parentheses = angles = 0
+    entry = first
+    for place in range(first, len(tokens)):
+        mark = tokens[place].text
+        if parentheses == 0 and (mark == ")" or (mark == "," and angles <= 0)):
+            yield place
+            if mark == ")":
+                return
+            entry, angles = place + 1, 0
+        parentheses += (mark == "(") - (mark == ")")
+        # In an expression < compares, but for that of a type.
+        if mark == ">" or (mark == "<" and _opens_type(tokens, entry, place)):
+            angles = max(0, angles + (1 if mark == "<" else -1))
+
+
+def _opens_type(tokens: Sequence[Token], entry: int, place: int) -> bool:
+    return not _is_computed(tokens[entry:place]) or tokens[place - 1].word in ("ARRAY", "MAP", "STRUCT")
+
+
+def _is_computed(tokens: Sequence[Token]) -> bool:
+    """Return whether an entry of a column list is ``name AS …``; a column may have the name ``as``."""
+    return len(tokens) > 1 and is_name(tokens[0]) and tokens[1].word == "AS"
 
 
 def _one_column(text: str, tokens: Sequence[Token]) -> list[Leaf]:
     words = [token.word for token in tokens]
     if words[:1] == ["WATERMARK"] and ("FOR" in words[1:2] or "DELAY" in words[2:3]):
         return leaves_of(tokens)
-    if tokens and (len(tokens) < 2 or not is_name(tokens[0])):
-        span = tokens[0].span.cover(tokens[-1].span)
+    if not tokens:
+        return []
+    span = tokens[0].span.cover(tokens[-1].span)
+    if _is_computed(tokens):
+        return _computed_column(text, tokens, span)
+    if len(tokens) < 2 or not is_name(tokens[0]):
         remedy = "write a name and a type, for example obj_id BIGINT"
         raise WJoinError("WJ106", f"the column {span.of(text)} cannot be read", span=span, help=remedy)
-    return [_leaf("COLUMN", text[tokens[0].start : tokens[-1].end], tokens[0].start)] if tokens else []
+    if (written := _typed_as(tokens)) is not None:
+        raise WJoinError(
+            "WJ106",
+            f"the computed column {tokens[0].text} has a type",
+            span=tokens[1].span.cover(tokens[written].span),
+            help=f"leave it out: {tokens[0].text} AS expression; the expression can CAST to it",
+        )
+    return [_leaf("COLUMN", span.of(text), span.start)]
+
+
+def _typed_as(tokens: Sequence[Token]) -> int | None:
+    """Return the place of the AS of ``name TYPE [GENERATED ALWAYS] AS …``, None where there is none."""
+    depth = 0
+    for place, token in enumerate(tokens):
+        if place > 1 and depth == 0 and token.word == "AS":
+            return place
+        depth += (token.text in ("(", "<")) - (token.text in (")", ">"))
+    return None
+
+
+def _computed_column(text: str, tokens: Sequence[Token], span: Span) -> list[Leaf]:
+    name = tokens[0]
+    if len(tokens) < 3:
+        raise WJoinError(
+            "WJ106",
+            f"the computed column {name.text} has no expression",
+            span=span,
+            help="write one, for example ts AS timestamp_millis(ms)",
+        )
+    expression = Span(tokens[2].start, tokens[-1].end)
+    return [
+        _leaf("NAME", name.text, name.start),
+        _leaf("AS", tokens[1].text, tokens[1].start),
+        _leaf("EXPRESSION", expression.of(text), expression.start),
+    ]
 
 
 def duration_end(tokens: Sequence[Token], start: int) -> int:
@@ -237,6 +311,8 @@ def _after_signs(tokens: Sequence[Token], place: int) -> int:
 def _is_unit(tokens: Sequence[Token], place: int, interval: bool) -> bool:
     """Return whether the word after a number is its unit, well spelt or not, and no alias."""
     token, before = tokens[place], tokens[place - 1]
+    if before.kind is Kind.STRING and any(map(str.isalpha, before.text[1:-1])):
+        return False  # the string says its units itself
     if token.word in UNITS or token.word in NOT_FIXED:
         return True
     if not token.word or token.word in _AFTER_DURATION or before.kind is not Kind.NUMBER:

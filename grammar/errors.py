@@ -80,6 +80,11 @@ _ENTRIES = (
         "it is not known how far the rows of a relation may be out of order",
         "say it in FROM: … WATERMARK column DELAY OF INTERVAL n SECONDS AS alias",
     ),
+    ErrorCode(
+        "WJ216",
+        "a column of a stream cannot be computed",
+        "use Spark's functions over columns of the source; a computed column reads no other computed one",
+    ),
     # 3xx: the window graph
     ErrorCode("WJ301", "the windows do not connect all streams", "add a window between the parts"),
     ErrorCode("WJ302", "the windows contradict each other", "widen one window of the cycle"),

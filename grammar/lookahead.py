@@ -82,6 +82,8 @@ def has_shape(code: Code, place: int, streams: frozenset[str]) -> bool:
             return after > following + 2 and _compares(code, after)
         if _compares(code, closing + 1) or (word == "PATH" and code.mark(closing + 1) == "("):
             return True
+        if code.kind(closing + 1) is Kind.STRING:
+            return len(names_in(code, following)) > 1
         names = names_in(code, following)
         return len(names) > 1 and streams.issuperset(names) and not _may_be_alias(code, place)
     if _compares(code, following) and code.kind(following) is not Kind.PARAMETER:

@@ -172,12 +172,21 @@ class _Nodes(Transformer[Leaf, Any]):
 
     if_not_exists = if_exists = or_replace
 
-    def columns(self, meta: Meta, *columns: Leaf | syntax.Watermark) -> "_Columns":
-        marks = [column for column in columns if isinstance(column, syntax.Watermark)]
-        texts = [column.value for column in columns if isinstance(column, Leaf)]
-        if not texts:
+    def computed(self, meta: Meta, name: syntax.Identifier, expression: Leaf) -> syntax.ComputedColumn:
+        return syntax.ComputedColumn(name, expression.value, 0, _span(meta), _span(expression))
+
+    def columns(self, meta: Meta, *entries: Leaf | syntax.ComputedColumn | syntax.Watermark) -> "_Columns":
+        marks = [entry for entry in entries if isinstance(entry, syntax.Watermark)]
+        columns = [entry for entry in entries if not isinstance(entry, syntax.Watermark)]
+        if not columns:
             raise WJoinError("WJ106", "a column list without columns", span=_span(meta))
-        return _Columns(", ".join(texts), marks)
+        texts = [column.value for column in columns if isinstance(column, Leaf)]
+        computed = tuple(
+            replace(column, place=place)
+            for place, column in enumerate(columns)
+            if isinstance(column, syntax.ComputedColumn)
+        )
+        return _Columns(", ".join(texts) or None, computed, marks)
 
     def key(self, meta: Meta, *leaves: Leaf) -> Leaf:
         text = ".".join(_string(leaf) if leaf.type == "STRING" else unquoted(leaf.value) for leaf in leaves)
@@ -236,6 +245,7 @@ class _Nodes(Transformer[Leaf, Any]):
             options=options.pairs if options else (),
             watermark=watermark,
             span=_span(meta),
+            computed=columns.computed if columns else (),
         )
 
     def create_sink(
@@ -262,6 +272,21 @@ class _Nodes(Transformer[Leaf, Any]):
 
     def drop_stream(self, meta: Meta, if_exists: bool, name: syntax.Identifier) -> syntax.DropStream:
         return syntax.DropStream(name, if_exists, _span(meta))
+
+    def show_create_stream(self, meta: Meta, name: syntax.Identifier) -> syntax.ShowCreateStream:
+        return syntax.ShowCreateStream(name, _span(meta))
+
+    def show_sinks(self, meta: Meta) -> syntax.ShowSinks:
+        return syntax.ShowSinks(_span(meta))
+
+    def describe_sink(self, meta: Meta, name: syntax.Identifier) -> syntax.DescribeSink:
+        return syntax.DescribeSink(name, _span(meta))
+
+    def drop_sink(self, meta: Meta, if_exists: bool, name: syntax.Identifier) -> syntax.DropSink:
+        return syntax.DropSink(name, if_exists, _span(meta))
+
+    def show_create_sink(self, meta: Meta, name: syntax.Identifier) -> syntax.ShowCreateSink:
+        return syntax.ShowCreateSink(name, _span(meta))
 
     # Statistics
 
@@ -297,7 +322,8 @@ class _Nodes(Transformer[Leaf, Any]):
 
 
 class _Columns(NamedTuple):
-    text: str
+    text: str | None
+    computed: tuple[syntax.ComputedColumn, ...]
     watermarks: list[syntax.Watermark]
 
 

@@ -6,6 +6,7 @@ from wjoin.grammar import syntax
 from wjoin.grammar.blocks import find_blocks
 from wjoin.grammar.clauses import SyntaxSlip, read_declaration
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.lookahead import names_in
 from wjoin.grammar.nesting import QUERY_WORDS, Code, pair, refuse_unclosed
 from wjoin.grammar.slips import explain
 from wjoin.grammar.spans import Span
@@ -131,7 +132,10 @@ def _is_declaration(code: Code, words: list[str]) -> bool:
         case "DROP":
             return words[1:2] in (["STREAM"], ["SINK"]) and len(code.tokens) > 2
         case "SHOW":
-            return words[1:2] in (["STREAMS"], ["SINKS"])
+            return words[1:2] in (["STREAMS"], ["SINKS"]) or words[1:3] in (
+                ["CREATE", "STREAM"],
+                ["CREATE", "SINK"],
+            )
         case "DESCRIBE" | "DESC":
             # DESCRIBE stream alone is about a table of that name.
             return words[1:2] in (["STREAM"], ["SINK"]) and len(code.tokens) > 2 and is_name(code.tokens[2])
@@ -146,13 +150,12 @@ def _is_declaration(code: Code, words: list[str]) -> bool:
 
 def _declaration(code: Code) -> syntax.Statement:
     refuse_unclosed(code)
-    noun = code.tokens[1].word
-    if code.tokens[0].word != "CREATE" and noun in ("SINK", "SINKS"):
+    if [code.tokens[0].word, code.tokens[1].word] == ["ALTER", "SINK"]:
         raise WJoinError(
             "WJ106",
-            f"there is no {code.tokens[0].word} {noun}",
+            "there is no ALTER SINK",
             span=code.span(0, 2),
-            help="a sink lives as long as the session; CREATE OR REPLACE SINK gives it a new meaning",
+            help="CREATE OR REPLACE SINK gives a sink a new meaning",
         )
     try:
         return read_declaration(code.text, code.tokens)
@@ -180,22 +183,35 @@ def _explain(code: Code) -> syntax.Statement:
 
 def _insert(code: Code) -> syntax.Statement:
     target, body = _target(code)
+    columns, body = _insert_columns(code, body)
     blocks = find_blocks(code, 0)
     begins_query = code.first_word(body) in QUERY_WORDS and target
     if begins_query:
         span = code.span(body, len(code.tokens))
         query = syntax.Query(blocks, span) if blocks else syntax.SparkStatement(span)
-        return syntax.InsertInto(target, query, _whole(code))
+        return syntax.InsertInto(target, query, _whole(code), columns)
     if not blocks:
         return syntax.SparkStatement(_whole(code))
     marked = code.tokens[min(body, len(code.tokens) - 1)].span
-    remedy = "write INSERT INTO target SELECT … with the columns in the target's order"
+    remedy = "write INSERT INTO target SELECT …, or INSERT INTO target (x, y) SELECT …"
+    message = f"{code.mark(body)} cannot stand in an INSERT of a window join"
     if code.mark(body) == "(":
         marked = code.span(body, code.after(body))
-        message = "an INSERT of a window join has a column list"
-    else:
-        message = f"{code.mark(body)} cannot stand in an INSERT of a window join"
+        message = "the column list of an INSERT cannot be read"
     raise WJoinError("WJ106", message, span=marked, help=remedy)
+
+
+def _insert_columns(code: Code, place: int) -> tuple[tuple[syntax.Identifier, ...], int]:
+    """Return the column list of an INSERT at a place, empty where a query stands there, and its end."""
+    after = code.after(place) if code.mark(place) == "(" else place
+    if after == place or not names_in(code, place) or code.first_word(after) not in QUERY_WORDS:
+        return (), place
+    columns = tuple(identifier(token) for token in code.tokens[place + 1 : after - 1 : 2])
+    for number, column in enumerate(columns):
+        if any(column.matches(other.name) for other in columns[:number]):
+            message = f"an INSERT names the column {column.name} twice"
+            raise WJoinError("WJ106", message, span=column.span, help="give each column once")
+    return columns, after
 
 
 def _target(code: Code, start: int = 0) -> tuple[tuple[syntax.Identifier, ...], int]:

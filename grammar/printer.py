@@ -3,7 +3,7 @@
 import re
 
 from wjoin.grammar import syntax
-from wjoin.grammar.clauses import keywords
+from wjoin.grammar.clauses import keywords, split_columns
 from wjoin.grammar.durations import spell
 
 _PLAIN = re.compile(r"[^\W\d]\w*", re.ASCII)
@@ -20,6 +20,11 @@ Declaration = (
     | syntax.DropStream
     | syntax.DescribeStream
     | syntax.ShowStreams
+    | syntax.ShowCreateStream
+    | syntax.ShowSinks
+    | syntax.DescribeSink
+    | syntax.DropSink
+    | syntax.ShowCreateSink
     | syntax.AlterStream
     | syntax.AnalyzeStream
     | syntax.SetOption
@@ -91,7 +96,7 @@ def print_declaration(statement: Declaration) -> str:
     """Return a declaration as a statement."""
     match statement:
         case syntax.CreateStream():
-            columns = "" if statement.columns is None else f" ({statement.columns})"
+            columns = _columns(statement)
             mark = "" if statement.watermark is None else f" {print_watermark(statement.watermark)}"
             return f"{_head('STREAM', statement)}{columns}{_source(statement)}{mark}"
         case syntax.CreateSink():
@@ -104,6 +109,16 @@ def print_declaration(statement: Declaration) -> str:
             return f"DESCRIBE STREAM {print_name(name.name)}"
         case syntax.ShowStreams():
             return "SHOW STREAMS"
+        case syntax.ShowCreateStream(name):
+            return f"SHOW CREATE STREAM {print_name(name.name)}"
+        case syntax.ShowSinks():
+            return "SHOW SINKS"
+        case syntax.DescribeSink(name):
+            return f"DESCRIBE SINK {print_name(name.name)}"
+        case syntax.DropSink(name, if_exists):
+            return f"DROP SINK {'IF EXISTS ' if if_exists else ''}{print_name(name.name)}"
+        case syntax.ShowCreateSink(name):
+            return f"SHOW CREATE SINK {print_name(name.name)}"
         case syntax.AlterStream(name, None):
             return f"ALTER STREAM {print_name(name.name)} RESET STATISTICS"
         case syntax.AlterStream(name, statistics):
@@ -132,6 +147,14 @@ def _head(noun: str, statement: syntax.CreateStream | syntax.CreateSink) -> str:
     replaced = "OR REPLACE " if statement.or_replace else ""
     guarded = "IF NOT EXISTS " if statement.if_not_exists else ""
     return f"CREATE {replaced}{noun} {guarded}{print_name(statement.name.name)}"
+
+
+def _columns(statement: syntax.CreateStream) -> str:
+    """Return the column list; each computed column stands in its place among the others."""
+    listed = [] if statement.columns is None else split_columns(statement.columns)
+    for column in statement.computed:
+        listed.insert(column.place, f"{print_name(column.name.name)} AS {column.expression}")
+    return f" ({', '.join(listed)})" if listed else ""
 
 
 def _source(statement: syntax.CreateStream | syntax.CreateSink) -> str:

@@ -20,7 +20,6 @@ _NOT_A_STREAM = {
     "PIVOT": "pivot in a subquery with an alias",
     "UNPIVOT": "unpivot in a subquery with an alias",
     "MATCH_RECOGNIZE": "match in a subquery with an alias",
-    "VALUES": "put it in parentheses with an alias: (VALUES …) AS a",
 }
 
 
@@ -185,6 +184,8 @@ def _relation(code: Code, start: int, end: int) -> _Relation:
         return _Relation(start, code.after(start), ())
     if code.mark(start) == "{" and code.mark(start + 2) == "}":
         return _Relation(start, start + 3, ())
+    if code.word(start) == "VALUES" and (stop := _rows_end(code, start + 1, end)):
+        return _Relation(start, stop, ())
     if not is_name(code.tokens[start]) or code.word(start) in _NO_ALIAS or code.word(start) in _NOT_A_STREAM:
         raise _not_a_source(code, start)
     parts = [identifier(code.tokens[start])]
@@ -198,6 +199,16 @@ def _relation(code: Code, start: int, end: int) -> _Relation:
     if code.word(stop) == "WITH" and stop + 1 < end and code.mark(stop + 1) == "(":
         stop = code.after(stop + 1)
     return _Relation(start, stop, tuple(parts) if stop == place else ())
+
+
+def _rows_end(code: Code, place: int, end: int) -> int:
+    """Return the place after the rows of a VALUES, each in parentheses; 0 where there are none."""
+    while code.mark(place) == "(" and place < end:
+        place = code.after(place)
+        if code.mark(place) != "," or code.mark(place + 1) != "(":
+            return place
+        place += 1
+    return 0
 
 
 def _version_end(code: Code, place: int, end: int) -> int:

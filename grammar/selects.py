@@ -146,6 +146,7 @@ def read_block(
 
     Raises WJ1xx and WJ210 for what cannot be read.
     """
+    _refuse_emit(code, parts)
     _refuse_second(code, parts)
     clause, clause_end = parts.clauses[0]
     if code.mark(clause - 1) == ",":
@@ -177,6 +178,18 @@ def read_block(
         withs=withs,
         nested=nested,
     )
+
+
+def _refuse_emit(code: Code, parts: Parts) -> None:
+    """Raise WJ210 for the EMIT CHANGES of other streaming dialects."""
+    for place in code.level(parts.clauses[0][0], parts.end):
+        if code.word(place) == "EMIT" and code.word(place + 1) in ("CHANGES", "FINAL"):
+            raise WJoinError(
+                "WJ210",
+                f"EMIT {code.word(place + 1)} is not needed",
+                span=code.span(place, place + 2),
+                help="leave it out: each result comes once, in the micro-batch in which its last row arrives",
+            )
 
 
 def _refuse_second(code: Code, parts: Parts) -> None:

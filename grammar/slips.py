@@ -20,7 +20,7 @@ _TERMS = (
     "WINDOW A = {}",
     "WINDOW (A, B) BETWEEN 1 AND {}",
 )
-_WIDTHS = "5", "5 SECONDS", ":w", "INTERVAL 5 SECONDS", "INTERVAL '5' SECOND", "INTERVAL '5 s'"
+_WIDTHS = "5", "5 SECONDS", ":w", "'5 s'", "INTERVAL 5 SECONDS", "INTERVAL '5' SECOND", "INTERVAL '5 s'"
 _WIDTHS_TOO = "- 5 SECONDS", "INTERVAL '1:1' HOUR TO MINUTE"
 _WHOLE_TERMS = (
     *(term.format(width) for term in _TERMS for width in (*_WIDTHS, *_WIDTHS_TOO)),
@@ -48,6 +48,7 @@ _CLAUSE_SLIPS = (
         "write it, for example WINDOW (A, B) = 5 SECONDS",
         (
             *_after(_BEFORE_WIDTH, "5", "INTERVAL 5 SECONDS", ":w", "- 5"),
+            *_after(_BEFORE_WIDTH[:1] + _BEFORE_WIDTH[-1:], "'5 seconds'"),
             "WINDOW (A, B)",
             "WINDOW A",
             "DWINDOW (A, B)",
@@ -137,14 +138,12 @@ _CLAUSE_SLIPS = (
         ),
     ),
     _Example(
-        "a string stands where a duration is expected",
-        "write INTERVAL before it, for example INTERVAL '5 seconds'",
+        "a unit follows a string",
+        "write the unit inside of it, for example '5 seconds', or INTERVAL before it",
         (
-            *tuple(f"{term.format('')} '5 s'" for term in _TERMS),
-            "PATH (A, B) WITHIN ('1'",
-            "PATH (A, B) WITHIN (1, '1'",
-            "WINDOW (A, B) BETWEEN '5'",
-            "WINDOW = -'5'",
+            *_after(tuple(term.format("'5'") for term in _TERMS), "SECONDS"),
+            "PATH (A, B) WITHIN ('5' SECONDS",
+            "WINDOW (A, B) BETWEEN '5' SECONDS",
         ),
     ),
     _Example(
@@ -232,6 +231,7 @@ _DECLARATION_SLIPS = (
         "the names of streams and sinks have one part",
         (
             *("CREATE STREAM s.t", "CREATE SINK s.t", "DROP STREAM s.t", "DESCRIBE STREAM s.t"),
+            *("DROP SINK s.t", "DESCRIBE SINK s.t", "SHOW CREATE STREAM s.t", "SHOW CREATE SINK s.t"),
             *("ALTER STREAM s.t", "ANALYZE STREAM s.t"),
         ),
     ),
@@ -349,7 +349,7 @@ _STATISTICS_SLIPS = (
     _Example(
         "a string stands where the value of a statistic is expected",
         "leave the quotes out, for example rate = 1000",
-        _after((*_BEFORE_VALUE, *_BEFORE_NUMBER), "'5'"),
+        _after((*_BEFORE_VALUE[:-1], *_BEFORE_NUMBER), "'5'"),
     ),
     _Example(
         "a parameter stands where the number of a statistic is expected",
@@ -436,7 +436,7 @@ _OPERATORS = {
 }
 _GROUPS = (
     (frozenset({"WINDOW", "DWINDOW", "PATH", "LPAR"}), "a term (WINDOW, DWINDOW or PATH)"),
-    (frozenset({"NUMBER", "INTERVAL", "PARAMETER", "MINUS", "PLUS"}), "a duration"),
+    (frozenset({"NUMBER", "INTERVAL", "PARAMETER", "STRING", "MINUS", "PLUS"}), "a duration"),
 )
 _WORDS = {
     "LPAR": "(",
@@ -451,6 +451,7 @@ _WORDS = {
     "NUMBER": "a number",
     "PARAMETER": "a parameter",
     "COLUMN": "a column",
+    "EXPRESSION": "an expression",
     "REST": "a value",
     "$END": "the end",
 }

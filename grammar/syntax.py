@@ -227,11 +227,25 @@ class SparkStatement:
 
 
 @dataclass(frozen=True)
+class ComputedColumn:
+    """``name AS expression`` in a column list.
+
+    ``expression`` is Spark's, as it was written; ``place`` is the column's place in the list.
+    """
+
+    name: Identifier
+    expression: str
+    place: int
+    span: Span = field(compare=False)
+    expression_span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
 class CreateStream:
     """``CREATE [OR REPLACE] STREAM [IF NOT EXISTS] name [(columns)] USING format …``.
 
-    ``columns`` is the column list as Spark DDL, without the WATERMARK clause; None when
-    the source infers its schema.
+    ``columns`` are those that the source holds, as Spark DDL; None when the source knows them
+    itself. ``computed`` are the others of the list.
     """
 
     name: Identifier
@@ -242,6 +256,7 @@ class CreateStream:
     options: tuple[tuple[str, str], ...]
     watermark: Watermark | None
     span: Span = field(compare=False)
+    computed: tuple[ComputedColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -259,11 +274,12 @@ class CreateSink:
 
 @dataclass(frozen=True)
 class InsertInto:
-    """``INSERT INTO [TABLE] target query``; the query may or may not hold a W-join."""
+    """``INSERT INTO [TABLE] target [(columns)] query``; the query may or may not hold a W-join."""
 
     target: tuple[Identifier, ...]
     body: Query | SparkStatement
     span: Span = field(compare=False)
+    columns: tuple[Identifier, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -297,6 +313,46 @@ class DropStream:
 
     name: Identifier
     if_exists: bool
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class ShowCreateStream:
+    """``SHOW CREATE STREAM name``."""
+
+    name: Identifier
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class ShowSinks:
+    """``SHOW SINKS``."""
+
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class DescribeSink:
+    """``DESCRIBE SINK name``."""
+
+    name: Identifier
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class DropSink:
+    """``DROP SINK [IF EXISTS] name``."""
+
+    name: Identifier
+    if_exists: bool
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class ShowCreateSink:
+    """``SHOW CREATE SINK name``."""
+
+    name: Identifier
     span: Span = field(compare=False)
 
 
@@ -373,6 +429,11 @@ Statement = (
     | ShowStreams
     | DescribeStream
     | DropStream
+    | ShowCreateStream
+    | ShowSinks
+    | DescribeSink
+    | DropSink
+    | ShowCreateSink
     | AlterStream
     | AnalyzeStream
     | SetOption

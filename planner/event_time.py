@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Identifier
 from wjoin.planner.catalog import Column
 from wjoin.planner.durations import duration_value, human
 from wjoin.planner.names import Source, find_column
 from wjoin.planner.physical import TimeKind
+from wjoin.planner.time_columns import remedy_for_type, remedy_without_timestamp
 
 _INTEGRAL = {"tinyint", "smallint", "int", "integer", "bigint", "byte", "short", "long"}
 
@@ -52,10 +54,7 @@ def _event_time(text: str, source: Source, parameters: Mapping[str, object]) -> 
     else:
         column = _only_timestamp(text, source)
         span = source.item.span
-    kind = time_kind(column.type)
-    if kind is None:
-        message = f"the event time {source.name}.{column.name} is {column.type}"
-        raise WJoinError("WJ207", message, span=span)
+    kind = checked_kind(source.name, column, source.relation.columns, span)
     if clause is not None and clause.delay is not None:
         delay = duration_value(clause.delay, kind, parameters)
         if delay < 0:
@@ -105,6 +104,15 @@ def watermark_clause(text: str, source: Source, column: str, kind: TimeKind) -> 
     return f"{relation} WATERMARK {column} DELAY OF {delay} AS {source.name}"
 
 
+def checked_kind(stream: str, column: Column, columns: Sequence[Column], span: Span) -> TimeKind:
+    """Return the kind of event time that a column of a stream is. Raises WJ207 for one that is no time."""
+    kind = time_kind(column.type)
+    if kind is None:
+        message = f"the event time {stream}.{column.name} is {column.type}"
+        raise WJoinError("WJ207", message, span=span, help=remedy_for_type(column, columns))
+    return kind
+
+
 def time_kind(type_name: str) -> TimeKind | None:
     """Return the kind of event time that a column type can be, None for other types."""
     lowered = type_name.lower()
@@ -124,20 +132,12 @@ def _only_timestamp(text: str, source: Source) -> Column:
         # The event time of the stream that it is made from is a whole number.
         (only,) = source.relation.delays
         return find_column(source, Identifier(only, source.item.span))
-    if candidates:
-        names = ", ".join(column.name for column in candidates)
-        message = f"{source.name} has several columns that may be its event time: {names}"
-        example = candidates[0].name
-        code = "WJ206"
-    else:
+    if not candidates:
+        relation = source.item.relation.of(text) if source.item.parts else "(…)"
         message = f"{source.name} has no timestamp column"
-        integral = (column for column in source.relation.columns if time_kind(column.type) is not None)
-        first = next(integral, None)
-        code = "WJ205"
-        if first is None:
-            help = "a stream needs a TIMESTAMP, TIMESTAMP_NTZ or integral column"
-            raise WJoinError(code, message, span=source.item.span, help=help)
-        example = first.name
-    kind = TimeKind.INTEGRAL if code == "WJ205" else TimeKind.TIMESTAMP
-    help = f"name one: {watermark_clause(text, source, example, kind)}"
-    raise WJoinError(code, message, span=source.item.span, help=help)
+        help = remedy_without_timestamp(source.relation.columns, relation, source.name)
+        raise WJoinError("WJ205", message, span=source.item.span, help=help)
+    names = ", ".join(column.name for column in candidates)
+    message = f"{source.name} has several columns that may be its event time: {names}"
+    help = f"name one: {watermark_clause(text, source, candidates[0].name, TimeKind.TIMESTAMP)}"
+    raise WJoinError("WJ206", message, span=source.item.span, help=help)

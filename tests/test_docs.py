@@ -34,7 +34,7 @@ def test_links_lead_to_files_and_headings(document):
 
 
 def _sql_blocks() -> Iterator[object]:
-    for document in (ROOT / "README.md", ROOT / "docs" / "language.md"):
+    for document in DOCUMENTS:
         text = document.read_text("utf-8")
         for block in _SQL_BLOCK.finditer(text):
             line = text.count("\n", 0, block.start()) + 1

@@ -192,7 +192,10 @@ class Rewriting:
             return declared.frame
         text = self._with(block, item)
         try:
-            return self.query(text)
+            frame = self.query(text)
+            if item.streaming and item.parts and not frame.isStreaming:
+                frame = self.spark.readStream.table(item.relation.of(self.text))
+            return frame
         except (AnalysisException, ParseException) as error:
             message = first_line(error)
             if "TABLE_OR_VIEW_NOT_FOUND" in message and item.parts:

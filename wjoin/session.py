@@ -68,8 +68,9 @@ class Session:
         Raises WJoinError for an error in the statement, with its place and remedy.
         """
         script = parse_script(sqlQuery)
-        if len(script.statements) == 1 and not isinstance(script.statements[0], SparkStatement):
-            named = {**(args or {}), **params} if args is None or isinstance(args, Mapping) else params
+        positional = args is not None and not isinstance(args, Mapping)
+        if len(script.statements) == 1 and not _is_sparks(script.statements[0], positional):
+            named = params if positional else {**(args or {}), **params}
             self._named_by_script.clear()
             statement = script.statements[0]
             if isinstance(statement, InsertInto) and isinstance(statement.body, SparkStatement):
@@ -77,7 +78,7 @@ class Session:
                 return statements.execute(self, sqlQuery, statement, named)
             with placed(sqlQuery, statement.span):
                 return statements.execute(self, sqlQuery, statement, named)
-        if sum(not isinstance(each, SparkStatement) for each in script.statements):
+        if not all(_is_sparks(each, positional) for each in script.statements):
             raise WJoinError("WJ606", "sql() takes one statement", help="run several with run_script()")
         return self.pass_through(sqlQuery, args, params)
 
@@ -270,6 +271,13 @@ class Session:
                 help=f"write after FROM, for example, WINDOW ({first}, {second}) = 10 SECONDS",
             )
             self.declarations.warn_once(f"joined.{'.'.join(names)}.{text}", warning)
+
+
+def _is_sparks(statement: Statement, positional: bool) -> bool:
+    """Return whether a statement is Spark's alone; positional arguments are for such statements only."""
+    if positional and isinstance(statement, InsertInto):
+        statement = statement.body
+    return isinstance(statement, SparkStatement)
 
 
 def connect(spark: SparkSession | None = None, **conf: str) -> Session:

@@ -9,15 +9,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.beside import UNREACHABLE, exists
+from wjoin.computed import with_computed
 from wjoin.executor.layout import quoted
 from wjoin.executor.state.identity import identity
 from wjoin.explanation import Explanation
 from wjoin.failures import RAISED_BY_SPARK, failure, first_line, placed
 from wjoin.format_options import (
-    SINK_OPTIONS,
     STREAM_OPTIONS,
     check_options,
-    option_span,
     own_option,
     without,
 )
@@ -31,30 +30,40 @@ from wjoin.grammar.syntax import (
     CreateSink,
     CreateStream,
     CreateView,
+    DescribeSink,
     DescribeStream,
+    DropSink,
     DropStream,
     Explain,
     Identifier,
     InsertInto,
     Query,
     SetOption,
+    ShowCreateSink,
+    ShowCreateStream,
+    ShowSinks,
     ShowStreams,
     SparkStatement,
     Statement,
 )
 from wjoin.kept import Kept
 from wjoin.measured import measured_text
+from wjoin.planner.catalog import Column
 from wjoin.planner.choice import check_setting
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.durations import duration_value
+from wjoin.planner.event_time import checked_kind
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.document import document
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.lineage import reads
 from wjoin.planner.names import suggestion
-from wjoin.relations import event_time, spark_plan, stream_fields, time_kind
+from wjoin.planner.time_columns import remedy_for_type
+from wjoin.refused import refused_start
+from wjoin.relations import event_time, spark_plan, stream_fields
 from wjoin.rewrite import Rewriting
+from wjoin.sinks import create_sink, describe_sink, drop_sink, find_stream, in_order, show_create, show_sinks
 from wjoin.spark_process import resolved
 from wjoin.statistics import alter_stream, analyze_stream, statistics_rows
 from wjoin.streams import SinkDeclaration, StreamDeclaration, declared_delays, find
@@ -85,7 +94,8 @@ def execute(session: "Session", text: str, statement: Statement, params: dict[st
         case CreateStream():
             return _create_stream(session, text, statement)
         case CreateSink():
-            return _create_sink(session, text, statement)
+            create_sink(session, text, statement)
+            return _nothing(session)
         case CreateView():
             return _create_view(session, text, statement, params)
         case ShowStreams():
@@ -94,6 +104,15 @@ def execute(session: "Session", text: str, statement: Statement, params: dict[st
             return _describe_stream(session, text, statement)
         case DropStream():
             return _drop_stream(session, text, statement)
+        case ShowSinks():
+            return show_sinks(session)
+        case DescribeSink():
+            return describe_sink(session, text, statement)
+        case DropSink():
+            drop_sink(session, text, statement)
+            return _nothing(session)
+        case ShowCreateStream() | ShowCreateSink():
+            return show_create(session, text, statement)
         case SetOption():
             return _set_option(session, text, statement)
         case AlterStream():
@@ -227,6 +246,7 @@ def plan_insert(
         frame = _finish(joins, text, statement.body.span)
     else:
         frame = execute(session, text, statement.body, params)
+    frame = in_order(frame, statement, text)
     if frame.isStreaming and folder is not None:
         _refuse_checkpoint(session, text, statement, sink, folder, kept, joins)
     return PlannedInsert(frame, joins, folder, kept)
@@ -258,12 +278,14 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
     try:
         if statement.columns is not None:
             reader = reader.schema(statement.columns)
-        frame = reader.load()
+        frame = with_computed(reader.load(), statement)
         fields = {field.name.lower(): field for field in frame.schema.fields}
+    except WJoinError as error:
+        raise error.within(text) from error.__cause__
     except Exception as error:  # a missing source reaches Python as Py4J's own error, not as Spark's
         message = f"the stream {name} cannot be opened: {first_line(error)}"
-        columns = statement.columns is None and "chema must be specified" in message
-        remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if columns else None
+        unknown = statement.columns is None and "chema must be specified" in message
+        remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if unknown else None
         path = own_option(dict(statement.options), "path")
         if "PATH_NOT_FOUND" in message and path is not None:
             remedy = f"put files into {resolved(path)}, or give another path"
@@ -280,46 +302,32 @@ def _create_stream(session: "Session", text: str, statement: CreateStream) -> Da
                 help=suggestion(column.name, fields) or f"it has {', '.join(fields)}",
             )
         event_time = fields[column.name.lower()].name
-        if statement.watermark.delay is not None:
-            kind = time_kind(fields[event_time.lower()].dataType.simpleString())
-            try:
+        columns = {each: Column(field.name, field.dataType.simpleString()) for each, field in fields.items()}
+        try:
+            kind = checked_kind(name, columns[event_time.lower()], [*columns.values()], column.span)
+            if statement.watermark.delay is not None:
                 delay = duration_value(statement.watermark.delay, kind, {})
-            except WJoinError as error:
-                raise error.within(text) from None
+        except WJoinError as error:
+            raise _with_remedy(error, columns[event_time.lower()], [*columns.values()]).within(text) from None
     frame.createOrReplaceTempView(name)
     types = {each.name: each.dataType.simpleString() for each in fields.values()}
     delays = declared_delays(event_time, delay, types)
     options = {key.lower(): value.lower() for key, value in statement.options}
     rows = None if options.get("latestfirst") == "true" else frame
-    declared = StreamDeclaration(name, event_time, delays, statement.provider.name, rows=rows)
+    declared = StreamDeclaration(
+        name, event_time, delays, statement.provider.name, rows=rows, statement=statement
+    )
     session.declarations.add_stream(declared)
     return _nothing(session)
 
 
-def _create_sink(session: "Session", text: str, statement: CreateSink) -> DataFrame:
-    name = statement.name.name
-    if name.lower() in session.declarations.sinks:
-        if statement.if_not_exists:
-            return _nothing(session)
-        if not statement.or_replace:
-            raise WJoinError("WJ601", f"the sink {name} exists already", span=statement.name.span, text=text)
-    columns = tuple(column.name for column in statement.partitioned_by)
-    options = dict(statement.options)
-    check_options(options, SINK_OPTIONS, statement.provider.name, statement.span, text)
-    _check_trigger(options, statement.span, text)
-    sink = SinkDeclaration(name, statement.provider.name, options, columns)
-    session.declarations.sinks[name.lower()] = sink
-    return _nothing(session)
-
-
-def _check_trigger(options: dict[str, str], span: Span, text: str) -> None:
-    """Refuse a sink's option trigger that is no time. Raises WJoinError WJ603."""
-    every = own_option(options, "trigger")
-    if every is not None:
-        try:
-            processing_time(every)
-        except WJoinError as error:
-            raise error.at(option_span("trigger", span, text), text) from None
+def _with_remedy(error: WJoinError, column: Column, columns: list[Column]) -> WJoinError:
+    """Return an error of a delay; one with a unit on whole numbers says how they become timestamps."""
+    remedy = remedy_for_type(column, columns)
+    if error.code != "WJ305" or not remedy:
+        return error
+    help = f"{remedy}; a delay in the column's own unit is a bare number"
+    return WJoinError(error.code, error.message, span=error.span, help=help)
 
 
 def _create_view(session: "Session", text: str, statement: CreateView, params: dict[str, Any]) -> DataFrame:
@@ -336,13 +344,17 @@ def _show_streams(session: "Session") -> DataFrame:
 
 
 def _describe_stream(session: "Session", text: str, statement: DescribeStream) -> DataFrame:
-    stream = find(session.declarations.streams, "stream", statement.name.name, statement.name.span, text)
+    stream = find_stream(session.declarations, statement.name, text, "DESCRIBE SINK {}")
     fields = stream_fields(session.spark, stream)
     time, delay = event_time(stream, fields)
+    computed = (
+        {each.name.name: each.expression for each in stream.statement.computed} if stream.statement else {}
+    )
     rows = []
     for name, kind in fields.items():
-        note = f"event time, out of order by up to {delay}" if name == time else None
-        rows.append((name, kind, note))
+        notes = [f"event time, out of order by up to {delay}"] if name == time else []
+        notes += [f"computed: {computed[name]}"] if name in computed else []
+        rows.append((name, kind, "; ".join(notes) or None))
     return session.spark.createDataFrame(rows, "col_name STRING, data_type STRING, comment STRING")
 
 
@@ -350,7 +362,7 @@ def _drop_stream(session: "Session", text: str, statement: DropStream) -> DataFr
     name = statement.name.name
     if statement.if_exists and session.declarations.stream(name) is None:
         return _nothing(session)
-    find(session.declarations.streams, "stream", name, statement.name.span, text)
+    find_stream(session.declarations, statement.name, text, "DROP SINK {}")
     del session.declarations.streams[name.lower()]
     session.spark.catalog.dropTempView(name)
     return _nothing(session)
@@ -499,8 +511,7 @@ def _start(
     try:
         query = writer.start()
     except RAISED_BY_SPARK as error:
-        message = f"Spark refused to start the query: {first_line(error)}"
-        raise WJoinError("WJ607", message, span=statement.span, text=text, help=remedy) from error
+        raise refused_start(text, statement, error, remedy) from error
     session.started(query, folder)
     return query
 
@@ -543,7 +554,8 @@ def _refuse_checkpoint(
     and WJ701 to WJ703.
     """
     name, path = statement.target[-1], resolved(own_option(sink.options, "path") or "").rstrip("/")
-    written = path and exists(session.spark, f"{path}/_spark_metadata")
+    # The folder alone may come of a query that Spark refused to start.
+    written = path and exists(session.spark, f"{path}/_spark_metadata/[0-9]*")
     try:
         if written and not kept.begun:
             message = (

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import CreateSink, CreateStream
 from wjoin.notices import warn
 from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
 from wjoin.planner.event_time import time_kind
@@ -31,7 +32,7 @@ class StreamDeclaration:
     a delay that could be assumed. ``frame`` holds the stream where it could be given no name in Spark,
     ``streaming`` whether it streams, None where Spark can be asked. ``rows`` are those of the source,
     with what it tells of each row in columns that are hidden behind a name; None where the source does
-    not keep to an order.
+    not keep to an order. ``statement`` is what declared it, None for a view or a DataFrame.
     """
 
     name: str
@@ -42,6 +43,7 @@ class StreamDeclaration:
     frame: DataFrame | None = None
     streaming: bool | None = None
     rows: DataFrame | None = None
+    statement: CreateStream | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class SinkDeclaration:
     provider: str
     options: dict[str, str]
     partitioned_by: tuple[str, ...]
+    statement: CreateSink | None = None
 
 
 @dataclass

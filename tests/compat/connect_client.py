@@ -45,7 +45,31 @@ def main(root: Path) -> None:
     print(len(re.findall(r"^  [AB]: .*\(measured\)$", explained, re.MULTILINE)), "streams measured")
     analyzed_rows = {row.statistic: row for row in session.sql("ANALYZE STREAM one").collect()}
     print("disorder", analyzed_rows["disorder"].value, analyzed_rows["disorder"].unit)
+    computed(session, root)
     spark.stop()
+
+
+def computed(session: wjoin.Session, root: Path) -> None:
+    """Print how many rows a computed event time joins, and which statements are refused with which code."""
+    create = "CREATE STREAM {} (k BIGINT, ts TIMESTAMP, at AS {}) USING parquet OPTIONS (path '{}')"
+    for name, expression in (("three", "ts + INTERVAL 1 SECOND"), ("four", "ts - INTERVAL 1 SECOND")):
+        watermark = "WATERMARK at DELAY OF '1 second'"
+        session.sql(f"{create.format(name, expression, root / 'rows')} {watermark}")
+    session.sql(f"CREATE SINK named USING parquet OPTIONS (path '{root / 'named'}')")
+    join = "FROM STREAM three A, four B WINDOW (A, B) = '2 seconds' WHERE A.k = B.k"
+    session.run_script(f"INSERT INTO named (`a key`) SELECT A.k {join}")
+    print(session.read.parquet(str(root / "named")).select("a key").count(), "named")
+    session.sql("CREATE SINK nowhere USING noop")
+    grouped = f"INSERT INTO nowhere SELECT count(*) AS n {join} GROUP BY window(A.at, '1 second')"
+    for text in (
+        create.format("five", "nope(ts)", root / "rows"),
+        create.format("five", "1 +", root / "rows"),
+        grouped,
+    ):
+        try:
+            session.sql(text)
+        except wjoin.WJoinError as error:
+            print(error.code, error.span.of(text) if error.span else "nowhere")
 
 
 def run(session: wjoin.Session, folder: Path, hint: str) -> StreamingQuery:

@@ -11,8 +11,12 @@ def test_batch_and_stream_under_spark_connect(tmp_path: Path) -> None:
         [sys.executable, str(client), str(tmp_path)], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.splitlines()[-3:] == [
+    assert done.stdout.splitlines()[-7:] == [
         "100 100 100 100 100 {'A': 100, 'B': 100}",
         "2 streams measured",
         "disorder 1.0 seconds",
+        "100 named",
+        "WJ216 nope(ts)",
+        "WJ216 1 +",
+        "WJ606 window(A.at, '1 second')",
     ]

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wjoin.grammar import syntax
+from wjoin.grammar.clauses import split_columns
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.printer import Declaration, print_condition, print_declaration
 from wjoin.grammar.spans import Span
@@ -105,6 +106,39 @@ COLUMNS = st.lists(
     min_size=1,
     max_size=3,
 ).map(", ".join)
+EXPRESSIONS = st.sampled_from(
+    ["timestamp_millis(a)", "a < 3", "CAST(`a, b` AS MAP<STRING, INT>)", "concat('), (', a)", "a -- b\n > 2"]
+)
+
+
+@st.composite
+def computed(draw: st.DrawFn, most: int) -> tuple[syntax.ComputedColumn, ...]:
+    """Up to three computed columns among ``most`` others."""
+    number = draw(st.integers(0 if most else 1, 3))
+    places = st.lists(st.integers(0, most + number - 1), min_size=number, max_size=number, unique=True)
+    return tuple(
+        syntax.ComputedColumn(draw(NAMES), draw(EXPRESSIONS), place, ANY, ANY)
+        for place in sorted(draw(places))
+    )
+
+
+@st.composite
+def create_streams(draw: st.DrawFn) -> syntax.CreateStream:
+    columns = draw(st.one_of(st.none(), COLUMNS))
+    listed = [] if columns is None else split_columns(columns)
+    return syntax.CreateStream(
+        draw(NAMES),
+        draw(st.booleans()),
+        draw(st.booleans()),
+        columns,
+        draw(PROVIDERS),
+        draw(OPTIONS),
+        draw(st.one_of(st.none(), WATERMARKS)),
+        ANY,
+        draw(computed(len(listed))) if draw(st.booleans()) else (),
+    )
+
+
 WATERMARKS = st.builds(syntax.Watermark, NAMES, st.one_of(st.none(), WIDTHS), st.just(ANY))
 NUMBERS = st.floats(0, exclude_min=True, allow_infinity=False)
 SHARES = st.floats(0, 1)
@@ -139,17 +173,7 @@ STATISTICS = st.lists(
 ).map(tuple)
 VALUES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 DECLARATIONS = st.one_of(
-    st.builds(
-        syntax.CreateStream,
-        NAMES,
-        st.booleans(),
-        st.booleans(),
-        st.one_of(st.none(), COLUMNS),
-        PROVIDERS,
-        OPTIONS,
-        st.one_of(st.none(), WATERMARKS),
-        st.just(ANY),
-    ),
+    create_streams(),
     st.builds(
         syntax.CreateSink,
         NAMES,
@@ -163,6 +187,11 @@ DECLARATIONS = st.one_of(
     st.builds(syntax.ShowStreams, st.just(ANY)),
     st.builds(syntax.DescribeStream, NAMES, st.just(ANY)),
     st.builds(syntax.DropStream, NAMES, st.booleans(), st.just(ANY)),
+    st.builds(syntax.ShowCreateStream, NAMES, st.just(ANY)),
+    st.builds(syntax.ShowSinks, st.just(ANY)),
+    st.builds(syntax.DescribeSink, NAMES, st.just(ANY)),
+    st.builds(syntax.DropSink, NAMES, st.booleans(), st.just(ANY)),
+    st.builds(syntax.ShowCreateSink, NAMES, st.just(ANY)),
     st.builds(syntax.AlterStream, NAMES, st.one_of(st.none(), STATISTICS), st.just(ANY)),
     st.builds(syntax.AnalyzeStream, NAMES, st.one_of(st.none(), st.integers(1, 2**63 - 1)), st.just(ANY)),
     st.builds(syntax.SetOption, PLAIN.map("wjoin.{}".format), VALUES, st.just(ANY)),

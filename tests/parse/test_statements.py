@@ -113,6 +113,39 @@ def test_watermark_without_duration(watermark: str, delay: int | None) -> None:
     assert found is None if delay is None else isinstance(found, syntax.BareNumber) and found.value == delay
 
 
+def test_computed_columns() -> None:
+    text = """CREATE STREAM s (
+      as BIGINT, ts AS /* of, all */ timestamp_millis(`as`), -- a, b)
+      m MAP<STRING, DECIMAL(10,2)>, `a, b` AS CAST(m AS MAP<STRING, INT>), low AS `as` < 3, high AS 2 > `as`,
+      both AS `as` BETWEEN 1 AND 2 AND x < array(1, 2)[0], cast AS x::STRUCT<a: INT, b: ARRAY<INT>>,
+      WATERMARK FOR ts AS ts - '5 seconds', watermark AS concat(x, ', )'), as AS 1, x STRUCT<a: INT, b: INT>
+    ) USING f"""
+    statement = parse_statement(text)
+    assert isinstance(statement, syntax.CreateStream)
+    assert statement.columns == "as BIGINT, m MAP<STRING, DECIMAL(10,2)>, x STRUCT<a: INT, b: INT>"
+    assert [(each.name.name, each.place, each.expression) for each in statement.computed] == [
+        ("ts", 1, "timestamp_millis(`as`)"),
+        ("a, b", 3, "CAST(m AS MAP<STRING, INT>)"),
+        ("low", 4, "`as` < 3"),
+        ("high", 5, "2 > `as`"),
+        ("both", 6, "`as` BETWEEN 1 AND 2 AND x < array(1, 2)[0]"),
+        ("cast", 7, "x::STRUCT<a: INT, b: ARRAY<INT>>"),
+        ("watermark", 8, "concat(x, ', )')"),
+        ("as", 9, "1"),
+    ]
+    for column in statement.computed:
+        assert column.expression_span.of(text) == column.expression
+        assert column.span.of(text).endswith(column.expression)
+    assert statement.watermark is not None and statement.watermark.column.name == "ts"
+
+
+def test_computed_columns_alone() -> None:
+    statement = parse_statement("CREATE STREAM s (ts AS timestamp, n AS value) USING rate WATERMARK ts")
+    assert isinstance(statement, syntax.CreateStream)
+    assert statement.columns is None
+    assert [column.place for column in statement.computed] == [0, 1]
+
+
 def test_columns_named_by_keywords() -> None:
     columns = "watermark INT, for TIMESTAMP, window STRUCT<a: INT, b: ARRAY<INT>>, `a,b` INT"
     statement = parse_statement(f"CREATE STREAM stream ({columns}) USING f OPTIONS (window 'x', set 'y')")
@@ -152,6 +185,19 @@ def test_small_declarations() -> None:
     assert pairs == [("wjoin.algorithm", "mw"), ("wjoin.a.b", "x y"), ("WJOIN.c", "1 2")]
 
 
+def test_declarations_of_sinks() -> None:
+    text = """SHOW SINKS; DESCRIBE SINK a; DESC SINK `b c`; DROP SINK a; DROP SINK IF EXISTS b;
+    SHOW CREATE STREAM sink; SHOW CREATE SINK stream"""
+    shown, first, second, drop, guarded, stream, sink = parse_script(text).statements
+    assert isinstance(shown, syntax.ShowSinks)
+    assert isinstance(first, syntax.DescribeSink) and first.name.name == "a"
+    assert isinstance(second, syntax.DescribeSink) and second.name.name == "b c"
+    assert isinstance(drop, syntax.DropSink) and (drop.name.name, drop.if_exists) == ("a", False)
+    assert isinstance(guarded, syntax.DropSink) and (guarded.name.name, guarded.if_exists) == ("b", True)
+    assert isinstance(stream, syntax.ShowCreateStream) and stream.name.name == "sink"
+    assert isinstance(sink, syntax.ShowCreateSink) and sink.name.name == "stream"
+
+
 def test_set_statistics() -> None:
     text = """ALTER STREAM `camera 1` SET STATISTICS (rate = 1000, WIDTH = 1.2e2, disorder = 2 SECONDS,
       selectivity = .1, Distinct.k = + 5000L, heaviest.`a b`.c = 0.2, distinct.disorder = 3)"""
@@ -181,6 +227,7 @@ def test_set_statistics() -> None:
         ("Disorder = INTERVAL '1:30' MINUTE TO SECOND", 90_000_000),
         ("disorder = :slack", "slack"),
         ("disorder = 0", 0),
+        ("disorder = '2 seconds'", 2_000_000),
     ],
 )
 def test_disorder(written: str, value: int | str) -> None:
@@ -238,6 +285,22 @@ def test_insert(body: str) -> None:
     assert isinstance(statement.body, syntax.Query)
     assert statement.body.span.of(text) == body
     assert statement.body.blocks[0].span.of(text) == JOIN
+
+
+@pytest.mark.parametrize("body", [JOIN, f"({JOIN})", "SELECT 1, 2", "VALUES (1, 2)", "TABLE t"])
+def test_insert_with_columns(body: str) -> None:
+    text = f"INSERT INTO tracked (`x y`, table) {body}"
+    statement = parse_statement(text)
+    assert isinstance(statement, syntax.InsertInto)
+    assert [column.name for column in statement.columns] == ["x y", "table"]
+    assert statement.body.span.of(text) == body
+
+
+@pytest.mark.parametrize("body", ["(SELECT 1)", "(TABLE t)", "VALUES (1)", "(VALUES (1))"])
+def test_insert_of_a_query_in_parentheses(body: str) -> None:
+    statement = parse_statement(f"INSERT INTO t {body}")
+    assert isinstance(statement, syntax.InsertInto)
+    assert statement.columns == ()
 
 
 @pytest.mark.parametrize(

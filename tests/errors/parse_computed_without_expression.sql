@@ -1,0 +1,1 @@
+CREATE STREAM s (ms BIGINT, ts AS) USING json OPTIONS (path 'data')

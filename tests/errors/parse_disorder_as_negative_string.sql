@@ -1,0 +1,1 @@
+ALTER STREAM s SET STATISTICS (disorder = '-2 seconds')

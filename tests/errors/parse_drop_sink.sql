@@ -1,1 +1,0 @@
-DROP SINK tracked

@@ -1,0 +1,1 @@
+DROP SINK s.t

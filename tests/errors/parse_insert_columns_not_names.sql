@@ -1,0 +1,1 @@
+INSERT INTO tracked (a, 'b') SELECT A.x, B.x FROM A, B WINDOW = 5 SECONDS

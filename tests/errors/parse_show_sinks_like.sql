@@ -1,0 +1,1 @@
+SHOW SINKS LIKE 'a'

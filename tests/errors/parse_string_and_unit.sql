@@ -1,0 +1,1 @@
+SELECT * FROM A, B WINDOW (A, B) = '5' SECONDS

@@ -1,1 +1,0 @@
-SELECT * FROM A, B WINDOW (A, B) = '5 seconds'

@@ -1,0 +1,206 @@
+"""Statements about sinks and declarations, and INSERT INTO with a list of columns."""
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+import wjoin
+from tests.session.test_computed_columns import write_json
+from wjoin.grammar.errors import WJoinError
+
+PAIRS = "FROM a A, b B WINDOW (A, B) = '1 second' WHERE A.id = B.id"
+
+
+@pytest.fixture
+def declared(session: wjoin.Session, tmp_path: Path) -> wjoin.Session:
+    """A session with two streams of the same ten rows, a quarter of a second apart, and a sink."""
+    for name, late in (("a", 0), ("b", 250)):
+        rows = [{"id": number, "ms": 1_700_000_000_000 + 1000 * number + late} for number in range(10)]
+        folder = write_json(tmp_path / name, rows)
+        session.sql(
+            f"CREATE STREAM {name} (id BIGINT, ts AS timestamp_millis(ms), ms BIGINT) USING json "
+            f"OPTIONS (path '{folder}') WATERMARK ts DELAY OF '1 minute'"
+        )
+    session.sql(f"CREATE SINK found USING parquet OPTIONS (path '{tmp_path}/found') PARTITIONED BY (who)")
+    return session
+
+
+def rows(session: wjoin.Session, text: str) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in session.sql(text).collect()]
+
+
+def refusal(session: wjoin.Session, text: str) -> WJoinError:
+    with pytest.raises(WJoinError) as caught:
+        session.sql(text)
+    return caught.value
+
+
+def test_sinks_are_shown_described_and_dropped(declared: wjoin.Session, tmp_path: Path) -> None:
+    declared.sql("CREATE SINK nothing USING noop")
+    found = f"{tmp_path}/found"
+    assert rows(declared, "SHOW SINKS") == [
+        ("found", "parquet", found, "who"),
+        ("nothing", "noop", None, None),
+    ]
+    assert rows(declared, "DESCRIBE SINK Found") == [
+        ("format", "parquet"),
+        ("partitioned by", "who"),
+        ("option path", found),
+    ]
+    assert rows(declared, "DROP SINK IF EXISTS nobody") == []
+    declared.sql("DROP SINK nothing")
+    assert [row[0] for row in rows(declared, "SHOW SINKS")] == ["found"]
+    assert "did you mean found?" in str(refusal(declared, "DROP SINK fuond"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "said", "remedy"),
+    [
+        ("DROP STREAM found", "found is a sink, not a stream", "write DROP SINK found"),
+        ("DROP SINK a", "a is a stream, not a sink", "write DROP STREAM a"),
+        ("DESCRIBE STREAM found", "found is a sink, not a stream", "write DESCRIBE SINK found"),
+        ("DESCRIBE SINK b", "b is a stream, not a sink", "write DESCRIBE STREAM b"),
+        ("SHOW CREATE SINK b", "b is a stream, not a sink", "write SHOW CREATE STREAM b"),
+        ("SHOW CREATE STREAM found", "found is a sink, not a stream", "write SHOW CREATE SINK found"),
+    ],
+)
+def test_a_name_of_the_other_kind(declared: wjoin.Session, statement: str, said: str, remedy: str) -> None:
+    error = refusal(declared, statement)
+    assert (error.code, error.message, error.help) == ("WJ602", said, remedy)
+    assert error.span is not None and error.span.of(statement) == statement.split()[-1]
+
+
+def test_what_show_create_gives_declares_the_same(declared: wjoin.Session) -> None:
+    for kind, name in (("STREAM", "a"), ("SINK", "found")):
+        before = rows(declared, f"DESCRIBE {kind} {name}")
+        ((statement,),) = rows(declared, f"SHOW CREATE {kind} {name}")
+        declared.sql(f"DROP {kind} {name}")
+        declared.sql(str(statement))
+        assert rows(declared, f"DESCRIBE {kind} {name}") == before
+        assert rows(declared, f"SHOW CREATE {kind} {name}") == [(statement,)]
+
+
+def test_show_create_of_what_no_statement_declared(declared: wjoin.Session) -> None:
+    declared.stream("frame", declared.table("a"), event_time="ts")
+    declared.sql(f"CREATE VIEW pairs AS SELECT A.id, A.ts {PAIRS}")
+    for name in ("frame", "pairs"):
+        error = refusal(declared, f"SHOW CREATE STREAM {name}")
+        assert error.code == "WJ606"
+        assert "was not declared by CREATE STREAM" in error.message
+
+
+def test_insert_names_columns_by_position(declared: wjoin.Session, tmp_path: Path) -> None:
+    declared.run_script(
+        f"INSERT INTO found (`at once`, who) SELECT B.ts, A.id {PAIRS}", checkpoint=f"{tmp_path}/checkpoints"
+    )
+    written = declared.read.parquet(f"{tmp_path}/found")
+    assert sorted(written.columns) == ["at once", "who"]
+    assert sorted(row.who for row in written.collect()) == [*range(10)]
+    text = f"INSERT INTO found (who, at, more) SELECT A.id, B.ts {PAIRS}"
+    error = refusal(declared, text)
+    assert (error.code, error.message) == ("WJ106", "the INSERT names 3 columns, its query has 2 columns")
+    assert error.span is not None and error.span.of(text) == "who, at, more"
+
+
+def test_insert_of_a_batch_names_columns(declared: wjoin.Session, tmp_path: Path) -> None:
+    declared.sql("INSERT INTO found (who, n) SELECT 1, 2")
+    assert [row.asDict() for row in declared.read.parquet(f"{tmp_path}/found").collect()] == [
+        {"n": 2, "who": 1}
+    ]
+
+
+def test_insert_into_a_table_of_spark(declared: wjoin.Session) -> None:
+    declared.sql("CREATE TABLE visits (id INT, ts TIMESTAMP) USING parquet")
+    try:
+        declared.sql("INSERT INTO visits (ts, id) SELECT TIMESTAMP '2024-01-01', 1")
+        declared.sql("INSERT INTO visits (ts, id) SELECT TIMESTAMP '2024-01-01', ?", args=[2])
+        declared.sql(
+            "INSERT INTO visits (ts, id) SELECT B.ts, A.id "
+            "FROM (VALUES (3, TIMESTAMP '2024-01-01')) AS A(id, ts), "
+            "VALUES (3, TIMESTAMP '2024-01-01 00:00:01'), (4, TIMESTAMP '2024-01-01') B(id, ts) "
+            "WINDOW (A, B) = '1 second' WHERE A.id = B.id"
+        )
+        midnight = datetime.datetime(2024, 1, 1)
+        assert sorted(rows(declared, "SELECT id, ts FROM visits")) == [
+            (1, midnight),
+            (2, midnight),
+            (3, midnight + datetime.timedelta(seconds=1)),
+        ]
+        assert refusal(declared, f"INSERT INTO visits (id, ts) SELECT A.id, A.ts {PAIRS}").code == "WJ602"
+    finally:
+        declared.sql("DROP TABLE visits")
+
+
+def test_stream_of_a_table_streams(declared: wjoin.Session) -> None:
+    declared.sql("CREATE TABLE visits USING parquet AS SELECT 1 AS id, TIMESTAMP '2024-01-01' AS ts")
+    try:
+        for spelling in ("STREAM visits", "STREAM(visits)"):
+            late = f"{spelling} WATERMARK ts DELAY OF '1 s'"
+            text = f"SELECT A.id FROM {late} V, STREAM a AS A WINDOW (V, A) = '1 s' WHERE A.id = V.id"
+            assert declared.sql(text).isStreaming
+        both = f"SELECT V.id FROM visits AS V, {late} AS W WINDOW = '1 second' WHERE V.id = W.id"
+        assert declared.sql(both).isStreaming
+    finally:
+        declared.sql("DROP TABLE visits")
+
+
+@pytest.mark.parametrize(
+    ("query", "column"),
+    [
+        (
+            f"SELECT window(A.ts, '1 minute').end, count(*) AS n {PAIRS} GROUP BY window(A.ts, '1 minute')",
+            "A.ts",
+        ),
+        (
+            f"SELECT window(ts, '1 minute').start AS s, count(*) AS n FROM (SELECT A.ts {PAIRS}) "
+            "GROUP BY window(ts, '1 minute')",
+            "ts",
+        ),
+    ],
+)
+def test_group_by_a_streams_own_time(
+    declared: wjoin.Session, tmp_path: Path, query: str, column: str
+) -> None:
+    declared.sql(f"CREATE SINK counted USING parquet OPTIONS (path '{tmp_path}/counted')")
+    declared.sql(f"SET wjoin.checkpoint = {tmp_path}/checkpoints")
+    text = f"INSERT INTO counted {query}"
+    error = refusal(declared, text)
+    assert error.code == "WJ606"
+    assert error.span is not None and error.span.of(text) == f"window({column}, '1 minute')"
+    assert "write window(MATCH_TIME(), …)" in error.help
+    # What it says works, in the same folder, which the refused query has touched.
+    declared.run_script(
+        f"INSERT INTO counted SELECT window(MATCH_TIME(), '1 minute').start AS s, count(*) AS n {PAIRS} "
+        "GROUP BY window(MATCH_TIME(), '1 minute')",
+        checkpoint=f"{tmp_path}/checkpoints",
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "remedy"),
+    [
+        (f"SELECT A.id, count(*) AS n {PAIRS} GROUP BY A.id", "group by window(MATCH_TIME(), …) as well"),
+        (
+            "SELECT A.id FROM (SELECT DISTINCT id, ts FROM a) WATERMARK ts DELAY OF '1 minute' A, b B "
+            "WINDOW (A, B) = '1 second' WHERE A.id = B.id",
+            "docs/deduplication.md has ways",
+        ),
+    ],
+)
+def test_aggregates_without_a_bound(declared: wjoin.Session, tmp_path: Path, query: str, remedy: str) -> None:
+    declared.sql(f"CREATE SINK counted USING parquet OPTIONS (path '{tmp_path}/counted')")
+    declared.sql(f"SET wjoin.checkpoint = {tmp_path}/checkpoints")
+    error = refusal(declared, f"INSERT INTO counted {query}")
+    assert error.code == "WJ607"
+    assert remedy in error.help
+
+
+def test_group_by_time_in_a_batch(session: wjoin.Session) -> None:
+    found = rows(
+        session,
+        "SELECT count(*) FROM VALUES (1, TIMESTAMP '2024-01-01') AS A(id, ts), "
+        "VALUES (1, TIMESTAMP '2024-01-01 00:00:01') AS B(id, ts) WINDOW (A, B) = '1 second' "
+        "WHERE A.id = B.id GROUP BY window(A.ts, '1 minute')",
+    )
+    assert found == [(1,)]
