@@ -13,8 +13,9 @@ from wjoin.grammar.syntax import (
     Statement,
 )
 from wjoin.grammar.tokens import scan
+from wjoin.inserts import plan_insert, refuse_unknown_sink, target_sink
 from wjoin.kept import Kept
-from wjoin.statements import execute, find_sink, plan_insert, refuse_unknown_sink
+from wjoin.statements import execute
 
 if TYPE_CHECKING:
     from wjoin.session import Session
@@ -64,7 +65,7 @@ def _found(
 def _insert(
     session: "Session", text: str, statement: InsertInto, params: dict[str, Any], checkpoint: str | None
 ) -> str:
-    sink = find_sink(session, text, statement)
+    sink = target_sink(session, text, statement)
     if sink is None:
         refuse_unknown_sink(session, text, statement, params)
         if isinstance(statement.body, Query):

@@ -88,8 +88,8 @@ def _start(
 ) -> "list[Running]":
     """Run a statement; return the query that it has started, if any."""
     from wjoin.failures import placed
+    from wjoin.inserts import insert
     from wjoin.running import Running
-    from wjoin.statements import insert
 
     if not isinstance(statement, InsertInto):
         return _show(session, text, statement, params, options)

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from wjoin.delays import output_delays, relation_delays
 from wjoin.executor.spark.compile import Counting, compile_plan
 from wjoin.executor.spark.meter import Meter
-from wjoin.failures import first_line
+from wjoin.failures import first_line, placed
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
@@ -67,6 +67,11 @@ class Rewriting:
     def run(self) -> DataFrame:
         """Return the statement's DataFrame."""
         return self.query(self.text)
+
+    def run_at(self, span: Span) -> DataFrame:
+        """Return the statement's DataFrame; what Spark refuses is an error at a place of the text."""
+        with placed(self.original, span):
+            return self.run()
 
     @property
     def plans(self) -> dict[int, PhysicalPlan]:

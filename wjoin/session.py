@@ -18,12 +18,14 @@ from wjoin.failures import RAISED_BY_SPARK, failure, placed
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
+from wjoin.inserts import insert
 from wjoin.kept import Kept
 from wjoin.options import configure, embedded_settings, in_pipeline, prepare
 from wjoin.planner.lineage import joined_streams
 from wjoin.planner.names import suggestion
 from wjoin.recorder import Recorder
 from wjoin.rewrite import Rewriting
+from wjoin.settings import cost_settings, hint_defaults, set_option
 from wjoin.spark_process import log_path, logged
 from wjoin.streams import DATAFRAME, Declarations, StreamDeclaration, declared_delays, microseconds
 from wjoin.views import prepare_view
@@ -152,7 +154,7 @@ class Session:
         """Run one statement of a script (see ``run_script``)."""
         if isinstance(statement, InsertInto):
             with placed(text, statement.span):
-                started = statements.insert(self, text, statement, params, once=once, checkpoint=checkpoint)
+                started = insert(self, text, statement, params, once=once, checkpoint=checkpoint)
             if once and started is not None:
                 self._await(started, text, statement)
             return [started] if started is not None else []
@@ -184,8 +186,8 @@ class Session:
         ``metered``: where EXPLAIN ANALYZE runs it.
         """
         piece = " " * statement.span.start + statement.span.of(text)
-        settings = statements.hint_defaults(self)
-        costs = statements.cost_settings(self)
+        settings = hint_defaults(self)
+        costs = cost_settings(self)
         rewriting = Rewriting(
             self.spark,
             self.run_spark,
@@ -293,7 +295,7 @@ def connect(spark: SparkSession | None = None, **conf: str) -> Session:
     conf = {name: value for name, value in conf.items() if name not in own}
     session = _connected(spark, conf, log)
     for name, value in own.items():
-        statements.set_option(session, name, value)
+        set_option(session, name, value)
     return session
 
 

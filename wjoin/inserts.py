@@ -1,0 +1,265 @@
+"""INSERT INTO: a query into a sink, compared with its checkpoint before it starts."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StreamingQuery
+
+from wjoin.beside import UNREACHABLE, exists
+from wjoin.executor.layout import quoted
+from wjoin.executor.state.identity import identity
+from wjoin.failures import RAISED_BY_SPARK, first_line, placed
+from wjoin.format_options import own_option, without
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.syntax import Identifier, InsertInto, Query, SparkStatement
+from wjoin.kept import Kept
+from wjoin.planner.lineage import reads
+from wjoin.refused import refused_start
+from wjoin.rewrite import Rewriting
+from wjoin.sinks import in_order
+from wjoin.spark_process import resolved
+from wjoin.streams import SinkDeclaration, find
+from wjoin.triggers import processing_time
+
+if TYPE_CHECKING:
+    from wjoin.session import Session
+
+_FILES = frozenset({"parquet", "json", "csv", "orc", "text", "avro", "xml"})
+"""Formats of Spark's file sink, which lists what it has written in ``_spark_metadata``."""
+
+
+def insert(
+    session: "Session",
+    text: str,
+    statement: InsertInto,
+    params: dict[str, Any],
+    *,
+    once: bool,
+    checkpoint: str | None,
+    trigger: str | None = None,
+) -> StreamingQuery | None:
+    """Run an INSERT INTO: start a query where its rows stream into a sink, else write them (None).
+
+    ``trigger`` says how often micro-batches start, whatever the sink and the session say.
+    """
+    sink = target_sink(session, text, statement)
+    if sink is None:
+        refuse_unknown_sink(session, text, statement, params)
+        if isinstance(statement.body, SparkStatement):
+            session.pass_through(statement.span.of(text), None, params)
+        else:
+            session.rewriting(text, statement, params).run_at(statement.span)
+        return None
+    planned = plan_insert(session, text, statement, params, sink, checkpoint)
+    frame, joins, folder, kept = planned.frame, planned.joins, planned.folder, planned.kept
+    if frame.isStreaming:
+        if joins is not None:
+            _keep(session, text, statement, kept, joins)
+        every = trigger or own_option(sink.options, "trigger") or session.settings.get("wjoin.trigger")
+        remedy = None if joins is None else _remedy(joins)
+        query = _start(session, text, statement, frame, sink, folder, once=once, every=every, remedy=remedy)
+        if joins is not None:
+            session.record(folder, kept.recorder(query, joins.plans))
+        return query
+    options = without(sink.options, "trigger", "outputMode", "checkpointLocation")
+    batch = frame.write.format(sink.provider).options(**options).mode("append")
+    if sink.partitioned_by:
+        batch = batch.partitionBy(*sink.partitioned_by)
+    with placed(text, statement.span):
+        batch.save()
+    return None
+
+
+@dataclass(frozen=True)
+class PlannedInsert:
+    """An INSERT INTO a sink before it runs; ``joins`` is None where it has no W-join."""
+
+    frame: DataFrame
+    joins: Rewriting | None
+    folder: str | None
+    kept: Kept
+
+
+def plan_insert(
+    session: "Session",
+    text: str,
+    statement: InsertInto,
+    params: dict[str, Any],
+    sink: SinkDeclaration,
+    checkpoint: str | None,
+) -> PlannedInsert:
+    """Plan an INSERT INTO a sink, and compare it with what its checkpoint holds; nothing is written."""
+    session.settle()
+    folder = _checkpoint(session, sink, checkpoint)
+    kept = Kept(session.spark, folder)
+    frame, joins = _rows(session, text, statement, params, kept)
+    frame = in_order(frame, statement, text)
+    if frame.isStreaming and folder is not None:
+        _refuse_checkpoint(session, text, statement, sink, folder, kept, joins)
+    return PlannedInsert(frame, joins, folder, kept)
+
+
+def explained_checkpoint(session: "Session", target: tuple[Identifier, ...]) -> str | None:
+    """Return the folder of the first query into a sink, whether it runs or not; None where none is known."""
+    sink = session.declarations.sinks.get(target[0].name.lower()) if len(target) == 1 else None
+    directory = session.settings.get("wjoin.checkpoint")
+    if sink is None:
+        return None
+    if directory is None:
+        return sink.options.get("checkpointLocation")
+    return f"{directory.rstrip('/')}/{sink.name}"
+
+
+def target_sink(session: "Session", text: str, statement: InsertInto) -> SinkDeclaration | None:
+    """Return the sink of an INSERT INTO, None where its target is not one. Raises WJoinError WJ612."""
+    if len(statement.target) != 1:
+        return None
+    sink = session.declarations.sinks.get(statement.target[0].name.lower())
+    if sink is None:
+        _refuse_stream(session, text, statement)
+    return sink
+
+
+def _refuse_stream(session: "Session", text: str, statement: InsertInto) -> None:
+    """Refuse rows for a stream or a view over streams."""
+    target = statement.target[0]
+    stream = session.declarations.stream(target.name)
+    if stream is not None:
+        raise WJoinError(
+            "WJ612",
+            f"{stream.name} is a {'view over streams' if stream.source == 'view' else 'stream'}, not a sink",
+            span=target.span,
+            text=text,
+            help="CREATE SINK name USING parquet OPTIONS (path '…'), and INSERT INTO name",
+        )
+
+
+def refuse_unknown_sink(session: "Session", text: str, statement: InsertInto, params: dict[str, Any]) -> None:
+    """Refuse streaming rows for a target that is no sink: Spark's INSERT INTO is for batches only."""
+    target = statement.target[-1]
+    if not session.declarations.sinks and session.spark.catalog.tableExists(
+        ".".join(quoted(p.name) for p in statement.target)
+    ):
+        return
+    body = statement.body
+    streams = isinstance(body, Query) or reads(body.span.of(text), session.declarations.delays)
+    if streams and _rows(session, text, statement, params, None)[0].isStreaming:
+        find(session.declarations.sinks, "sink", target.name, target.span, text)
+
+
+def _remedy(joins: Rewriting) -> str | None:
+    """Return what may be the matter where Spark refuses a query of these W-joins."""
+    undated = [plan.undated for plan in joins.plans.values() if plan.undated and "time" in plan.match]
+    return f"MATCH_TIME() has no watermark here: {undated[0]}" if undated else None
+
+
+def _rows(
+    session: "Session", text: str, statement: InsertInto, params: dict[str, Any], kept: Kept | None
+) -> tuple[DataFrame, Rewriting | None]:
+    """Return what an INSERT INTO writes, and its W-joins, None where it has none."""
+    body = statement.body
+    if isinstance(body, Query):
+        joins = session.rewriting(text, body, params, kept)
+        return joins.run_at(body.span), joins
+    return session.pass_through(body.span.of(text), None, params), None
+
+
+def _start(
+    session: "Session",
+    text: str,
+    statement: InsertInto,
+    frame: DataFrame,
+    sink: SinkDeclaration,
+    folder: str | None,
+    *,
+    once: bool,
+    every: str | None,
+    remedy: str | None,
+) -> StreamingQuery:
+    options = without(sink.options, "trigger", "outputMode")
+    mode = own_option(sink.options, "outputMode") or "append"
+    if folder is not None:
+        options["checkpointLocation"] = folder
+    elif sink.provider.lower() not in ("console", "memory", "noop"):
+        raise WJoinError(
+            "WJ606",
+            f"the query into {sink.name} needs a checkpoint folder",
+            span=statement.target[-1].span,
+            text=text,
+            help="give --checkpoint DIR, SET wjoin.checkpoint = DIR, or the sink's option checkpointLocation",
+        )
+    writer = frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
+    writer = writer.queryName(re.sub(r"\W", "_", sink.name))
+    if sink.partitioned_by:
+        writer = writer.partitionBy(*sink.partitioned_by)
+    if once:
+        writer = writer.trigger(availableNow=True)
+    elif every is not None:
+        writer = writer.trigger(processingTime=processing_time(every))
+    try:
+        query = writer.start()
+    except RAISED_BY_SPARK as error:
+        raise refused_start(text, statement, error, remedy) from error
+    session.started(query, folder)
+    return query
+
+
+def _keep(session: "Session", text: str, statement: InsertInto, kept: Kept, joins: Rewriting) -> None:
+    """Keep the chosen sequences of stages before there is any state. Raises WJoinError WJ607."""
+    try:
+        kept.keep([planned.sequence for planned in joins.planned], _identity(session, joins))
+    except UNREACHABLE as error:
+        message = f"Spark cannot write beside the checkpoint: {first_line(error)}"
+        raise WJoinError("WJ607", message, span=statement.span, text=text) from error
+
+
+def _identity(session: "Session", joins: Rewriting | None) -> dict[str, Any]:
+    partitions = int(str(session.spark.conf.get("spark.sql.shuffle.partitions")))
+    return identity([] if joins is None else list(joins.plans.values()), partitions)
+
+
+def _checkpoint(session: "Session", sink: SinkDeclaration, directory: str | None) -> str | None:
+    """Return the checkpoint folder of the next query into a sink, None where it is given none."""
+    directory = directory or session.settings.get("wjoin.checkpoint")
+    if directory is None:
+        return sink.options.get("checkpointLocation")
+    return session.checkpoint_folder(directory, sink.name)
+
+
+def _refuse_checkpoint(
+    session: "Session",
+    text: str,
+    statement: InsertInto,
+    sink: SinkDeclaration,
+    folder: str,
+    kept: Kept,
+    joins: Rewriting | None,
+) -> None:
+    """Refuse a checkpoint, or a folder of results, that is not of this query, before anything runs.
+
+    Spark's file sink numbers what it writes by micro-batch and leaves out what it has already, so
+    the first results of a query with a new checkpoint would be lost. Raises WJoinError WJ609, WJ611
+    and WJ701 to WJ703.
+    """
+    name, path = statement.target[-1], resolved(own_option(sink.options, "path") or "").rstrip("/")
+    # The folder alone may come of a query that Spark refused to start.
+    written = path and exists(session.spark, f"{path}/_spark_metadata/[0-9]*")
+    try:
+        if written and not kept.begun:
+            message = (
+                f"the folder of {name.name}, {path}, holds what another query wrote, and {folder} is new"
+            )
+            raise WJoinError("WJ609", message)
+        if path and not written and sink.provider.lower() in _FILES and kept.committed:
+            message = (
+                f"the folder of {name.name}, {path}, is gone or empty, but the checkpoint {folder} "
+                "counts what was written there as done"
+            )
+            remedy = f"put the folder back; or remove {folder} as well, and everything is written anew"
+            raise WJoinError("WJ611", message, help=remedy)
+        kept.refuse_other(_identity(session, joins))
+    except WJoinError as error:
+        message = error.message.replace("the checkpoint was", f"the checkpoint {folder} of {name.name} was")
+        raise WJoinError(error.code, message, span=name.span, text=text, help=error.help) from None

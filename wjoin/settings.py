@@ -1,0 +1,80 @@
+"""The settings of a session, as SET takes them."""
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from wjoin.grammar.durations import from_pairs
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.hints import HINTS
+from wjoin.grammar.spans import Span
+from wjoin.planner.choice import check_setting
+from wjoin.planner.cost.constants import load_constants
+from wjoin.planner.cost.model import CostSettings
+from wjoin.triggers import processing_time
+
+if TYPE_CHECKING:
+    from wjoin.session import Session
+
+_HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
+SETTINGS = ("wjoin.checkpoint", "wjoin.interval", "wjoin.memory", "wjoin.trigger", *_HINT_SETTINGS)
+"""The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
+``wjoin.interval`` the event time that a micro-batch is expected to bring, ``wjoin.memory`` what the
+state of a join may take, ``wjoin.trigger`` how often micro-batches start; the others are defaults for
+the hints of their names."""
+
+
+def hint_defaults(session: "Session") -> dict[str, str]:
+    """Return the session's defaults for hints, by the name of the hint."""
+    settings = session.settings
+    return {hint: settings[key] for key, hint in _HINT_SETTINGS.items() if key in settings}
+
+
+def cost_settings(session: "Session") -> CostSettings:
+    """Return what plans are weighed with in a session. Raises WJoinError WJ610."""
+    settings = session.settings
+    interval, memory = settings.get("wjoin.interval"), settings.get("wjoin.memory")
+    return CostSettings(
+        load_constants(),
+        1.0 if interval is None else _interval(interval),
+        None if memory is None else _memory(memory),
+    )
+
+
+def _interval(value: str) -> float:
+    """Return an interval in seconds. Raises WJoinError WJ603."""
+    remedy = "give the event time that a micro-batch brings, such as '10 seconds' (not: how often they start)"
+    try:
+        seconds = from_pairs(value, Span(0, len(value))) / 1_000_000
+    except WJoinError as error:
+        raise WJoinError("WJ603", f"wjoin.interval is {value}: {error.message}", help=remedy) from None
+    if seconds <= 0:
+        raise WJoinError("WJ603", f"wjoin.interval is {value}, and a micro-batch brings time", help=remedy)
+    return seconds
+
+
+def _memory(value: str) -> int:
+    """Return a size in bytes. Raises WJoinError WJ603."""
+    found = re.fullmatch(r"(\d+) *([kmgt]?)b?", value.strip().lower())
+    if found is None or int(found[1]) == 0:
+        raise WJoinError("WJ603", f"wjoin.memory is {value}", help="give a size, such as '4g' or '512m'")
+    return int(found[1]) << (10 * " kmgt".index(found[2] or " "))
+
+
+_CHECKED: dict[str, Callable[[str], object]] = {
+    "wjoin.interval": _interval,
+    "wjoin.memory": _memory,
+    "wjoin.trigger": lambda value: processing_time(value, "wjoin.trigger"),
+}
+
+
+def set_option(session: "Session", name: str, value: str) -> None:
+    """Give a setting of wjoin a value. Raises WJoinError WJ502 or WJ603."""
+    key = name.lower()
+    if key not in SETTINGS:
+        raise WJoinError("WJ603", f"wjoin has no setting {key}", help=f"known: {', '.join(SETTINGS)}")
+    if key in _HINT_SETTINGS:
+        check_setting(_HINT_SETTINGS[key], value)
+    elif key in _CHECKED:
+        _CHECKED[key](value)
+    session.settings[key] = value

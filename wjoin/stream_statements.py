@@ -1,0 +1,124 @@
+"""The statements that declare streams, show them and forget them."""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+
+from wjoin.computed import with_computed
+from wjoin.failures import first_line
+from wjoin.format_options import STREAM_OPTIONS, check_options, own_option
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.syntax import CreateStream, DescribeStream, DropStream
+from wjoin.planner.catalog import Column
+from wjoin.planner.durations import duration_value
+from wjoin.planner.event_time import checked_kind
+from wjoin.planner.names import suggestion
+from wjoin.planner.time_columns import remedy_for_type
+from wjoin.relations import event_time, stream_fields
+from wjoin.sinks import find_stream
+from wjoin.spark_process import resolved
+from wjoin.streams import StreamDeclaration, declared_delays
+
+if TYPE_CHECKING:
+    from wjoin.session import Session
+
+
+def create_stream(session: "Session", text: str, statement: CreateStream) -> None:
+    """Declare a stream. Raises WJoinError WJ110, WJ202, WJ207, WJ216, WJ305, WJ601, WJ603 and WJ604."""
+    name = statement.name.name
+    if session.declarations.stream(name) is not None:
+        if statement.if_not_exists:
+            return
+        if not statement.or_replace:
+            raise WJoinError(
+                "WJ601", f"the stream {name} exists already", span=statement.name.span, text=text
+            )
+    names = [option for option, _ in statement.options]
+    check_options(names, STREAM_OPTIONS, statement.provider.name, statement.span, text)
+    reader = session.spark.readStream.format(statement.provider.name).options(**dict(statement.options))
+    try:
+        if statement.columns is not None:
+            reader = reader.schema(statement.columns)
+        frame = with_computed(reader.load(), statement)
+        fields = {field.name.lower(): field for field in frame.schema.fields}
+    except WJoinError as error:
+        raise error.within(text) from error.__cause__
+    except Exception as error:  # a missing source reaches Python as Py4J's own error, not as Spark's
+        message = f"the stream {name} cannot be opened: {first_line(error)}"
+        unknown = statement.columns is None and "chema must be specified" in message
+        remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if unknown else None
+        path = own_option(dict(statement.options), "path")
+        if "PATH_NOT_FOUND" in message and path is not None:
+            remedy = f"put files into {resolved(path)}, or give another path"
+        raise WJoinError("WJ604", message, span=statement.span, text=text, help=remedy) from error
+    event_time, delay = None, None
+    if statement.watermark is not None:
+        column = statement.watermark.column
+        if column.name.lower() not in fields:
+            raise WJoinError(
+                "WJ202",
+                f"the stream {name} has no column {column.name}",
+                span=column.span,
+                text=text,
+                help=suggestion(column.name, fields) or f"it has {', '.join(fields)}",
+            )
+        event_time = fields[column.name.lower()].name
+        columns = {each: Column(field.name, field.dataType.simpleString()) for each, field in fields.items()}
+        try:
+            kind = checked_kind(name, columns[event_time.lower()], [*columns.values()], column.span)
+            if statement.watermark.delay is not None:
+                delay = duration_value(statement.watermark.delay, kind, {})
+        except WJoinError as error:
+            raise _with_remedy(error, columns[event_time.lower()], [*columns.values()]).within(text) from None
+    frame.createOrReplaceTempView(name)
+    types = {each.name: each.dataType.simpleString() for each in fields.values()}
+    delays = declared_delays(event_time, delay, types)
+    options = {key.lower(): value.lower() for key, value in statement.options}
+    rows = None if options.get("latestfirst") == "true" else frame
+    declared = StreamDeclaration(
+        name, event_time, delays, statement.provider.name, rows=rows, statement=statement
+    )
+    session.declarations.add_stream(declared)
+
+
+def _with_remedy(error: WJoinError, column: Column, columns: list[Column]) -> WJoinError:
+    """Return an error of a delay; one with a unit on whole numbers says how they become timestamps."""
+    remedy = remedy_for_type(column, columns)
+    if error.code != "WJ305" or not remedy:
+        return error
+    help = f"{remedy}; a delay in the column's own unit is a bare number"
+    return WJoinError(error.code, error.message, span=error.span, help=help)
+
+
+def show_streams(session: "Session") -> DataFrame:
+    """Return a row for each stream."""
+    rows = []
+    for stream in session.declarations.streams.values():
+        rows.append((stream.name, stream.source, *event_time(stream, stream_fields(session.spark, stream))))
+    return session.spark.createDataFrame(rows, "name STRING, source STRING, event_time STRING, delay STRING")
+
+
+def describe_stream(session: "Session", text: str, statement: DescribeStream) -> DataFrame:
+    """Return the columns of a stream. Raises WJoinError WJ602."""
+    stream = find_stream(session.declarations, statement.name, text, "DESCRIBE SINK {}")
+    fields = stream_fields(session.spark, stream)
+    time, delay = event_time(stream, fields)
+    computed = (
+        {each.name.name: each.expression for each in stream.statement.computed} if stream.statement else {}
+    )
+    rows = []
+    for name, kind in fields.items():
+        notes = [f"event time, out of order by up to {delay}"] if name == time else []
+        notes += [f"computed: {computed[name]}"] if name in computed else []
+        rows.append((name, kind, "; ".join(notes) or None))
+    return session.spark.createDataFrame(rows, "col_name STRING, data_type STRING, comment STRING")
+
+
+def drop_stream(session: "Session", text: str, statement: DropStream) -> None:
+    """Forget a stream. Raises WJoinError WJ602."""
+    name = statement.name.name
+    if statement.if_exists and session.declarations.stream(name) is None:
+        return
+    find_stream(session.declarations, statement.name, text, "DROP SINK {}")
+    del session.declarations.streams[name.lower()]
+    session.spark.catalog.dropTempView(name)
