@@ -9,6 +9,7 @@ import pytest
 
 import wjoin
 from tests.packages import ROOT
+from wjoin.executor.spark.once import collect_once
 
 _BLOCK = re.compile(r"^```(sql|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _KAFKA = re.compile(r"USING kafka OPTIONS \(.*?\)", re.DOTALL)
@@ -143,3 +144,17 @@ def test_deduplication(session: wjoin.Session, tmp_path: Path, page: Callable[[s
     assert found(session, tmp_path, "bought", "id", "customer") == once
     # The newest click waits for newer ones, as the page says.
     assert found(session, tmp_path, "bought_later", "id", "customer") == once[:3]
+
+
+def test_late_rows(session: wjoin.Session, tmp_path: Path, page: Callable[[str], None]) -> None:
+    for name, shift in (("requests", 0), ("replies", 2)):
+        rows = [{"id": i, "at": f"2024-05-01T10:00:{i + shift:02}Z"} for i in range(1, 30)]
+        write(tmp_path, name, lines(*rows))
+    page("late-rows.md")
+    statement = "SELECT R.id FROM both_ways AS R, paid AS P WINDOW (R, P) = 5 SECONDS WHERE R.id = P.id"
+    with pytest.raises(wjoin.WJoinError, match="WJ215"):
+        session.sql(statement)
+    named = statement.replace("both_ways AS", "both_ways WATERMARK at DELAY OF INTERVAL 20 SECONDS AS")
+    assert "P = paid: event time paid_at, delay 10 s" in session.explain(named)
+    # Each reply meets its request and itself.
+    assert session.spark.table(collect_once(session.sql(named))).count() == 58
