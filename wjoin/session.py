@@ -29,6 +29,7 @@ from wjoin.settings import cost_settings, hint_defaults, set_option
 from wjoin.spark_process import log_path, logged
 from wjoin.streams import DATAFRAME, Declarations, StreamDeclaration, declared_delays, microseconds
 from wjoin.views import prepare_view
+from wjoin.watch import settle, watch
 
 
 class Session:
@@ -220,6 +221,7 @@ class Session:
     def started(self, query: StreamingQuery, folder: str | None) -> None:
         """Note a query that an INSERT INTO has started, and its checkpoint folder."""
         self.queries.append(query)
+        watch(self.spark, query)
         if folder is not None:
             self.named(folder)
             self._folders[folder] = query
@@ -239,7 +241,8 @@ class Session:
             recorder.start()
 
     def settle(self) -> None:
-        """Wait until what ended queries have measured is kept beside their checkpoints."""
+        """Tell what queries have dropped, and wait until what ended ones have measured is kept."""
+        settle()
         for folder, recorder in list(self._recorders.items()):
             if not self._folders[folder].isActive:
                 recorder.settle()

@@ -22,9 +22,13 @@ from wjoin.notices import tell
 from wjoin.progress import read
 
 _SECONDS = 0.5
-"""How often queries are looked at while one runs: no query that can have late rows is shorter."""
+"""How often queries are looked at: hardly one that can have late rows is shorter."""
 
-_IDLE_SECONDS = 2.0
+_SWEEP_SECONDS = 10.0
+"""How often the micro-batches between two looks are read, too: Spark keeps the last hundred."""
+
+_REMEMBERED = 1000
+"""Numbers of micro-batches that are remembered as read."""
 
 _AGAIN_SECONDS = 60.0
 """When a query that goes on dropping rows is told of again."""
@@ -32,12 +36,14 @@ _AGAIN_SECONDS = 60.0
 _watches: "WeakKeyDictionary[SparkSession, Watch]" = WeakKeyDictionary()
 
 
-def watch(spark: SparkSession) -> None:
-    """Tell from now on of rows that the queries of a session drop."""
+def watch(spark: SparkSession, query: StreamingQuery | None = None) -> None:
+    """Tell from now on of rows that the queries of a session drop; ``query`` is one that has just started."""
     known = _watches.get(spark)
     if known is None or not known.is_alive():
-        _watches[spark] = Watch(spark)
-        _watches[spark].start()
+        known = _watches[spark] = Watch(spark)
+        known.start()
+    if query is not None:
+        known.add(query)
 
 
 @atexit.register
@@ -63,12 +69,19 @@ class Watch(threading.Thread):
             while True:
                 with self._looking:
                     self.look()
-                time.sleep(_SECONDS if self._queries else _IDLE_SECONDS)
+                time.sleep(_SECONDS)
+
+    def add(self, query: StreamingQuery) -> None:
+        """Look at a query from now on."""
+        with self._looking:
+            self._queries.setdefault(str(query.runId), Losses(query))
 
     def look(self) -> None:
         """Look at the queries once."""
         for query in self._spark.streams.active:
-            self._queries.setdefault(str(query.runId), Losses(query)).look()
+            self._queries.setdefault(str(query.runId), Losses(query))
+        for losses in self._queries.values():
+            losses.look()
         for run, losses in list(self._queries.items()):
             if not losses.query.isActive:
                 losses.end()
@@ -91,17 +104,27 @@ class Losses:
         self._undated: Counter[str] = Counter()
         self._by_spark = 0
         self._told: Mapping[str, tuple[int, float]] = {}
+        self._swept = time.monotonic()
 
     def look(self) -> None:
-        """Take what the newest micro-batch tells, and tell of it."""
+        """Take what the newest micro-batch tells, now and then what those before it told, and tell of it."""
+        now = time.monotonic()
         self._take(self.query.lastProgress)
-        self._tell(time.monotonic())
+        if now - self._swept >= _SWEEP_SECONDS:
+            self._sweep()
+            self._swept = now
+        self._tell(now)
 
     def end(self) -> None:
         """Take what all the last micro-batches tell, and tell of what has not been told."""
+        self._sweep()
+        self._tell(None)
+
+    def _sweep(self) -> None:
         for report in self.query.recentProgress:
             self._take(report)
-        self._tell(None)
+        newest = max(self._seen, default=0)
+        self._seen = {batch for batch in self._seen if batch > newest - _REMEMBERED}
 
     def _take(self, report: Any) -> None:
         if report is None or report["batchId"] in self._seen:
