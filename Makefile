@@ -14,7 +14,7 @@ ARGS ?=
 FIND_JAVA = JAVA_HOME="$$(scripts/find_java.sh)" && export JAVA_HOME
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help setup java demo test unit spark faults bench papers choices choices-tables browser lint format types docs docs-update check lock clean
+.PHONY: help setup java demo test long unit spark faults bench papers choices choices-tables browser lint format types docs docs-update check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,8 +35,11 @@ java: ## find Java 17+, or install it, or say how
 demo: $(READY) ## join three streams of real flights, with EXPLAIN and checked counts
 	@$(FIND_JAVA) && $(BIN)/wjoin demo
 
-test: $(READY) browser ## all tests: the fast ones first, then those on Spark
-	@$(FIND_JAVA) && $(PYTEST) $(ARGS)
+test: $(READY) browser ## the tests, in less than ten minutes: the fast ones first, then those on Spark
+	@$(FIND_JAVA) && $(PYTEST) -m "not long" $(ARGS)
+
+long: $(READY) ## the other tests: crashes, random statements on streams, other kinds of sessions
+	@$(FIND_JAVA) && $(PYTEST) -m long $(ARGS)
 
 unit: $(READY) ## the fast tests, without Spark
 	@$(PYTEST) -m "not spark and not slow" $(ARGS)
@@ -80,7 +83,7 @@ docs: $(READY) ## check the docs: links, SQL blocks, doctests, docs/errors.md, e
 docs-update: $(READY) ## write docs/errors.md anew from the catalogue of errors
 	@$(BIN)/python -m wjoin.grammar.errors_doc docs/errors.md
 
-check: lint types test ## what CI runs
+check: lint types test long ## what CI runs
 
 lock: ## write requirements.lock anew with the newest versions that fit pyproject.toml
 	@PYTHON="$(PYTHON)" scripts/lock.sh

@@ -14,6 +14,12 @@ import wjoin
 _HERE = Path(__file__).parent
 # Tests in these folders run on Spark.
 _ON_SPARK = {"results", "stream", "faults", "compat"}
+# These take minutes: folders and files below tests/ that `make test` leaves to `make long`.
+_LONG = (
+    *("faults", "compat", "native", "examples/test_demo.py", "properties/test_streaming.py"),
+    *("results/test_choices.py", "session/test_spark_process.py"),
+    *("stream/test_lateness.py", "stream/test_measured.py", "stream/test_state.py"),
+)
 # The order in which they run, after the tests without any of these marks.
 _COSTLY = ("slow", "spark", "faults")
 
@@ -45,6 +51,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
         if folder == "faults":
             item.add_marker(pytest.mark.faults)
+        if item.path.relative_to(_HERE).as_posix().startswith(_LONG):
+            item.add_marker(pytest.mark.long)
     items.sort(key=_cost)
 
 

@@ -53,6 +53,7 @@ def script(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
+@pytest.mark.long
 def test_once_runs_everything_and_a_second_run_adds_nothing(tmp_path: Path, declarations: str) -> None:
     text = f"{declarations} INSERT INTO pairs {JOIN} AND A.k < :most; {JOIN} ORDER BY 1 LIMIT 2;".replace(
         f"{JOIN} ORDER BY 1 LIMIT 2", "SELECT 1 + 1 AS two"
@@ -99,6 +100,7 @@ def test_once_runs_everything_and_a_second_run_adds_nothing(tmp_path: Path, decl
     assert shown[-1].startswith("help: start from a new checkpoint folder")
 
 
+@pytest.mark.long
 def test_streaming_select_prints_its_rows(tmp_path: Path, declarations: str) -> None:
     path = script(tmp_path, f"{declarations} {JOIN}")
     done = wjoin("run", path, "--once", "--rows", "100")
@@ -119,6 +121,7 @@ def test_streaming_select_prints_its_rows(tmp_path: Path, declarations: str) -> 
     assert said.rstrip().endswith("Stopped cleanly")
 
 
+@pytest.mark.long
 def test_a_failure_while_running_ends_with_status_1_and_its_place(tmp_path: Path, declarations: str) -> None:
     select = JOIN.replace("SELECT A.k, B.v", "SELECT raise_error('no ' || A.k) AS e")
     path = script(tmp_path, f"{declarations}INSERT INTO pairs {select}")
@@ -170,6 +173,7 @@ def test_explain_needs_no_data(tmp_path: Path, declarations: str) -> None:
     assert "5 s" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_runs_until_stopped_and_stops_cleanly(tmp_path: Path, declarations: str, number: int) -> None:
     path = script(tmp_path, f"{declarations} INSERT INTO pairs {JOIN}")

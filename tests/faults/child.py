@@ -27,6 +27,8 @@ WHERE A.obj_id = B.obj_id AND B.obj_id = C.obj_id;
 def run(root: Path, conf: dict[str, str]) -> None:
     """Work off everything below ``root`` into ``root/tracked``."""
     settings = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
+    # The tests read in it that a worker has died.
+    settings["wjoin.log"] = "stderr"
     session = wjoin.connect(**{**settings, **conf})
     session.run_script(SCRIPT.format(root=root), once=True, checkpoint=str(root / "checkpoints"))
     session.spark.stop()
