@@ -130,6 +130,7 @@ _ENTRIES = (
         "put the folder back, or remove the checkpoint as well and write everything anew",
     ),
     ErrorCode("WJ612", "rows are inserted into a stream", "create a sink, and insert into that"),
+    ErrorCode("WJ613", "rows for a sink have two columns of one name", "name one of them with AS"),
     # 7xx: while running
     ErrorCode(
         "WJ701",
@@ -170,6 +171,11 @@ _ENTRIES = (
         "WJ805",
         "operators of Spark's own have dropped rows",
         "give the watermarks that they have a longer delay; PLAN(MULTIWAY) has one for each stream",
+    ),
+    ErrorCode(
+        "WJ806",
+        "no row of a stream could be joined",
+        "compare the names of its columns, and their order in CSV, with the source: others are NULL",
     ),
 )
 

@@ -69,7 +69,7 @@ def _event_time(text: str, source: Source, parameters: Mapping[str, object]) -> 
         return EventTime(column, kind, 0, True)
     reason = "is not bounded"
     if known is None:
-        reason = "is not known: that column is not, untouched, the event time of a stream"
+        reason = "is not known: the delay of a stream holds for its event-time column, untouched, only"
     raise WJoinError(
         "WJ215",
         f"how far rows of {source.name} may be out of order by {column.name} {reason}",

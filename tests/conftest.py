@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import wjoin
+from wjoin.streams import declarations_of
 
 _HERE = Path(__file__).parent
 # Tests in these folders run on Spark.
@@ -92,6 +93,9 @@ def session(spark: SparkSession) -> Iterator["wjoin.Session"]:
     for query in spark.streams.active:
         query.stop()
     wjoin.disable(spark)
+    declared = declarations_of(spark)
+    for names in (declared.streams, declared.sinks, declared.statistics, declared.warned):
+        names.clear()
     for table in spark.catalog.listTables():
         if table.isTemporary:
             spark.catalog.dropTempView(table.name)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 GOOD, FAILED, REFUSED = 0, 1, 2
 """Exit statuses: all went well; a failure while running; an error of the statement."""
 
-_WHILE_RUNNING = "WJ7"
+_WHILE_RUNNING = "WJ704"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,7 +38,7 @@ def _status(options: argparse.Namespace) -> int:
         if options.debug:
             raise
         print_error(error, source_name(options))
-        return FAILED if error.code.startswith(_WHILE_RUNNING) else REFUSED
+        return FAILED if error.code == _WHILE_RUNNING else REFUSED
     except KeyboardInterrupt:
         return GOOD
     except Exception as error:

@@ -18,7 +18,7 @@ from wjoin.kept import Kept
 from wjoin.planner.lineage import reads
 from wjoin.refused import refused_start
 from wjoin.rewrite import Rewriting
-from wjoin.sinks import in_order
+from wjoin.sinks import in_order, refuse_repeated
 from wjoin.spark_process import resolved
 from wjoin.streams import SinkDeclaration, find
 from wjoin.triggers import processing_time
@@ -96,6 +96,7 @@ def plan_insert(
     kept = Kept(session.spark, folder)
     frame, joins = _rows(session, text, statement, params, kept)
     frame = in_order(frame, statement, text)
+    refuse_repeated(frame, sink, statement, text)
     if frame.isStreaming and folder is not None:
         _refuse_checkpoint(session, text, statement, sink, folder, kept, joins)
     return PlannedInsert(frame, joins, folder, kept)
@@ -217,7 +218,9 @@ def _keep(session: "Session", text: str, statement: InsertInto, kept: Kept, join
 
 def _identity(session: "Session", joins: Rewriting | None) -> dict[str, Any]:
     partitions = int(str(session.spark.conf.get("spark.sql.shuffle.partitions")))
-    return identity([] if joins is None else list(joins.plans.values()), partitions)
+    if joins is None:
+        return identity([], partitions)
+    return identity(list(joins.plans.values()), partitions, joins.around)
 
 
 def _checkpoint(session: "Session", sink: SinkDeclaration, directory: str | None) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from wjoin.executor.spark.meter import Meter
+from wjoin.executor.spark.once import select_name
 from wjoin.measured_tables import measured_tables
 from wjoin.planner.explain.cost import aligned
 from wjoin.planner.figures import figure
@@ -69,7 +70,7 @@ def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect], meters: Se
 
 def _run(frame: DataFrame) -> list[Progress]:
     """Return the counts of every micro-batch over what the sources hold."""
-    query = frame.writeStream.format("noop").trigger(availableNow=True).start()
+    query = frame.writeStream.format("noop").queryName(select_name()).trigger(availableNow=True).start()
     found: dict[int, Progress] = {}
     while True:
         ended = query.awaitTermination(_POLL_SECONDS)

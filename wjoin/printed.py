@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from wjoin.executor.spark.once import collect_once
+from wjoin.executor.spark.once import collect_once, select_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,5 +35,5 @@ def start_printing(frame: "DataFrame", most: int, every: str | None) -> "Streami
         finally:
             kept.unpersist()
 
-    writer = frame.writeStream.foreachBatch(show).outputMode("append")
+    writer = frame.writeStream.foreachBatch(show).outputMode("append").queryName(select_name())
     return (writer if every is None else writer.trigger(processingTime=every)).start()

@@ -20,6 +20,7 @@ from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock, Statement
+from wjoin.grammar.tokens import Kind, scan
 from wjoin.kept import Kept
 from wjoin.names import invented_names
 from wjoin.options import require_streaming
@@ -63,10 +64,24 @@ class Rewriting:
     frames: dict[str, DataFrame] = field(default_factory=dict)
     passes: list[tuple[Edit, ...]] = field(default_factory=list)
     countings: list[Counting] = field(default_factory=list)
+    computed: list[str] = field(default_factory=list)
+    written: str = ""
+
+    def __post_init__(self) -> None:
+        """Keep the statement as it was written."""
+        self.written = self.text
 
     def run(self) -> DataFrame:
         """Return the statement's DataFrame."""
         return self.query(self.text)
+
+    @property
+    def around(self) -> list[str]:
+        """What else makes the statement: its text but for hints, parameters, computed columns it reads."""
+        tokens = [token.text for token in scan(self.written) if token.kind is not Kind.HINT]
+        named = {token[1:] for token in tokens if token.startswith(":")}
+        values = (f"{name} = {value}" for name, value in sorted(self.parameters.items()) if name in named)
+        return [" ".join(tokens), " ".join(values), " ".join(self.computed)]
 
     def run_at(self, span: Span) -> DataFrame:
         """Return the statement's DataFrame; what Spark refuses is an error at a place of the text."""
@@ -131,6 +146,10 @@ class Rewriting:
             relations.append(
                 replace(relation, watermark=relation.watermark or self._watermarked(block, item))
             )
+            declared = self._declared(block, item)
+            if declared is not None and declared.statement is not None:
+                made = declared.statement.computed
+                self.computed += [f"{declared.name}.{each.name.name} AS {each.expression}" for each in made]
             aliases.append(item.alias.name if item.alias else item.parts[-1].name if item.parts else "")
         sequences = UNKNOWN
         if self.kept is not None and any(each.streaming for each in relations):

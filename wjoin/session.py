@@ -27,7 +27,7 @@ from wjoin.recorder import Recorder
 from wjoin.rewrite import Rewriting
 from wjoin.settings import cost_settings, hint_defaults, set_option
 from wjoin.spark_process import log_path, logged
-from wjoin.streams import DATAFRAME, Declarations, StreamDeclaration, declared_delays, microseconds
+from wjoin.streams import DATAFRAME, StreamDeclaration, declarations_of, declared_delays, microseconds
 from wjoin.views import prepare_view
 from wjoin.watch import settle, watch
 
@@ -41,7 +41,7 @@ class Session:
 
     def __init__(self, spark: SparkSession, run_spark: Callable[..., DataFrame] | None = None) -> None:
         self.spark = spark
-        self.declarations = Declarations()
+        self.declarations = declarations_of(spark)
         self.settings: dict[str, str] = {}
         self.queries: list[StreamingQuery] = []
         self._folders: dict[str, StreamingQuery] = {}

@@ -104,6 +104,22 @@ def show_create(session: "Session", text: str, statement: ShowCreateStream | Sho
     return session.spark.createDataFrame([(print_declaration(shown),)], "statement STRING")
 
 
+def refuse_repeated(frame: DataFrame, sink: SinkDeclaration, statement: InsertInto, text: str) -> None:
+    """Refuse columns of one name: files of them could not be read again. Raises WJoinError WJ613."""
+    if sink.provider.lower() in ("console", "memory", "noop"):
+        return
+    names = [name.lower() for name in frame.columns]
+    repeated = [name for number, name in enumerate(frame.columns) if name.lower() in names[:number]]
+    if repeated:
+        raise WJoinError(
+            "WJ613",
+            f"the rows for {sink.name} have more than one column named {repeated[0]}",
+            span=statement.body.span,
+            text=text,
+            help=f"give each a name of its own: … AS {repeated[0]}_2, or INSERT INTO {sink.name} (names …)",
+        )
+
+
 def in_order(frame: DataFrame, statement: InsertInto, text: str) -> DataFrame:
     """Return the rows of an INSERT INTO with the columns that it names. Raises WJoinError WJ106."""
     names = [column.name for column in statement.columns]

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError, WJoinWarning
@@ -98,6 +99,14 @@ class Declarations:
         if key not in self.warned:
             self.warned.add(key)
             warn(warning)
+
+
+_declarations: "WeakKeyDictionary[SparkSession, Declarations]" = WeakKeyDictionary()
+
+
+def declarations_of(spark: SparkSession) -> Declarations:
+    """Return what is declared on a SparkSession: it has the names of the streams, whoever declared them."""
+    return _declarations.setdefault(spark, Declarations())
 
 
 def find(declared: dict[str, Declared], kind: str, name: str, span: Span, text: str) -> Declared:

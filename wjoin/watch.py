@@ -17,9 +17,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.beside import UNREACHABLE
+from wjoin.executor.spark.once import SELECT
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.notices import tell
-from wjoin.progress import read
+from wjoin.progress import observations, read
 
 _SECONDS = 0.5
 """How often queries are looked at: hardly one that can have late rows is shorter."""
@@ -29,6 +30,9 @@ _SWEEP_SECONDS = 10.0
 
 _REMEMBERED = 1000
 """Numbers of micro-batches that are remembered as read."""
+
+_PASSED = "passed:"
+"""With what the count of the rows begins that can be joined, before the alias of their stream."""
 
 _AGAIN_SECONDS = 60.0
 """When a query that goes on dropping rows is told of again."""
@@ -103,6 +107,8 @@ class Losses:
         self._late: Counter[str] = Counter()
         self._undated: Counter[str] = Counter()
         self._by_spark = 0
+        self._rows: Counter[str] = Counter()
+        self._passed: Counter[str] = Counter()
         self._told: Mapping[str, tuple[int, float]] = {}
         self._swept = time.monotonic()
 
@@ -119,6 +125,12 @@ class Losses:
         """Take what all the last micro-batches tell, and tell of what has not been told."""
         self._sweep()
         self._tell(None)
+        for alias, passed in self._passed.items():
+            dated = self._rows[alias] - self._undated[alias]
+            if dated and not passed:
+                message = f"none of {dated:,} rows of {alias} in {self._subject()} could be joined: "
+                remaining = "each has a NULL in its key, or is removed by the filters"
+                self._tell_one(None, "WJ806", message + remaining, dated)
 
     def _sweep(self) -> None:
         for report in self.query.recentProgress:
@@ -136,12 +148,16 @@ class Losses:
         self._seen.add(progress.batch)
         self._late.update(progress.late)
         self._undated.update(progress.null_times)
+        self._rows.update(progress.rows_in)
+        for _, _, values in observations(report):
+            for name, value in values.items():
+                if name.startswith(_PASSED):
+                    self._passed[name.removeprefix(_PASSED)] += value or 0
         self._by_spark += sum(each["numRowsDroppedByWatermark"] for each in report["stateOperators"])
 
     def _tell(self, now: float | None) -> None:
         """Tell of rows dropped since they were last told of; ``now`` is None at the end of the query."""
-        name = self.query.name or str(self.query.id)
-        dropped = f"the query {name} has dropped"
+        dropped = f"{self._subject()} has dropped"
         late, undated = self._late, self._undated
         self._tell_one(now, "WJ803", f"{dropped} {{}} late rows{_by_stream(late)}", late.total())
         self._tell_one(
@@ -153,6 +169,10 @@ class Losses:
             f"{dropped} {{}} rows in operators of Spark's own, older than the watermark there",
             self._by_spark,
         )
+
+    def _subject(self) -> str:
+        name = self.query.name or str(self.query.id)
+        return "the SELECT" if name.startswith(SELECT) else f"the query {name}"
 
     def _tell_one(self, now: float | None, code: str, message: str, count: int) -> None:
         told, when = self._told.get(code, (0, float("-inf")))

@@ -29,10 +29,14 @@ def worker_count(stage: Stage, partitions: int) -> int:
     return 1 if stage.route is Route.SINGLE else partitions
 
 
-def identity(plans: Sequence[PhysicalPlan], partitions: int) -> dict[str, Any]:
-    """Return the identity of a statement with these W-joins as plain data."""
+def identity(plans: Sequence[PhysicalPlan], partitions: int, around: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the identity of a statement with these W-joins as plain data.
+
+    ``around`` are pieces of text that say what it does besides the joins.
+    """
     return {
         "state": STATE_FORMAT,
+        "around": list(around),
         "joins": [
             {
                 "method": plan.method.value,
@@ -74,10 +78,33 @@ def refuse_other(kept: Mapping[str, Any], own: Mapping[str, Any]) -> None:
     if _plans(kept) != _plans(own):
         message = "the checkpoint was written by another statement or another plan of it"
         raise WJoinError("WJ702", message + _difference(kept["joins"], own["joins"]))
+    for was, found in zip(kept.get("around", ()), own["around"], strict=False):
+        if was != found:
+            old, new = _parted(was, found)
+            message = f"the checkpoint was written by another statement: it had {old}, this one has {new}"
+            raise WJoinError("WJ702", message)
     for before, now in zip(kept["joins"], own["joins"], strict=True):
         if before["method"] == Method.MULTIWAY.value:
             for old, new in zip(before["stages"], now["stages"], strict=True):
                 refuse_workers(old["workers"], new["workers"])
+
+
+def _parted(was: str, found: str) -> tuple[str, str]:
+    """Return the words in which two texts differ, without those that they begin and end with."""
+    old, new = was.split(" "), found.split(" ")
+    start = _alike(old, new)
+    end = _alike(old[start:][::-1], new[start:][::-1])
+    return _shown(old[start : len(old) - end]), _shown(new[start : len(new) - end])
+
+
+def _alike(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return how many words two texts begin with that are the same."""
+    pairs = zip(first, second, strict=False)
+    return next((n for n, pair in enumerate(pairs) if pair[0] != pair[1]), min(len(first), len(second)))
+
+
+def _shown(words: Sequence[str]) -> str:
+    return f"«{' '.join(words).replace(' . ', '.')}»" if words else "nothing"
 
 
 def _plans(body: Mapping[str, Any]) -> list[tuple[str, list[str]]]:

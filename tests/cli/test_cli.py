@@ -92,7 +92,7 @@ def test_once_runs_everything_and_a_second_run_adds_nothing(tmp_path: Path, decl
     assert "  A, B: keys agree" in explained.stdout
     # Nothing new is there to be read: the checkpoint is compared before anything runs.
     refused = wjoin("run", script(tmp_path, text.replace("5 SECONDS", "6 SECONDS")), *run[2:])
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     shown = refused.stderr[refused.stderr.index("error[WJ702]") :].splitlines()
     assert "pairs" in shown[0]
     assert str(tmp_path / "checkpoints" / "pairs") in shown[0]

@@ -66,12 +66,39 @@ def test_a_changed_window_is_refused_without_new_data(begun: wjoin.Session, tmp_
     assert shown[-1].startswith("help: start from a new checkpoint folder")
 
 
+def test_a_computed_column_that_has_changed_is_named(session: wjoin.Session, tmp_path: Path) -> None:
+    for name in ("ma", "mb"):
+        more(session, tmp_path, name, 0)
+    session.sql(f"CREATE SINK out USING parquet OPTIONS (path '{tmp_path / 'out'}')")
+    session.sql(f"SET wjoin.checkpoint = {tmp_path / 'checkpoints'}")
+
+    def declare(seconds: str) -> None:
+        for name in ("ma", "mb"):
+            session.sql(
+                f"CREATE OR REPLACE STREAM {name} (k BIGINT, v BIGINT, at AS timestamp_seconds({seconds})) "
+                f"USING parquet OPTIONS (path '{tmp_path / name}') WATERMARK at DELAY OF '1 second'"
+            )
+
+    declare("v")
+    run(session, INSERT.format("1 SECOND"))
+    declare("v + 5")
+    assert "timestamp_seconds(v + 5)" in refused(session, INSERT.format("1 SECOND")).message
+    declare("v")
+    run(session, INSERT.format("1  SECOND").replace("SELECT", "SELECT /* the same */"))
+    assert rows(session, tmp_path) == 20
+
+
 @pytest.mark.parametrize(
     ("statement", "difference"),
     [
         (INSERT.format("1 SECOND") + " AND A.v > 3", "A: filters"),
-        (INSERT.format("1 SECOND").replace("A.k, B.v", "A.k, A.v, B.v"), "A: columns"),
+        (INSERT.format("1 SECOND").replace("B.v", "B.v, A.ts"), "A: columns"),
         (INSERT.format("1 SECOND").replace("SELECT", "SELECT /*+ PLAN(NATIVE) */"), "method native"),
+        (
+            INSERT.format("1 SECOND") + " AND A.k + B.v > 3",
+            "it had nothing, this one has «AND A.k + B.v > 3»",
+        ),
+        (INSERT.format("1 SECOND").replace("B.v", "B.v AS w"), "it had nothing, this one has «AS w»"),
         ("INSERT INTO out SELECT * FROM ma", "it had 1 window joins, this one has 0"),
     ],
 )

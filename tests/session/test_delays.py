@@ -166,3 +166,26 @@ def test_streams_joined_without_a_window_are_told(session: wjoin.Session, folder
     assert [each.message.code for each in told] == ["WJ802"]
     assert "WINDOW (A, B) = 10 SECONDS" in told[0].message.help
     session.sql("SELECT A.id FROM ma A WHERE A.id > 3")
+
+
+def test_a_key_that_is_null_in_every_row_is_told(
+    session: wjoin.Session, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    declare(
+        session, folders, "idd BIGINT, id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 2 SECONDS"
+    )
+    session.sql(f"CREATE SINK out USING parquet OPTIONS (path '{tmp_path / 'out'}')")
+    insert = "INSERT INTO out SELECT A.id FROM ma A, mb B WINDOW = 2 SECONDS WHERE A.idd = B.id"
+    with pytest.warns(
+        wjoin.WJoinWarning, match="none of 400 rows of A in the query out could be joined"
+    ) as told:
+        session.run_script(insert, checkpoint=str(tmp_path / "checkpoints"))
+    assert [each.message.code for each in told] == ["WJ806"]
+
+
+def test_every_session_on_a_spark_knows_its_streams(session: wjoin.Session, folders: dict[str, Path]) -> None:
+    declare(session, folders, "id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 2 SECONDS")
+    wjoin.enable(session.spark)
+    assert [row.name for row in session.spark.sql("SHOW STREAMS").collect()] == ["ma", "mb"]
+    other = wjoin.connect(session.spark)
+    assert "A = ma: event time ts, delay 2 s;" in other.explain(JOIN.format("ma", "mb", "2 SECONDS"))

@@ -204,3 +204,17 @@ def test_group_by_time_in_a_batch(session: wjoin.Session) -> None:
         "WHERE A.id = B.id GROUP BY window(A.ts, '1 minute')",
     )
     assert found == [(1,)]
+
+
+@pytest.mark.spark
+def test_two_columns_of_one_name_are_refused(session: wjoin.Session, tmp_path: Path) -> None:
+    for name in ("left_rows", "right_rows"):
+        session.sql(f"CREATE TEMP VIEW {name} AS SELECT 1 AS k, TIMESTAMP '2024-05-01 12:00:00' AS at")
+    session.sql(f"CREATE SINK doubled USING parquet OPTIONS (path '{tmp_path / 'doubled'}')")
+    join = "FROM left_rows L, right_rows R WINDOW = 1 SECOND WHERE L.k = R.k"
+    for columns in ("L.at, R.at", "L.at, R.k AS AT", "*"):
+        with pytest.raises(wjoin.WJoinError, match="more than one column named") as told:
+            session.sql(f"INSERT INTO doubled SELECT {columns} {join}")
+        assert told.value.code == "WJ613"
+    session.sql(f"INSERT INTO doubled (at, at_2) SELECT L.at, R.at {join}")
+    assert session.read.parquet(str(tmp_path / "doubled")).columns == ["at", "at_2"]
