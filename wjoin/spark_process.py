@@ -53,7 +53,7 @@ def logged(wanted: str | None) -> Iterator[None]:
         try:
             with _standard_error_to(log.fileno()):
                 yield
-        except Exception:
+        except Exception:  # whatever it is, what the JVM wrote tells why; it is raised again
             sys.stderr.write(path.read_text(errors="replace"))
             raise
     _paths.append(path)
