@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.layout import code_name, stored_column, time_name
-from wjoin.executor.local import LocalWorker
+from wjoin.executor.local import LocalWorkers
 from wjoin.executor.step import Counts
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import Query
@@ -30,6 +29,7 @@ from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import plan_words
 from wjoin.planner.figures import figure
+from wjoin.planner.layout import code_name, stored_column, time_name
 from wjoin.planner.physical import Method, PhysicalPlan
 from wjoin.planner.plan import PlannedSelect, plan_select
 
@@ -212,7 +212,7 @@ class Measured:
 
 def measure(plan: PhysicalPlan, batches: Sequence[dict[int, pa.RecordBatch]]) -> Measured:
     """Run a plan over micro-batches; the last MEASURED of them count."""
-    worker = LocalWorker(plan)
+    worker = LocalWorkers(plan)
     seconds, comparisons, results, state = [], [], [], []
     for blocks in batches:
         counts = Counts()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wjoin.executor.kernels.runs import Int64Array
+from wjoin.parts.kernels.runs import Int64Array
 
 
 @dataclass

@@ -6,7 +6,7 @@ Both may be too wide, never too narrow: the conditions that imply a band are che
 import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.kernels.runs import BoolArray, Values, integers, shifted
+from wjoin.parts.kernels.runs import BoolArray, Values, integers, shifted
 from wjoin.planner.physical import Band
 
 

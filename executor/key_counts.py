@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from wjoin.executor.kernels.runs import Order, SortedRun
+from wjoin.parts.kernels.runs import Order, SortedRun
 from wjoin.planner.measurement import KeyCount
 
 SAMPLE = 1 << 14

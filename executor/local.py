@@ -1,14 +1,15 @@
-"""All stages of a plan on one worker in this process: for calibration, benchmarks and tests."""
+"""All stages of a plan on workers in this process: for calibration, benchmarks and tests."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from wjoin.executor.kernels.runs import int64_view
-from wjoin.executor.layout import time_name
+from wjoin.executor.routing import Router, worker_count
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.step import Arrivals, Counts, StageLogic
+from wjoin.parts.kernels.runs import int64_view
+from wjoin.planner.layout import time_name
 from wjoin.planner.physical import PhysicalPlan
 
 
@@ -32,46 +33,65 @@ class MemoryStore:
         del self.slices[name]
 
 
-class LocalWorker:
-    """Runs micro-batches one after the other and keeps the state between them."""
+@dataclass
+class _Worker:
+    """One worker of one stage."""
 
-    def __init__(self, plan: PhysicalPlan) -> None:
+    logic: StageLogic
+    manifest: Manifest
+    store: MemoryStore = field(default_factory=MemoryStore)
+
+    def run(self, arrivals: Arrivals, counts: Counts) -> Iterator[pa.RecordBatch]:
+        for each in self.logic.stream(self.manifest, self.store, arrivals, counts):
+            if isinstance(each, Manifest):
+                self.manifest = each
+            else:
+                yield each
+
+
+class LocalWorkers:
+    """Runs micro-batches one after the other and keeps the state between them.
+
+    ``partitions`` is the number of workers of a stage whose route uses all there are.
+    """
+
+    def __init__(self, plan: PhysicalPlan, partitions: int = 1) -> None:
         self._plan = plan
-        self._stages = [StageLogic(plan, number) for number in range(len(plan.stages))]
-        self._stores = [MemoryStore() for _ in plan.stages]
-        self._manifests = [Manifest.fresh("local", 1, len(stage.inputs)) for stage in plan.stages]
+        self._stages: list[list[_Worker]] = []
+        for number, stage in enumerate(plan.stages):
+            count = worker_count(stage, partitions)
+            fresh = Manifest.fresh("local", count, len(stage.inputs))
+            self._stages.append([_Worker(StageLogic(plan, number), fresh) for _ in range(count)])
 
     @property
     def state_rows(self) -> int:
         """The rows that are kept now."""
-        groups = (group for manifest in self._manifests for group in manifest.slices)
+        workers = (worker for stage in self._stages for worker in stage)
+        groups = (group for worker in workers for group in worker.manifest.slices)
         return sum(piece.rows for group in groups for piece in group)
 
     def run(self, blocks: Mapping[int, pa.RecordBatch], counts: Counts) -> list[pa.RecordBatch]:
-        """Join the new rows of each stream; return the results of the last stage."""
+        """Join the new rows of each stream, all its block columns; return the results of the last stage."""
         seen = {
             stream: int(int64_view(block.column(time_name(stream))).max())
             for stream, block in blocks.items()
             if block.num_rows
         }
         results: list[list[pa.RecordBatch]] = []
-        for number, stage in enumerate(self._plan.stages):
-            arrivals = Arrivals([[] for _ in stage.inputs])
-            arrivals.seen = {stream: time for stream, time in seen.items() if stream in stage.members}
-            for place, each in enumerate(stage.inputs):
-                if each.stage is not None:
-                    arrivals.blocks[place] = results[each.stage]
-                elif each.members[0] in seen:
-                    arrivals.blocks[place] = [blocks[each.members[0]]]
-            results.append(self._stage(number, arrivals, counts))
+        for stage, workers in zip(self._plan.stages, self._stages, strict=True):
+            arrivals = [Arrivals([[] for _ in stage.inputs]) for _ in workers]
+            for each in arrivals:
+                each.seen = {stream: time for stream, time in seen.items() if stream in stage.members}
+            for place, source in enumerate(stage.inputs):
+                if source.stage is not None:
+                    new = results[source.stage]
+                else:
+                    stream = source.members[0]
+                    new = [blocks[stream].select(source.columns)] if stream in seen else []
+                router = Router.to(stage, place, tuple(range(len(workers))))
+                for block in new:
+                    for worker, rows, role in router.parts(block):
+                        arrivals[worker].blocks[place].append((role, rows))
+            pairs = zip(workers, arrivals, strict=True)
+            results.append([found for worker, own in pairs for found in worker.run(own, counts)])
         return results[-1]
-
-    def _stage(self, number: int, arrivals: Arrivals, counts: Counts) -> list[pa.RecordBatch]:
-        found = []
-        logic, store = self._stages[number], self._stores[number]
-        for each in logic.stream(self._manifests[number], store, arrivals, counts):
-            if isinstance(each, Manifest):
-                self._manifests[number] = each
-            else:
-                found.append(each)
-        return found

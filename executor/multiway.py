@@ -1,43 +1,45 @@
 """The multi-way probe: new rows of one input against the windows of all others.
 
-A partial tuple starts as one new row and grows by one input at a time. Its time range on the
-next input is the intersection of the ranges that its members reach (``planner.reach``); where
-they reach further than the windows allow, complete tuples are refined.
+A partial tuple starts as one new row and grows by one input at a time, as the steps of the plan's probe
+say: each looks in the time range that all joined rows allow, and checks what is left to check.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.bands import band_values, inside, moved
-from wjoin.executor.kernels.candidates import Candidates, Probe, WindowKernel
-from wjoin.executor.kernels.kernels import KERNELS
-from wjoin.executor.kernels.runs import (
+from wjoin.executor.bands import band_values, moved
+from wjoin.executor.bands import inside as inside_band
+from wjoin.executor.combinations import Combinations, Pieces
+from wjoin.executor.windows import inside, wanted_by_any, within
+from wjoin.parts.kernels.candidates import Candidates, Search
+from wjoin.parts.kernels.kernel import Kernel
+from wjoin.parts.kernels.registry import KERNELS
+from wjoin.parts.kernels.runs import (
     GREATEST,
     LEAST,
     BoolArray,
     Int64Array,
-    SortedRun,
     Values,
     equal_values,
     integers,
     shifted,
-    take,
 )
-from wjoin.executor.layout import input_columns, stored_column
+from wjoin.planner.layout import stored_column
 from wjoin.planner.physical import (
-    Bounds,
+    Band,
     Comparison,
-    Kernel,
+    Operand,
+    Output,
     Passes,
     PhysicalPlan,
+    Probe,
     Stage,
-    UpperBounds,
-    completed,
+    Step,
 )
-from wjoin.planner.reach import Reach, reach
+from wjoin.planner.probes import in_order
 
 PARTIAL_LIMIT = 1 << 20
 """Candidate pairs that one expansion may produce; more are worked off in parts."""
@@ -53,57 +55,6 @@ _OPERATORS = {
 }
 
 
-def _negated(bound: float | None) -> float | None:
-    return None if bound is None else -bound
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """The rows of one input that a probe may use: runs, addressed by one running row number."""
-
-    runs: tuple[SortedRun, ...]
-
-    @property
-    def offsets(self) -> Int64Array:
-        """The first row number of each run, int64."""
-        return np.cumsum([0, *(run.rows for run in self.runs)])[:-1].astype(np.int64)
-
-    @property
-    def rows(self) -> int:
-        """The number of rows of all runs."""
-        return sum(run.rows for run in self.runs)
-
-    def column(self, name: str, rows: Int64Array) -> pa.Array:
-        """Return the values of a block column at the given row numbers."""
-        return take([run.batch.column(name) for run in self.runs], self.offsets, rows)
-
-
-@dataclass(frozen=True)
-class Partial:
-    """Partial tuples: their codes (ascending), and for each joined input its row numbers and times."""
-
-    codes: Int64Array
-    rows: dict[int, Int64Array]
-    times: dict[int, Int64Array]
-
-    def pick(self, chosen: Int64Array | BoolArray) -> "Partial":
-        """Return the tuples at the given places."""
-        return Partial(
-            self.codes[chosen],
-            {number: rows[chosen] for number, rows in self.rows.items()},
-            {stream: times[chosen] for stream, times in self.times.items()},
-        )
-
-
-@dataclass(frozen=True)
-class _Pass:
-    """One pass over the windows: its closed graph, how far tuples reach, and the passes before it."""
-
-    upper: UpperBounds
-    reach: Reach
-    earlier: tuple[UpperBounds, ...]
-
-
 @dataclass
 class Work:
     """What a join did: ``comparisons`` of a tuple with a row."""
@@ -113,125 +64,122 @@ class Work:
 
 @dataclass(frozen=True)
 class MultiwayJoin:
-    """The logic of one stage: everything about it that does not change from batch to batch."""
+    """The probes of one stage of a plan. ``kernels`` are those that the steps name."""
 
     plan: PhysicalPlan
-    stage: Stage
-    last: bool
+    number: int
     work: Work = field(default_factory=Work)
+    kernels: Mapping[str, Kernel] = field(default_factory=lambda: KERNELS)
 
     @property
-    def kernel(self) -> WindowKernel:
-        """How candidates are found."""
-        return KERNELS[self.stage.kernel]
+    def stage(self) -> Stage:
+        """The stage."""
+        return self.plan.stages[self.number]
 
-    def results(self, first: int, pieces: list[Pieces]) -> Iterator[pa.RecordBatch]:
-        """Yield the combinations of the rows of input ``first`` with rows of all other inputs.
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The outputs to choose results for, in the last stage; passes apart keep to one alternative each."""
+        last = self.number == len(self.plan.stages) - 1
+        return self.plan.outputs if last and self.plan.passes is Passes.HULL else ()
 
-        ``pieces[first]`` is one run, the new rows; the others are what it probes. The batches
-        have the columns of every input of the stage, as in a block.
+    def results(self, probe: Probe, pieces: Sequence[Pieces]) -> Iterator[Combinations]:
+        """Yield the combinations that a probe makes.
+
+        The pieces of its origin are one run, the new rows; those of the others are what it meets.
         """
-        start = pieces[first].runs[0]
-        others = self._order(first, pieces)
-        if start.rows == 0 or any(pieces[number].rows == 0 for number in others):
+        start = pieces[probe.origin].runs[0]
+        required = (step.input for step in probe.steps if self.stage.inputs[step.input].required)
+        if start.rows == 0 or any(pieces[number].rows == 0 for number in required):
             return
-        members = self.stage.inputs[first].members
-        partial = Partial(
+        if not probe.ordered:
+            sizes = sorted(probe.order, key=lambda number: pieces[number].rows)
+            probe = in_order(self.plan, self.stage, probe, sizes)
+        members = self.stage.inputs[probe.origin].members
+        partial = Combinations(
+            pieces,
             start.codes,
-            {first: np.arange(start.rows, dtype=np.int64)},
+            {probe.origin: np.arange(start.rows, dtype=np.int64)},
             dict(zip(members, start.times, strict=True)),
         )
-        for each in self._passes():
-            begun = self._sweep(partial, others, pieces, each) if self.stage.kernel is Kernel.MW else partial
-            for complete in self._grow(begun, others, pieces, each):
-                refined = self._refine(complete, each)
-                if len(refined.codes):
-                    yield self._assemble(refined, pieces)
+        if self.kernels[probe.steps[0].kernel].sweeps:
+            partial = self._sweep(partial, probe)
+        for complete in self._grow(partial, probe.steps):
+            results = self._refined(complete, probe)
+            if len(results):
+                yield results
 
-    def _order(self, first: int, pieces: list[Pieces]) -> list[int]:
-        """Return the other inputs in the order in which they are met."""
-        if self.stage.orders:
-            return list(self.stage.orders[first])
-        return sorted((n for n in range(len(pieces)) if n != first), key=lambda n: pieces[n].rows)
-
-    def _passes(self) -> Iterator[_Pass]:
-        plan, bounds = self.plan, self.stage.bounds
-        uppers: Sequence[UpperBounds] = (plan.upper,)
-        if plan.branches and plan.passes is Passes.UNION:
-            uppers = plan.branches
-        for number, upper in enumerate(uppers):
-            yield _Pass(upper, reach(bounds, upper, plan.staged), tuple(uppers[:number]))
-
-    def _sweep(self, partial: Partial, others: list[int], pieces: list[Pieces], current: _Pass) -> Partial:
-        """Keep the tuples that reach some row of every other input (Mode 1 of MW)."""
-        for target in others:
-            alive = np.zeros(len(partial.codes), bool)
-            for found in self._candidates(partial, target, pieces, current)[1]:
-                alive[found.probes] = True
+    def _sweep(self, partial: Combinations, probe: Probe) -> Combinations:
+        """Keep the tuples that reach some row of every required input (Mode 1 of MW)."""
+        streams = partial.times.keys()
+        for step in probe.steps:
+            if not self.stage.inputs[step.input].required:
+                continue
+            alive = np.zeros(len(partial), bool)
+            for found in self._candidates(partial, step, streams)[1]:
+                alive[found.tuples] = True
             partial = partial if alive.all() else partial.pick(alive)
         return partial
 
-    def _grow(
-        self, partial: Partial, others: list[int], pieces: list[Pieces], current: _Pass
-    ) -> Iterator[Partial]:
-        if not others:
+    def _grow(self, partial: Combinations, steps: Sequence[Step]) -> Iterator[Combinations]:
+        if not steps:
             yield partial
             return
-        target = others[0]
-        probe, found = self._candidates(partial, target, pieces, current)
+        step, *others = steps
+        search, found = self._candidates(partial, step)
         pairs = sum(each.pairs for each in found)
         if pairs == 0:
             return
-        count = len(partial.codes)
+        count = len(partial)
         if pairs > PARTIAL_LIMIT and count > 1:
             for part in (np.arange(count // 2), np.arange(count // 2, count)):
-                yield from self._grow(partial.pick(part), others, pieces, current)
+                yield from self._grow(partial.pick(part), steps)
             return
         self.work.comparisons += pairs
-        grown = self._extend(partial, target, pieces[target], probe, found)
-        grown = self._check(grown, target, pieces, current)
-        if len(grown.codes):
-            yield from self._grow(grown, others[1:], pieces, current)
+        grown = self._checked(self._extended(partial, step, search, found), step)
+        if len(grown):
+            yield from self._grow(grown, others)
 
     def _candidates(
-        self, partial: Partial, target: int, all_pieces: list[Pieces], current: _Pass
-    ) -> tuple[Probe, list[Candidates]]:
-        """Return what partial tuples look for on an input, and the candidates in each of its runs."""
-        anchor = self.stage.inputs[target].members[0]
-        low = np.full(len(partial.codes), LEAST, np.int64)
-        high = np.full(len(partial.codes), GREATEST, np.int64)
-        for stream, times in partial.times.items():
-            back, ahead = current.reach.back[stream][anchor], current.reach.ahead[stream][anchor]
-            low = np.maximum(low, shifted(times, None if back is None else -back, LEAST))
-            high = np.minimum(high, shifted(times, ahead, GREATEST))
-        probe = Probe(partial.codes, low, high, *self._value_range(partial, target, all_pieces))
-        return probe, [self.kernel.candidates(run, probe) for run in all_pieces[target].runs]
+        self, partial: Combinations, step: Step, streams: Collection[int] | None = None
+    ) -> tuple[Search, list[Candidates]]:
+        """Return what partial tuples look for on an input, and the candidates in each of its runs.
 
-    def _value_range(
-        self, partial: Partial, target: int, pieces: list[Pieces]
-    ) -> tuple[Values | None, Values | None]:
+        They look where ``streams`` allow, where only these of the joined ones are there yet.
+        """
+        low = np.full(len(partial), LEAST, np.int64)
+        high = np.full(len(partial), GREATEST, np.int64)
+        for each in step.ranges:
+            if streams is not None and each.stream not in streams:
+                continue
+            times = partial.times[each.stream]
+            low = np.maximum(low, shifted(times, None if each.back is None else -each.back, LEAST))
+            high = np.minimum(high, shifted(times, each.ahead, GREATEST))
+        index = None if step.index is None else self._value_range(step.index, partial)
+        search = Search(partial.codes, low, high, *(index or (None, None)))
+        kernel = self.kernels[step.kernel]
+        return search, [kernel.candidates(run, search) for run in partial.pieces[step.input].runs]
+
+    def _value_range(self, band: Band, partial: Combinations) -> tuple[Values | None, Values | None]:
         """Return what the values may be by which the rows of an input are ordered."""
-        band = self.stage.index(target) if self.stage.kernel is Kernel.ORDERED else None
-        if band is None or partial.times.keys().isdisjoint((band.left[0], band.right[0])):
-            return None, None
         # left - high <= right <= left - low, and right + low <= left <= right + high.
         if band.left[0] in partial.times:
-            values = band_values(self._values(band.left, partial, pieces))
+            values = band_values(self._values(band.left, partial))
             low, high = _negated(band.high), _negated(band.low)
         else:
-            values = band_values(self._values(band.right, partial, pieces))
+            values = band_values(self._values(band.right, partial))
             low, high = band.low, band.high
         return moved(values, low, -band.slack), moved(values, high, band.slack)
 
-    def _extend(
-        self, partial: Partial, target: int, pieces: Pieces, probe: Probe, found: list[Candidates]
-    ) -> Partial:
-        members = self.stage.inputs[target].members
+    def _extended(
+        self, partial: Combinations, step: Step, search: Search, found: list[Candidates]
+    ) -> Combinations:
+        members, pieces = self.stage.inputs[step.input].members, partial.pieces[step.input]
+        kernel = self.kernels[step.kernel]
         tuples, rows = [], []
         times: list[list[Int64Array]] = [[] for _ in members]
         for run, offset, candidates in zip(pieces.runs, pieces.offsets, found, strict=True):
             tuple_numbers, places = candidates.expand()
-            agree = self.kernel.agree(run, probe, tuple_numbers, places)
+            agree = kernel.agree(run, search, tuple_numbers, places)
             if agree is not None:
                 tuple_numbers, places = tuple_numbers[agree], places[agree]
             tuples.append(tuple_numbers)
@@ -242,82 +190,48 @@ class MultiwayJoin:
         # Tuples stay in the order of the runs, so that the next probe searches forward only.
         order = np.argsort(tuple_number, kind="stable") if len(pieces.runs) > 1 else slice(None)
         grown = partial.pick(tuple_number[order])
-        grown.rows[target] = np.concatenate(rows)[order]
+        grown.rows[step.input] = np.concatenate(rows)[order]
         for stream, collected in zip(members, times, strict=True):
             grown.times[stream] = np.concatenate(collected)[order]
         return grown
 
-    def _check(self, partial: Partial, target: int, pieces: list[Pieces], current: _Pass) -> Partial:
-        """Keep the tuples on which the new input's other members, real keys and comparisons agree."""
-        keep = np.ones(len(partial.codes), bool)
-        members = self.stage.inputs[target].members
-        if len(members) > 1 and self.stage.bounds is Bounds.EXACT:
-            keep &= within(current.upper, partial.times)
-        for left, right in self._key_pairs(target, partial):
-            keep &= equal_values(self._values(left, partial, pieces), self._values(right, partial, pieces))
-        for comparison in self.stage.comparisons:
-            if completed(comparison, partial.times, members):
-                keep &= self._compare(comparison, partial, pieces)
-        for band in self.stage.bands:
-            if not band.checked and completed(band, partial.times, members):
-                left, right = (self._values(side, partial, pieces) for side in (band.left, band.right))
-                keep &= np.asarray(left.is_valid()) & np.asarray(right.is_valid())
-                keep &= inside(band, band_values(left), band_values(right))
+    def _checked(self, partial: Combinations, step: Step) -> Combinations:
+        """Keep the tuples that pass the checks of a step."""
+        keep = inside(step.windows, partial.times)
+        for left, right in step.keys:
+            keep &= equal_values(self._values(left, partial), self._values(right, partial))
+        for comparison in step.comparisons:
+            keep &= self._compare(comparison, partial)
+        for band in step.bands:
+            left_values, right_values = self._values(band.left, partial), self._values(band.right, partial)
+            keep &= np.asarray(left_values.is_valid()) & np.asarray(right_values.is_valid())
+            keep &= inside_band(band, band_values(left_values), band_values(right_values))
         return partial if keep.all() else partial.pick(keep)
 
-    def _key_pairs(self, target: int, partial: Partial) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-        """Return pairs of scan columns that hold the real keys of the new input and of a joined one."""
-        known = next(number for number in partial.rows if number != target)
-        pairs = []
-        new_key, old_key = self.stage.inputs[target].key, self.stage.inputs[known].key
-        if new_key is not None and old_key is not None:
-            new_code = self.plan.streams[new_key[0]].codes[new_key[1]]
-            old_code = self.plan.streams[old_key[0]].codes[old_key[1]]
-            for new, old in zip(new_code.verify, old_code.verify, strict=True):
-                pairs.append(((new_key[0], new), (old_key[0], old)))
-        return pairs
-
-    def _compare(self, comparison: Comparison, partial: Partial, pieces: list[Pieces]) -> BoolArray:
-        left = self._values(comparison.left, partial, pieces)
-        right = self._values(comparison.right, partial, pieces)
+    def _compare(self, comparison: Comparison, partial: Combinations) -> BoolArray:
+        left = self._values(comparison.left, partial)
+        right = self._values(comparison.right, partial)
         known: BoolArray = np.asarray(left.is_valid()) & np.asarray(right.is_valid())
         values = [np.asarray(integers(side).fill_null(0)) for side in (left, right)]
         agree: BoolArray = _OPERATORS[comparison.operator](*values)
         known &= agree
         return known
 
-    def _values(self, operand: tuple[int, int], partial: Partial, pieces: list[Pieces]) -> pa.Array:
+    def _values(self, operand: Operand, partial: Combinations) -> pa.Array:
         stream = operand[0]
         number = next(n for n, each in enumerate(self.stage.inputs) if stream in each.members)
-        stored = stored_column(self.plan, *operand)
-        return pieces[number].column(stored.name, partial.rows[number])
+        return partial.column(number, stored_column(self.plan, *operand).name)
 
-    def _refine(self, partial: Partial, current: _Pass) -> Partial:
-        """Keep the tuples inside the windows, once all times of the stage are known."""
-        keep = np.ones(len(partial.codes), bool)
-        if self.stage.bounds is not Bounds.EXACT or self.plan.passes is Passes.UNION:
-            keep &= within(current.upper, partial.times)
-        for earlier in current.earlier:
-            keep &= ~within(earlier, partial.times)
-        if self.last and self.plan.branches and self.plan.passes is Passes.HULL:
-            keep &= np.logical_or.reduce([within(branch, partial.times) for branch in self.plan.branches])
-        return partial if keep.all() else partial.pick(keep)
-
-    def _assemble(self, partial: Partial, pieces: list[Pieces]) -> pa.RecordBatch:
-        columns: dict[str, pa.Array] = {}
-        for number, each in enumerate(self.stage.inputs):
-            for name in input_columns(self.plan, each):
-                columns[name] = pieces[number].column(name, partial.rows[number])
-        return pa.RecordBatch.from_pydict(columns)
+    def _refined(self, complete: Combinations, probe: Probe) -> Combinations:
+        """Keep what no earlier pass has found, and what some output wants."""
+        keep = np.ones(len(complete), bool)
+        for earlier in probe.excluded:
+            keep &= ~within(earlier, complete.times)
+        wanted = wanted_by_any(self.outputs, complete.times) if self.outputs else None
+        if wanted is not None:
+            keep &= wanted
+        return complete if keep.all() else complete.pick(keep)
 
 
-def within(upper: UpperBounds, times: dict[int, Int64Array]) -> BoolArray:
-    """Return which tuples keep every bound of ``upper`` between the streams in ``times``."""
-    streams = list(times)
-    keep = np.ones(len(times[streams[0]]), bool)
-    for first in streams:
-        for second in streams:
-            bound = upper[first][second]
-            if first != second and bound is not None:
-                keep &= times[second] <= shifted(times[first], bound, GREATEST)
-    return keep
+def _negated(bound: float | None) -> float | None:
+    return None if bound is None else -bound

@@ -5,7 +5,7 @@ runs under Spark's operator, in batch and in simulated crashes.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -14,18 +14,22 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.blocks import concatenate, cut
-from wjoin.executor.kernels.adaptive import preferred
-from wjoin.executor.kernels.kernels import KERNELS
-from wjoin.executor.kernels.runs import BoolArray, Int64Array, RunShape, SortedRun, select
+from wjoin.executor.combinations import Assembler, Combinations, Pieces
 from wjoin.executor.key_counts import count_keys
-from wjoin.executor.layout import code_name, stored_column, time_name
-from wjoin.executor.multiway import MultiwayJoin, Pieces, Work
-from wjoin.executor.state.manifest import Manifest, StateChoice
-from wjoin.executor.state.retention import kept, stage_reach, watermark
-from wjoin.executor.state.slices import LARGE_SLICE, Slice, maintain
-from wjoin.executor.tally import Tally
-from wjoin.planner.measurement import KeyCount
-from wjoin.planner.physical import Bounds, Kernel, PhysicalPlan, Stage, StageInput
+from wjoin.executor.multiway import MultiwayJoin, Work
+from wjoin.executor.report import NOTHING_SEEN, Report
+from wjoin.executor.state.manifest import Manifest
+from wjoin.executor.state.retention import kept, settled, watermark
+from wjoin.executor.state.slices import Slice, maintain
+from wjoin.executor.state.writing import Writing
+from wjoin.parts.kernels.adaptive import Meeting, preferred
+from wjoin.parts.kernels.registry import KERNELS
+from wjoin.parts.kernels.runs import BoolArray, Int64Array, Order, RunShape, SortedRun, int64_view, select
+from wjoin.parts.routes.route import Role
+from wjoin.planner.edges import result_columns
+from wjoin.planner.layout import code_name, stored_column, time_name
+from wjoin.planner.physical import Lie, PhysicalPlan, Retention, Stage, StageInput
+from wjoin.planner.probes import with_kernel
 
 
 class SliceStore(Protocol):
@@ -48,26 +52,34 @@ class SliceStore(Protocol):
 class Arrivals:
     """What reached a worker in one micro-batch.
 
-    ``blocks``: the new rows of each input. ``seen``: the greatest event time of each stream
-    that sent anything. ``removed``: the times of a stream's rows that can join nothing, int64.
-    ``told``: what a stream's rows told on their way. All but the event times of the last two is
-    counted at one worker only.
+    ``blocks``: the new rows of each input, and as what they came. ``seen``: the greatest event time of each
+    stream that sent anything. ``told``: what was counted of a stream's rows on their way, at one worker only.
     """
 
-    blocks: list[list[pa.RecordBatch]]
+    blocks: list[list[tuple[Role, pa.RecordBatch]]]
     seen: dict[int, int] = field(default_factory=dict)
-    removed: dict[int, list[Int64Array]] = field(default_factory=dict)
-    told: dict[int, Tally] = field(default_factory=dict)
+    told: dict[int, Report] = field(default_factory=dict)
 
 
 @dataclass
 class Counts:
-    """What one micro-batch did at one worker, by stream or by input."""
+    """What one micro-batch did at one worker: ``work`` and ``matches``, and a report by stream."""
 
-    late: dict[int, int] = field(default_factory=dict)
     matches: int = 0
     work: Work = field(default_factory=Work)
-    keys: dict[int, KeyCount] = field(default_factory=dict)
+    streams: dict[int, Report] = field(default_factory=dict)
+
+    def of(self, stream: int) -> Report:
+        """Return the report of a stream."""
+        return self.streams.setdefault(stream, Report())
+
+
+@dataclass(frozen=True)
+class _New:
+    """The new rows of each input as runs: those that begin results, and those that are kept."""
+
+    probing: list[SortedRun | None]
+    stored: list[SortedRun | None]
 
 
 @dataclass(frozen=True)
@@ -87,185 +99,259 @@ class StageLogic:
         each = self.stage.inputs[number]
         code = None if each.key is None else code_name(*each.key)
         times = tuple(time_name(stream) for stream in each.members)
-        band = self.stage.index(number)
+        order = KERNELS[self.stage.kernels[0]].order
         value = None
-        if band is not None and self.stage.kernel is Kernel.ORDERED:
-            own = band.left if band.left[0] in each.members else band.right
+        if each.index is not None and order is Order.VALUE:
+            own = each.index.left if each.index.left[0] in each.members else each.index.right
             value = stored_column(self.plan, *own).name
-        return RunShape(code, times, KERNELS[self.stage.kernel].order, value)
+        return RunShape(code, times, order, value)
+
+    @property
+    def shapes(self) -> list[RunShape]:
+        """The shapes of all inputs."""
+        return [self.shape(number) for number in range(len(self.stage.inputs))]
+
+    def assembler(self) -> Assembler:
+        """Return what makes blocks of the stage's results."""
+        inputs = enumerate(self.stage.inputs)
+        places = {name: number for number, each in inputs for name in each.columns}
+        return Assembler(tuple((places[name], name) for name in result_columns(self.plan, self.number)))
 
     def join(
-        self, old: list[list[SortedRun]], new: list[SortedRun | None], work: Work
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield every combination that has at least one new row, each once.
-
-        A combination is produced by its last new input: new rows of input i meet old and new
-        rows of the inputs before i, and old rows of those after.
-        """
-        join = MultiwayJoin(self.plan, self.stage, self.number == len(self.plan.stages) - 1, work)
-        for number, run in enumerate(new):
+        self,
+        old: Sequence[Sequence[SortedRun]],
+        probing: Sequence[SortedRun | None],
+        stored: Sequence[SortedRun | None],
+        work: Work,
+    ) -> Iterator[Combinations]:
+        """Yield every combination with at least one new row, each once, as the probes of the stage say."""
+        join = MultiwayJoin(self.plan, self.number, work)
+        for probe in self.stage.probes:
+            run = probing[probe.origin]
             if run is None:
                 continue
-            pieces = []
-            for other, runs in enumerate(old):
-                fresh = new[other]
-                extra = [fresh] if other < number and fresh is not None else []
-                pieces.append(Pieces((run,) if other == number else (*runs, *extra)))
-            yield from join.results(number, pieces)
+            met: dict[int, tuple[SortedRun, ...]] = {probe.origin: (run,)}
+            for step in probe.steps:
+                fresh = stored[step.input] if step.lie is Lie.ALL else None
+                met[step.input] = (*old[step.input], *([] if fresh is None else [fresh]))
+            yield from join.results(probe, [Pieces(met[number]) for number in range(len(old))])
 
     def batch(self, arrivals: Arrivals, counts: Counts) -> Iterator[pa.RecordBatch]:
         """Yield the results over complete inputs: no state, nothing is late."""
-        logic = self._concrete(Kernel.HW)
-        new = [logic._sorted(number, blocks) for number, blocks in enumerate(arrivals.blocks)]
-        if logic is not self:
-            adapted = self._concrete(preferred(self.plan, self.stage, new, Kernel.HW))
-            new = [adapted.arranged(number, run, logic.shape(number)) for number, run in enumerate(new)]
-            logic = adapted
-        yield from logic.join([[] for _ in new], new, counts.work)
+        logic = self._with(self.stage.kernels[0])
+        new = logic._new(arrivals, counts, {})
+        if len(self.stage.kernels) > 1:
+            logic = self._with(preferred(logic._meetings(new), logic.stage.kernels[0]))
+            new = logic._arranged(new, self.shapes)
+        assembler = logic.assembler()
+        for found in logic.join([[] for _ in new.stored], new.probing, new.stored, counts.work):
+            counts.matches += len(found)
+            yield assembler.block(found)
 
     def stream(
         self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts
     ) -> Iterator[pa.RecordBatch | Manifest]:
         """Yield the results of a micro-batch, then the manifest of the state after it."""
-        known = Kernel.HW if manifest.choice is None else manifest.choice.kernel
-        logic = self._concrete(Kernel.MW if known is Kernel.MW else Kernel.HW)
-        yield from logic._micro_batch(manifest, store, arrivals, counts, adapts=logic is not self)
+        writing = manifest.writing or Writing.first(self.plan, self.stage)
+        kernels = self.stage.kernels
+        # Workers that adapt go on with the kernel whose order their state has.
+        known = (name for name in kernels if KERNELS[name].order.value == writing.orders[0])
+        logic = self._with(next(known, kernels[0]))
+        yield from logic._micro_batch(manifest, writing, store, arrivals, counts, among=self)
 
-    def _concrete(self, kernel: Kernel) -> "StageLogic":
-        """Return the logic with a kernel in the place of ADAPTIVE, itself where it has another."""
-        if self.stage.kernel is not Kernel.ADAPTIVE:
+    def _with(self, kernel: str) -> "StageLogic":
+        """Return the logic with one kernel of the stage."""
+        if self.stage.kernels == (kernel,):
             return self
-        return self._of(replace(self.stage, kernel=kernel))
+        stage = with_kernel(self.plan, self.stage, kernel)
+        return StageLogic(self.plan.with_stage(self.number, stage), self.number)
 
     def _micro_batch(
-        self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts, *, adapts: bool
+        self,
+        manifest: Manifest,
+        writing: Writing,
+        store: SliceStore,
+        arrivals: Arrivals,
+        counts: Counts,
+        *,
+        among: "StageLogic",
     ) -> Iterator[pa.RecordBatch | Manifest]:
-        for stream, removed in arrivals.removed.items():
-            for times in removed:
-                self._punctual(stream, times, manifest.seen, counts)
-        new = [
-            self._on_time(each, self._sorted(number, blocks), manifest.seen, counts)
-            for number, (each, blocks) in enumerate(zip(self.stage.inputs, arrivals.blocks, strict=True))
-        ]
-        self._count_keys(new, counts)
+        new = self._new(arrivals, counts, manifest.seen)
+        shapes = self.shapes
+        self._count_keys(new.probing, counts)
         loaded: dict[str, SortedRun] = {}
 
-        def load(logic: StageLogic, number: int, each: Slice) -> SortedRun:
-            shape = logic.shape(number)
+        def load(shape: RunShape, each: Slice) -> SortedRun:
             if each.order != shape.order_name:
                 return shape.sort(store.load(each.name))
             if each.name not in loaded:
                 loaded[each.name] = shape.read(store.load(each.name), (each.earliest, each.latest))
             return loaded[each.name]
 
-        old = [[load(self, number, each) for each in group] for number, group in enumerate(manifest.slices)]
-        for result in self.join(old, new, counts.work):
-            counts.matches += result.num_rows
-            yield result
+        old = [
+            [load(shape, each) for each in group]
+            for shape, group in zip(shapes, manifest.slices, strict=True)
+        ]
+        assembler = self.assembler()
+        for found in self.join(old, new.probing, new.stored, counts.work):
+            counts.matches += len(found)
+            yield assembler.block(found)
         seen = dict(manifest.seen)
         for stream, time in arrivals.seen.items():
             seen[stream] = max(time, seen.get(stream, time))
-        keeper = self._keeper(manifest)
-        groups = []
+        marks = self._marks(seen)
+        groups: list[tuple[Slice, ...]] = []
         names = itertools.count(manifest.written)
-        for number, group in enumerate(manifest.slices):
-            shape = keeper.shape(number)
+        for number, each in enumerate(self.stage.inputs):
+            if not each.stored:
+                groups.append(())
+                continue
+            shape = shapes[number].ordered(writing.orders[number])
+            live = partial(_live, writing.retentions[number], each, marks)
             change = maintain(
-                group,
-                keeper.arranged(number, new[number], self.shape(number)),
+                manifest.slices[number],
+                _sorted_as(shape, new.stored[number], shapes[number]),
                 shape,
-                partial(load, keeper, number),
-                partial(keeper._live, number, seen),
-                keeper._settled(self.stage.inputs[number], seen),
+                partial(load, shape),
+                live,
+                settled(writing.retentions[number], marks),
+                writing.cutting,
             )
-            for each in change.remove:
-                store.remove(each.name)
-            written = (piece for run in change.write for piece in _slices(store, names, shape, run))
+            for slice_ in change.remove:
+                store.remove(slice_.name)
+            size = writing.cutting.large_slice
+            written = (piece for run in change.write for piece in _slices(store, names, shape, run, size))
             groups.append((*change.stay, *written))
-        choice = StateChoice.of(self.stage)
-        if adapts:
-            choice = replace(choice, kernel=preferred(self.plan, self.stage, new, self.stage.kernel))
-        yield replace(manifest, written=next(names), seen=seen, slices=tuple(groups), choice=choice)
+        after = replace(
+            manifest,
+            written=next(names),
+            seen=seen,
+            slices=tuple(groups),
+            writing=among._next_writing(self, new),
+        )
+        self._count_state(manifest, after, counts)
+        yield after
 
-    def _keeper(self, manifest: Manifest) -> "StageLogic":
-        """Return the logic by which this micro-batch writes state: as the one before has said.
+    def _next_writing(self, current: "StageLogic", new: _New) -> Writing:
+        """Return the rules for the next micro-batch, of the kernel that suits the new rows."""
+        logic = current
+        if len(self.stage.kernels) > 1:
+            logic = self._with(preferred(current._meetings(new), current.stage.kernels[0]))
+        return Writing.of(logic.stage, logic.shapes)
 
-        A restart may come with other bounds or another kernel, and may repeat a micro-batch of
-        which Spark keeps what the first attempt has written.
-        """
-        choice = manifest.choice or StateChoice(Bounds.EXACT, Kernel.HW, ())
-        if choice == StateChoice.of(self.stage):
-            return self
-        return self._of(choice.on(self.stage))
-
-    def _of(self, stage: Stage) -> "StageLogic":
-        """Return the logic with another stage in the place of its own."""
-        return StageLogic(self.plan.with_stage(self.number, stage), self.number)
-
-    def arranged(self, number: int, run: SortedRun | None, shape: RunShape) -> SortedRun | None:
-        """Return a run of ``shape`` in the order that this logic has for input ``number``."""
-        own = self.shape(number)
-        if run is None or own.order_name == shape.order_name:
-            return run
-        return own.sort(run.batch)
-
-    def _count_keys(self, new: list[SortedRun | None], counts: Counts) -> None:
-        """Count how the keys of each stream's new rows are spread."""
-        for number, run in enumerate(new):
-            each = self.stage.inputs[number]
-            found = count_keys(run, self.shape(number).order) if run is not None else None
-            if each.stage is None and found is not None:
-                counts.keys[each.members[0]] = found
-
-    def _live(self, number: int, seen: dict[int, int], run: SortedRun) -> BoolArray:
-        return kept(self.plan, self.stage, number, run.times, seen)
-
-    def _sorted(self, number: int, blocks: list[pa.RecordBatch]) -> SortedRun | None:
-        return self.shape(number).sort(concatenate(blocks)) if blocks else None
+    def _new(self, arrivals: Arrivals, counts: Counts, seen: Mapping[int, int]) -> _New:
+        """Return the new rows that are not late, sorted; ``seen`` are the event times before them."""
+        found = _New([], [])
+        for number, each in enumerate(self.stage.inputs):
+            shape, blocks = self.shape(number), arrivals.blocks[number]
+            alike = all(role in (Role.BOTH, Role.PASSED) for role, _ in blocks)
+            for role, block in blocks:
+                if role is Role.PASSED:
+                    self._punctual(each, int64_view(block.column(0)), seen, counts)
+            probing = [block for role, block in blocks if role.probes]
+            found.probing.append(self._on_time(each, _sorted(shape, probing), shape, seen, counts))
+            if not each.stored:
+                found.stored.append(None)
+                continue
+            stored = [block for role, block in blocks if role.stores]
+            # Late rows are counted where they begin results: at one worker.
+            found.stored.append(
+                found.probing[-1] if alike else self._on_time(each, _sorted(shape, stored), shape, seen, None)
+            )
+        return found
 
     def _on_time(
-        self, each: StageInput, run: SortedRun | None, seen: dict[int, int], counts: Counts
+        self,
+        each: StageInput,
+        run: SortedRun | None,
+        shape: RunShape,
+        seen: Mapping[int, int],
+        counts: Counts | None,
     ) -> SortedRun | None:
         """Drop and count the rows older than their stream's watermark."""
         if run is None or each.stage is not None:
             return run
-        on_time = self._punctual(each.members[0], run.times[0], seen, counts)
-        if on_time is None:
-            return run
-        return select(run, self.shape(self.stage.inputs.index(each)), on_time)
+        on_time = self._punctual(each, run.times[0], seen, counts)
+        return run if on_time is None else select(run, shape, on_time)
 
     def _punctual(
-        self, stream: int, times: Int64Array, seen: dict[int, int], counts: Counts
+        self, each: StageInput, times: Int64Array, seen: Mapping[int, int], counts: Counts | None
     ) -> BoolArray | None:
         """Count the rows of a stream that are late; return which are not, None for all."""
+        stream = each.members[0]
         mark = watermark(seen.get(stream), self.plan.streams[stream].delay)
         on_time = np.ones(len(times), bool) if mark is None else times >= mark
         late = len(times) - int(np.count_nonzero(on_time))
         if not late:
             return None
-        counts.late[stream] = counts.late.get(stream, 0) + late
+        if counts is not None:
+            counts.of(stream).add("late", late)
         return on_time
 
-    def _settled(self, each: StageInput, seen: dict[int, int]) -> int | None:
-        """Return the time from which on the rows of a one-stream input are live, None if unknown."""
-        if len(each.members) > 1:
-            return None
-        stream = each.members[0]
-        ahead = stage_reach(self.plan, self.stage).ahead
-        cuts = []
-        for other in self.stage.members:
-            if other != stream:
-                mark = watermark(seen.get(other), self.plan.streams[other].delay)
-                distance = ahead[stream][other]
-                if mark is None or distance is None:
-                    return None
-                cuts.append(mark - distance)
-        return min(cuts)
+    def _marks(self, seen: Mapping[int, int]) -> dict[int, int | None]:
+        """Return the watermarks of the stage's streams."""
+        streams = self.plan.streams
+        return {each: watermark(seen.get(each), streams[each].delay) for each in self.stage.members}
+
+    def _meetings(self, new: _New) -> Iterator[Meeting]:
+        """Yield the new rows of inputs that look for each other's."""
+        for probe in self.stage.probes:
+            own = self.stage.inputs[probe.origin].members[0]
+            for step in probe.steps:
+                probing, target = new.probing[probe.origin], new.stored[step.input]
+                if probing is not None and target is not None:
+                    look = next(each for each in step.ranges if each.stream == own)
+                    yield Meeting(probing, target, look.back, look.ahead)
+
+    def _arranged(self, new: _New, shapes: Sequence[RunShape]) -> _New:
+        """Return new rows of some shapes in the order that this logic has."""
+
+        def arranged(runs: Sequence[SortedRun | None]) -> list[SortedRun | None]:
+            return [_sorted_as(*each) for each in zip(self.shapes, runs, shapes, strict=True)]
+
+        return _New(arranged(new.probing), arranged(new.stored))
+
+    def _count_keys(self, new: Iterable[SortedRun | None], counts: Counts) -> None:
+        """Count how the keys of each stream's new rows are spread."""
+        for each, shape, run in zip(self.stage.inputs, self.shapes, new, strict=True):
+            found = count_keys(run, shape.order) if run is not None else None
+            if each.stage is None and found is not None:
+                own = counts.of(each.members[0])
+                own.add("counted", found.rows)
+                own.add("distinct", found.distinct)
+                own.add("heaviest", found.heaviest)
+
+    def _count_state(self, before: Manifest, after: Manifest, counts: Counts) -> None:
+        """Count what is kept; of an input of several streams at its first."""
+        for each, group in zip(self.stage.inputs, after.slices, strict=True):
+            first = counts.of(each.members[0])
+            first.add("kept", sum(piece.rows for piece in group))
+            first.add("kept_bytes", sum(piece.size for piece in group))
+            for stream in each.members:
+                counts.of(stream).add("seen", after.seen.get(stream, NOTHING_SEEN))
+                counts.of(stream).add("before", before.seen.get(stream, NOTHING_SEEN))
 
 
-def _slices(store: SliceStore, names: Iterator[int], shape: RunShape, run: SortedRun) -> Iterator[Slice]:
-    """Write a run as slices that are not much larger than LARGE_SLICE."""
-    for batch in cut(run.batch, max(1, run.rows), 2 * LARGE_SLICE):
+def _live(
+    retentions: Sequence[Retention], each: StageInput, marks: Mapping[int, int | None], run: SortedRun
+) -> BoolArray:
+    return kept(retentions, dict(zip(each.members, run.times, strict=True)), marks)
+
+
+def _sorted(shape: RunShape, blocks: list[pa.RecordBatch]) -> SortedRun | None:
+    return shape.sort(concatenate(blocks)) if blocks else None
+
+
+def _sorted_as(shape: RunShape, run: SortedRun | None, known: RunShape) -> SortedRun | None:
+    """Return a run of the shape ``known`` in the order of another one."""
+    return run if run is None or shape.order_name == known.order_name else shape.sort(run.batch)
+
+
+def _slices(
+    store: SliceStore, names: Iterator[int], shape: RunShape, run: SortedRun, large: int
+) -> Iterator[Slice]:
+    """Write a run as slices that are not much larger than ``large`` bytes."""
+    for batch in cut(run.batch, max(1, run.rows), 2 * large):
         piece = shape.read(batch)
         name = str(next(names))
         yield Slice(name, piece.rows, store.save(name, batch), *piece.span, shape.order_name)

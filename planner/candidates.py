@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.planner.catalog import Origin
-from wjoin.planner.choice import Options
+from wjoin.planner.choice import Kernels, Options
 from wjoin.planner.cost.model import CostModel, Estimated
 from wjoin.planner.figures import figure
-from wjoin.planner.physical import Bounds, Kernel, Method, Passes, PhysicalPlan
+from wjoin.planner.physical import Bounds, Method, Passes, PhysicalPlan, Stage
+from wjoin.planner.probes import Orders, arranged
 
 MAXIMUM_MIXES = 27
 """Combinations of kernels of several stages up to which all are tried; beyond, all stages have one kernel."""
@@ -85,7 +86,7 @@ def candidates(shapes: Sequence[Weighing], memory: int | None) -> tuple[Candidat
     weighed = [
         _weighed(plan, number, shape, memory)
         for number, shape in enumerate(shapes)
-        for plan in _variants(_ordered(shape.plan, shape.model), shape.options)
+        for plan in _variants(shape.plan, shape.options, _orders(shape.plan, shape.model))
     ]
     fitting = [each for each in weighed if not each.lost]
     large = [each for each in weighed if each.lost == TOO_LARGE]
@@ -125,35 +126,46 @@ def _reason(each: Candidate, best: Candidate) -> str:
     return f"{figure(ratio)} times the cost"
 
 
-def _ordered(plan: PhysicalPlan, model: CostModel) -> PhysicalPlan:
-    """Return a plan with the orders that make the fewest tuples, where the streams' rates are known."""
+def _orders(plan: PhysicalPlan, model: CostModel) -> list[Orders | None]:
+    """Return for each stage the orders that make the fewest tuples; None where nothing is known of rates."""
     known = any(
         each.rate.origin is not Origin.DEFAULT
         for stream, each in enumerate(model.statistics)
         if stream in plan.staged
     )
     if not known:
-        return plan
-    stages = [
-        replace(stage, orders=tuple(probe.order for probe in each.probes))
-        for stage, each in zip(plan.stages, model.stages(plan), strict=True)
-    ]
-    return replace(plan, stages=tuple(stages))
+        return [None] * len(plan.stages)
+    return [{probe.origin: probe.order for probe in each.probes} for each in model.stages(plan)]
 
 
-def _variants(plan: PhysicalPlan, options: Options) -> Iterator[PhysicalPlan]:
+def _variants(
+    plan: PhysicalPlan, options: Options, orders: Sequence[Orders | None]
+) -> Iterator[PhysicalPlan]:
     if not plan.stages:
         yield plan
         return
     for method in (*options.methods, *options.by_hint):
         if method is Method.NATIVE:
-            yield replace(plan, method=method)
+            yield replace(_variant(plan, Bounds.EXACT, Passes.HULL, plan.stages, orders), method=method)
             continue
-        for bounds, passes, kernels in itertools.product(options.bounds, options.passes, _mixes(options)):
-            yield _variant(plan, bounds, passes, kernels)
+        mixes = _mixed_stages(plan, options)
+        for bounds, passes, stages in itertools.product(options.bounds, options.passes, mixes):
+            yield _variant(plan, bounds, passes, stages, orders)
 
 
-def _mixes(options: Options) -> list[tuple[Kernel, ...]]:
+def _mixed_stages(plan: PhysicalPlan, options: Options) -> list[tuple[Stage, ...]]:
+    """Return the stages of a plan with every mix of the routes and kernels that they may have."""
+    return [
+        tuple(
+            replace(stage, route=route, kernels=kernels)
+            for stage, route, kernels in zip(plan.stages, routes, mix, strict=True)
+        )
+        for routes in itertools.product(*options.routes)
+        for mix in _mixes(options)
+    ]
+
+
+def _mixes(options: Options) -> list[tuple[Kernels, ...]]:
     """Return the combinations of kernels of the stages."""
     mixes = list(itertools.islice(itertools.product(*options.kernels), MAXIMUM_MIXES + 1))
     if len(mixes) <= MAXIMUM_MIXES:
@@ -164,9 +176,12 @@ def _mixes(options: Options) -> list[tuple[Kernel, ...]]:
     ]
 
 
-def _variant(plan: PhysicalPlan, bounds: Bounds, passes: Passes, kernels: Sequence[Kernel]) -> PhysicalPlan:
-    stages = [
-        replace(stage, bounds=bounds, kernel=kernel)
-        for stage, kernel in zip(plan.stages, kernels, strict=True)
-    ]
-    return replace(plan, stages=tuple(stages), passes=passes)
+def _variant(
+    plan: PhysicalPlan,
+    bounds: Bounds,
+    passes: Passes,
+    stages: Sequence[Stage],
+    orders: Sequence[Orders | None],
+) -> PhysicalPlan:
+    bounded = tuple(replace(stage, bounds=bounds) for stage in stages)
+    return arranged(replace(plan, stages=bounded, passes=passes), orders)

@@ -1,31 +1,43 @@
 """Which values the parts of a plan may take: what hints and settings ask, else all that can apply."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.hints import HINTS
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock
+from wjoin.parts.kernels.kernel import Refusal
+from wjoin.parts.kernels.registry import KERNELS, kernels_of, refusal_of
+from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Relation
 from wjoin.planner.decompose import Decomposition
 from wjoin.planner.native import native_refusal
-from wjoin.planner.physical import Bounds, Kernel, Method, Passes, PhysicalPlan, Route, Stage
+from wjoin.planner.physical import Bounds, Method, Passes, PhysicalPlan, Stage
 from wjoin.planner.reach import reach
 from wjoin.planner.window_graph import WindowGraph
 
-_AVAILABLE = {"PLAN": ("MULTIWAY", "NATIVE")}
+PLANS: Mapping[str, Mapping[str, str]] = {
+    "MULTIWAY": {"METHOD": Method.MULTIWAY.value},
+    "NATIVE": {"METHOD": Method.NATIVE.value},
+}
+"""What the values of the hint PLAN ask of the parts of a plan: METHOD, and ROUTE by its name."""
+
+Kernels = tuple[str, ...]
+"""What a stage may use: one kernel, or those among which its workers choose."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The values that each part of a plan may take, the one to prefer first; ``kernels`` by stage.
+    """The values that each part of a plan may take, the one to prefer first; ``kernels`` and ``routes`` by
+    stage.
 
     ``by_hint`` are methods that could run the join, but are taken where a hint asks only.
     """
 
     bounds: tuple[Bounds, ...]
-    kernels: tuple[tuple[Kernel, ...], ...]
+    kernels: tuple[tuple[Kernels, ...], ...]
+    routes: tuple[tuple[str, ...], ...]
     passes: tuple[Passes, ...]
     methods: tuple[Method, ...]
     by_hint: tuple[Method, ...] = ()
@@ -33,11 +45,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Wish:
-    """A value that a hint asks for, or a setting where ``span`` is None."""
+    """A value that a hint asks for, or a setting where ``span`` is None; ``part``: for a part of the plan."""
 
     name: str
     value: str
     span: Span | None
+    part: str
 
     def refused(self, reason: str, remedy: str) -> WJoinError:
         """Return the error that says why the wish cannot be granted."""
@@ -51,7 +64,7 @@ def check_setting(name: str, value: str) -> None:
         known = ", ".join(each.lower() for each in HINTS[name])
         message = f"wjoin.{name.lower()} has no value {value}"
         raise WJoinError("WJ603", message, help=f"known: {known}")
-    _require_available(Wish(name, value.upper(), None))
+    _require_available(Wish(name, value.upper(), None, value.lower()))
 
 
 def options(
@@ -68,24 +81,42 @@ def options(
     ``settings`` are session defaults by the name of the hint. Raises WJoinError WJ502 for what
     is not available yet, and WJ504 for a wish that cannot be granted.
     """
-    wishes = {name: Wish(name, value.upper(), None) for name, value in settings.items() if name in HINTS}
-    wishes |= {hint.name: Wish(hint.name, hint.arguments[0], hint.span) for hint in block.hints}
-    for wish in wishes.values():
-        _require_available(wish)
-    if (method := wishes.get("PLAN")) is not None and method.value == "NATIVE":
+    wishes = _wishes(block, settings)
+    method = wishes.get("METHOD")
+    if method is not None and method.part == Method.NATIVE.value:
         _require_native(method, wishes, draft, graph, relations)
         # Session defaults of what wjoin's own stages choose do not matter to Spark's joins.
-        wishes = {"PLAN": method}
+        wishes = {"METHOD": method}
     return Options(
         _bounds(wishes.get("BOUNDS"), graph, plan.staged),
         _kernels(wishes.get("ALGORITHM"), plan.stages),
+        _routes(wishes.get("ROUTE"), plan.stages),
         _passes(wishes.get("PASSES"), graph),
         *_methods(wishes, draft, graph, relations),
     )
 
 
+def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
+    """Return what settings and hints ask, by part of the plan: the hint PLAN stands for several."""
+    given = {name: Wish(name, value.upper(), None, value.lower()) for name, value in settings.items()}
+    given |= {
+        hint.name: Wish(hint.name, hint.arguments[0], hint.span, hint.arguments[0].lower())
+        for hint in block.hints
+    }
+    wishes: dict[str, Wish] = {}
+    for name, wish in given.items():
+        if name not in HINTS:
+            continue
+        _require_available(wish)
+        if name == "PLAN":
+            wishes |= {part: replace(wish, part=value) for part, value in PLANS[wish.value].items()}
+        else:
+            wishes[name] = wish
+    return wishes
+
+
 def _require_available(wish: Wish) -> None:
-    if wish.value not in _AVAILABLE.get(wish.name, HINTS[wish.name]):
+    if wish.name == "PLAN" and wish.value not in PLANS:
         subject = f"the setting wjoin.{wish.name.lower()}" if wish.span is None else f"the hint {wish.name}"
         message = f"{subject} is not available yet with {wish.value}"
         raise WJoinError("WJ502", message, span=wish.span, help="leave it out")
@@ -95,7 +126,7 @@ def _bounds(wish: Wish | None, graph: WindowGraph, streams: Sequence[int]) -> tu
     name = _one_sided(graph, streams)
     if wish is None:
         return (Bounds.EXACT,) if name is not None else tuple(Bounds)
-    bounds = Bounds(wish.value.lower())
+    bounds = Bounds(wish.part)
     if bounds is not Bounds.EXACT and name is not None:
         raise wish.refused(
             f"some window of {name} is open on one side",
@@ -115,30 +146,37 @@ def _one_sided(graph: WindowGraph, streams: Sequence[int]) -> str | None:
     return None
 
 
-def _kernels(wish: Wish | None, stages: Sequence[Stage]) -> tuple[tuple[Kernel, ...], ...]:
-    # What is expected of ADAPTIVE is the better one of HW and MW, which are weighed.
-    weighed = [kernel for kernel in Kernel if kernel is not Kernel.ADAPTIVE]
-    possible = tuple(tuple(kernel for kernel in weighed if _works(kernel, stage)) for stage in stages)
+def _kernels(wish: Wish | None, stages: Sequence[Stage]) -> tuple[tuple[Kernels, ...], ...]:
+    # What is expected of workers that choose is the better one of what they choose from, which is weighed.
+    possible = tuple(
+        tuple((name,) for name in KERNELS if _refusal((name,), stage) is None) for stage in stages
+    )
     if wish is None or not stages:
         return possible
-    kernel = Kernel(wish.value.lower())
-    working = [_works(kernel, stage) for stage in stages]
-    if kernel is not Kernel.ORDERED and not all(working):
-        raise wish.refused("it needs an equality that links the streams", "take ALGORITHM(MW)")
-    if not any(working):
-        raise wish.refused(
-            "no condition bounds the difference of two streams' columns",
-            "add one such as abs(a.x - b.x) <= 5, or take another",
-        )
-    # A stage without such a condition has nothing to order its rows by.
-    return tuple((kernel,) if works else each for works, each in zip(working, possible, strict=True))
+    kernels = kernels_of(wish.part)
+    refusals = [_refusal(kernels, stage) for stage in stages]
+    refused = [each for each in refusals if each is not None]
+    everywhere = any(KERNELS[each].everywhere for each in kernels)
+    if refused and (everywhere or len(refused) == len(stages)):
+        raise wish.refused(refused[0].reason, refused[0].remedy)
+    return tuple(
+        (kernels,) if refusal is None else others for refusal, others in zip(refusals, possible, strict=True)
+    )
 
 
-def _works(kernel: Kernel, stage: Stage) -> bool:
-    if kernel is Kernel.ORDERED:
-        return any(each is not None for each in stage.indexed)
-    # Without a key there is nothing to hash.
-    return kernel not in (Kernel.HW, Kernel.ADAPTIVE) or stage.route is Route.HASH
+def _refusal(kernels: Kernels, stage: Stage) -> Refusal | None:
+    return refusal_of(kernels, keyed=stage.keyed, indexed=stage.indexed)
+
+
+def _routes(wish: Wish | None, stages: Sequence[Stage]) -> tuple[tuple[str, ...], ...]:
+    possible = tuple(
+        tuple(name for name, route in ROUTES.items() if route.applies(keyed=stage.keyed)) for stage in stages
+    )
+    if wish is None:
+        return possible
+    if not all(wish.part in each for each in possible):
+        raise wish.refused("its route cannot apply to the keys of this join", "leave it out")
+    return tuple((wish.part,) for _ in stages)
 
 
 def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:
@@ -148,7 +186,7 @@ def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:
         raise wish.refused(
             "the windows have no alternatives (OR, or a PATH in both directions)", "leave it out"
         )
-    return (Passes(wish.value.lower()),)
+    return (Passes(wish.part),)
 
 
 def _require_native(
@@ -171,8 +209,8 @@ def _methods(
     wishes: Mapping[str, Wish], draft: Decomposition, graph: WindowGraph, relations: Sequence[Relation]
 ) -> tuple[tuple[Method, ...], tuple[Method, ...]]:
     """Return the methods to choose from, and those that are taken where a hint asks only."""
-    if (plan := wishes.get("PLAN")) is not None:
-        return (Method(plan.value.lower()),), ()
+    if (method := wishes.get("METHOD")) is not None:
+        return (Method(method.part),), ()
     # A hint for wjoin's own stages rules Spark's joins out.
     if wishes or not draft.stages or native_refusal(draft, graph, relations) is not None:
         return (Method.MULTIWAY,), ()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from wjoin.planner.catalog import Relation
 from wjoin.planner.decompose import Decomposition
 from wjoin.planner.physical import Comparison, PhysicalPlan, Stage, TimeKind, UpperBounds
+from wjoin.planner.probes import chosen_orders
 from wjoin.planner.window_graph import WindowGraph
 
 
@@ -64,8 +65,9 @@ def pair_joins(plan: PhysicalPlan) -> tuple[PairJoin, ...]:
 
 def _chain(stage: Stage, *, reordered: bool) -> list[PairJoin]:
     inputs = list(stage.inputs)
-    if reordered and stage.orders:
-        inputs = [inputs[-1], *(inputs[number] for number in stage.orders[-1])]
+    if reordered and (orders := chosen_orders(stage)) is not None:
+        origin, order = next(iter(orders.items()))
+        inputs = [inputs[origin], *(inputs[number] for number in order)]
     first, *others = inputs
     joins = []
     left = first.members

@@ -1,11 +1,11 @@
-"""The physical plan: bounds × route × kernel × shipping, per stage.
+"""The physical plan: bounds × route × kernel × shipping for each stage, and what becomes of the results.
 
-A plan is plain data. EXPLAIN prints it and the executor runs it; neither decides anything.
+A plan is plain data. EXPLAIN prints it and the executor runs it; neither decides anything. What follows
+from other parts of it (columns, retention, probes) is derived by ``planner.probes`` and ``planner.edges``.
 Streams are numbered in FROM order. Times are microseconds, or the column's own unit
 where event time is integral.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -24,29 +24,6 @@ class Bounds(Enum):
     EXACT = "exact"
     LCA = "lca"
     GCA = "gca"
-
-
-class Route(Enum):
-    """Which worker stores a tuple and which workers it visits."""
-
-    HASH = "hash"
-    SINGLE = "single"
-
-
-class Kernel(Enum):
-    """How candidates are found in one worker's windows.
-
-    HW: the rows of the key, then the time range inside them. MW: the rows inside the time
-    range, then the key. NLW: all rows, then time range and key (W-join 2002, 3.1 and 3.2).
-    ORDERED: the rows of the key that a band allows, then the time range (S2J, "Optimizations").
-    ADAPTIVE: HW or MW, chosen by each worker from what arrives at it.
-    """
-
-    HW = "hw"
-    MW = "mw"
-    NLW = "nlw"
-    ORDERED = "ordered"
-    ADAPTIVE = "adaptive"
 
 
 class Passes(Enum):
@@ -148,10 +125,17 @@ class Band:
     checked: bool
 
 
-def completed(condition: Comparison | Band, joined: Collection[int], new: Collection[int]) -> bool:
-    """Return whether both streams of a condition are joined, and one of them is new."""
-    streams = {condition.left[0], condition.right[0]}
-    return streams.issubset(joined) and not streams.isdisjoint(new)
+Operand = tuple[int, int]
+"""A scan column: the stream, and the number of the column."""
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How long a row is kept for a stream of another input: until that stream's watermark has passed the
+    least of ``t_member + distance``, for ever where all are None."""
+
+    stream: int
+    distances: tuple[tuple[int, int | None], ...]
 
 
 @dataclass(frozen=True)
@@ -159,32 +143,107 @@ class StageInput:
     """One input of a stage: a scan, or the result of an earlier stage.
 
     ``members`` are the streams whose rows a tuple of this input is made of; ``key`` is
-    (stream, number of its code), None where the stage has no equality.
+    (stream, number of its code), None where the stage has no equality. ``columns`` are the columns of
+    its blocks: what this stage, the next ones and the outputs read of the members (``planner.edges``).
+    ``stored``: whether its rows are kept for the rows of other inputs, and ``retention`` how long;
+    ``required``: whether a result needs a row of it. ``index`` is the band that orders its rows for a
+    kernel that looks for values, None where none does.
     """
 
     members: tuple[int, ...]
     stage: int | None
     key: tuple[int, int] | None
+    index: Band | None = None
+    columns: tuple[str, ...] = ()
+    stored: bool = True
+    required: bool = True
+    retention: tuple[Retention, ...] = ()
+
+
+class Lie(Enum):
+    """Where the rows lie that a step meets: those of earlier micro-batches, or those of this one, too."""
+
+    OLD = "old"
+    ALL = "all"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a step looks, as a joined stream allows: from ``back`` before its time to ``ahead`` after it."""
+
+    stream: int
+    back: int | None
+    ahead: int | None
+
+
+@dataclass(frozen=True)
+class WindowCheck:
+    """``t_second - t_first <= upper``."""
+
+    first: int
+    second: int
+    upper: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """A probe's step to one more input.
+
+    ``ranges``: the times of the input's first member, one range for each stream joined before; ``index``: the
+    band by whose values rows are found, None where its other side is not joined yet, or the kernel looks
+    for none. What is left to check of the tuples that are made: ``windows``, ``keys`` (equal scan columns,
+    where codes are hashes), ``comparisons`` and ``bands``.
+    """
+
+    input: int
+    kernel: str
+    lie: Lie
+    ranges: tuple[Range, ...]
+    index: Band | None = None
+    windows: tuple[WindowCheck, ...] = ()
+    keys: tuple[tuple[Operand, Operand], ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    bands: tuple[Band, ...] = ()
+
+
+@dataclass(frozen=True)
+class Probe:
+    """How new rows of input ``origin`` begin results, in one pass over the windows ``upper``.
+
+    ``ordered``: whether the order of the steps is the plan's choice; else the input with the fewest rows
+    at hand comes first. Results inside the windows ``excluded`` are those of an earlier pass.
+    """
+
+    origin: int
+    steps: tuple[Step, ...]
+    ordered: bool
+    upper: UpperBounds
+    excluded: tuple[UpperBounds, ...] = ()
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The inputs that it meets, in order."""
+        return tuple(step.input for step in self.steps)
 
 
 @dataclass(frozen=True)
 class Stage:
     """A join of two or more inputs on one worker set.
 
-    ``orders[i]`` is the order in which new rows of input i meet the other inputs; where there are
-    no ``orders``, they meet the one with the fewest rows at hand first. ``indexed[i]`` is the number
-    of the band that orders the rows of input i for the kernel ORDERED, None where none does.
+    ``route`` names what chooses the workers of a row, ``kernels`` how candidates are found: the first of
+    them by the steps, or by each worker the one that suits its rows (``wjoin.parts``). ``comparisons`` and
+    ``bands`` are all conditions that can be checked here. There is a probe for each input whose new rows
+    begin results, and for each pass over the windows.
     """
 
     inputs: tuple[StageInput, ...]
     bounds: Bounds
-    route: Route
-    kernel: Kernel
+    route: str
+    kernels: tuple[str, ...]
     shipping: Shipping
-    comparisons: tuple[Comparison, ...]
-    orders: tuple[tuple[int, ...], ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
     bands: tuple[Band, ...] = ()
-    indexed: tuple[int | None, ...] = ()
+    probes: tuple[Probe, ...] = ()
 
     def __post_init__(self) -> None:
         members = self.members
@@ -194,16 +253,42 @@ class Stage:
         for each in conditions:
             if each.left[0] not in members or each.right[0] not in members:
                 raise ValueError("a condition names a stream that is not in the stage")
+        if not all(each.required for each in self.inputs):
+            raise ValueError("a result without a row of some input needs an outer join, which no stage makes")
 
     @property
     def members(self) -> tuple[int, ...]:
         """The streams of all inputs, in input order."""
         return tuple(member for each in self.inputs for member in each.members)
 
-    def index(self, number: int) -> Band | None:
-        """Return the band that orders the rows of an input, None where none does."""
-        place = self.indexed[number] if self.indexed else None
-        return None if place is None else self.bands[place]
+    @property
+    def keyed(self) -> bool:
+        """Whether the inputs meet on a key."""
+        return all(each.key is not None for each in self.inputs)
+
+    @property
+    def indexed(self) -> bool:
+        """Whether a band orders the rows of some input for a kernel that looks for values."""
+        return any(each.index is not None for each in self.inputs)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a plan makes of its complete results.
+
+    ``sink`` is the name by which the rest of the statement reads the rows. ``columns`` are the scan columns
+    that it reads. Where there are ``alternatives``, a result must be inside one of them as a whole.
+    ``match`` names the match functions that the statement uses (``time``, ``start``, ``span``).
+    ``match_delay`` is how far MATCH_TIME of a result may lie behind the greatest one already emitted,
+    None when that has no bound; ``undated`` says why it has no watermark, empty where it can have one.
+    """
+
+    sink: str
+    columns: tuple[Operand, ...]
+    alternatives: tuple[UpperBounds, ...] = ()
+    match: frozenset[str] = frozenset()
+    match_delay: int | None = None
+    undated: str = ""
 
 
 @dataclass(frozen=True)
@@ -226,16 +311,12 @@ class PhysicalPlan:
 
     ``upper`` is the closure of the window graph (the edge-wise hull of the branches of a
     disjunction); ``branches`` the closures that a result must satisfy one of, empty for a
-    single conjunction. ``match`` names the match functions that the statement uses (``time``,
-    ``start``, ``span``). ``match_delay`` is how far MATCH_TIME of a result may lie behind the
-    greatest one already emitted, None when that has no bound. ``lookups`` join the static
+    single conjunction. ``passes`` matters only where there are branches. ``lookups`` join the static
     relations to the result of the stages, in order; empty when every relation is static.
-    ``passes`` matters only where there are branches. Under the method NATIVE the stages tell only
-    in which order the streams are joined, and on which keys.
+    Under the method NATIVE the stages tell only in which order the streams are joined, and on which keys.
 
     ``watermarked`` are the streams that come with a watermark of Spark's own. Spark takes no second one
-    after that, so MATCH_TIME then goes by the watermarks of the inputs; ``undated`` says why it cannot,
-    empty where it can.
+    after that, so MATCH_TIME then goes by the watermarks of the inputs.
     """
 
     streams: tuple[StreamScan, ...]
@@ -243,13 +324,11 @@ class PhysicalPlan:
     upper: UpperBounds
     branches: tuple[UpperBounds, ...]
     stages: tuple[Stage, ...]
-    match: frozenset[str]
-    match_delay: int | None
+    outputs: tuple[Output, ...]
     lookups: tuple[StaticJoin, ...] = ()
     passes: Passes = Passes.HULL
     method: Method = Method.MULTIWAY
     watermarked: tuple[int, ...] = ()
-    undated: str = ""
 
     @property
     def staged(self) -> tuple[int, ...]:
@@ -260,6 +339,10 @@ class PhysicalPlan:
     def with_stage(self, number: int, stage: Stage) -> "PhysicalPlan":
         """Return the plan with another stage in the place of one."""
         return replace(self, stages=(*self.stages[:number], stage, *self.stages[number + 1 :]))
+
+    def staged_columns(self, output: Output) -> list[Operand]:
+        """Return the columns of an output that come out of the stages."""
+        return [each for each in output.columns if each[0] in self.staged]
 
     @property
     def streaming(self) -> bool:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
+from wjoin.parts.kernels.registry import KERNELS, refusal_of
+from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.bands import ColumnBand, merged_band
 from wjoin.planner.bind import BoundSelect, bind
 from wjoin.planner.candidates import Candidate, Weighing, candidates
@@ -14,20 +16,20 @@ from wjoin.planner.conjuncts import ColumnComparison, Equality, Filter, Residual
 from wjoin.planner.cost.cardinality import Arrival
 from wjoin.planner.cost.model import CostModel, CostSettings
 from wjoin.planner.decompose import Decomposition, DraftStage, decompose
+from wjoin.planner.edges import with_columns
 from wjoin.planner.edits import Edit, apply_edits
 from wjoin.planner.event_time import undated
 from wjoin.planner.keys import EqualityClass, KeyPart, TypedEquality, can_be_key, equality_classes, typed
 from wjoin.planner.logical import LogicalPlan
 from wjoin.planner.lookups import DraftLookup, lookups
 from wjoin.planner.names import StreamColumn
-from wjoin.planner.outputs import Output
+from wjoin.planner.outputs import Output as OutputColumn
 from wjoin.planner.physical import (
     Band,
     Bounds,
     Comparison,
-    Kernel,
+    Output,
     PhysicalPlan,
-    Route,
     Shipping,
     Stage,
     StageInput,
@@ -69,7 +71,7 @@ class PlannedSelect:
     shares: Mapping[Band, Estimate]
     sequence: str
     undeclared: tuple[int, ...] = ()
-    outputs: tuple[Output, ...] = ()
+    outputs: tuple[OutputColumn, ...] = ()
 
 
 def plan_select(
@@ -165,7 +167,10 @@ def _plan(
 
     # 3. A plan of every shape, weighed in all its variants.
     indexes = _indexes(bound, static, relations, types)
-    shapes = [_shape(bound, graph, draft, classes, filters, equalities, static, indexes) for draft in drafts]
+    shapes = [
+        _shape(bound, graph, draft, classes, filters, equalities, static, indexes, placeholder)
+        for draft in drafts
+    ]
     staged = shapes[0].physical.staged
     unit = units_per_second(kind)
     weighing = []
@@ -235,6 +240,7 @@ def _shape(
     equalities: Sequence[TypedEquality],
     static: frozenset[int],
     indexes: Sequence[_Index],
+    placeholder: str,
 ) -> _Shape:
     # Conditions on several streams: in the operator where that is exact, else left to Spark.
     comparisons = [each for each in bound.conjuncts if isinstance(each, ColumnComparison)]
@@ -259,17 +265,31 @@ def _shape(
     own_filters = [
         tuple(each.text for each in filters if each.stream == stream) for stream in range(len(scans))
     ]
-    physical = PhysicalPlan(
-        streams=tuple(scan.scan(own) for scan, own in zip(scans, own_filters, strict=True)),
-        time_kind=graph.kind,
-        upper=graph.upper,
-        branches=tuple(branch.upper for branch in graph.branches) if len(graph.branches) > 1 else (),
-        stages=stages,
+    streams = tuple(scan.scan(own) for scan, own in zip(scans, own_filters, strict=True))
+    output = Output(
+        sink=placeholder,
+        columns=tuple(
+            (stream, number)
+            for stream, scan in enumerate(streams)
+            for number, column in enumerate(scan.columns)
+            if column.output is not None
+        ),
+        alternatives=tuple(branch.upper for branch in graph.branches) if len(graph.branches) > 1 else (),
         match=bound.matches,
         match_delay=match_delay([time.delay for time in bound.times], graph.upper, static),
-        lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),
-        watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
         undated=undated(bound.sources, bound.times),
+    )
+    physical = with_columns(
+        PhysicalPlan(
+            streams=streams,
+            time_kind=graph.kind,
+            upper=graph.upper,
+            branches=output.alternatives,
+            stages=stages,
+            outputs=(output,),
+            lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),
+            watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
+        )
     )
     return _Shape(draft, physical, residual, tuple(scan.keys for scan in scans), shares)
 
@@ -369,20 +389,22 @@ def _stage(
     for each in draft.inputs:
         owner = each.key[0].stream if each.key else None
         key = None if owner is None else (owner, scans[owner].code(each))
-        inputs.append(StageInput(each.members, each.stage, key))
+        inputs.append(StageInput(each.members, each.stage, key, _main_band(each.members, bands)))
+    keyed, indexed = bool(draft.classes), any(each.index is not None for each in inputs)
+    # Route and kernel are the first ones that can apply, until the choice is made.
     return Stage(
         inputs=tuple(inputs),
         bounds=Bounds.EXACT,
-        route=Route.HASH if draft.classes else Route.SINGLE,
-        # Without a key there is nothing to hash.
-        kernel=Kernel.HW if draft.classes else Kernel.MW,
+        route=next(name for name, each in ROUTES.items() if each.applies(keyed=keyed)),
+        kernels=next(
+            (name,) for name in KERNELS if refusal_of((name,), keyed=keyed, indexed=indexed) is None
+        ),
         shipping=Shipping.BLOCKS,
         comparisons=tuple(
             Comparison(_operand(check.left, scans), check.operator, _operand(check.right, scans))
             for check in checks
         ),
         bands=tuple(bands),
-        indexed=tuple(_main_band(each, bands) for each in inputs) if bands else (),
     )
 
 
@@ -399,14 +421,14 @@ def _searchable(column: StreamColumn, scans: Sequence[ScanBuilder]) -> tuple[int
     return _operand(column, scans)
 
 
-def _main_band(each: StageInput, bands: Mapping[Band, Estimate]) -> int | None:
-    """Return the number of the band that shall order the rows of an input: the one that keeps least."""
+def _main_band(members: Collection[int], bands: Mapping[Band, Estimate]) -> Band | None:
+    """Return the band that shall order the rows of an input: the first of those that keep least."""
     touching = [
-        (share.value, number)
+        (share.value, number, band)
         for number, (band, share) in enumerate(bands.items())
-        if (band.left[0] in each.members) != (band.right[0] in each.members)
+        if (band.left[0] in members) != (band.right[0] in members)
     ]
-    return min(touching)[1] if touching else None
+    return min(touching, key=lambda each: each[:2])[2] if touching else None
 
 
 def _operand(column: StreamColumn, scans: Sequence[ScanBuilder]) -> tuple[int, int]:

@@ -15,9 +15,10 @@ from tests.packages import LAYERS, ROOT, listed_packages, module_name, package_n
 # What a layer may import of wjoin, besides itself.
 BELOW = {
     "grammar": (),
+    "parts": (),
     "udfs": ("grammar",),
-    "planner": ("grammar", "udfs"),
-    "executor": ("planner", "grammar", "udfs"),
+    "planner": ("grammar", "parts", "udfs"),
+    "executor": ("planner", "grammar", "parts", "udfs"),
 }
 SPARK = ("pyspark", "py4j")
 

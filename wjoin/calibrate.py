@@ -4,7 +4,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,18 +12,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wjoin.calibrate_tables import table_costs
-from wjoin.executor.layout import code_name, column_name, time_name
-from wjoin.executor.multiway import MultiwayJoin, Pieces, Work
+from wjoin.executor.combinations import Pieces
+from wjoin.executor.multiway import MultiwayJoin, Work
 from wjoin.executor.step import StageLogic
+from wjoin.parts.kernels.kernel import Kernel
+from wjoin.parts.kernels.merge_window import MergeWindow
+from wjoin.parts.kernels.registry import KERNELS
+from wjoin.parts.kernels.runs import Order
+from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.planner.cost.constants import Constants
+from wjoin.planner.edges import with_columns
+from wjoin.planner.layout import code_name, column_name, time_name
 from wjoin.planner.physical import (
     Band,
     Bounds,
-    Kernel,
     KeyCode,
     Method,
+    Output,
     PhysicalPlan,
-    Route,
     ScanColumn,
     Shipping,
     Stage,
@@ -32,10 +37,12 @@ from wjoin.planner.physical import (
     StreamScan,
     TimeKind,
 )
+from wjoin.planner.probes import arranged
 
 if TYPE_CHECKING:
     from wjoin.session import Session
 
+_TELLS_TUPLES = MergeWindow.name
 _REPETITIONS = 5
 _ROWS = 20_000
 _WINDOW = 1_000_000
@@ -52,17 +59,17 @@ _WIDTH = 36
 def calibrate(session: "Session", note: Callable[[str], None]) -> Constants:
     """Measure in less than three minutes; ``note`` is told what. The rest stays as in the package."""
     constants = Constants()
-    # MW first: it tells the cost of a tuple, which is inside what HW takes for a pair.
-    for kernel in (Kernel.MW, Kernel.HW, Kernel.NLW, Kernel.ORDERED):
-        note(f"kernel {kernel.value}")
-        constants = replace(constants, **kernel_costs(kernel, constants.tuple))
+    # MW first: it tells the cost of a tuple, which is inside what a selective kernel takes for a pair.
+    for kernel in sorted(KERNELS.values(), key=lambda each: each.name != _TELLS_TUPLES):
+        note(f"kernel {kernel.name}")
+        constants = constants.measured(kernel_costs(kernel, constants.tuple))
     for method, whose in ((Method.MULTIWAY, "wjoin's stages"), (Method.NATIVE, "Spark's own joins")):
         note(f"tables, by {whose}")
-        constants = replace(constants, **table_costs(session, method, constants))
+        constants = constants.measured(table_costs(session, method, constants))
     note("micro-batches and rows of wjoin")
-    constants = replace(constants, **_micro_batches(session, Method.MULTIWAY, constants))
+    constants = constants.measured(_micro_batches(session, Method.MULTIWAY, constants))
     note("micro-batches and rows of Spark's own joins")
-    return replace(constants, **_micro_batches(session, Method.NATIVE, constants))
+    return constants.measured(_micro_batches(session, Method.NATIVE, constants))
 
 
 def kernel_costs(kernel: Kernel, of_tuple: float) -> dict[str, float]:
@@ -70,17 +77,16 @@ def kernel_costs(kernel: Kernel, of_tuple: float) -> dict[str, float]:
 
     ``of_tuple`` is the cost of a tuple where that is known.
     """
-    name = kernel.value
-    many = 50 if kernel is not Kernel.NLW else 1
-    idle = timed(kernel, probing=_ROWS, held=_ROWS if kernel is not Kernel.NLW else 1, near=0, agree=False)
-    found: dict[str, float] = {f"probe_{name}": idle[0] / _ROWS}
-    # What HW finds agrees: it makes tuples of all that it compares.
-    finds = kernel is Kernel.HW
-    busy = timed(kernel, probing=_ROWS // 20, held=_ROWS, near=many, agree=finds)
-    probes = found[f"probe_{name}"] * _ROWS / 20
+    _, one = timed(kernel, probing=1, held=_ROWS, near=0, agree=False)
+    # A kernel that compares all rows, near or not, is timed on fewer.
+    many, held = (1, 1) if one else (50, _ROWS)
+    idle = timed(kernel, probing=_ROWS, held=held, near=0, agree=False)
+    found: dict[str, float] = {f"probe_{kernel.name}": idle[0] / _ROWS}
+    busy = timed(kernel, probing=_ROWS // 20, held=_ROWS, near=many, agree=kernel.selective)
+    probes = found[f"probe_{kernel.name}"] * _ROWS / 20
     pair = (busy[0] - probes) / max(1, busy[1])
-    found[f"pair_{name}"] = max(1e-9, pair - (of_tuple if finds else 0))
-    if kernel is Kernel.MW:
+    found[f"pair_{kernel.name}"] = max(1e-9, pair - (of_tuple if kernel.selective else 0))
+    if kernel.name == _TELLS_TUPLES:
         agreeing = timed(kernel, probing=_ROWS // 20, held=_ROWS, near=many, agree=True)
         found["tuple"] = max(1e-9, (agreeing[0] - busy[0]) / max(1, agreeing[1]))
     return found
@@ -93,14 +99,15 @@ def timed(kernel: Kernel, *, probing: int, held: int, near: int, agree: bool) ->
     ORDERED: rows in its band, and whether they are in its time range.
     """
     plan = _plan(kernel)
-    shape = [StageLogic(plan, 0).shape(n) for n in range(_STREAMS)]
+    logic = StageLogic(plan, 0)
+    shape, assembler = logic.shapes, logic.assembler()
     spacing = 2 * _WINDOW // near if near else 10
     stored = np.arange(held, dtype=np.int64) * spacing
     # Where none is near, the run ends before the tuples' time, as most runs do.
     apart = 0 if near else 10 * _WINDOW + int(stored[-1])
     probes = np.linspace(0, int(stored[-1]), probing).astype(np.int64) + apart
     key = np.zeros(probing, np.int64)
-    if kernel is Kernel.ORDERED:
+    if kernel.order is Order.VALUE:
         # Rows before and after the tuples' time, so that the range of times tells nothing.
         sides = np.where((np.arange(held) % 2 == 0) & (near > 0), 10, -10)
         far = sides * (0 if agree else _WINDOW)
@@ -112,10 +119,10 @@ def timed(kernel: Kernel, *, probing: int, held: int, near: int, agree: bool) ->
     seconds, compared = [], 0
     for _ in range(_REPETITIONS):
         work = Work()
-        join = MultiwayJoin(plan, plan.stages[0], last=True, work=work)
+        join = MultiwayJoin(plan, 0, work, {kernel.name: kernel})
         start = time.process_time()
-        for _ in join.results(0, [Pieces((runs[0],)), Pieces((runs[1],))]):
-            pass
+        for found in join.results(plan.stages[0].probes[0], [Pieces((runs[0],)), Pieces((runs[1],))]):
+            assembler.block(found)
         seconds.append(time.process_time() - start)
         compared = work.comparisons
     return statistics.median(seconds), compared
@@ -125,13 +132,16 @@ def _plan(kernel: Kernel) -> PhysicalPlan:
     code = KeyCode(("k",), ("bigint",), exact=True, verify=())
     value = ScanColumn("v", "bigint", None)
     scans = tuple(StreamScan(alias, "ts", 0, (), (value,), (code,), streaming=True) for alias in "ab")
-    inputs = tuple(StageInput((number,), None, (number, 0)) for number in range(_STREAMS))
-    stage = Stage(inputs, Bounds.EXACT, Route.HASH, kernel, Shipping.BLOCKS, ())
-    if kernel is Kernel.ORDERED:
-        band = Band((0, 0), (1, 0), -_WINDOW, _WINDOW, 0.0, checked=True)
-        stage = replace(stage, bands=(band,), indexed=(0, 0))
+    band = Band((0, 0), (1, 0), -_WINDOW, _WINDOW, 0.0, checked=True)
+    bands = (band,) if kernel.order is Order.VALUE else ()
+    inputs = tuple(
+        StageInput((number,), None, (number, 0), index=band if bands else None) for number in range(_STREAMS)
+    )
+    stage = Stage(inputs, Bounds.EXACT, HashRoute.name, (kernel.name,), Shipping.BLOCKS, bands=bands)
     upper = ((0, _WINDOW), (_WINDOW, 0))
-    return PhysicalPlan(scans, TimeKind.TIMESTAMP, upper, (), (stage,), frozenset(), None)
+    columns = tuple((number, 0) for number in range(_STREAMS))
+    plan = PhysicalPlan(scans, TimeKind.TIMESTAMP, upper, (), (stage,), (Output("", columns),))
+    return arranged(with_columns(plan), [None])
 
 
 def _block(stream: int, codes: np.ndarray, times: np.ndarray, values: np.ndarray) -> pa.RecordBatch:

@@ -86,7 +86,7 @@ def table_costs(session: "Session", method: Method, known: Constants) -> dict[st
         }
     wide = (seconds(WIDE) - small) / (2 * WIDE.rows)
     byte = max(_LEAST / 10, (wide - row) / (WIDE.payload - LARGE.payload))
-    result -= known.pair_hw + known.tuple
+    result -= known.pair_seconds("hw") + known.tuple
     return {
         "table_batch": once,
         "table_stage": step,

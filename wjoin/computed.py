@@ -4,11 +4,11 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from wjoin.executor.layout import quoted
 from wjoin.failures import first_line
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import ComputedColumn, CreateStream
 from wjoin.grammar.tokens import Kind, scan, unquoted
+from wjoin.planner.layout import quoted
 
 
 def with_computed(frame: DataFrame, statement: CreateStream) -> DataFrame:

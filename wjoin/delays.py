@@ -46,7 +46,7 @@ def output_delay(planned: PlannedSelect) -> int | None:
             if back is None or forth is None:
                 return None
             delays.append(plan.streams[i].delay + back + forth)
-    return max(*delays, plan.match_delay or 0)
+    return max(*delays, plan.outputs[0].match_delay or 0)
 
 
 def output_delays(planned: PlannedSelect) -> Delays:
@@ -54,5 +54,5 @@ def output_delays(planned: PlannedSelect) -> Delays:
     delay = Delay(output_delay(planned))
     times = zip(planned.physical.streams, planned.logical.event_times, strict=True)
     own = {f"{scan.alias}.{time}".lower(): delay for scan, time in times}
-    latest = Delay(planned.physical.match_delay)
+    latest = Delay(planned.physical.outputs[0].match_delay)
     return {**own, MATCH_COLUMNS["time"]: latest, MATCH_COLUMNS["start"]: delay}

@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.beside import UNREACHABLE, exists
-from wjoin.executor.layout import quoted
 from wjoin.executor.state.identity import identity
 from wjoin.failures import RAISED_BY_SPARK, first_line, placed
 from wjoin.format_options import own_option, without
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import Identifier, InsertInto, Query, SparkStatement
 from wjoin.kept import Kept
+from wjoin.planner.layout import quoted
 from wjoin.planner.lineage import reads
 from wjoin.refused import refused_start
 from wjoin.rewrite import Rewriting
@@ -152,7 +152,8 @@ def refuse_unknown_sink(session: "Session", text: str, statement: InsertInto, pa
 
 def _remedy(joins: Rewriting) -> str | None:
     """Return what may be the matter where Spark refuses a query of these W-joins."""
-    undated = [plan.undated for plan in joins.plans.values() if plan.undated and "time" in plan.match]
+    outputs = [output for plan in joins.plans.values() for output in plan.outputs]
+    undated = [each.undated for each in outputs if each.undated and "time" in each.match]
     return f"MATCH_TIME() has no watermark here: {undated[0]}" if undated else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from wjoin.executor.spark.meter import RESULTS, Meter, rows_part, stage_part
-from wjoin.planner.cost.model import comparisons
+from wjoin.parts.kernels.registry import KERNELS
 from wjoin.planner.explain.cost import aligned
 from wjoin.planner.figures import figure
 from wjoin.planner.figures import seconds as in_words
@@ -63,7 +63,8 @@ def _lines(planned: PlannedSelect, counts: Counts) -> Iterator[Line]:
     stages = [stage_part(number) for number in range(len(plan.stages))]
     if len(stages) > 1:
         for number, (stage, each) in enumerate(zip(plan.stages, estimated.stages, strict=True)):
-            compared = sum(comparisons(stage.kernel, step) for probe in each.probes for step in probe.steps)
+            kernel, steps = KERNELS[stage.kernels[0]], (step for probe in each.probes for step in probe.steps)
+            compared = sum(kernel.compared(step) for step in steps)
             # What the passes over alternatives compare is estimated for all stages together.
             shown = figure(compared * span) if plan.passes is Passes.HULL else UNKNOWN
             name = f"stage {number + 1}: "

@@ -9,9 +9,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from wjoin.executor.layout import quoted
 from wjoin.grammar.syntax import FromItem, SelectBlock
 from wjoin.planner.edits import Edit, apply_edits
+from wjoin.planner.layout import quoted
 from wjoin.planner.outputs import Output
 from wjoin.planner.physical import TimeKind
 from wjoin.planner.pieces import read_select_list, read_tail

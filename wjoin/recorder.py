@@ -10,8 +10,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.beside import UNREACHABLE, Beside, KeptWarning
+from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.executor.spark.observe import MEASURED
-from wjoin.executor.tally import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.planner.measurement import (
     Arrived,
     KeyCount,

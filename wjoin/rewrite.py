@@ -118,7 +118,7 @@ class Rewriting:
         if name not in self.frames:
             if self.planned[number].physical.streaming:
                 watch(self.spark)
-            self.frames[name] = compile_plan(
+            self.frames |= compile_plan(
                 self.planned[number].physical, self.inputs[number], self.countings[number]
             )
         return self.frames[name]
@@ -261,7 +261,8 @@ class Rewriting:
         """Return whether a FROM item reads a W-join whose result has a watermark of Spark's."""
         inner = [self.planned[int(n)].physical for n in _PLACEHOLDER.findall(self._with(block, item))]
         return any(
-            plan.streaming and (plan.method is Method.NATIVE or "time" in plan.match) for plan in inner
+            plan.streaming and (plan.method is Method.NATIVE or "time" in plan.outputs[0].match)
+            for plan in inner
         )
 
     def _placed(self, error: Placed) -> Placed:

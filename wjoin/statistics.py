@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
-from wjoin.executor.layout import quoted
 from wjoin.executor.spark.analyze import Profile, analyze
 from wjoin.failures import RAISED_BY_SPARK, cause
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import AlterStream, AnalyzeStream, StatisticEntry
 from wjoin.planner.catalog import Origin
 from wjoin.planner.durations import duration_value
+from wjoin.planner.layout import quoted
 from wjoin.planner.names import suggestion
 from wjoin.planner.physical import TimeKind
 from wjoin.planner.statistics import statistic_unit, units_per_second

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import DataFrame
 
 from wjoin.delays import relation_delays
-from wjoin.executor.layout import quoted
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import pair
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateView, Identifier
 from wjoin.grammar.tokens import identifier, is_name, scan
 from wjoin.planner.catalog import Delays
+from wjoin.planner.layout import quoted
 from wjoin.rewrite import Rewriting
 from wjoin.streams import Declarations, StreamDeclaration
 

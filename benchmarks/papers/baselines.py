@@ -21,51 +21,42 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.blocks import concatenate
-from wjoin.executor.kernels.candidates import Candidates, Probe, WindowKernel
-from wjoin.executor.kernels.nested_window import NestedWindow
-from wjoin.executor.kernels.runs import BoolArray, Int64Array, Order, RunShape, SortedRun, select
-from wjoin.executor.layout import code_name, time_name
-from wjoin.executor.multiway import MultiwayJoin, Pieces, Work
-from wjoin.executor.state.retention import kept
-from wjoin.executor.step import Arrivals
+from wjoin.executor.combinations import Pieces
+from wjoin.executor.multiway import MultiwayJoin, Work
+from wjoin.executor.state.retention import kept, watermark
+from wjoin.executor.step import Arrivals, StageLogic
+from wjoin.parts.kernels.candidates import Candidates, Search
+from wjoin.parts.kernels.hash_window import HashWindow
+from wjoin.parts.kernels.kernel import Kernel
+from wjoin.parts.kernels.nested_window import NestedWindow
+from wjoin.parts.kernels.registry import KERNELS
+from wjoin.parts.kernels.runs import BoolArray, Int64Array, RunShape, SortedRun, select
+from wjoin.planner.layout import code_name, time_name
 from wjoin.planner.physical import PhysicalPlan
 
 CLEANED_EVERY = 10_000
 """Rows, of all streams together, after which the buffers are cleaned."""
 
 
-class WholeBucket:
+class WholeBucket(HashWindow):
     """The search of XJoin: all rows of the tuple's value, then their times."""
 
-    order = Order.KEY
+    selective = False
 
-    def candidates(self, run: SortedRun, probe: Probe) -> Candidates:
+    def candidates(self, run: SortedRun, search: Search) -> Candidates:
         """Return the rows with the tuple's code, of any time."""
-        first = np.searchsorted(run.codes, probe.codes, side="left")
-        last = np.searchsorted(run.codes, probe.codes, side="right")
+        first = np.searchsorted(run.codes, search.codes, side="left")
+        last = np.searchsorted(run.codes, search.codes, side="right")
         filled = np.flatnonzero(last > first)
         return Candidates(filled, first[filled], last[filled])
 
-    def agree(self, run: SortedRun, probe: Probe, tuples: Int64Array, rows: Int64Array) -> BoolArray:
+    def agree(self, run: SortedRun, search: Search, tuples: Int64Array, rows: Int64Array) -> BoolArray:
         """Return which pairs have times in range."""
-        times = run.times[0][rows]
-        agree: BoolArray = (times >= probe.lows[tuples]) & (times <= probe.highs[tuples])
-        return agree
+        return search.in_range(run, tuples, rows)
 
 
-RIPPLE: WindowKernel = NestedWindow()
-XJOIN: WindowKernel = WholeBucket()
-
-
-@dataclass(frozen=True)
-class _Search(MultiwayJoin):
-    """A multi-way probe that searches in its own way, whatever the plan's kernel."""
-
-    search: WindowKernel = RIPPLE
-
-    @property
-    def kernel(self) -> WindowKernel:
-        return self.search
+RIPPLE: Kernel = NestedWindow()
+XJOIN: Kernel = WholeBucket()
 
 
 @dataclass
@@ -73,7 +64,7 @@ class AdaptedJoin:
     """Ripple join or XJoin over the single stage of a plan, one micro-batch after the other."""
 
     plan: PhysicalPlan
-    search: WindowKernel
+    search: Kernel
     cleaned_every: int = CLEANED_EVERY
     _buffers: list[list[SortedRun]] = field(init=False)
     _seen: dict[int, int] = field(init=False, default_factory=dict)
@@ -84,9 +75,11 @@ class AdaptedJoin:
 
     def batch(self, arrivals: Arrivals, work: Work) -> Iterator[pa.RecordBatch]:
         """Yield the results of a micro-batch; rows of each stream come in the order of time."""
-        join = _Search(self.plan, self.plan.stages[0], True, work, self.search)
+        # It searches in its own way, whatever kernel the steps name.
+        join = MultiwayJoin(self.plan, 0, work, dict.fromkeys(KERNELS, self.search))
+        assembler = StageLogic(self.plan, 0).assembler()
         new = [
-            self._shape(number).sort(concatenate(blocks)) if blocks else None
+            self._shape(number).sort(concatenate([block for _, block in blocks])) if blocks else None
             for number, blocks in enumerate(arrivals.blocks)
         ]
         # Each stream's new rows meet what the streams before it have just stored, and no newer rows
@@ -94,11 +87,16 @@ class AdaptedJoin:
         for number, run in enumerate(new):
             if run is None:
                 continue
-            probed = (Pieces((run,) if other == number else tuple(runs)) for other, runs in self._numbered())
-            yield from join.results(number, list(probed))
+            for probe in self.plan.stages[0].probes:
+                if probe.origin == number:
+                    for found in join.results(probe, self._pieces(number, run)):
+                        yield assembler.block(found)
             self._store(number, run)
         self._seen |= arrivals.seen
         self._clean_when_due(sum(run.rows for run in new if run is not None))
+
+    def _pieces(self, number: int, run: SortedRun) -> list[Pieces]:
+        return [Pieces((run,) if other == number else tuple(runs)) for other, runs in self._numbered()]
 
     def _numbered(self) -> Iterator[tuple[int, list[SortedRun]]]:
         return iter(enumerate(self._buffers))
@@ -125,5 +123,7 @@ class AdaptedJoin:
 
     def _live(self, number: int, run: SortedRun) -> SortedRun:
         """Return the rows of a run that some stream may still join."""
-        keep = kept(self.plan, self.plan.stages[0], number, run.times, self._seen)
+        streams = self.plan.streams
+        marks = {stream: watermark(self._seen.get(stream), each.delay) for stream, each in enumerate(streams)}
+        keep = kept(self.plan.stages[0].inputs[number].retention, {number: run.times[0]}, marks)
         return run if keep.all() else select(run, self._shape(number), keep)

@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.kernels.runs import Int64Array
-from wjoin.executor.layout import code_name, time_name
 from wjoin.executor.step import Arrivals
+from wjoin.parts.kernels.runs import Int64Array
+from wjoin.parts.routes.route import Role
+from wjoin.planner.layout import code_name, time_name
 
 SECOND = 1_000_000
 """Event times are microseconds."""
@@ -109,7 +110,7 @@ def _batches(streams: Sequence[Stream], places: Sequence[Int64Array]) -> tuple[A
         arrivals = Arrivals([[] for _ in streams])
         for number, (each, (start, end)) in enumerate(zip(streams, cuts, strict=True)):
             if end > start:
-                arrivals.blocks[number].append(_block(number, each, start, end))
+                arrivals.blocks[number].append((Role.BOTH, _block(number, each, start, end)))
                 arrivals.seen[number] = int(each.times[end - 1])
         if arrivals.seen:
             found.append(arrivals)

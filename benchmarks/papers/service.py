@@ -11,12 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 from loads import Load
 
-from wjoin.executor.kernels.runs import Int64Array, int64_view
-from wjoin.executor.layout import time_name
 from wjoin.executor.local import MemoryStore
 from wjoin.executor.multiway import Work
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.step import Arrivals, Counts, StageLogic
+from wjoin.parts.kernels.runs import Int64Array, int64_view
+from wjoin.planner.layout import time_name
 from wjoin.planner.physical import PhysicalPlan
 
 FloatArray = npt.NDArray[np.float64]
@@ -52,7 +52,7 @@ class KernelJoin:
                 self._manifest = result
             else:
                 yield result
-        assert not counts.late
+        assert not any(report["late"] for report in counts.streams.values())
 
 
 @dataclass(frozen=True)

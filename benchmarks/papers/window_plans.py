@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wjoin.executor.layout import code_name, input_columns, time_name
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import Query
 from wjoin.planner.catalog import Column, Delay, Relation
-from wjoin.planner.physical import Bounds, Kernel, Passes, PhysicalPlan
+from wjoin.planner.layout import code_name, time_name
+from wjoin.planner.physical import Bounds, Passes, PhysicalPlan
 from wjoin.planner.plan import plan_select
 
 NAMES = "ABCDEF"
@@ -32,7 +32,7 @@ class _Bigint:
 class Choice:
     """How a window join shall run."""
 
-    kernel: Kernel
+    kernel: str
     bounds: Bounds = Bounds.EXACT
     passes: Passes = Passes.HULL
 
@@ -42,18 +42,19 @@ def window_plan(streams: int, windows: str, choice: Choice) -> PhysicalPlan:
     names = NAMES[:streams]
     sources = ", ".join(f"s {name}" for name in names)
     equal = " AND ".join(f"A.v = {name}.v" for name in names[1:])
-    sql = f"SELECT A.v FROM {sources} {windows} WHERE {equal}"
+    columns = ", ".join(["A.v", *(f"{name}.ts" for name in names)])
+    sql = f"SELECT {columns} FROM {sources} {windows} WHERE {equal}"
     statement = parse_script(sql).statements[0]
     assert isinstance(statement, Query)
     settings = {
-        "ALGORITHM": choice.kernel.name,
+        "ALGORITHM": choice.kernel.upper(),
         "BOUNDS": choice.bounds.name,
         "PASSES": choice.passes.name,
     }
     relations = [_RELATION] * streams
     plan = plan_select(sql, statement.blocks[0], relations, _Bigint(), {}, "joined", settings).physical
     for number, each in enumerate(plan.stages[0].inputs):
-        assert input_columns(plan, each) == [time_name(number), code_name(number, 0)]
+        assert each.columns == (time_name(number), code_name(number, 0))
     return plan
 
 

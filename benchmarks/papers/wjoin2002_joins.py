@@ -10,8 +10,9 @@ from loads import SECOND, STEP, Load, Stream, alternating, by_time, by_turns, st
 from service import Join, KernelJoin
 from window_plans import Choice, one_window, pair_windows, path, window_plan
 
-from wjoin.executor.kernels.kernels import KERNELS
-from wjoin.planner.physical import Bounds, Kernel, Passes, UpperBounds
+from wjoin.parts.kernels.registry import KERNELS
+from wjoin.planner.physical import Bounds, Passes, UpperBounds
+from wjoin.planner.probes import arranged, chosen_orders
 
 SEED = 2002
 FAST, SLOW = 1000.0, 100.0
@@ -20,7 +21,7 @@ FAST, SLOW = 1000.0, 100.0
 WINDOW = SECOND
 PATH_WIDTHS = (SECOND // 2,) * 3
 
-THE_PAPERS = (Kernel.HW, Kernel.MW, Kernel.NLW)
+THE_PAPERS = ("hw", "mw", "nlw")
 """The kernels that the paper has; on the streams of its figures ADAPTIVE is one of them."""
 
 Joins = Mapping[str, Callable[[], Join]]
@@ -78,11 +79,11 @@ def five_joins(streams: int) -> Joins:
     """Return wjoin's kernels, and the two joins that the paper compares them with, on one window."""
     plans = {kernel: window_plan(streams, one_window(WINDOW), Choice(kernel)) for kernel in THE_PAPERS}
     return {
-        "ripple": partial(AdaptedJoin, plans[Kernel.NLW], RIPPLE),
-        "NLW": partial(KernelJoin, plans[Kernel.NLW]),
-        "MW": partial(KernelJoin, plans[Kernel.MW]),
-        "XJoin": partial(AdaptedJoin, plans[Kernel.HW], XJOIN),
-        "HW": partial(KernelJoin, plans[Kernel.HW]),
+        "ripple": partial(AdaptedJoin, plans["nlw"], RIPPLE),
+        "NLW": partial(KernelJoin, plans["nlw"]),
+        "MW": partial(KernelJoin, plans["mw"]),
+        "XJoin": partial(AdaptedJoin, plans["hw"], XJOIN),
+        "HW": partial(KernelJoin, plans["hw"]),
     }
 
 
@@ -90,12 +91,12 @@ def bare_joins(streams: int) -> Joins:
     """Return wjoin's kernels over the baselines' buffers, cleaned after every micro-batch."""
     plans = {kernel: window_plan(streams, one_window(WINDOW), Choice(kernel)) for kernel in THE_PAPERS}
     return {
-        f"{kernel.name} bare": partial(AdaptedJoin, plan, KERNELS[kernel], 1)
+        f"{kernel.upper()} bare": partial(AdaptedJoin, plan, KERNELS[kernel], 1)
         for kernel, plan in plans.items()
     }
 
 
-def bound_joins(kernels: Sequence[Kernel], width: int, as_written: bool) -> Joins:
+def bound_joins(kernels: Sequence[str], width: int, as_written: bool) -> Joins:
     """Return every bounds with some kernels: windows of ``width``, 1 second between A and B.
 
     ``as_written``: the plan keeps the windows of the statement, as the paper's do; else they
@@ -106,8 +107,9 @@ def bound_joins(kernels: Sequence[Kernel], width: int, as_written: bool) -> Join
         for bounds in (Bounds.GCA, Bounds.LCA, Bounds.EXACT):
             plan = window_plan(4, pair_windows(4, width, SECOND), Choice(kernel, bounds))
             if as_written:
-                plan = replace(plan, upper=_written(width))
-            joins[f"{kernel.name} {bounds.name}"] = partial(KernelJoin, plan)
+                orders = [chosen_orders(stage) for stage in plan.stages]
+                plan = arranged(replace(plan, upper=_written(width)), orders)
+            joins[f"{kernel.upper()} {bounds.name}"] = partial(KernelJoin, plan)
     return joins
 
 
@@ -121,12 +123,12 @@ def _written(width: int) -> UpperBounds:
 
 
 PATH_CHOICES = {
-    "NLW passes": Choice(Kernel.NLW, Bounds.EXACT, Passes.UNION),
-    "MW LCA": Choice(Kernel.MW, Bounds.LCA, Passes.HULL),
-    "NLW hull": Choice(Kernel.NLW, Bounds.EXACT, Passes.HULL),
-    "MW passes": Choice(Kernel.MW, Bounds.EXACT, Passes.UNION),
-    "MW hull": Choice(Kernel.MW, Bounds.EXACT, Passes.HULL),
-    "HW hull": Choice(Kernel.HW, Bounds.EXACT, Passes.HULL),
+    "NLW passes": Choice("nlw", Bounds.EXACT, Passes.UNION),
+    "MW LCA": Choice("mw", Bounds.LCA, Passes.HULL),
+    "NLW hull": Choice("nlw", Bounds.EXACT, Passes.HULL),
+    "MW passes": Choice("mw", Bounds.EXACT, Passes.UNION),
+    "MW hull": Choice("mw", Bounds.EXACT, Passes.HULL),
+    "HW hull": Choice("hw", Bounds.EXACT, Passes.HULL),
 }
 """The first two are the paper's."""
 

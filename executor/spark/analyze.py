@@ -19,10 +19,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.executor.arrival_order import Piece, Pieces, disorder
-from wjoin.executor.kernels.runs import int64_view, integers
-from wjoin.executor.layout import quoted
 from wjoin.executor.spark.arrival import MAJOR, NAME, START, order_of
 from wjoin.executor.spark.once import collect_once
+from wjoin.parts.kernels.runs import int64_view, integers
+from wjoin.planner.layout import quoted
 
 _SKETCH_SIZE = 12
 """Binary logarithm of the registers of a sketch of distinct values: about 1.6 % of error."""

@@ -17,7 +17,21 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from wjoin.executor.layout import (
+from wjoin.executor.routing import Router, worker_count
+from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
+from wjoin.executor.spark.messages import MESSAGES
+from wjoin.executor.spark.meter import Meter, rows_part, stage_part
+from wjoin.executor.spark.native import WATERMARKED, native_rows, watermark_delay
+from wjoin.executor.spark.observe import observed, work_counts
+from wjoin.executor.spark.operator import JoinProcessor, Operator
+from wjoin.executor.spark.pack import KEEP, Pack
+from wjoin.executor.spark.typing import KEY_TYPES, typed
+from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, flat_name
+from wjoin.executor.state.identity import fingerprint
+from wjoin.executor.step import StageLogic
+from wjoin.executor.workers import worker_ids
+from wjoin.planner.edges import destination
+from wjoin.planner.layout import (
     code_name,
     column_name,
     event_time_expression,
@@ -25,23 +39,11 @@ from wjoin.executor.layout import (
     stored_column,
     time_name,
 )
-from wjoin.executor.route import worker_ids
-from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
-from wjoin.executor.spark.meter import Meter, rows_part, stage_part
-from wjoin.executor.spark.native import WATERMARKED, native_rows, watermark_delay
-from wjoin.executor.spark.observe import observed, work_counts
-from wjoin.executor.spark.operator import Destination, JoinProcessor, Operator
-from wjoin.executor.spark.pack import KEEP, Pack
-from wjoin.executor.spark.transport import TRANSPORT
-from wjoin.executor.spark.typing import KEY_TYPES, typed
-from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, output_columns
-from wjoin.executor.state.identity import fingerprint, worker_count
-from wjoin.executor.step import StageLogic
 from wjoin.planner.physical import (
     KeyCode,
     Method,
+    Output,
     PhysicalPlan,
-    Stage,
     StreamScan,
     TimeKind,
 )
@@ -79,22 +81,44 @@ class Counting:
 
 def compile_plan(
     plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting | None = None
-) -> DataFrame:
-    """Return the joined rows of a plan over its streams' DataFrames, in FROM order.
+) -> dict[str, DataFrame]:
+    """Return the joined rows of each output of a plan, by its sink; ``inputs`` are in FROM order.
 
-    One STRUCT column for each stream that has output columns, named by its alias, and the
-    match columns that the plan asks for. A streaming DataFrame when the inputs stream.
+    They have one STRUCT column for each stream that has output columns, named by its alias, and the
+    match columns that the output asks for. Streaming DataFrames when the inputs stream.
     """
     counting = counting or Counting()
+    if not plan.stages or plan.method is Method.NATIVE:
+        joined: DataFrame | None = None
+    else:
+        joined = _joined(plan, inputs, counting)
+    return {output.sink: _output(plan, output, joined, inputs, counting) for output in plan.outputs}
+
+
+def _output(
+    plan: PhysicalPlan,
+    output: Output,
+    joined: DataFrame | None,
+    inputs: Sequence[DataFrame],
+    counting: Counting,
+) -> DataFrame:
+    if joined is not None:
+        rows = _unpacked(plan, output, joined, inputs)
+        return _dated(plan, output, look_up(plan, output, rows, inputs)) if plan.lookups else rows
+    if plan.stages:
+        return native_rows(plan, output, inputs, None if plan.streaming else counting.meter)
+    only = plan.staged[0]
+    rows = relation_rows(plan, output, only, inputs[only])
+    return _dated(plan, output, look_up(plan, output, rows, inputs))
+
+
+def _joined(plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting) -> DataFrame:
+    """Return the messages of the last stage."""
     meter = None if plan.streaming else counting.meter
     spark = inputs[0].sparkSession
     partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
-    workers = [_workers(stage, partitions) for stage in plan.stages]
-    if not plan.stages:
-        only = plan.staged[0]
-        return _dated(plan, look_up(plan, relation_rows(plan, only, inputs[only]), inputs))
-    if plan.method is Method.NATIVE:
-        return native_rows(plan, inputs, meter)
+    groups = worker_ids(partitions)
+    workers = [groups[: worker_count(stage, partitions)] for stage in plan.stages]
     scans = {number: _scan(plan, number, inputs[number]) for number in plan.staged}
     if meter is not None:
         scans = {
@@ -108,27 +132,21 @@ def compile_plan(
             if each.stage is not None:
                 arriving.append(results[each.stage])
                 continue
-            pack = Pack(plan, each.members[0], place, each, workers[number], plan.streaming)
-            arriving.append(scans[each.members[0]].mapInArrow(pack.__call__, TRANSPORT))
-        operator = Operator(
-            StageLogic(plan, number),
-            workers[number],
-            _destination(plan, number, workers),
-            fingerprint(plan, stage),
-        )
+            pack = Pack(plan, each.members[0], each.columns, Router.to(stage, place, workers[number]))
+            arriving.append(scans[each.members[0]].mapInArrow(pack.__call__, MESSAGES))
+        to = destination(plan, number)
+        router = None if to is None else Router.to(plan.stages[to[0]], to[1], workers[to[0]])
+        logic = StageLogic(plan, number)
+        operator = Operator(logic, workers[number], router, fingerprint(plan, stage))
         results.append(_run(plan, operator, arriving, counting))
-    rows = _unpacked(plan, results[-1], inputs)
-    return _dated(plan, look_up(plan, rows, inputs)) if plan.lookups else rows
-
-
-def _workers(stage: Stage, partitions: int) -> tuple[int, ...]:
-    return worker_ids(partitions)[: worker_count(stage, partitions)]
+    return results[-1]
 
 
 def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
     """Return what the pack of a stream reads: event time, the filter's verdict, codes, columns."""
     scan = plan.streams[number]
-    if _is_dated(plan) and plan.watermarked and not plan.undated and number not in plan.watermarked:
+    dated = any(_is_dated(plan, output) and not output.undated for output in plan.outputs)
+    if dated and plan.watermarked and number not in plan.watermarked:
         # MATCH_TIME goes by the watermarks of the inputs, so each must have one.
         source = source.withWatermark(quoted(scan.event_time), watermark_delay(scan.delay))
     rows = source.alias(scan.alias)
@@ -169,14 +187,6 @@ def _code(code: KeyCode) -> str:
     return f"CASE WHEN {known} THEN xxhash64({', '.join(code.expressions)}) & {_HASH_BITS}L END"
 
 
-def _destination(plan: PhysicalPlan, number: int, workers: list[tuple[int, ...]]) -> Destination | None:
-    for later in range(number + 1, len(plan.stages)):
-        for place, each in enumerate(plan.stages[later].inputs):
-            if each.stage == number:
-                return Destination(place, each, workers[later])
-    return None
-
-
 def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], counting: Counting) -> DataFrame:
     blocks = arriving[0]
     for other in arriving[1:]:
@@ -184,60 +194,57 @@ def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], coun
     grouped = blocks.groupBy("worker")
     if not plan.streaming:
         # A plain function of one argument: Spark would count self of a method.
-        joined = grouped.applyInArrow(lambda group: operator.batch(group), TRANSPORT)
+        joined = grouped.applyInArrow(lambda group: operator.batch(group), MESSAGES)
         part = stage_part(operator.logic.number)
         return joined if counting.meter is None else counting.meter.watch(part, joined, work_counts())
-    joined = grouped.transformWithStateInPandas(JoinProcessor(operator), TRANSPORT, "append", "none")
+    joined = grouped.transformWithStateInPandas(JoinProcessor(operator), MESSAGES, "append", "none")
     counted = observed(plan, operator.logic.number, joined, counting.query, counting.measured)
-    return typed(counted, {each.name: each.dataType for each in TRANSPORT})
+    return typed(counted, {each.name: each.dataType for each in MESSAGES})
 
 
-def _unpacked(plan: PhysicalPlan, joined: DataFrame, inputs: Sequence[DataFrame]) -> DataFrame:
+def _unpacked(
+    plan: PhysicalPlan, output: Output, joined: DataFrame, inputs: Sequence[DataFrame]
+) -> DataFrame:
     fields = []
-    for stream, number, name in output_columns(plan):
+    for stream, number in plan.staged_columns(output):
         # An output is a column of the relation, whose schema is known: nothing is left to analyse.
         column = str(plan.streams[stream].columns[number].output)
-        fields.append(StructField(name, inputs[stream].schema[column].dataType))
+        fields.append(StructField(flat_name(stream, number), inputs[stream].schema[column].dataType))
     times = plan.staged if plan.lookups else ()
     fields += [StructField(time_name(stream), _TIME_TYPES[plan.time_kind]) for stream in times]
-    matches = [] if plan.lookups else sorted(plan.match)
+    matches = [] if plan.lookups else sorted(output.match)
     for match in matches:
         span = match == "span" and plan.time_kind is not TimeKind.INTEGRAL
         kind = DayTimeIntervalType() if span else _TIME_TYPES[plan.time_kind]
         fields.append(StructField(MATCH_COLUMNS[match], kind))
     if not fields:
         fields.append(StructField("rows", BooleanType()))
-    flat = joined.mapInArrow(Unpack(plan).__call__, StructType(fields))
+    flat = joined.mapInArrow(Unpack(plan, output).__call__, StructType(fields))
     columns = [F.col(time_name(stream)).alias(joined_time(stream)) for stream in times]
     columns += [F.col(MATCH_COLUMNS[match]) for match in matches]
     if not plan.lookups:
-        flat = _dated(plan, flat)
-    return flat.select(*(_structs(plan) + columns or [F.col("rows")]))
+        flat = _dated(plan, output, flat)
+    return flat.select(*(_structs(plan, output) + columns or [F.col("rows")]))
 
 
-def _dated(plan: PhysicalPlan, rows: DataFrame) -> DataFrame:
+def _dated(plan: PhysicalPlan, output: Output, rows: DataFrame) -> DataFrame:
     """Return rows with a watermark on MATCH_TIME where it is asked for and can be an event time."""
     time = MATCH_COLUMNS["time"]
-    if not _is_dated(plan) or plan.match_delay is None or plan.undated:
+    if not _is_dated(plan, output) or output.match_delay is None or output.undated:
         return rows
     if plan.watermarked:
         return rows.withMetadata(time, WATERMARKED)
-    return rows.withWatermark(time, watermark_delay(plan.match_delay))
+    return rows.withWatermark(time, watermark_delay(output.match_delay))
 
 
-def _is_dated(plan: PhysicalPlan) -> bool:
+def _is_dated(plan: PhysicalPlan, output: Output) -> bool:
     # Spark takes a TIMESTAMP only as event time of a watermark.
-    return plan.streaming and "time" in plan.match and plan.time_kind is TimeKind.TIMESTAMP
+    return plan.streaming and "time" in output.match and plan.time_kind is TimeKind.TIMESTAMP
 
 
-def _structs(plan: PhysicalPlan) -> list[F.Column]:
-    structs = []
-    for stream, scan in enumerate(plan.streams):
-        members = [
-            F.col(name).alias(str(scan.columns[number].output))
-            for each, number, name in output_columns(plan)
-            if each == stream
-        ]
-        if members:
-            structs.append(F.struct(*members).alias(scan.alias))
-    return structs
+def _structs(plan: PhysicalPlan, output: Output) -> list[F.Column]:
+    members: dict[int, list[F.Column]] = {}
+    for stream, number in plan.staged_columns(output):
+        name = str(plan.streams[stream].columns[number].output)
+        members.setdefault(stream, []).append(F.col(flat_name(stream, number)).alias(name))
+    return [F.struct(*each).alias(plan.streams[stream].alias) for stream, each in members.items()]

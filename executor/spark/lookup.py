@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from wjoin.executor.layout import event_time_expression
 from wjoin.executor.spark.unpack import MATCH_COLUMNS
-from wjoin.planner.physical import PhysicalPlan, StaticJoin, TimeKind, UpperBounds
+from wjoin.planner.layout import event_time_expression, quoted
+from wjoin.planner.physical import Output, PhysicalPlan, StaticJoin, TimeKind, UpperBounds
 
 
 def joined_time(stream: int) -> str:
@@ -19,7 +19,7 @@ def joined_time(stream: int) -> str:
     return f"__wjoin_time_{stream}"
 
 
-def relation_rows(plan: PhysicalPlan, stream: int, source: DataFrame) -> DataFrame:
+def relation_rows(plan: PhysicalPlan, output: Output, stream: int, source: DataFrame) -> DataFrame:
     """Return the filtered rows of a relation that no stage reads: its struct and its event time.
 
     Rows without an event time are left out.
@@ -29,7 +29,7 @@ def relation_rows(plan: PhysicalPlan, stream: int, source: DataFrame) -> DataFra
     rows = source.alias(scan.alias).filter(F.expr(f"{time} IS NOT NULL"))
     for each in scan.filters:
         rows = rows.filter(F.expr(each))
-    outputs = [column for column in scan.columns if column.output is not None]
+    outputs = [scan.columns[number] for each, number in output.columns if each == stream]
     members = [F.expr(column.expression).alias(str(column.output)) for column in outputs]
     structs = [F.struct(*members).alias(scan.alias)] if members else []
     if plan.time_kind is TimeKind.INTEGRAL:
@@ -37,44 +37,39 @@ def relation_rows(plan: PhysicalPlan, stream: int, source: DataFrame) -> DataFra
     return rows.select(*structs, F.expr(time).alias(joined_time(stream)))
 
 
-def look_up(plan: PhysicalPlan, rows: DataFrame, inputs: Sequence[DataFrame]) -> DataFrame:
+def look_up(plan: PhysicalPlan, output: Output, rows: DataFrame, inputs: Sequence[DataFrame]) -> DataFrame:
     """Return the rows joined with every static relation: a struct for each stream, and the match columns.
 
     ``rows`` has the structs and event times of the other streams.
     """
     joined = list(plan.staged)
     for join in plan.lookups:
-        right = relation_rows(plan, join.stream, inputs[join.stream])
-        conditions = [f"({each})" for each in _conditions(plan, join, joined)] or ["true"]
+        right = relation_rows(plan, output, join.stream, inputs[join.stream])
+        conditions = [f"({each})" for each in _conditions(plan, output, join, joined)] or ["true"]
         # The stages must be read once and to their end, or their state is not committed. Spark
         # stops reading beside an empty broadcast hash table, and reads one side of a Cartesian
         # product again and again.
         right = right.hint("shuffle_hash" if join.equalities else "broadcast")
         rows = rows.join(right, F.expr(" AND ".join(conditions)))
         joined.append(join.stream)
-    structs = [F.col(f"`{name}`") for name in _structs(plan)]
-    matches = [F.expr(_match(plan, each)).alias(MATCH_COLUMNS[each]) for each in sorted(plan.match)]
+    shown = dict.fromkeys(plan.streams[stream].alias for stream, _ in output.columns)
+    structs = [F.col(quoted(name)) for name in shown]
+    matches = [F.expr(_match(plan, each)).alias(MATCH_COLUMNS[each]) for each in sorted(output.match)]
     return rows.select(*(structs + matches or [F.lit(None).cast("boolean").alias("rows")]))
 
 
-def _structs(plan: PhysicalPlan) -> Iterator[str]:
-    for scan in plan.streams:
-        if any(column.output is not None for column in scan.columns):
-            yield scan.alias.replace("`", "``")
-
-
-def _conditions(plan: PhysicalPlan, join: StaticJoin, joined: Sequence[int]) -> Iterator[str]:
+def _conditions(plan: PhysicalPlan, output: Output, join: StaticJoin, joined: Sequence[int]) -> Iterator[str]:
     yield from join.equalities
     yield from join.comparisons
     yield from bounds(plan, plan.upper, [join.stream], joined)
-    if plan.branches and join is plan.lookups[-1]:
-        yield one_alternative(plan)
+    if output.alternatives and join is plan.lookups[-1]:
+        yield one_alternative(plan, output)
 
 
-def one_alternative(plan: PhysicalPlan) -> str:
+def one_alternative(plan: PhysicalPlan, output: Output) -> str:
     """Return the condition on rows with all event times that one alternative holds as a whole."""
     streams = range(len(plan.streams))
-    branches = (" AND ".join(bounds(plan, branch, streams, streams)) for branch in plan.branches)
+    branches = (" AND ".join(bounds(plan, branch, streams, streams)) for branch in output.alternatives)
     return " OR ".join(f"({each})" for each in branches)
 
 

@@ -11,19 +11,19 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from wjoin.executor.layout import (
+from wjoin.executor.spark.lookup import bounds, joined_time, look_up, one_alternative
+from wjoin.executor.spark.meter import RESULTS, Meter, rows_part
+from wjoin.executor.spark.pack import KEEP
+from wjoin.executor.spark.unpack import MATCH_COLUMNS
+from wjoin.planner.layout import (
     code_name,
     column_name,
     event_time_expression,
     stored_column,
     time_name,
 )
-from wjoin.executor.spark.lookup import bounds, joined_time, look_up, one_alternative
-from wjoin.executor.spark.meter import RESULTS, Meter, rows_part
-from wjoin.executor.spark.pack import KEEP
-from wjoin.executor.spark.unpack import MATCH_COLUMNS
 from wjoin.planner.native import PairJoin, latest_bound, pair_joins, whole_seconds
-from wjoin.planner.physical import PhysicalPlan, TimeKind
+from wjoin.planner.physical import Output, PhysicalPlan, TimeKind
 
 WATERMARK = "spark.watermarkDelayMs"
 """The metadata by which Spark knows a column with a watermark."""
@@ -32,8 +32,10 @@ WATERMARKED = {WATERMARK: 0}
 """Spark takes no second ``withWatermark`` above the first; a column may say that it keeps to that one."""
 
 
-def native_rows(plan: PhysicalPlan, inputs: Sequence[DataFrame], meter: Meter | None = None) -> DataFrame:
-    """Return the joined rows of a plan, as ``compile_plan`` does; ``meter`` counts over tables."""
+def native_rows(
+    plan: PhysicalPlan, output: Output, inputs: Sequence[DataFrame], meter: Meter | None = None
+) -> DataFrame:
+    """Return the joined rows of an output, as ``compile_plan`` does; ``meter`` counts over tables."""
     scans = {stream: _scan(plan, stream, inputs[stream]) for stream in plan.staged}
     if meter is not None:
         scans = {
@@ -45,13 +47,13 @@ def native_rows(plan: PhysicalPlan, inputs: Sequence[DataFrame], meter: Meter | 
         left, right = parts.pop(frozenset(join.left)), parts.pop(frozenset(join.right))
         parts[frozenset(join.left + join.right)] = _joined(plan, join, left, right)
     (rows,) = parts.values()
-    if plan.branches and not plan.lookups:
-        rows = rows.filter(F.expr(one_alternative(plan)))
+    if output.alternatives and not plan.lookups:
+        rows = rows.filter(F.expr(one_alternative(plan, output)))
     if meter is not None:
         rows = meter.watch(RESULTS, rows, ["count(1) AS matches"])
     times = [F.col(joined_time(stream)) for stream in plan.staged]
-    rows = look_up(plan, rows.select(*_structs(plan), *times), inputs)
-    if plan.streaming and "time" in plan.match:
+    rows = look_up(plan, output, rows.select(*_structs(plan, output), *times), inputs)
+    if plan.streaming and "time" in output.match:
         rows = rows.withMetadata(MATCH_COLUMNS["time"], WATERMARKED)
     return rows
 
@@ -163,12 +165,10 @@ def _ranges(plan: PhysicalPlan, join: PairJoin) -> Iterator[str]:
             yield f"{later} <= {earlier} + ({whole_seconds(bound)})"
 
 
-def _structs(plan: PhysicalPlan) -> Iterator[F.Column]:
-    for stream in plan.staged:
-        members = [
-            F.col(_column(plan, stream, number)).alias(column.output)
-            for number, column in enumerate(plan.streams[stream].columns)
-            if column.output is not None
-        ]
-        if members:
-            yield F.struct(*members).alias(plan.streams[stream].alias)
+def _structs(plan: PhysicalPlan, output: Output) -> Iterator[F.Column]:
+    members: dict[int, list[F.Column]] = {}
+    for stream, number in plan.staged_columns(output):
+        name = str(plan.streams[stream].columns[number].output)
+        members.setdefault(stream, []).append(F.col(_column(plan, stream, number)).alias(name))
+    for stream, each in members.items():
+        yield F.struct(*each).alias(plan.streams[stream].alias)

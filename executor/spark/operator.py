@@ -1,6 +1,6 @@
 """The join operator: one stage under Spark's transformWithState, or under a grouped map in batch."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,133 +8,102 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from wjoin.executor.blocks import concatenate, cut, decode_block, encode_block
+from wjoin.executor.blocks import concatenate, decode_block, encode_block
 from wjoin.executor.faults import fault_point
-from wjoin.executor.kernels.runs import int64_view
-from wjoin.executor.layout import code_name
-from wjoin.executor.route import worker_numbers
+from wjoin.executor.report import Report
+from wjoin.executor.routing import Router
+from wjoin.executor.spark import messages
 from wjoin.executor.spark.cache import SliceCache
 from wjoin.executor.spark.task import run_phase
-from wjoin.executor.spark.transport import BLOCK_BYTES, BLOCK_ROWS, SCHEMA, transport_row
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.step import Arrivals, Counts, StageLogic
-from wjoin.executor.tally import NOTHING_SEEN, Tally
-from wjoin.planner.measurement import KeyCount
-from wjoin.planner.physical import StageInput
+from wjoin.parts.routes.route import Role
 
 MANIFEST = "manifest"
 """The key of the manifest in Spark's state; the names of the slices that it lists are numbers."""
 
 
 @dataclass(frozen=True)
-class Destination:
-    """Where the results of a stage go: an input of a later stage on its workers, or out (None)."""
-
-    number: int
-    stage_input: StageInput
-    workers: tuple[int, ...]
-
-    def rows(self, result: pa.RecordBatch) -> Iterator[dict[str, object]]:
-        """Yield the transport rows that bring a result to its workers."""
-        key = self.stage_input.key
-        if key is None or len(self.workers) == 1:
-            yield from _block_rows(self.workers[0], self.number, result)
-            return
-        assigned = worker_numbers(int64_view(result.column(code_name(*key))), len(self.workers))
-        for place, worker in enumerate(self.workers):
-            mine = pa.array(assigned == place)
-            yield from _block_rows(worker, self.number, result.filter(mine))
-
-
-@dataclass(frozen=True)
 class Operator:
-    """A stage with its workers and the destination of its results; sent to Spark's Python workers."""
+    """A stage with its workers, and the router of its results; sent to Spark's Python workers.
+
+    Results leave the stages where there is no router.
+    """
 
     logic: StageLogic
     workers: tuple[int, ...]
-    destination: Destination | None
+    router: Router | None
     fingerprint: str
 
     def batch(self, group: pa.Table) -> pa.Table:
         """Join the blocks of one worker, all inputs complete."""
         arrivals = self.arrivals(row for batch in group.to_batches() for row in _arrow_rows(batch))
         counts = Counts()
-        rows: list[dict[str, object]] = []
+        found: list[messages.Message] = []
         for result in self.logic.batch(arrivals, counts):
-            counts.matches += result.num_rows
-            rows += self.result_rows(result)
-        # A row without a block, for the meter: a next stage reads nothing from it.
-        target = -1 if self.destination is None else self.destination.workers[0]
-        rows.append(transport_row(target, matches=counts.matches, comparisons=counts.work.comparisons))
-        return pa.Table.from_pylist(rows, schema=SCHEMA)
+            found += self.result_messages(result)
+        # For the meter: a next stage reads nothing from it.
+        found.append(messages.report(self._target, _NO_STREAM, _work(counts)))
+        return pa.Table.from_pylist(found, schema=messages.SCHEMA)
 
-    def arrivals(self, rows: Iterable[dict[Any, Any]]) -> Arrivals:
-        """Return what the transport rows of a worker bring."""
+    def arrivals(self, rows: Iterable[Mapping[Any, Any]]) -> Arrivals:
+        """Return what the messages to a worker bring."""
         arrivals = Arrivals([[] for _ in self.logic.stage.inputs])
+        members = self.logic.stage.members
         for row in rows:
-            if row["input"] >= 0:
-                arrivals.blocks[row["input"]].append(decode_block(row["block"]))
-            elif row["block"] is not None:
-                removed = int64_view(decode_block(row["block"]).column(0))
-                arrivals.removed.setdefault(row["stream"], []).append(removed)
-            else:
-                self._heartbeat(arrivals, row)
+            number = row["number"]
+            if messages.is_block(row):
+                arrivals.blocks[number].append((Role(row["kind"]), decode_block(row["block"])))
+            elif row["kind"] == messages.PROGRESS and number in members:
+                seen = int(row["seen"])
+                arrivals.seen[number] = max(seen, arrivals.seen.get(number, seen))
+            elif row["kind"] == messages.REPORT and self._enters(number):
+                arrivals.told.setdefault(number, Report()).merge(row["counts"])
         return arrivals
 
-    def _heartbeat(self, arrivals: Arrivals, row: dict[Any, Any]) -> None:
-        stream, seen = row["stream"], row["seen"]
-        if stream in self.logic.stage.members and seen != NOTHING_SEEN:
-            arrivals.seen[stream] = max(seen, arrivals.seen.get(stream, seen))
-        if any(each.stage is None and each.members[0] == stream for each in self.logic.stage.inputs):
-            arrivals.told.setdefault(stream, Tally()).add(row)
+    def _enters(self, stream: int) -> bool:
+        inputs = self.logic.stage.inputs
+        return any(each.stage is None and each.members[0] == stream for each in inputs)
 
-    def result_rows(self, result: pa.RecordBatch) -> Iterator[dict[str, object]]:
-        """Yield the transport rows of one result batch."""
-        if self.destination is None:
-            yield from _block_rows(-1, -1, result)
-        else:
-            yield from self.destination.rows(result)
+    @property
+    def _target(self) -> int:
+        """The worker that what is told once is addressed to."""
+        return messages.OUT if self.router is None else self.router.workers[0]
 
-    def heartbeat_rows(
-        self, worker: int, before: Manifest, after: Manifest, arrivals: Arrivals, counts: Counts
-    ) -> list[dict[str, object]]:
-        """Return the counts of a micro-batch, and the heartbeats for the next stage."""
-        target = -1 if self.destination is None else self.destination.workers[0]
-        seen = {stream: after.seen.get(stream, NOTHING_SEEN) for stream in self.logic.stage.members}
-        rows = []
-        for number, each in enumerate(self.logic.stage.inputs):
-            kept = sum(piece.rows for piece in after.slices[number])
-            kept_bytes = sum(piece.size for piece in after.slices[number])
-            for stream in each.members:
-                row = transport_row(
-                    target,
-                    stream=stream,
-                    late=counts.late.get(stream, 0),
-                    kept=kept if stream == each.members[0] else 0,
-                    kept_bytes=kept_bytes if stream == each.members[0] else 0,
-                )
-                if each.stage is None:
-                    row |= vars(arrivals.told.get(stream, Tally()))
-                    row |= _key_counts(counts.keys.get(stream))
-                    row["before"] = before.seen.get(stream, NOTHING_SEEN)
-                rows.append(row | {"seen": seen[stream]})
-        rows[0] |= {"matches": counts.matches, "comparisons": counts.work.comparisons}
-        if self.destination is not None and worker == self.workers[0]:
-            # All workers of a stage have seen the same heartbeats; one tells the next stage's others.
-            for other in self.destination.workers[1:]:
-                rows += [transport_row(other, stream=stream, seen=time) for stream, time in seen.items()]
-        return rows
+    def result_messages(self, result: pa.RecordBatch) -> Iterator[messages.Message]:
+        """Yield the blocks of one batch of results."""
+        if self.router is None:
+            yield from messages.blocks(messages.OUT, 0, Role.BOTH, result)
+            return
+        for worker, share, role in self.router.parts(result):
+            yield from messages.blocks(worker, self.router.number, role, share)
+
+    def last_messages(
+        self, worker: int, after: Manifest, told: Mapping[int, Report], counts: Counts
+    ) -> Iterator[messages.Message]:
+        """Yield the reports of a micro-batch, and the progress for the next stage."""
+        yield messages.report(self._target, _NO_STREAM, _work(counts))
+        for stream in self.logic.stage.members:
+            counted = counts.of(stream)
+            if stream in told:
+                counted.merge(told[stream].values)
+            yield messages.report(self._target, stream, counted)
+        if self.router is not None and worker == self.workers[0]:
+            # All workers of a stage have been told the same.
+            for other in self.router.workers:
+                for stream, seen in after.seen.items():
+                    yield messages.progress(other, stream, seen)
 
 
-def _key_counts(count: KeyCount | None) -> dict[str, object]:
-    if count is None:
-        return {}
-    return {"counted": count.rows, "distinct": count.distinct, "heaviest": count.heaviest}
+_NO_STREAM = -1
 
 
-def _block_rows(worker: int, number: int, result: pa.RecordBatch) -> Iterator[dict[str, object]]:
-    for piece in cut(result, BLOCK_ROWS, BLOCK_BYTES):
-        yield transport_row(worker, number, block=encode_block(piece))
+def _work(counts: Counts) -> Report:
+    """Return what is counted of the stage itself."""
+    found = Report()
+    found.add("matches", counts.matches)
+    found.add("comparisons", counts.work.comparisons)
+    return found
 
 
 class JoinProcessor(StatefulProcessor):
@@ -172,13 +141,13 @@ class JoinProcessor(StatefulProcessor):
                 continue
             waiting.append(result)
             # A data frame of its own costs more than the rows of a small result.
-            if sum(each.nbytes for each in waiting) > BLOCK_BYTES:
-                yield _frame(list(operator.result_rows(concatenate(waiting))))
+            if sum(each.nbytes for each in waiting) > messages.BLOCK_BYTES:
+                yield _frame(list(operator.result_messages(concatenate(waiting))))
                 waiting = []
         fault_point("before-state-write")
         self._state.updateValue((MANIFEST,), (after.encode(),))
-        last = list(operator.result_rows(concatenate(waiting))) if waiting else []
-        yield _frame(last + operator.heartbeat_rows(worker, manifest, after, arrivals, counts))
+        last = list(operator.result_messages(concatenate(waiting))) if waiting else []
+        yield _frame([*last, *operator.last_messages(worker, after, arrivals.told, counts)])
 
     def close(self) -> None:
         """Nothing is held between micro-batches."""
@@ -217,10 +186,10 @@ class JoinProcessor(StatefulProcessor):
 
 
 def _arrow_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """Yield transport rows with their blocks not copied."""
+    """Yield messages with their blocks not copied."""
     for row, block in zip(batch.drop_columns(["block"]).to_pylist(), batch.column("block"), strict=True):
         yield {**row, "block": block.as_buffer() if block.is_valid else None}
 
 
-def _frame(rows: list[dict[str, object]]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=SCHEMA.names)
+def _frame(found: list[messages.Message]) -> pd.DataFrame:
+    return pd.DataFrame(found, columns=messages.SCHEMA.names)

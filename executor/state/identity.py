@@ -5,28 +5,67 @@ anything runs.
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from wjoin.executor.routing import worker_count
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.durations import human
-from wjoin.planner.physical import Bounds, Kernel, Method, PhysicalPlan, Route, Stage
+from wjoin.planner.physical import Method, PhysicalPlan, Stage
 
-STATE_FORMAT = 1
+STATE_FORMAT = 2
 """Raised whenever a checkpoint of an older version can no longer be read."""
 
 
+def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
+    """Return what must stay the same of a stage and its plan for the life of a checkpoint, as plain data.
+
+    Written by hand, for it outlives the classes of plans: what is said here of a statement may change only
+    together with STATE_FORMAT. Bounds, kernels and orders are not in it, nor is what follows from them:
+    they may change under a checkpoint, whose state holds at least what EXACT needs.
+    """
+    return {
+        "time": plan.time_kind.value,
+        "streams": [
+            {
+                "alias": scan.alias,
+                "streaming": scan.streaming,
+                "event_time": scan.event_time,
+                "delay": scan.delay,
+                "filters": list(scan.filters),
+                "columns": [[each.expression, each.type, each.output] for each in scan.columns],
+                "codes": [
+                    [list(each.expressions), list(each.types), each.exact, list(each.verify)]
+                    for each in scan.codes
+                ],
+            }
+            for scan in plan.streams
+        ],
+        "windows": [list(row) for row in plan.upper],
+        "inputs": [
+            {
+                "members": list(each.members),
+                "stage": each.stage,
+                "key": None if each.key is None else list(each.key),
+                "columns": list(each.columns),
+            }
+            for each in stage.inputs
+        ],
+        "route": stage.route,
+        "shipping": stage.shipping.value,
+        "comparisons": [[list(each.left), each.operator, list(each.right)] for each in stage.comparisons],
+        "bands": [
+            [list(each.left), list(each.right), each.low, each.high, each.slack, each.checked]
+            for each in stage.bands
+        ],
+    }
+
+
 def fingerprint(plan: PhysicalPlan, stage: Stage) -> str:
-    """Return what must stay the same of a stage and its plan for the life of a checkpoint, as one word."""
-    # These may change under a checkpoint: the state holds at least what EXACT needs.
-    stage = replace(stage, bounds=Bounds.EXACT, kernel=Kernel.HW, orders=(), indexed=())
-    return hashlib.sha256(repr((plan.streams, plan.upper, stage)).encode()).hexdigest()[:16]
-
-
-def worker_count(stage: Stage, partitions: int) -> int:
-    """Return the number of workers of a stage, given the number of shuffle partitions."""
-    return 1 if stage.route is Route.SINGLE else partitions
+    """Return the identity of a stage as one word."""
+    text = json.dumps(stage_identity(plan, stage), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def identity(plans: Sequence[PhysicalPlan], partitions: int, around: Sequence[str] = ()) -> dict[str, Any]:

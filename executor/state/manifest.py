@@ -2,49 +2,26 @@
 
 import json
 import uuid
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from wjoin.executor.state.identity import STATE_FORMAT, refuse_format, refuse_workers
 from wjoin.executor.state.slices import Slice
+from wjoin.executor.state.writing import Writing, decode_writing
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.physical import Bounds, Kernel, Stage
-
-
-@dataclass(frozen=True)
-class StateChoice:
-    """The parts of a stage that may change between runs, and decide what its state looks like."""
-
-    bounds: Bounds
-    kernel: Kernel
-    indexed: tuple[int | None, ...]
-
-    @classmethod
-    def of(cls, stage: Stage) -> "StateChoice":
-        """Return those of a stage."""
-        return cls(stage.bounds, stage.kernel, stage.indexed)
-
-    def on(self, stage: Stage) -> Stage:
-        """Return a stage with these parts in place of its own."""
-        return replace(stage, bounds=self.bounds, kernel=self.kernel, indexed=self.indexed)
-
-    def encode(self) -> dict[str, object]:
-        """Return the parts as plain data."""
-        return {"bounds": self.bounds.value, "kernel": self.kernel.value, "indexed": list(self.indexed)}
 
 
 @dataclass(frozen=True)
 class Manifest:
     """What one worker of one stage keeps: event times seen and the slices of each input.
 
-    ``plan`` is the fingerprint of the plan that wrote it, ``workers`` how many workers share
+    ``plan`` is the fingerprint of the stage's identity, ``workers`` how many workers share
     the stage; both must stay the same for the life of a checkpoint. ``lineage`` tells this
     state from all others on a machine; ``written`` counts the slices ever written.
 
     Slices are named by that count, so that an attempt that is repeated writes the same slices
     under the same names: after a crash Spark may keep what the first attempt wrote of a version
-    and go on from what the second one holds. ``choice`` is how the next micro-batch writes its
-    slices, None before the first.
+    and go on from what the second one holds. ``writing`` are the rules by which the next micro-batch
+    writes its slices, None before the first.
     """
 
     plan: str
@@ -53,7 +30,7 @@ class Manifest:
     written: int
     seen: dict[int, int]
     slices: tuple[tuple[Slice, ...], ...]
-    choice: StateChoice | None = None
+    writing: Writing | None = None
 
     @classmethod
     def fresh(cls, plan: str, workers: int, inputs: int) -> "Manifest":
@@ -70,7 +47,7 @@ class Manifest:
             "written": self.written,
             "seen": {str(stream): time for stream, time in self.seen.items()},
             "slices": [[asdict(each) for each in group] for group in self.slices],
-            "choice": None if self.choice is None else self.choice.encode(),
+            "writing": None if self.writing is None else self.writing.encode(),
         }
         return json.dumps(body, separators=(",", ":")).encode()
 
@@ -93,9 +70,5 @@ def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
         body["written"],
         {int(stream): time for stream, time in body["seen"].items()},
         tuple(tuple(Slice(**each) for each in group) for group in body["slices"]),
-        None if body["choice"] is None else _choice(body["choice"]),
+        None if body["writing"] is None else decode_writing(body["writing"]),
     )
-
-
-def _choice(body: dict[str, Any]) -> StateChoice:
-    return StateChoice(Bounds(body["bounds"]), Kernel(body["kernel"]), tuple(body["indexed"]))

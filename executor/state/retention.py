@@ -1,14 +1,15 @@
 """Which rows can still be joined by a row that may yet arrive.
 
 A tuple is kept until the watermark of every stream of the other inputs has passed the latest
-time at which that stream is compared with it: min over its members m of t_m + ahead[m][j].
+time at which that stream is compared with it: min over its members m of t_m + distance.
 """
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from wjoin.executor.kernels.runs import GREATEST, BoolArray, Int64Array, shifted
-from wjoin.planner.physical import PhysicalPlan, Stage
-from wjoin.planner.reach import Reach, reach
+from wjoin.parts.kernels.runs import GREATEST, BoolArray, Int64Array, shifted
+from wjoin.planner.physical import Retention
 
 
 def watermark(seen: int | None, delay: int) -> int | None:
@@ -16,31 +17,32 @@ def watermark(seen: int | None, delay: int) -> int | None:
     return None if seen is None else seen - delay
 
 
-def stage_reach(plan: PhysicalPlan, stage: Stage) -> Reach:
-    """Return how far the tuples of a stage reach."""
-    return reach(stage.bounds, plan.upper, plan.staged)
-
-
 def kept(
-    plan: PhysicalPlan, stage: Stage, number: int, times: tuple[Int64Array, ...], seen: dict[int, int]
+    retentions: Sequence[Retention], times: Mapping[int, Int64Array], marks: Mapping[int, int | None]
 ) -> BoolArray:
-    """Return which rows of input ``number`` must be kept, given the greatest event times seen.
+    """Return which rows must be kept.
 
-    ``times`` holds one int64 array for each member of the input; ``seen`` the greatest event
-    time of each stream that has sent a row.
+    ``times`` holds an int64 array for each member of their input, ``marks`` the watermarks of the streams.
     """
-    members = stage.inputs[number].members
-    ahead = stage_reach(plan, stage).ahead
-    keep = np.zeros(len(times[0]), bool)
-    for stream in stage.members:
-        if stream in members:
-            continue
-        mark = watermark(seen.get(stream), plan.streams[stream].delay)
+    keep = np.zeros(len(next(iter(times.values()))), bool)
+    for each in retentions:
+        mark = marks[each.stream]
         if mark is None:
             keep[:] = True
             break
         joinable = np.full(len(keep), GREATEST, np.int64)
-        for member, column in zip(members, times, strict=True):
-            joinable = np.minimum(joinable, shifted(column, ahead[member][stream], GREATEST))
+        for member, distance in each.distances:
+            joinable = np.minimum(joinable, shifted(times[member], distance, GREATEST))
         keep |= joinable >= mark
     return keep
+
+
+def settled(retentions: Sequence[Retention], marks: Mapping[int, int | None]) -> int | None:
+    """Return the time from which on the rows of a one-stream input are live; None if unknown."""
+    cuts = []
+    for each in retentions:
+        mark, (distance, *others) = marks[each.stream], [far for _, far in each.distances]
+        if others or mark is None or distance is None:
+            return None
+        cuts.append(mark - distance)
+    return min(cuts)

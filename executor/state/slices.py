@@ -6,16 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from wjoin.executor.blocks import concatenate
-from wjoin.executor.kernels.runs import BoolArray, RunShape, SortedRun, select
-
-MERGED_AT_ONCE = 4
-"""Slices of one size class that are merged into one."""
-
-LARGE_SLICE = 1 << 25
-"""Bytes from which on a slice is large enough to be searched on its own, and is no longer merged."""
-
-DEAD_SHARE = 0.25
-"""Expired rows, as a share of the live ones, above which slices are rewritten without them."""
+from wjoin.executor.state.writing import Cutting
+from wjoin.parts.kernels.runs import BoolArray, RunShape, SortedRun, select
 
 
 @dataclass(frozen=True)
@@ -50,11 +42,13 @@ def maintain(
     load: Load,
     live: Kept,
     settled: int | None,
+    cutting: Cutting,
 ) -> Change:
     """Add the new rows, drop what has expired, merge slices of like size, and sort those of another order.
 
     ``live`` tells which rows of a run must be kept. Where ``settled`` is known, the rows with a
-    first time of ``settled`` or later are the live ones, so only slices across it are opened.
+    first time of ``settled`` or later are the live ones, so only slices across it are opened. What is
+    written follows from these arguments and ``cutting`` alone.
     """
     stay: list[Slice] = []
     remove: list[Slice] = []
@@ -91,7 +85,7 @@ def maintain(
         if fresh.rows:
             write.append(fresh)
             total += fresh.rows
-    if dead > DEAD_SHARE * total:
+    if dead > cutting.dead_share * total:
         for each, keep in straddling:
             if keep.all():
                 stay.append(each)
@@ -100,18 +94,18 @@ def maintain(
                 write.append(select(load(each), shape, keep))
     else:
         stay += [each for each, _ in straddling]
-    return _merge(Change(tuple(stay), tuple(write), tuple(remove)), shape, load, live)
+    return _merge(Change(tuple(stay), tuple(write), tuple(remove)), shape, load, live, cutting)
 
 
-def _merge(change: Change, shape: RunShape, load: Load, live: Kept) -> Change:
+def _merge(change: Change, shape: RunShape, load: Load, live: Kept, cutting: Cutting) -> Change:
     """Merge the slices of a size class once enough of them have gathered, so that few are searched."""
     groups: dict[int, list[Slice | SortedRun]] = {}
     pieces: list[Slice | SortedRun] = [*change.stay, *change.write]
     for each in pieces:
         size = each.size if isinstance(each, Slice) else each.batch.nbytes
-        if size < LARGE_SLICE:
+        if size < cutting.large_slice:
             groups.setdefault(max(1, each.rows).bit_length() // 2, []).append(each)
-    crowded = {number: group for number, group in groups.items() if len(group) >= MERGED_AT_ONCE}
+    crowded = {number: group for number, group in groups.items() if len(group) >= cutting.merged_at_once}
     if not crowded:
         return change
     merging = [each for group in crowded.values() for each in group]

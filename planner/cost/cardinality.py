@@ -10,15 +10,18 @@ other; where the results of a stage were measured, its keys agree as much more o
 these tell.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from wjoin.parts.kernels.kernel import StepEstimate
 from wjoin.planner.catalog import Origin
 from wjoin.planner.measurement import stage_name
-from wjoin.planner.physical import Band, Bounds, Comparison, PhysicalPlan, Stage, UpperBounds, completed
+from wjoin.planner.physical import Band, PhysicalPlan, Stage, StageInput, UpperBounds, WindowCheck
+from wjoin.planner.probes import chosen_orders, completed, index_of, origins, step_to
 from wjoin.planner.reach import reach
 from wjoin.planner.statistics import KEYLESS, KeyStatistics, StreamStatistics
 
@@ -59,38 +62,22 @@ class InputEstimate:
 
 
 @dataclass(frozen=True)
-class Step:
-    """A probe's step to one more input, per unit of time.
-
-    ``searches``: tuples that look for partners. Rows that they meet: ``window``, all that the
-    input holds; ``period``, those in their time range; ``matching``, those of their key among
-    them; ``of_key``, those of their key at any time; ``banded`` and ``near``, those of ``of_key`` and
-    of ``matching`` that the band of the input's order allows. ``tuples``: what is left after all checks.
-    """
-
-    number: int
-    searches: float
-    window: float
-    period: float
-    matching: float
-    of_key: float
-    banded: float
-    near: float
-    tuples: float
-
-
-@dataclass(frozen=True)
 class ProbeEstimate:
-    """What the new rows of one input do: ``order`` of the other inputs, the steps, the results."""
+    """What the new rows of input ``origin`` do: the steps to the others, and the results."""
 
-    order: tuple[int, ...]
-    steps: tuple[Step, ...]
+    origin: int
+    steps: tuple[StepEstimate, ...]
     results: float
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The other inputs in the order in which they are met."""
+        return tuple(step.number for step in self.steps)
 
 
 @dataclass(frozen=True)
 class StageEstimate:
-    """A stage: its inputs, a probe for each, and the results per unit of time.
+    """A stage: its inputs, a probe for each whose new rows begin results, and the results per unit of time.
 
     ``agreement``: how many times as often as independent ones the keys of two rows agree whose
     times are near; None where that was not measured.
@@ -145,7 +132,7 @@ def estimate_stages(
 
     ``shares``: what each band keeps of all pairs. ``agreements`` are those of the stages; without them
     they follow from what was measured.
-    Stages with ``orders`` are played in these, others in the one that makes the fewest tuples.
+    Probes whose order the plan has chosen are played in this, others in the one that makes the fewest tuples.
     """
     done: list[StageEstimate] = []
     samples: list[_Sample] = []
@@ -282,6 +269,7 @@ class _StagePlay:
         self._measured = agreement
         self._agreement = 1.0 if agreement is None else agreement
         self._reach = reach(stage.bounds, plan.upper, plan.staged)
+        self._orders = chosen_orders(stage) or {}
         spread = np.random.default_rng(20020226)
         # One draw for each input: estimates of different orders and bounds then differ by these alone.
         self._draws = spread.random((len(inputs) + 1, SAMPLE))
@@ -289,14 +277,8 @@ class _StagePlay:
     def play(self) -> tuple[StageEstimate, _Sample]:
         """Return the estimate, and a sample of the results."""
         probes, samples = [], []
-        last = len(self._inputs) - 1
-        for first in range(len(self._inputs)):
-            orders = self._stage.orders
-            order = orders[first] if orders else self._best_order(first)
-            if not self._arrival.streaming and first != last:
-                # Where nothing is old, the rows of all inputs but the last find no partners yet.
-                probes.append(ProbeEstimate(order, (), 0.0))
-                continue
+        for first in origins(self._stage, streaming=self._arrival.streaming):
+            order = self._orders[first] if first in self._orders else self._best_order(first)
             probe, sample = self._probe(first, order)
             probes.append(probe)
             samples.append(sample)
@@ -308,40 +290,40 @@ class _StagePlay:
         start = self._start(first)
         if len(self._inputs) > EXHAUSTIVE_INPUTS:
             return self._greedy(first, start, others)
-        return min(self._orders(first, start, others), key=lambda each: each[0])[1]
+        return min(self._all_orders([first], start, others), key=lambda each: each[0])[1]
 
     def _greedy(self, first: int, sample: _Sample, others: Sequence[int]) -> tuple[int, ...]:
         order: list[int] = []
         waiting = list(others)
         while waiting:
-            steps = [self._step(first, sample, number) for number in waiting]
+            steps = [self._step([first, *order], sample, number) for number in waiting]
             place = min(range(len(waiting)), key=lambda n: _growth(steps[n][0]))
             sample = steps[place][1]
             order.append(waiting.pop(place))
         return tuple(order)
 
-    def _orders(
-        self, first: int, sample: _Sample, others: Sequence[int]
+    def _all_orders(
+        self, joined: list[int], sample: _Sample, others: Sequence[int]
     ) -> Iterator[tuple[float, tuple[int, ...]]]:
         if not others:
             yield 0.0, ()
         for number in others:
-            step, grown = self._step(first, sample, number)
+            step, grown = self._step(joined, sample, number)
             rest = [each for each in others if each != number]
-            for growth, order in self._orders(first, grown, rest):
+            for growth, order in self._all_orders([*joined, number], grown, rest):
                 yield _growth(step) + growth, (number, *order)
 
-    def _probe(self, first: int, order: tuple[int, ...]) -> tuple[ProbeEstimate, _Sample]:
+    def _probe(self, first: int, order: Sequence[int]) -> tuple[ProbeEstimate, _Sample]:
         sample = self._start(first)
         steps = []
-        for number in order:
-            step, sample = self._step(first, sample, number)
+        for place, number in enumerate(order):
+            step, sample = self._step([first, *order[:place]], sample, number)
             steps.append(step)
         complete = np.logical_or.reduce(
             [_within(upper, sample) for upper in self._plan.branches or (self._plan.upper,)]
         )
         sample = _Sample(sample.times, sample.heavy * complete, sample.light * complete)
-        return ProbeEstimate(order, tuple(steps), sample.tuples), sample
+        return ProbeEstimate(first, tuple(steps), sample.tuples), sample
 
     def _start(self, first: int) -> _Sample:
         """Return the new rows of an input, spread over the micro-batch."""
@@ -352,18 +334,17 @@ class _StagePlay:
         every = np.full(SAMPLE, own.rate)
         return _Sample(_times(own, anchor), every * share, every * (1 - share))
 
-    def _step(self, first: int, sample: _Sample, number: int) -> tuple[Step, _Sample]:
-        target = self._inputs[number]
-        anchor = target.members[0]
+    def _step(self, joined: Sequence[int], sample: _Sample, number: int) -> tuple[StepEstimate, _Sample]:
+        first, target = joined[0], self._inputs[number]
+        step = step_to(self._plan, self._stage, joined, number, self._reach, self._plan.upper)
         newest = self._arrival.newest(first, number)
         oldest = newest - self._arrival.duration
         low, high = np.full(SAMPLE, oldest), np.full(SAMPLE, newest)
-        for stream, times in sample.times.items():
-            back, ahead = self._reach.back[stream][anchor], self._reach.ahead[stream][anchor]
-            if back is not None:
-                low = np.maximum(low, times - back)
-            if ahead is not None:
-                high = np.minimum(high, times + ahead)
+        for each in step.ranges:
+            if each.back is not None:
+                low = np.maximum(low, sample.times[each.stream] - each.back)
+            if each.ahead is not None:
+                high = np.minimum(high, sample.times[each.stream] + each.ahead)
         length = np.maximum(0.0, high - low)
         rows = target.rate * length
         heaviest, tail = target.key.heaviest.value, _tail(self._inputs[first].key, target.key)
@@ -373,17 +354,19 @@ class _StagePlay:
         at_hand = target.rate * max(0.0, newest) + (target.kept_rows if self._arrival.streaming else 0.0)
         agreeing = float((sample.heavy * agree[0] + sample.light * agree[1]).mean())
         of_key = agreeing * at_hand
-        allowed = self._index_share(sample, number)
-        share = self._share(sample, target)
+        met = self._stage.inputs[number]
+        band = index_of(met, sample.times)
+        allowed = 1.0 if band is None else self._shares[band]
+        share = self._share(sample, met)
         heavy, light = heavy * share, light * share
         grown_times = {**sample.times, **_times(target, low + self._draws[number] * length)}
         grown = _Sample(grown_times, heavy, light)
-        if len(target.members) > 1 and self._stage.bounds is Bounds.EXACT:
-            keep = _within(self._plan.upper, grown)
+        if step.windows:
+            keep = _inside(step.windows, grown)
             grown = _Sample(grown_times, heavy * keep, light * keep)
         weights = sample.weights
         return (
-            Step(
+            StepEstimate(
                 number,
                 searches=sample.tuples,
                 window=sample.tuples * at_hand,
@@ -397,29 +380,15 @@ class _StagePlay:
             grown,
         )
 
-    def _share(self, sample: _Sample, target: InputEstimate) -> float:
+    def _share(self, sample: _Sample, met: StageInput) -> float:
         """Return the share of pairs that the conditions keep which can be checked now."""
-        joined = {*sample.times, *target.members}
-        share = 1.0
-        conditions: tuple[Comparison | Band, ...] = (*self._stage.comparisons, *self._stage.bands)
-        for each in conditions:
-            if not completed(each, joined, target.members):
-                continue
-            if isinstance(each, Band):
-                share *= self._shares[each]
-            elif each.operator in UNORDERED:
-                share *= COMPARISON_SHARE
-        return share
-
-    def _index_share(self, sample: _Sample, number: int) -> float:
-        """Return what the band that orders an input keeps, 1 where its other side is not there yet."""
-        band = self._stage.index(number)
-        if band is None or sample.times.keys().isdisjoint((band.left[0], band.right[0])):
-            return 1.0
-        return self._shares[band]
+        bands = completed(self._stage.bands, sample.times, met.members)
+        comparisons = completed(self._stage.comparisons, sample.times, met.members)
+        unordered = sum(each.operator in UNORDERED for each in comparisons)
+        return math.prod(self._shares[band] for band in bands) * COMPARISON_SHARE**unordered
 
 
-def _growth(step: Step) -> float:
+def _growth(step: StepEstimate) -> float:
     return step.matching + step.tuples
 
 
@@ -433,6 +402,13 @@ def _times(own: InputEstimate, anchor: Floats) -> dict[int, Floats]:
 def _tail(first: KeyStatistics, second: KeyStatistics) -> float:
     """Return how many values the tuples share that have not the most frequent one."""
     return max(1.0, first.distinct.value - 1, second.distinct.value - 1)
+
+
+def _inside(windows: Sequence[WindowCheck], sample: _Sample) -> npt.NDArray[np.bool_]:
+    keep = np.ones(SAMPLE, bool)
+    for each in windows:
+        keep &= sample.times[each.second] - sample.times[each.first] <= each.upper
+    return keep
 
 
 def _within(upper: UpperBounds, sample: _Sample) -> npt.NDArray[np.bool_]:

@@ -2,19 +2,21 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.parts.kernels.registry import KERNELS
 
 
 @dataclass(frozen=True)
 class Constants:
     """Seconds of one core for one unit of work.
 
-    ``row`` and ``byte``: bringing a row, or a byte of one, to its worker in order. ``probe_*``: a
-    tuple that meets a run without a row near it, as most are; ``pair_*``: a pair of a tuple and a row that is
-    compared, by kernel. ``tuple``: a partial tuple that is kept. ``result``: a result tuple, to
+    ``row`` and ``byte``: bringing a row, or a byte of one, to its worker in order. ``kernels``: what was
+    measured of them, by names such as ``probe_hw`` and ``pair_hw``; the others are as they say themselves.
+    ``tuple``: a partial tuple that is kept. ``result``: a result tuple, to
     the rows of the statement. ``state``: a row written to state. ``batch`` and ``stage``: a
     micro-batch, and every stage in it. ``native_*``: the same for one of Spark's own joins of
     streams; ``native_pair``: a pair of rows with the same key, whatever their times;
@@ -27,14 +29,6 @@ class Constants:
 
     row: float = 1.9e-7
     byte: float = 2.0e-9
-    probe_hw: float = 4.6e-9
-    probe_mw: float = 8.7e-9
-    probe_nlw: float = 1.9e-8
-    probe_ordered: float = 6.0e-9
-    pair_hw: float = 7.8e-9
-    pair_mw: float = 7.5e-9
-    pair_nlw: float = 1.6e-8
-    pair_ordered: float = 1.4e-8
     tuple: float = 5.2e-8
     result: float = 6.0e-7
     state: float = 4.0e-7
@@ -54,6 +48,21 @@ class Constants:
     native_table_pair: float = 2.0e-8
     native_table_batch: float = 0.18
     native_table_join: float = 0.091
+    kernels: Mapping[str, float] = field(default_factory=dict)
+
+    def search_seconds(self, kernel: str) -> float:
+        """Return what a tuple costs that meets a run without a row near it."""
+        return self.kernels.get(f"probe_{kernel}", KERNELS[kernel].search_seconds)
+
+    def pair_seconds(self, kernel: str) -> float:
+        """Return what a pair of a tuple and a row costs that a kernel compares."""
+        return self.kernels.get(f"pair_{kernel}", KERNELS[kernel].pair_seconds)
+
+    def measured(self, costs: Mapping[str, float]) -> "Constants":
+        """Return the constants with some costs, by their names, in place of what they were."""
+        own = {name: value for name, value in costs.items() if name not in _of_kernels()}
+        others = {name: value for name, value in costs.items() if name in _of_kernels()}
+        return replace(self, **own, kernels={**self.kernels, **others})
 
     def over_tables(self) -> "Constants":
         """Return the constants with those of tables in the stead of those of streams."""
@@ -89,12 +98,16 @@ def load_constants(path: Path | None = None) -> Constants:
         return Constants()
     except (OSError, ValueError) as error:
         raise _unreadable(path, str(error)) from error
-    names = {each.name for each in fields(Constants)}
+    names = {each.name for each in fields(Constants)} - {"kernels"} | _of_kernels()
     if not isinstance(body, dict) or not body.keys() <= names:
         raise _unreadable(path, "it holds other names")
     if not all(isinstance(each, int | float) and each >= 0 for each in body.values()):
         raise _unreadable(path, "it holds a value that is no cost")
-    return Constants(**body)
+    return Constants().measured(body)
+
+
+def _of_kernels() -> set[str]:
+    return {f"{what}_{name}" for name in KERNELS for what in ("probe", "pair")}
 
 
 def save_constants(constants: Constants, path: Path | None = None) -> Path:
@@ -102,7 +115,8 @@ def save_constants(constants: Constants, path: Path | None = None) -> Path:
     path = path or constants_file()
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".new")
-    unfinished.write_text(json.dumps(asdict(constants), indent=2) + "\n")
+    body = asdict(constants)
+    unfinished.write_text(json.dumps(body | body.pop("kernels"), indent=2) + "\n")
     unfinished.replace(path)
     return path
 

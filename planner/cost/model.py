@@ -1,12 +1,15 @@
 """The cost of a plan, in seconds of one core for each second of event time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from wjoin.parts.kernels.registry import KERNELS
+from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Estimate
-from wjoin.planner.cost.cardinality import Arrival, StageEstimate, Step, estimate_stages
+from wjoin.planner.cost.cardinality import Arrival, StageEstimate, estimate_stages
 from wjoin.planner.cost.constants import Constants
-from wjoin.planner.physical import Band, Bounds, Kernel, Method, Passes, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.physical import Band, Bounds, Method, Passes, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.probes import chosen_orders
 from wjoin.planner.statistics import StreamStatistics
 
 RUNS = 5
@@ -82,8 +85,8 @@ class CostModel:
         self.arrival = arrival
         self.constants = constants if arrival.streaming else constants.over_tables()
         self.units = units
-        self._known: dict[tuple[PhysicalPlan, UpperBounds, Agreements], tuple[StageEstimate, ...]] = {}
-        self._agreements: dict[PhysicalPlan, Agreements] = {}
+        self._known: dict[Hashable, tuple[StageEstimate, ...]] = {}
+        self._agreements: dict[Hashable, Agreements] = {}
 
     def stages(
         self, plan: PhysicalPlan, hull: UpperBounds | None = None, agreements: Agreements | None = None
@@ -94,9 +97,8 @@ class CostModel:
         those of its keys, where the plan is a pass over some of the windows only.
         """
         agreements = self._measured(plan) if agreements is None else agreements
-        stages = tuple(replace(stage, kernel=Kernel.HW) for stage in plan.stages)
-        shape = replace(plan, stages=stages, passes=Passes.HULL, method=Method.MULTIWAY)
-        key = (shape, hull or plan.upper, agreements)
+        played = tuple((stage.bounds, tuple((chosen_orders(stage) or {}).items())) for stage in plan.stages)
+        key = (_joined(plan), played, hull or plan.upper, agreements)
         if key not in self._known:
             self._known[key] = estimate_stages(
                 plan, self.statistics, self.arrival, hull or plan.upper, self._shares, agreements
@@ -107,14 +109,13 @@ class CostModel:
         """Return how often the keys of each stage agree, the same for all its bounds and orders."""
         if not any(each.met for each in self.statistics):
             return (None,) * len(plan.stages)
-        stages = tuple(
-            replace(stage, kernel=Kernel.HW, bounds=Bounds.EXACT, orders=()) for stage in plan.stages
-        )
-        shape = replace(plan, stages=stages, passes=Passes.HULL, method=Method.MULTIWAY)
-        if shape not in self._agreements:
+        key = _joined(plan)
+        if key not in self._agreements:
+            stages = tuple(replace(stage, bounds=Bounds.EXACT, probes=()) for stage in plan.stages)
+            shape = replace(plan, stages=stages)
             found = estimate_stages(shape, self.statistics, self.arrival, plan.upper, self._shares)
-            self._agreements[shape] = tuple(each.agreement for each in found)
-        return self._agreements[shape]
+            self._agreements[key] = tuple(each.agreement for each in found)
+        return self._agreements[key]
 
     def estimate(self, plan: PhysicalPlan) -> Estimated:
         """Return what a plan does and costs."""
@@ -130,8 +131,9 @@ class CostModel:
             for each in whole:
                 _native(count, each, self.constants, batches)
         else:
-            count.add("rows", rate, self.constants.row)
-            count.add("rows", width, self.constants.byte)
+            copies = max((ROUTES[stage.route].copies for stage in plan.stages), default=1.0)
+            count.add("rows", rate * copies, self.constants.row)
+            count.add("rows", width * copies, self.constants.byte)
             count.add(
                 "micro-batches", batches, self.constants.batch + len(plan.stages) * self.constants.stage
             )
@@ -158,6 +160,13 @@ class CostModel:
         return Estimated(whole, cost)
 
 
+def _joined(plan: PhysicalPlan) -> Hashable:
+    """Return what is joined, whatever the choices for it."""
+    conditions = tuple((stage.comparisons, stage.bands) for stage in plan.stages)
+    inputs = tuple((each.members, each.stage, each.key) for stage in plan.stages for each in stage.inputs)
+    return plan.streams, plan.upper, plan.branches, inputs, conditions
+
+
 def _passes(plan: PhysicalPlan) -> list[PhysicalPlan]:
     """Return the plan of each pass over the windows."""
     if plan.branches and plan.passes is Passes.UNION:
@@ -181,8 +190,7 @@ class _Count:
 def _multiway(
     count: _Count, stage: Stage, estimated: StageEstimate, constants: Constants, arrival: Arrival
 ) -> None:
-    kernels = (Kernel.HW, Kernel.MW) if stage.kernel is Kernel.ADAPTIVE else (stage.kernel,)
-    works = [_Work.of(kernel, estimated, constants, arrival) for kernel in kernels]
+    works = [_Work.of(kernel, estimated, constants, arrival) for kernel in stage.kernels]
     # Workers that adapt take the cheaper one.
     work = min(works, key=lambda each: each.search_seconds + each.pair_seconds)
     count.comparisons += work.compared
@@ -191,8 +199,7 @@ def _multiway(
     for probe in estimated.probes:
         for step in probe.steps:
             # Conditions are checked on the tuples that have been made.
-            made = step.near if stage.kernel is Kernel.ORDERED else step.matching
-            count.add("tuples", made, constants.tuple)
+            count.add("tuples", KERNELS[stage.kernels[0]].made(step), constants.tuple)
         if stage.bounds is not Bounds.EXACT and probe.steps:
             count.add("tuples", probe.steps[-1].tuples, constants.tuple)
 
@@ -207,34 +214,20 @@ class _Work:
     pair_seconds: float
 
     @classmethod
-    def of(cls, kernel: Kernel, estimated: StageEstimate, constants: Constants, arrival: Arrival) -> "_Work":
-        search, pair = {
-            Kernel.HW: (constants.probe_hw, constants.pair_hw),
-            Kernel.MW: (constants.probe_mw, constants.pair_mw),
-            Kernel.NLW: (constants.probe_nlw, constants.pair_nlw),
-            Kernel.ORDERED: (constants.probe_ordered, constants.pair_ordered),
-        }[kernel]
+    def of(cls, name: str, estimated: StageEstimate, constants: Constants, arrival: Arrival) -> "_Work":
+        kernel = KERNELS[name]
         runs = RUNS if arrival.streaming else 1
         searches = compared = 0.0
         for probe in estimated.probes:
             searches += sum(step.searches for step in probe.steps)
-            compared += sum(comparisons(kernel, step) for step in probe.steps)
-            if kernel is Kernel.MW and probe.steps:
-                # Mode 1 looks for partners on every input first.
+            compared += sum(kernel.compared(step) for step in probe.steps)
+            if kernel.sweeps and probe.steps:
                 searches += probe.steps[0].searches * len(probe.steps)
-        return cls(compared, searches * runs * search, compared * pair)
-
-
-def comparisons(kernel: Kernel, step: Step) -> float:
-    """Return the pairs of a tuple and a row that a step of a probe compares, per unit of time."""
-    return {
-        Kernel.NLW: step.window,
-        Kernel.MW: step.period,
-        Kernel.HW: step.matching,
-        Kernel.ORDERED: step.banded,
-        # At least: as many as MW where workers take that.
-        Kernel.ADAPTIVE: step.matching,
-    }[kernel]
+        return cls(
+            compared,
+            searches * runs * constants.search_seconds(name),
+            compared * constants.pair_seconds(name),
+        )
 
 
 def _native(count: _Count, estimated: StageEstimate, constants: Constants, batches: float) -> None:

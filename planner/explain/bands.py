@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from wjoin.planner.physical import Band, Kernel, Stage, StreamScan
+from wjoin.parts.kernels.registry import KERNELS
+from wjoin.parts.kernels.runs import Order
+from wjoin.planner.physical import Band, Stage, StreamScan
 
 
 def band_lines(stage: Stage, streams: Sequence[StreamScan]) -> Iterator[str]:
@@ -10,7 +12,7 @@ def band_lines(stage: Stage, streams: Sequence[StreamScan]) -> Iterator[str]:
     for band in stage.bands:
         if not band.checked:
             yield f"near: {band_words(band, streams)}"
-    if stage.kernel is Kernel.ORDERED:
+    if KERNELS[stage.kernels[0]].order is Order.VALUE:
         orders = [_ordered(stage, number, streams) for number in range(len(stage.inputs))]
         yield f"order: {', '.join(each for each in orders if each)}"
 
@@ -24,7 +26,7 @@ def band_words(band: Band, streams: Sequence[StreamScan]) -> str:
 
 
 def _ordered(stage: Stage, number: int, streams: Sequence[StreamScan]) -> str:
-    band, members = stage.index(number), stage.inputs[number].members
+    band, members = stage.inputs[number].index, stage.inputs[number].members
     if band is None:
         return ""
     stream, column = band.left if band.left[0] in members else band.right

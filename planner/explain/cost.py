@@ -2,23 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from wjoin.parts.kernels.registry import name_of, words_of
 from wjoin.planner.candidates import Candidate, shared_terms
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.durations import human
 from wjoin.planner.explain.bands import band_words
 from wjoin.planner.figures import figure, seconds, size
-from wjoin.planner.physical import Bounds, Kernel, Method, Passes, PhysicalPlan, Stage
+from wjoin.planner.physical import Bounds, Method, Passes, PhysicalPlan, Stage
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
-
-KERNEL_WORDS = {
-    Kernel.HW: ("partners by key, then by time", "partners by time"),
-    Kernel.MW: ("partners by time, then by key", "partners by time"),
-    Kernel.NLW: ("all rows of the window compared",) * 2,
-    Kernel.ORDERED: ("partners by key, value, then time", "partners by value, then by time"),
-    Kernel.ADAPTIVE: ("partners by key or by time first, as each worker sees fit",) * 2,
-}
-"""How a kernel finds the partners of a row: with a key, and without."""
 
 BOUNDS_WORDS = {
     Bounds.EXACT: "",
@@ -187,7 +179,7 @@ def plan_words(plan: PhysicalPlan) -> str:
     if not plan.stages:
         return "one relation"
     bounds = plan.stages[0].bounds.value
-    names = [stage.kernel.value for stage in plan.stages]
+    names = [name_of(stage.kernels) for stage in plan.stages]
     kernels = names[0] if len(set(names)) == 1 else " ".join(names)
     passes = f" {plan.passes.value}" if plan.branches else ""
     stages = ""
@@ -215,7 +207,7 @@ def kernel_words(stage: Stage) -> str:
     Without a key nothing is found by it.
     """
     keyed = any(each.key is not None for each in stage.inputs)
-    return KERNEL_WORDS[stage.kernel][0 if keyed else 1]
+    return words_of(stage.kernels, keyed=keyed)
 
 
 def _row(

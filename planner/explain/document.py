@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from wjoin.parts.kernels.registry import name_of
 from wjoin.planner.candidates import Candidate, shared_terms
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.explain.bands import band_words
@@ -10,7 +11,7 @@ from wjoin.planner.explain.cost import agreement_lines, plain_words, plan_words,
 from wjoin.planner.explain.text import origin
 from wjoin.planner.physical import Band, PhysicalPlan, Stage, StreamScan
 from wjoin.planner.plan import PlannedSelect
-from wjoin.planner.reach import reach
+from wjoin.planner.probes import chosen_orders
 from wjoin.planner.statistics import StreamStatistics, units_per_second
 from wjoin.planner.window_graph import Branch, WindowGraph
 
@@ -62,7 +63,7 @@ def document(planned: PlannedSelect) -> dict[str, Any]:
         "unknown": unknown_names(planned),
         "assumptions": list(agreement_lines(planned)),
         "stages": list(_stages(physical, planned.shares)),
-        "match_delay": physical.match_delay,
+        "match_delay": physical.outputs[0].match_delay,
     }
 
 
@@ -126,8 +127,8 @@ def _candidate(each: Candidate) -> dict[str, Any]:
         "ranked": each.ranked,
         "method": plan.method.value,
         "bounds": _of_stages(stage.bounds.value for stage in plan.stages),
-        "route": _of_stages(stage.route.value for stage in plan.stages),
-        "kernel": _of_stages(stage.kernel.value for stage in plan.stages),
+        "route": _of_stages(stage.route for stage in plan.stages),
+        "kernel": _of_stages(name_of(stage.kernels) for stage in plan.stages),
         "shipping": _of_stages(stage.shipping.value for stage in plan.stages),
         "passes": plan.passes.value,
         "order": [_orders(plan, stage) for stage in plan.stages],
@@ -151,14 +152,17 @@ def _of_stages(values: Iterator[str]) -> str | list[str] | None:
 
 
 def _orders(plan: PhysicalPlan, stage: Stage) -> list[list[str]]:
-    """Return for each input the inputs that its rows meet, itself first; empty where that is not fixed."""
+    """Return for each input whose rows begin results the inputs that they meet, itself first.
+
+    Empty where that is not fixed.
+    """
     names = ["+".join(plan.streams[member].alias for member in each.members) for each in stage.inputs]
-    return [[names[first], *(names[n] for n in order)] for first, order in enumerate(stage.orders)]
+    orders = chosen_orders(stage) or {}
+    return [[names[first], *(names[n] for n in order)] for first, order in orders.items()]
 
 
 def _stages(plan: PhysicalPlan, shares: Mapping[Band, Estimate]) -> Iterator[dict[str, Any]]:
     for stage in plan.stages:
-        ahead = reach(stage.bounds, plan.upper, plan.staged).ahead
         yield {
             "inputs": [
                 {
@@ -168,16 +172,14 @@ def _stages(plan: PhysicalPlan, shares: Mapping[Band, Estimate]) -> Iterator[dic
                     if each.key is None
                     else list(plan.streams[each.key[0]].codes[each.key[1]].expressions),
                     "kept_for": {
-                        plan.streams[other].alias: ahead[each.members[0]][other]
-                        for other in stage.members
-                        if other not in each.members
+                        plan.streams[kept.stream].alias: kept.distances[0][1] for kept in each.retention
                     },
                 }
                 for each in stage.inputs
             ],
             "bounds": stage.bounds.value,
-            "route": stage.route.value,
-            "kernel": stage.kernel.value,
+            "route": stage.route,
+            "kernel": name_of(stage.kernels),
             "shipping": stage.shipping.value,
             "order": _orders(plan, stage),
             "bands": [

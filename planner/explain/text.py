@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from wjoin.parts.kernels.registry import name_of
 from wjoin.planner.durations import human
 from wjoin.planner.explain.bands import band_lines
 from wjoin.planner.explain.cost import choice_line, kernel_words, statistics_lines
@@ -130,9 +131,8 @@ def _stages(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
         inputs = " x ".join(_input(each, physical.streams) for each in stage.inputs)
         on = f" on class {' and '.join(str(each + 1) for each in classes)}" if classes else " without a key"
         yield f"{number}: {inputs}{on}"
-        parts = (("bounds", stage.bounds), ("route", stage.route), ("kernel", stage.kernel))
-        words = [f"{name} {part.value}" for name, part in (*parts, ("shipping", stage.shipping))]
-        yield f"   {kernel_words(stage)} ({', '.join(words)})"
+        parts = f"bounds {stage.bounds.value}, route {stage.route}, kernel {name_of(stage.kernels)}"
+        yield f"   {kernel_words(stage)} ({parts}, shipping {stage.shipping.value})"
         yield from (f"   check {each}" for each in _comparisons(stage, physical.streams))
         yield from (f"   {each}" for each in band_lines(stage, physical.streams))
 
@@ -181,8 +181,8 @@ def _retention(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
             for name, bound in others
         ]
         yield f"{names[stream]}: kept until {' and '.join(limits)}"
-    if physical.match_delay is not None:
-        behind = human(physical.match_delay, kind)
+    if physical.outputs[0].match_delay is not None:
+        behind = human(physical.outputs[0].match_delay, kind)
         yield f"MATCH_TIME of a result is at most {behind} behind that of an earlier one"
 
 
@@ -196,10 +196,10 @@ def _after(bound: int, stream: int, logical: LogicalPlan) -> str:
 def _warnings(logical: LogicalPlan, physical: PhysicalPlan) -> Iterator[str]:
     if not physical.streaming or physical.method is Method.NATIVE:
         return
-    if physical.undated and "time" in physical.match:
+    if physical.outputs[0].undated and "time" in physical.outputs[0].match:
         yield (
             f"warning: MATCH_TIME() has no watermark, so that it cannot be aggregated on a stream: "
-            f"{physical.undated}"
+            f"{physical.outputs[0].undated}"
         )
     for stream in physical.staged:
         row = physical.upper[stream]

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 from choices import SECOND, Workload, planned
 
-from wjoin.executor.layout import code_name, time_name
-from wjoin.executor.local import LocalWorker
+from wjoin.executor.local import LocalWorkers
 from wjoin.executor.step import Counts
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import statistics_lines
+from wjoin.planner.layout import code_name, time_name
 from wjoin.planner.measurement import Arrived, KeyCount, Measurement, decode_measurement, stage_name
 from wjoin.planner.plan import PlannedSelect
 
@@ -38,7 +38,7 @@ def stretch(plan: PlannedSelect, number: int) -> dict[int, pa.RecordBatch]:
 def run(load: Workload) -> tuple[list[Measurement], float]:
     """Run a workload that nothing is known of; return what was measured, and its results a second."""
     plan = planned(load, CostSettings())
-    worker, results = LocalWorker(plan.physical), 0
+    worker, results = LocalWorkers(plan.physical), 0
     measured = [Measurement() for _ in load.rates]
     for number in range(BATCHES):
         blocks, counts = stretch(plan, number), Counts()

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from wjoin.executor.kernels.runs import Order, RunShape
 from wjoin.executor.key_counts import SAMPLE, count_keys
-from wjoin.executor.tally import NOTHING_FIRST, NOTHING_SEEN, Tally
+from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN, Report
+from wjoin.parts.kernels.runs import Order, RunShape
 from wjoin.planner.measurement import (
     REMEMBERED,
     Arrived,
@@ -139,14 +139,17 @@ def test_runs_without_a_key_or_rows_have_no_counts() -> None:
     assert count_keys(RunShape("k", ("t",), Order.KEY).read(empty), Order.KEY) is None
 
 
-def test_a_tally_counts_times() -> None:
-    tally = Tally()
-    tally.note(pa.array([None], pa.int64()))
-    assert (tally.rows, tally.undated, tally.seen, tally.earliest) == (1, 1, NOTHING_SEEN, NOTHING_FIRST)
-    tally.note(pa.array([5, 9, None, 7], pa.int64()))
-    tally.note(pa.array([6, 10], pa.int64()))
-    assert tally == Tally(seen=10, rows=7, undated=2, earliest=5)
-    other = Tally()
-    other.add({**vars(tally), "worker": 1})
-    other.add(vars(Tally()))
-    assert other == tally
+def test_a_report_counts_times() -> None:
+    counted = Report()
+    counted.note(pa.array([None], pa.int64()))
+    found = [counted[name] for name in ("rows", "undated", "seen", "earliest")]
+    assert found == [1, 1, NOTHING_SEEN, NOTHING_FIRST]
+    counted.note(pa.array([5, 9, None, 7], pa.int64()))
+    counted.note(pa.array([6, 10], pa.int64()))
+    assert [counted[name] for name in ("rows", "undated", "seen", "earliest")] == [7, 2, 10, 5]
+    other = Report()
+    other.merge(counted.values)
+    other.merge(Report().values)
+    assert other == counted
+    other.merge(counted.values)
+    assert [other[name] for name in ("rows", "undated", "seen", "earliest")] == [14, 4, 10, 5]

@@ -5,7 +5,6 @@ from choices import Measured, Workload, measure, micro_batches, of_our_own, plan
 
 from wjoin.planner.candidates import Candidate
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.physical import Kernel
 
 WORKLOADS = [
     Workload("one window", "WINDOW = 1 SECOND", (300, 300, 300), 50, 0.0, 1.0),
@@ -55,7 +54,7 @@ def test_more_bounds_kernels_and_passes_are_more_work_in_the_order_of_the_paper(
     """Within a kernel GCA compares most and EXACT least; within bounds NLW most and HW least."""
     plan = planned(WORKLOADS[2], CostSettings())
     work = {
-        (each.plan.stages[0].bounds.value, each.plan.stages[0].kernel.value): each.estimated.cost.comparisons
+        (each.plan.stages[0].bounds.value, each.plan.stages[0].kernels[0]): each.estimated.cost.comparisons
         for each in of_our_own(plan)
     }
     assert len(work) == 9
@@ -68,5 +67,5 @@ def test_more_bounds_kernels_and_passes_are_more_work_in_the_order_of_the_paper(
 def test_a_narrow_band_in_a_long_window_asks_for_an_ordered_index():
     narrow = Workload("narrow", "WINDOW = 3 SECONDS", (300, 300), 1, 1.0, 3.0, "none", 10)
     wide = Workload("wide", "WINDOW = 20 MILLISECONDS", (300, 300), 1, 1.0, 0.02, "none", 9000)
-    assert planned(narrow, CostSettings()).physical.stages[0].kernel is Kernel.ORDERED
-    assert planned(wide, CostSettings()).physical.stages[0].kernel is Kernel.MW
+    assert planned(narrow, CostSettings()).physical.stages[0].kernels == ("ordered",)
+    assert planned(wide, CostSettings()).physical.stages[0].kernels == ("mw",)

@@ -4,33 +4,36 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from wjoin.executor.kernels.adaptive import preferred
-from wjoin.executor.kernels.runs import Order, RunShape, SortedRun
-from wjoin.executor.local import LocalWorker
+from wjoin.executor.local import LocalWorkers
 from wjoin.executor.step import Counts
+from wjoin.parts.kernels.adaptive import Meeting, preferred
+from wjoin.parts.kernels.registry import kernels_of
+from wjoin.parts.kernels.runs import Order, RunShape, SortedRun
+from wjoin.planner.edges import with_columns
 from wjoin.planner.physical import (
     Bounds,
-    Kernel,
     KeyCode,
+    Output,
     PhysicalPlan,
-    Route,
     Shipping,
     Stage,
     StageInput,
     StreamScan,
     TimeKind,
 )
+from wjoin.planner.probes import arranged
 
 WINDOW = 100
 
 
-def plan(kernel: Kernel = Kernel.ADAPTIVE) -> PhysicalPlan:
+def plan(kernel: str = "adaptive") -> PhysicalPlan:
     code = KeyCode(("k",), ("bigint",), exact=True, verify=())
     scans = tuple(StreamScan(name, "ts", 0, (), (), (code,), True) for name in "AB")
     inputs = tuple(StageInput((n,), None, (n, 0)) for n in range(2))
-    stage = Stage(inputs, Bounds.EXACT, Route.HASH, kernel, Shipping.BLOCKS, ())
+    stage = Stage(inputs, Bounds.EXACT, "hash", kernels_of(kernel), Shipping.BLOCKS)
     upper = ((0, WINDOW), (WINDOW, 0))
-    return PhysicalPlan(scans, TimeKind.INTEGRAL, upper, (), (stage,), frozenset(), None)
+    drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, upper, (), (stage,), (Output("", ()),))
+    return arranged(with_columns(drawn), [None])
 
 
 def block(stream: int, start: int, rows: int, apart: int, keys: int) -> pa.RecordBatch:
@@ -46,38 +49,39 @@ def runs(apart: int, keys: int, rows: int = 1000) -> list[SortedRun]:
 @pytest.mark.parametrize(
     ("apart", "keys", "rows", "current", "wanted"),
     [
-        (1, 100, 1000, Kernel.HW, Kernel.HW),
-        (1, 100, 1000, Kernel.MW, Kernel.HW),
-        (1000, 100, 1000, Kernel.HW, Kernel.MW),
-        (1, 1, 1000, Kernel.MW, Kernel.MW),
+        (1, 100, 1000, "hw", "hw"),
+        (1, 100, 1000, "mw", "hw"),
+        (1000, 100, 1000, "hw", "mw"),
+        (1, 1, 1000, "mw", "mw"),
         # Two rows in the window: neither is worth a change.
-        (100, 1000, 1000, Kernel.HW, Kernel.HW),
-        (100, 1000, 1000, Kernel.MW, Kernel.MW),
+        (100, 1000, 1000, "hw", "hw"),
+        (100, 1000, 1000, "mw", "mw"),
         # Too few to tell.
-        (1, 100, 50, Kernel.MW, Kernel.MW),
+        (1, 100, 50, "mw", "mw"),
     ],
 )
 def test_dense_windows_of_many_keys_ask_for_a_hash_and_sparse_ones_for_a_merge(
-    apart: int, keys: int, rows: int, current: Kernel, wanted: Kernel
+    apart: int, keys: int, rows: int, current: str, wanted: str
 ) -> None:
-    each = plan()
-    assert preferred(each, each.stages[0], runs(apart, keys, rows), current) is wanted
+    first, second = runs(apart, keys, rows)
+    meetings = [Meeting(first, second, WINDOW, WINDOW), Meeting(second, first, WINDOW, WINDOW)]
+    assert preferred(meetings, current) == wanted
 
 
 def test_a_worker_changes_its_kernel_when_the_streams_change() -> None:
-    worker = LocalWorker(plan())
-    others = {kernel: LocalWorker(plan(kernel)) for kernel in (Kernel.HW, Kernel.MW)}
+    worker = LocalWorkers(plan())
+    others = {kernel: LocalWorkers(plan(kernel)) for kernel in ("hw", "mw")}
     kernels = []
     start = 0
     for apart in (1, 1, 1000, 1000, 1000, 1, 1, 1):
         blocks = {n: block(n, start, 1000, apart, 100) for n in range(2)}
         start += 1000 * apart
-        counts = {kernel: Counts() for kernel in (Kernel.ADAPTIVE, *others)}
-        found = sum(each.num_rows for each in worker.run(blocks, counts[Kernel.ADAPTIVE]))
+        counts = {kernel: Counts() for kernel in ("adaptive", *others)}
+        found = sum(each.num_rows for each in worker.run(blocks, counts["adaptive"]))
         for kernel, other in others.items():
             assert sum(each.num_rows for each in other.run(blocks, counts[kernel])) == found
         compared = {kernel: each.work.comparisons for kernel, each in counts.items()}
-        kernels.append([kernel.value for kernel in others if compared[kernel] == compared[Kernel.ADAPTIVE]])
+        kernels.append([kernel for kernel in others if compared[kernel] == compared["adaptive"]])
     # The rows of one micro-batch tell the kernel of the next; of sparse rows both compare as many.
     assert kernels[:2] == [["hw"], ["hw"]]
     assert kernels[3:5] == [["hw", "mw"], ["hw", "mw"]]

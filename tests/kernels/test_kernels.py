@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wjoin.executor.kernels.candidates import Probe
-from wjoin.executor.kernels.kernels import KERNELS
-from wjoin.executor.kernels.runs import Order, RunShape, sort_order, take
-from wjoin.planner.physical import Kernel
+from wjoin.executor.combinations import Gathering, Pieces
+from wjoin.parts.kernels.candidates import Search
+from wjoin.parts.kernels.registry import KERNELS
+from wjoin.parts.kernels.runs import Order, RunShape, SortedRun, sort_order
 
 rows = st.lists(st.tuples(st.integers(-3, 3), st.integers(-20, 20)), max_size=30)
 probes = st.lists(st.tuples(st.integers(-4, 4), st.integers(-25, 25), st.integers(0, 12)), max_size=20)
@@ -21,7 +21,7 @@ probes = st.lists(st.tuples(st.integers(-4, 4), st.integers(-25, 25), st.integer
 @pytest.mark.parametrize("name", KERNELS)
 @given(rows, probes, st.booleans())
 def test_every_kernel_finds_the_rows_of_one_key_inside_the_range(
-    name: Kernel, rows: list[tuple[int, int]], probes: list[tuple[int, int, int]], keyed: bool
+    name: str, rows: list[tuple[int, int]], probes: list[tuple[int, int, int]], keyed: bool
 ) -> None:
     batch = pa.RecordBatch.from_pydict(
         {
@@ -33,11 +33,11 @@ def test_every_kernel_finds_the_rows_of_one_key_inside_the_range(
     run = RunShape("k" if keyed else None, ("t",), kernel.order).sort(batch)
     probes = sorted((code if keyed else 0, low, width) for code, low, width in probes)
     columns = np.array(probes, np.int64).reshape(-1, 3)
-    probe = Probe(columns[:, 0], columns[:, 1], columns[:, 1] + columns[:, 2])
-    candidates = kernel.candidates(run, probe)
+    search = Search(columns[:, 0], columns[:, 1], columns[:, 1] + columns[:, 2])
+    candidates = kernel.candidates(run, search)
     numbers, places = candidates.expand()
     assert candidates.pairs == len(numbers)
-    agree = kernel.agree(run, probe, numbers, places)
+    agree = kernel.agree(run, search, numbers, places)
     if agree is not None:
         numbers, places = numbers[agree], places[agree]
     found = sorted(
@@ -71,10 +71,10 @@ def test_the_ordered_kernel_finds_the_values_of_a_band(type_: pa.DataType, data:
     run = RunShape("k", ("t",), Order.VALUE, "v").sort(batch)
     code, low, high = data.draw(st.tuples(st.integers(0, 1), st.none() | own, st.none() | own))
     bounds = [None if each is None else np.array([each]) for each in (low, high)]
-    probe = Probe(np.array([code]), np.array([-5]), np.array([5]), *bounds)
-    kernel = KERNELS[Kernel.ORDERED]
-    numbers, places = kernel.candidates(run, probe).expand()
-    places = places[kernel.agree(run, probe, numbers, places)]
+    search = Search(np.array([code]), np.array([-5]), np.array([5]), *bounds)
+    kernel = KERNELS["ordered"]
+    numbers, places = kernel.candidates(run, search).expand()
+    places = places[kernel.agree(run, search, numbers, places)]
     values_found = run.batch.column("v").take(pa.array(places)).to_pylist()
     found = Counter(zip(run.times[0][places].tolist(), map(repr, values_found), strict=True))
     # Whether a NULL is found does not matter: no condition on it is true.
@@ -100,10 +100,15 @@ def test_sort_order_is_by_code_then_time_for_any_span(pairs: list[tuple[int, int
 
 
 @given(st.lists(st.lists(st.text(max_size=3), max_size=5), min_size=1, max_size=4), st.data())
-def test_take_addresses_rows_through_pieces(pieces: list[list[str]], data: st.DataObject) -> None:
+def test_gathering_addresses_rows_through_runs(pieces: list[list[str]], data: st.DataObject) -> None:
     flat = [value for piece in pieces for value in piece]
     wanted = data.draw(st.lists(st.integers(0, len(flat) - 1), max_size=10)) if flat else []
-    offsets = np.cumsum([0, *(len(piece) for piece in pieces)])[:-1]
-    arrays = [pa.array(piece, pa.string()) for piece in pieces]
-    taken = take(arrays, offsets.astype(np.int64), np.array(wanted, np.int64))
-    assert taken.to_pylist() == [flat[number] for number in wanted]
+    runs = []
+    for piece in pieces:
+        zeros = np.zeros(len(piece), np.int64)
+        columns = {"text": pa.array(piece, pa.string()), "place": pa.array(range(len(piece)), pa.int64())}
+        runs.append(SortedRun(pa.RecordBatch.from_pydict(columns), zeros, (zeros,), True))
+    gathering = Gathering(Pieces(tuple(runs)), np.array(wanted, np.int64))
+    assert gathering.column("text").to_pylist() == [flat[number] for number in wanted]
+    places = [place for piece in pieces for place in range(len(piece))]
+    assert gathering.column("place").to_pylist() == [places[number] for number in wanted]

@@ -17,9 +17,9 @@ from service import DisagreementError, Join, KernelJoin, measure
 from window_plans import Choice, one_window, pair_windows, path, window_plan
 from wjoin2002_joins import THE_PAPERS, Scale
 
-from wjoin.executor.kernels.candidates import WindowKernel
 from wjoin.executor.multiway import Work
-from wjoin.planner.physical import Bounds, Kernel, Passes, PhysicalPlan
+from wjoin.parts.kernels.kernel import Kernel
+from wjoin.planner.physical import Bounds, Passes, PhysicalPlan
 
 Combination = tuple[int, ...]
 
@@ -74,15 +74,13 @@ def expected(plan: PhysicalPlan, each: list[Stream]) -> Counter[tuple[Combinatio
 
 
 @pytest.mark.parametrize("windows", WINDOWS)
-@pytest.mark.parametrize(
-    "kernel, search", [(Kernel.NLW, RIPPLE), (Kernel.HW, XJOIN)], ids=["ripple", "xjoin"]
-)
+@pytest.mark.parametrize("kernel, search", [("nlw", RIPPLE), ("hw", XJOIN)], ids=["ripple", "xjoin"])
 @settings(max_examples=40)
 @given(rows=streams, cleaned_every=st.integers(1, 40), turns=st.booleans())
 def test_baselines_find_what_the_kernels_find(
     windows: str,
-    kernel: Kernel,
-    search: WindowKernel,
+    kernel: str,
+    search: Kernel,
     rows: list[list[tuple[int, int]]],
     cleaned_every: int,
     turns: bool,
@@ -114,10 +112,10 @@ def test_every_choice_has_the_same_results_and_fewer_comparisons_than_a_ripple_j
         str(choice): lambda choice=choice: KernelJoin(window_plan(3, windows, Choice(*choice)))
         for choice in choices
     }
-    ripple = window_plan(3, windows, Choice(Kernel.NLW))
+    ripple = window_plan(3, windows, Choice("nlw"))
     measured = measure({"ripple": lambda: AdaptedJoin(ripple, RIPPLE), **joins}, load, 1)
     most = measured["ripple"]
-    exact = str((Kernel.HW, Bounds.EXACT, Passes.HULL))
+    exact = str(("hw", Bounds.EXACT, Passes.HULL))
     assert most.found.count > 0
     assert most.compared > measured[exact].compared
     assert most.microseconds > 0
@@ -125,7 +123,7 @@ def test_every_choice_has_the_same_results_and_fewer_comparisons_than_a_ripple_j
 
 def test_joins_with_different_results_are_refused() -> None:
     load = random_load(60)
-    plans = [window_plan(3, one_window(width * SECOND), Choice(Kernel.MW)) for width in (1, 2)]
+    plans = [window_plan(3, one_window(width * SECOND), Choice("mw")) for width in (1, 2)]
     with pytest.raises(DisagreementError):
         measure({"one": lambda: KernelJoin(plans[0]), "two": lambda: KernelJoin(plans[1])}, load, 1)
 

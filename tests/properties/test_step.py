@@ -12,20 +12,21 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wjoin.executor.kernels import adaptive
-from wjoin.executor.layout import input_columns
 from wjoin.executor.local import MemoryStore
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.step import Arrivals, Counts, StageLogic
+from wjoin.parts.kernels import adaptive
+from wjoin.parts.kernels.registry import KERNELS, kernels_of
+from wjoin.parts.routes.route import Role
+from wjoin.planner.edges import with_columns
 from wjoin.planner.physical import (
     Band,
     Bounds,
     Comparison,
-    Kernel,
     KeyCode,
+    Output,
     Passes,
     PhysicalPlan,
-    Route,
     ScanColumn,
     Shipping,
     Stage,
@@ -34,6 +35,9 @@ from wjoin.planner.physical import (
     TimeKind,
     UpperBounds,
 )
+from wjoin.planner.probes import Orders, arranged, chosen_orders
+
+NAMES = (*KERNELS, adaptive.NAME)
 
 Row = tuple[int, int, int | None]  # key, time, value
 
@@ -66,10 +70,10 @@ class Worker:
             logic = StageLogic(self.plan, number)
             arrivals = Arrivals([[] for _ in stage.inputs])
             for place, each in enumerate(stage.inputs):
-                if each.stage is not None:
-                    arrivals.blocks[place] = outputs[each.stage]
-                elif batches[each.members[0]]:
-                    arrivals.blocks[place] = [block(self.plan, each, batches[each.members[0]])]
+                new = outputs[each.stage] if each.stage is not None else []
+                if each.stage is None and batches[each.members[0]]:
+                    new = [block(self.plan, each, batches[each.members[0]])]
+                arrivals.blocks[place] = [(Role.BOTH, one) for one in new]
             for stream in stage.members:
                 times = [time for _, time, _ in batches[stream]]
                 if times:
@@ -82,8 +86,8 @@ class Worker:
                     self.manifests[number] = result.encode()
                 else:
                     results.append(result)
-            for stream, late in stage_counts.late.items():
-                counts.late[stream] = counts.late.get(stream, 0) + late
+            for stream, report in stage_counts.streams.items():
+                counts.of(stream).add("late", report["late"])
             outputs.append(results)
         return [combination for result in outputs[-1] for combination in combinations(self.plan, result)]
 
@@ -98,17 +102,18 @@ def block(plan: PhysicalPlan, each: StageInput, rows: list[Row]) -> pa.RecordBat
     columns = {
         f"t{stream}": pa.array([time for _, time, _ in rows], pa.int64()),
         f"c{stream}_0": pa.array([value for _, _, value in rows], pa.int64()),
+        f"c{stream}_1": pa.array([key for key, _, _ in rows], pa.int64()),
     }
     for code in range(len(plan.streams[stream].codes)):
         columns[f"k{stream}_{code}"] = pa.array([key for key, _, _ in rows], pa.int64())
-    return pa.RecordBatch.from_pydict({name: columns[name] for name in input_columns(plan, each)})
+    return pa.RecordBatch.from_pydict({name: columns[name] for name in each.columns})
 
 
 def combinations(plan: PhysicalPlan, result: pa.RecordBatch) -> list[tuple[Row, ...]]:
     columns = result.to_pydict()
     streams = []
     for stream, scan in enumerate(plan.streams):
-        keys = columns[f"k{stream}_0"] if scan.codes else [0] * result.num_rows
+        keys = columns[f"c{stream}_1"] if scan.codes else [0] * result.num_rows
         streams.append(list(zip(keys, columns[f"t{stream}"], columns[f"c{stream}_0"], strict=True)))
     return list(zip(*streams, strict=True))
 
@@ -159,7 +164,7 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
             event_time="ts",
             delay=draw(st.integers(0, 4)),
             filters=(),
-            columns=(ScanColumn("v", "int", "v"),),
+            columns=(ScanColumn("v", "int", "v"), ScanColumn("key", "int", "key")),
             codes=(code,) if hashed else (),
             streaming=True,
         )
@@ -168,18 +173,21 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
     comparisons = (Comparison((0, 0), draw(st.sampled_from(["<", "<=", "=", "<>"])), (count - 1, 0)),)
     comparisons = draw(st.sampled_from([(), comparisons]))
     bands = tuple(draw(st.lists(_bands(count), max_size=2)))
-    route = Route.HASH if hashed else Route.SINGLE
-    bounds, kernel = draw(st.sampled_from(Bounds)), draw(st.sampled_from(Kernel))
+    route = "hash" if hashed else "single"
+    bounds, kernel = draw(st.sampled_from(Bounds)), draw(st.sampled_from(NAMES))
+    chosen: list[Orders | None] = []
 
     def stage(inputs: list[StageInput]) -> Stage:
         members = {member for one in inputs for member in one.members}
         here = tuple(each for each in comparisons if {0, count - 1} <= members)
         near = tuple(each for each in bands if {each.left[0], each.right[0]} <= members)
-        indexed = tuple(draw(st.none() | st.sampled_from(_touching(near, each))) for each in inputs)
+        inputs = [
+            dataclasses.replace(each, index=draw(st.sampled_from(_touching(near, each)))) for each in inputs
+        ]
         numbers = range(len(inputs))
-        orders = [draw(st.permutations([n for n in numbers if n != first])) for first in numbers]
-        fixed = tuple(map(tuple, orders)) if draw(st.booleans()) else ()
-        return Stage(tuple(inputs), bounds, route, kernel, Shipping.BLOCKS, here, fixed, near, indexed)
+        orders = {first: draw(st.permutations([n for n in numbers if n != first])) for first in numbers}
+        chosen.append(draw(st.sampled_from([None, orders])))
+        return Stage(tuple(inputs), bounds, route, kernels_of(kernel), Shipping.BLOCKS, here, near)
 
     def source(n: int) -> StageInput:
         return StageInput((n,), None, (n, 0) if hashed else None)
@@ -194,7 +202,14 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
         stages = [stage([source(n) for n in range(count)])]
     many = tuple(branches) if len(branches) > 1 else ()
     passes = draw(st.sampled_from(Passes))
-    return PhysicalPlan(scans, TimeKind.INTEGRAL, hull, many, tuple(stages), frozenset(), None, passes=passes)
+    outputs = (Output("", _columns(count), many, frozenset({"time"})),)
+    kind = TimeKind.INTEGRAL
+    drawn = PhysicalPlan(scans, kind, hull, many, tuple(stages), outputs, passes=passes)
+    return arranged(with_columns(drawn), chosen)
+
+
+def _columns(count: int) -> tuple[tuple[int, int], ...]:
+    return tuple((stream, number) for stream in range(count) for number in range(2))
 
 
 @st.composite
@@ -206,10 +221,9 @@ def _bands(draw: st.DrawFn, count: int) -> Band:
     return Band((left, 0), (right, 0), low, high, 0.0, checked=False)
 
 
-def _touching(bands: Sequence[Band], each: StageInput) -> list[int | None]:
-    """Return the numbers of the bands with one side in an input, and None."""
-    sides = [len({band.left[0], band.right[0]} & set(each.members)) for band in bands]
-    return [None, *(number for number, count in enumerate(sides) if count == 1)]
+def _touching(bands: Sequence[Band], each: StageInput) -> list[Band | None]:
+    """Return the bands with one side in an input, and None."""
+    return [None, *(band for band in bands if len({band.left[0], band.right[0]} & set(each.members)) == 1)]
 
 
 def _inside(band: Band, combination: tuple[Row, ...]) -> bool:
@@ -260,18 +274,27 @@ def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ..
 def test_any_cut_any_disorder_and_any_crash_give_the_defined_result(
     plan: PhysicalPlan, data: st.DataObject
 ) -> None:
-    assert_defined_result(plan, data, Kernel)
+    assert_defined_result(plan, data, NAMES)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plans().filter(lambda plan: bool(plan.streams[0].codes)), st.data())
 def test_a_worker_that_changes_its_kernel_all_the_time(plan: PhysicalPlan, data: st.DataObject) -> None:
-    stages = tuple(dataclasses.replace(each, kernel=Kernel.ADAPTIVE) for each in plan.stages)
     with patch.object(adaptive, "LEAST_ROWS", 1), patch.object(adaptive, "CHANGE", 0.01):
-        assert_defined_result(dataclasses.replace(plan, stages=stages), data, [Kernel.ADAPTIVE])
+        assert_defined_result(with_choice(plan, kernel="adaptive"), data, ["adaptive"])
 
 
-def assert_defined_result(plan: PhysicalPlan, data: st.DataObject, kernels: Collection[Kernel]) -> None:
+def with_choice(plan: PhysicalPlan, *, kernel: str, bounds: Bounds | None = None) -> PhysicalPlan:
+    """Return a plan with a kernel, and with other bounds, in all its stages."""
+    stages = tuple(
+        dataclasses.replace(each, kernels=kernels_of(kernel), bounds=bounds or each.bounds)
+        for each in plan.stages
+    )
+    orders = [chosen_orders(each) for each in plan.stages]
+    return arranged(dataclasses.replace(plan, stages=stages), orders)
+
+
+def assert_defined_result(plan: PhysicalPlan, data: st.DataObject, kernels: Collection[str]) -> None:
     """Assert that a run over random micro-batches with crashes gives what brute force does."""
     worker = Worker.fresh(plan)
     seen: dict[int, int] = {}
@@ -305,9 +328,9 @@ def assert_defined_result(plan: PhysicalPlan, data: st.DataObject, kernels: Coll
             first.run({n: data.draw(st.permutations(rows)) for n, rows in batches.items()}, Counts())
         if data.draw(st.integers(0, 3)) == 0:
             # A hint may change between two runs on one checkpoint.
+            bounds = data.draw(st.none() | st.sampled_from(Bounds))
             kernel = data.draw(st.sampled_from(list(kernels)))
-            stages = tuple(dataclasses.replace(each, kernel=kernel) for each in worker.plan.stages)
-            worker.plan = dataclasses.replace(worker.plan, stages=stages)
+            worker.plan = with_choice(worker.plan, kernel=kernel, bounds=bounds)
         produced.update(worker.run(batches, counts))
         if first is not None and data.draw(st.booleans()):
             # Spark may keep what it wrote of the state, and go on with the next attempt's manifest.
@@ -316,15 +339,15 @@ def assert_defined_result(plan: PhysicalPlan, data: st.DataObject, kernels: Coll
                     {name: each for name, each in kept.slices.items() if name in store.slices}
                 )
     assert produced == expected(plan, on_time)
-    assert sum(counts.late.values()) == late
+    assert sum(report["late"] for report in counts.streams.values()) == late
 
 
-def comparisons(plan: PhysicalPlan, bounds: Bounds, kernel: Kernel, rows: dict[int, list[Row]]) -> int:
+def comparisons(plan: PhysicalPlan, bounds: Bounds, kernel: str, rows: dict[int, list[Row]]) -> int:
     """How many comparisons a choice costs in the first stage, over complete inputs."""
-    stages = tuple(dataclasses.replace(each, bounds=bounds, kernel=kernel) for each in plan.stages)
-    logic = StageLogic(dataclasses.replace(plan, stages=stages), 0)
+    scans = tuple(dataclasses.replace(each, streaming=False) for each in plan.streams)
+    logic = StageLogic(with_choice(dataclasses.replace(plan, streams=scans), kernel=kernel, bounds=bounds), 0)
     inputs = logic.stage.inputs
-    arrivals = Arrivals([[block(logic.plan, each, rows[each.members[0]])] for each in inputs])
+    arrivals = Arrivals([[(Role.BOTH, block(logic.plan, each, rows[each.members[0]]))] for each in inputs])
     counts = Counts()
     list(logic.batch(arrivals, counts))
     return counts.work.comparisons
@@ -335,12 +358,12 @@ def comparisons(plan: PhysicalPlan, bounds: Bounds, kernel: Kernel, rows: dict[i
 def test_wider_bounds_and_nested_loops_compare_more(plan: PhysicalPlan, data: st.DataObject) -> None:
     row = st.tuples(st.integers(0, 2), st.integers(0, 20), st.none() | st.integers(0, 3))
     rows = {n: data.draw(st.lists(row, min_size=1, max_size=8)) for n in range(len(plan.streams))}
-    cost = {(b, k): comparisons(plan, b, k, rows) for b in Bounds for k in Kernel}
-    for kernel in Kernel:
+    cost = {(b, k): comparisons(plan, b, k, rows) for b in Bounds for k in NAMES}
+    for kernel in NAMES:
         assert cost[Bounds.EXACT, kernel] <= cost[Bounds.LCA, kernel] <= cost[Bounds.GCA, kernel]
     for bounds in Bounds:
-        assert max(cost[bounds, each] for each in Kernel) == cost[bounds, Kernel.NLW]
-        assert cost[bounds, Kernel.ADAPTIVE] in (cost[bounds, Kernel.HW], cost[bounds, Kernel.MW])
+        assert max(cost[bounds, each] for each in NAMES) == cost[bounds, "nlw"]
+        assert cost[bounds, "adaptive"] in (cost[bounds, "hw"], cost[bounds, "mw"])
 
 
 @settings(max_examples=60, deadline=None)
@@ -353,15 +376,17 @@ def test_state_follows_the_window(window: int, delay: int, per_batch: int) -> No
             "ts",
             delay,
             (),
-            (ScanColumn("v", "int", "v"),),
+            (ScanColumn("v", "int", "v"), ScanColumn("key", "int", "key")),
             (KeyCode(("k",), ("bigint",), True, ()),),
             True,
         )
         for name in "AB"
     )
     inputs = tuple(StageInput((n,), None, (n, 0)) for n in range(2))
-    stage = Stage(inputs, Bounds.EXACT, Route.HASH, Kernel.HW, Shipping.BLOCKS, ())
-    plan = PhysicalPlan(scans, TimeKind.INTEGRAL, upper, (), (stage,), frozenset(), None)
+    stage = Stage(inputs, Bounds.EXACT, "hash", ("hw",), Shipping.BLOCKS)
+    outputs = (Output("", _columns(2), (), frozenset({"time"})),)
+    drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, upper, (), (stage,), outputs)
+    plan = arranged(with_columns(drawn), [None])
     worker = Worker.fresh(plan)
     for start in range(0, 50 * window, per_batch):
         times = range(start, start + per_batch)

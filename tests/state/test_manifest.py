@@ -6,10 +6,10 @@ import pickle
 import pytest
 from pyspark.sql import SparkSession
 
-from wjoin.executor.route import worker_ids
 from wjoin.executor.state.identity import STATE_FORMAT
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Slice
+from wjoin.executor.workers import worker_ids
 from wjoin.grammar.errors import WJoinError
 
 MANIFEST = Manifest("plan", 2, "line", 4, {0: 7, 1: -3}, ((Slice("3", 5, 100, 1, 2, "key"),), ()))

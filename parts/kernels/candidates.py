@@ -1,18 +1,17 @@
 """What a kernel finds: for each probing tuple, the rows of a run that it must be compared with."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from wjoin.executor.kernels.runs import BoolArray, Int64Array, Order, SortedRun, Values
+from wjoin.parts.kernels.runs import BoolArray, Int64Array, SortedRun, Values
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Row ranges that are not empty: ``first`` up to ``last`` for tuple ``probes``, int64 of one length."""
+    """Row ranges that are not empty: ``first`` up to ``last`` for tuple ``tuples``, int64 of one length."""
 
-    probes: Int64Array
+    tuples: Int64Array
     first: Int64Array
     last: Int64Array
 
@@ -22,15 +21,15 @@ class Candidates:
         return int((self.last - self.first).sum())
 
     def expand(self) -> tuple[Int64Array, Int64Array]:
-        """Return the pairs: (probe number, row), int64 of one length."""
+        """Return the pairs: (tuple, row), int64 of one length."""
         counts = self.last - self.first
         skipped = np.repeat(np.cumsum(counts) - counts, counts)
         rows = np.arange(int(counts.sum()), dtype=np.int64) - skipped + np.repeat(self.first, counts)
-        return np.repeat(self.probes, counts), rows
+        return np.repeat(self.tuples, counts), rows
 
 
 @dataclass(frozen=True)
-class Probe:
+class Search:
     """Tuples that look for rows with their code and a first time in [low, high]; int64 of one length.
 
     ``least`` and ``greatest``: what the value by which the run is ordered may be, None where that
@@ -55,20 +54,3 @@ class Probe:
         times = run.times[0][rows]
         inside: BoolArray = (times >= self.lows[tuples]) & (times <= self.highs[tuples])
         return inside
-
-
-class WindowKernel(Protocol):
-    """A way to find the rows of one run that tuples can join."""
-
-    @property
-    def order(self) -> Order:
-        """The order that runs must have; tuples come in it, too."""
-        ...
-
-    def candidates(self, run: SortedRun, probe: Probe) -> Candidates:
-        """Return the rows to compare with each tuple."""
-        ...
-
-    def agree(self, run: SortedRun, probe: Probe, tuples: Int64Array, rows: Int64Array) -> BoolArray | None:
-        """Return which pairs of a tuple and a candidate have one code and times in range, None for all."""
-        ...

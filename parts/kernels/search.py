@@ -4,24 +4,24 @@ from typing import Any
 
 import numpy as np
 
-from wjoin.executor.kernels.candidates import Probe
-from wjoin.executor.kernels.runs import Int64Array, SortedRun, Values
+from wjoin.parts.kernels.candidates import Search
+from wjoin.parts.kernels.runs import Int64Array, SortedRun, Values
 
 TABLE_LIMIT = 4
-"""How much longer than the probing tuples a table of the codes may be, to be built for one probe."""
+"""How much longer than the probing tuples a table of the codes may be, to be built for one search."""
 
 
-def rows_of_keys(run: SortedRun, probe: Probe) -> tuple[Int64Array, Int64Array, Int64Array]:
+def rows_of_keys(run: SortedRun, search: Search) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the tuples that find their code in a run near their time, and the row range of each.
 
     The run is sorted by code first; the tuples' codes ascend.
     """
-    probes = probe.near(run)
-    if len(probes) == 0:
-        return probes, probes, probes
-    start, end = key_ranges(run.codes, probe.codes[probes])
+    tuples = search.near(run)
+    if len(tuples) == 0:
+        return tuples, tuples, tuples
+    start, end = key_ranges(run.codes, search.codes[tuples])
     hits = np.flatnonzero(end > start)
-    return probes[hits], start[hits], end[hits]
+    return tuples[hits], start[hits], end[hits]
 
 
 def key_ranges(codes: Int64Array, wanted: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -1,16 +1,4 @@
-"""Hash route: the key code chooses the worker that stores a tuple and that it probes."""
-
-import numpy as np
-
-from wjoin.executor.kernels.runs import Int64Array
-
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-
-
-def worker_numbers(codes: Int64Array, workers: int) -> Int64Array:
-    """Return the number of the worker, 0 to ``workers`` - 1, of each key code (int64)."""
-    mixed = (codes.view(np.uint64) * _MULTIPLIER) >> np.uint64(32)
-    return (mixed % np.uint64(workers)).astype(np.int64)
+"""The workers of a stage: groups that Spark sends to different partitions."""
 
 
 def worker_ids(partitions: int) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ twice: it is restored from that column when the result leaves the join.
 
 from dataclasses import dataclass
 
-from wjoin.planner.physical import PhysicalPlan, StageInput, StreamScan
+from wjoin.planner.physical import PhysicalPlan, StreamScan
 
 _RESTORABLE = {"bigint", "timestamp", "timestamp_ntz"}
 
@@ -56,17 +56,6 @@ def event_time_expression(scan: StreamScan) -> str:
 def quoted(name: str) -> str:
     """Return a name as a quoted Spark identifier."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def input_columns(plan: PhysicalPlan, member_input: StageInput) -> list[str]:
-    """Return the block columns of a stage input: times, codes and stored scan columns of its members."""
-    names = [time_name(stream) for stream in member_input.members]
-    for stream in member_input.members:
-        scan = plan.streams[stream]
-        names += [code_name(stream, code) for code in range(len(scan.codes))]
-        stored = (stored_column(plan, stream, column) for column in range(len(scan.columns)))
-        names += [each.name for each in stored if not each.restored]
-    return names
 
 
 def _same(first: str, second: str) -> bool:

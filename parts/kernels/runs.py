@@ -1,6 +1,6 @@
 """Sorted runs: rows of one stage input in the order that a kernel needs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -94,6 +94,11 @@ class RunShape:
         order: str = (Order.TIME if self.order is Order.TIME else Order.KEY).value
         return order
 
+    def ordered(self, order_name: str) -> "RunShape":
+        """Return the shape with the order of that name."""
+        order, _, value = order_name.partition(" ")
+        return replace(self, order=Order(order), value=value or None)
+
     def read(self, batch: pa.RecordBatch, span: tuple[int, int] | None = None) -> SortedRun:
         """Return a batch that is sorted already as a run; ``span`` is that of the run, if known."""
         times = tuple(int64_view(batch.column(name)) for name in self.times)
@@ -162,29 +167,6 @@ def radix_order(keys: Int64Array, greatest: int) -> Int64Array:
 def select(run: SortedRun, shape: RunShape, keep: BoolArray) -> SortedRun:
     """Return the rows of a run that ``keep`` marks."""
     return shape.read(run.batch.filter(pa.array(keep)))
-
-
-def take(pieces: list[pa.Array], offsets: Int64Array, rows: Int64Array) -> pa.Array:
-    """Return the values at ``rows``, counted through ``pieces``, which start at ``offsets``.
-
-    Touches only the pieces and pages that ``rows`` names.
-    """
-    if len(pieces) == 1:
-        return pieces[0].take(pa.array(rows))
-    piece = np.searchsorted(offsets, rows, side="right") - 1
-    order = np.argsort(piece, kind="stable")
-    edges = np.searchsorted(piece[order], np.arange(len(pieces) + 1))
-    parts = []
-    for number, column in enumerate(pieces):
-        start, end = edges[number], edges[number + 1]
-        if end > start:
-            parts.append(column.take(pa.array(rows[order[start:end]] - offsets[number])))
-    if not parts:
-        return pieces[0].slice(0, 0)
-    gathered = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-    back = np.empty_like(order)
-    back[order] = np.arange(len(order))
-    return gathered.take(pa.array(back))
 
 
 def equal_values(left: pa.Array, right: pa.Array) -> BoolArray:

@@ -1,0 +1,122 @@
+"""What is counted on the way of rows: the counters that there are, and reports of them.
+
+A counter is added here, and counted where it happens; it then travels with the blocks, and Spark's progress
+has it (``executor.spark.observe``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import pyarrow as pa
+
+from wjoin.parts.kernels.runs import int64_view
+
+NOTHING_SEEN = -(1 << 63)
+"""The greatest event time of a stream that has sent no row with one; nulls would turn to floats."""
+
+NOTHING_FIRST = (1 << 63) - 1
+"""The least event time of such a stream."""
+
+
+class Fold(Enum):
+    """How values of a counter are put together: of several messages, and of all workers."""
+
+    SUM = "sum"
+    MAX = "max"
+    MIN = "min"
+
+
+class Scope(Enum):
+    """What a counter is of: a stage; a stream in a stage; a stream where it enters, for its statistics."""
+
+    STAGE = "stage"
+    STREAM = "stream"
+    STATISTICS = "statistics"
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A number that is counted under a name."""
+
+    name: str
+    scope: Scope
+    fold: Fold = Fold.SUM
+
+    @property
+    def nothing(self) -> int:
+        """Its value where nothing was counted."""
+        return {Fold.SUM: 0, Fold.MAX: NOTHING_SEEN, Fold.MIN: NOTHING_FIRST}[self.fold]
+
+    def folded(self, first: int, second: int) -> int:
+        """Return two values put together."""
+        if self.fold is Fold.SUM:
+            return first + second
+        return max(first, second) if self.fold is Fold.MAX else min(first, second)
+
+
+COUNTERS = (
+    # Combinations that were made, and comparisons of a tuple with a row.
+    Counter("matches", Scope.STAGE),
+    Counter("comparisons", Scope.STAGE),
+    # Rows read, rows of them without an event time, rows that were late; rows and bytes of state.
+    Counter("rows", Scope.STREAM),
+    Counter("undated", Scope.STREAM),
+    Counter("late", Scope.STREAM),
+    Counter("kept", Scope.STREAM),
+    Counter("kept_bytes", Scope.STREAM),
+    # The greatest event time.
+    Counter("seen", Scope.STREAM, Fold.MAX),
+    # Rows that the join gets, and the bytes of their columns.
+    Counter("passed", Scope.STATISTICS),
+    Counter("size", Scope.STATISTICS),
+    # Of some new rows: how many were counted, how many different keys they have, how many the heaviest.
+    Counter("counted", Scope.STATISTICS),
+    Counter("distinct", Scope.STATISTICS),
+    Counter("heaviest", Scope.STATISTICS, Fold.MAX),
+    # The greatest event time before the micro-batch, and the least one in it.
+    Counter("before", Scope.STATISTICS, Fold.MAX),
+    Counter("earliest", Scope.STATISTICS, Fold.MIN),
+)
+
+PLACES = {each.name: place for place, each in enumerate(COUNTERS)}
+"""The place of each counter in the values of a report."""
+
+
+def _nothing() -> list[int]:
+    return [each.nothing for each in COUNTERS]
+
+
+@dataclass
+class Report:
+    """The values of all counters, in their order."""
+
+    values: list[int] = field(default_factory=_nothing)
+
+    def __getitem__(self, name: str) -> int:
+        return self.values[PLACES[name]]
+
+    def add(self, name: str, value: int) -> None:
+        """Count."""
+        place = PLACES[name]
+        self.values[place] = COUNTERS[place].folded(self.values[place], value)
+
+    def merge(self, values: Sequence[int]) -> None:
+        """Take over what another report has counted."""
+        self.values = [
+            each.folded(own, int(other))
+            for each, own, other in zip(COUNTERS, self.values, values, strict=True)
+        ]
+
+    def note(self, times: pa.Array) -> None:
+        """Count rows of a stream by their event times (int64).
+
+        Nothing is said of the order of the rows: Spark may read many files as one partition, in an order
+        of its own.
+        """
+        self.add("rows", len(times))
+        self.add("undated", times.null_count)
+        values = int64_view(times.drop_null())
+        if len(values):
+            self.add("earliest", int(values.min()))
+            self.add("seen", int(values.max()))

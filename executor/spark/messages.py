@@ -1,0 +1,91 @@
+"""The messages between Spark's stages: blocks, progress and reports, as rows of one schema.
+
+- A *block* brings tuples to a worker, for an input of its stage, as what the route says (``Role``).
+- *Progress* tells a worker the greatest event time of a stream.
+- A *report* tells what was counted of a stream; it is addressed to one worker, so that it counts once.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, StructField, StructType
+
+from wjoin.executor.blocks import cut, encode_block
+from wjoin.executor.report import Report
+from wjoin.parts.routes.route import Role
+
+BLOCK_ROWS = 1 << 18
+"""Rows of one block at the most."""
+
+BLOCK_BYTES = 1 << 24
+"""About the most bytes of one block: far below the limit of a binary column."""
+
+PROGRESS, REPORT = -1, -2
+"""The kinds of the other messages; that of a block is its role."""
+
+OUT = -1
+"""The worker that results are for, which leave the stages."""
+
+SCHEMA = pa.schema(
+    [
+        ("worker", pa.int32()),
+        ("kind", pa.int32()),
+        # The input of a block, the stream of progress and of a report.
+        ("number", pa.int32()),
+        ("seen", pa.int64()),
+        ("counts", pa.list_(pa.int64())),
+        ("block", pa.binary()),
+    ]
+)
+
+MESSAGES = StructType(
+    [
+        *(StructField(name, IntegerType()) for name in ("worker", "kind", "number")),
+        StructField("seen", LongType()),
+        StructField("counts", ArrayType(LongType())),
+        StructField("block", BinaryType()),
+    ]
+)
+
+Message = dict[str, object]
+"""A row of the schema by the names of its columns."""
+
+
+def blocks(worker: int, number: int, role: Role, tuples: pa.RecordBatch) -> Iterator[Message]:
+    """Yield tuples as blocks of a size that travels well."""
+    for piece in cut(tuples, BLOCK_ROWS, BLOCK_BYTES):
+        yield _message(worker, int(role), number, block=encode_block(piece))
+
+
+def progress(worker: int, stream: int, seen: int) -> Message:
+    """Return the progress of a stream."""
+    return _message(worker, PROGRESS, stream, seen=seen)
+
+
+def report(worker: int, stream: int, counted: Report) -> Message:
+    """Return what was counted of a stream."""
+    return _message(worker, REPORT, stream, counts=counted.values)
+
+
+def batch(messages: list[Message]) -> pa.RecordBatch:
+    """Return messages as a record batch."""
+    return pa.RecordBatch.from_pylist(messages, schema=SCHEMA)
+
+
+def _message(
+    worker: int,
+    kind: int,
+    number: int,
+    *,
+    # A null would make floats of whole numbers in pandas.
+    seen: int = 0,
+    counts: list[int] | None = None,
+    block: bytes | None = None,
+) -> Message:
+    return dict(zip(SCHEMA.names, (worker, kind, number, seen, counts, block), strict=True))
+
+
+def is_block(message: Mapping[Any, Any]) -> bool:
+    """Return whether a message is a block."""
+    return bool(message["kind"] >= 0)

@@ -1,0 +1,95 @@
+"""By what rules a worker writes its state: they are in the manifest, and the next micro-batch follows them.
+
+A restart may come with another plan of the same statement, or with a newer version of wjoin, and may repeat a
+micro-batch of which Spark keeps what the first attempt has written. So whatever decides how slices are cut
+is decided one micro-batch ahead.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.parts.kernels.hash_window import HashWindow
+from wjoin.parts.kernels.runs import RunShape
+from wjoin.planner.physical import Bounds, PhysicalPlan, Retention, Stage
+from wjoin.planner.probes import retention
+
+VERSION = 1
+"""Raised whenever slices are cut in another way than these rules tell (``state.slices.maintain``)."""
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How the slices of an input are cut.
+
+    ``merged_at_once``: slices of one size class that are merged into one. ``large_slice``: bytes from
+    which on a slice is large enough to be searched on its own, and is no longer merged. ``dead_share``:
+    expired rows, as a share of the live ones, above which slices are rewritten without them.
+    """
+
+    merged_at_once: int = 4
+    large_slice: int = 1 << 25
+    dead_share: float = 0.25
+
+
+@dataclass(frozen=True)
+class Writing:
+    """The rules; for each input of the stage the order of its runs (``RunShape.order_name``), and how long
+    its rows are kept."""
+
+    orders: tuple[str, ...]
+    retentions: tuple[tuple[Retention, ...], ...]
+    cutting: Cutting = Cutting()
+
+    @classmethod
+    def of(cls, stage: Stage, shapes: Sequence[RunShape]) -> "Writing":
+        """Return the rules of a stage whose runs have these shapes."""
+        return cls(
+            tuple(shape.order_name for shape in shapes), tuple(each.retention for each in stage.inputs)
+        )
+
+    @classmethod
+    def first(cls, plan: PhysicalPlan, stage: Stage) -> "Writing":
+        """Return the rules of the first micro-batch: the same for every plan of a statement."""
+        return cls(
+            (HashWindow.order.value,) * len(stage.inputs),
+            tuple(retention(plan, stage, each, Bounds.EXACT) for each in stage.inputs),
+        )
+
+    def encode(self) -> dict[str, Any]:
+        """Return the rules as plain data."""
+        return {
+            "version": VERSION,
+            "merged_at_once": self.cutting.merged_at_once,
+            "large_slice": self.cutting.large_slice,
+            "dead_share": self.cutting.dead_share,
+            "inputs": [
+                {
+                    "order": order,
+                    "retention": [[each.stream, [list(pair) for pair in each.distances]] for each in kept],
+                }
+                for order, kept in zip(self.orders, self.retentions, strict=True)
+            ],
+        }
+
+
+def decode_writing(body: Mapping[str, Any]) -> Writing:
+    """Read the rules in a manifest; raises WJoinError WJ701 where this version does not cut by them."""
+    if body["version"] != VERSION:
+        raise WJoinError(
+            "WJ701",
+            f"the checkpoint's next micro-batch is to be written by rules number {body['version']}, "
+            f"this version of wjoin knows number {VERSION}",
+        )
+    return Writing(
+        tuple(each["order"] for each in body["inputs"]),
+        tuple(
+            tuple(
+                Retention(stream, tuple((member, distance) for member, distance in pairs))
+                for stream, pairs in each["retention"]
+            )
+            for each in body["inputs"]
+        ),
+        Cutting(body["merged_at_once"], body["large_slice"], body["dead_share"]),
+    )

@@ -1,0 +1,46 @@
+"""Windows as masks: which tuples keep the bounds between their event times."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from wjoin.parts.kernels.runs import GREATEST, BoolArray, Int64Array, shifted
+from wjoin.planner.physical import Output, UpperBounds, WindowCheck
+
+Times = Mapping[int, Int64Array]
+"""The event times of tuples by stream, int64 of one length."""
+
+
+def inside(checks: Iterable[WindowCheck], times: Times) -> BoolArray:
+    """Return which tuples pass all checks."""
+    keep = np.ones(len(next(iter(times.values()))), bool)
+    for each in checks:
+        keep &= times[each.second] <= shifted(times[each.first], each.upper, GREATEST)
+    return keep
+
+
+def within(upper: UpperBounds, times: Times) -> BoolArray:
+    """Return which tuples keep every bound of ``upper`` between the streams in ``times``."""
+    pairs = ((first, second) for first in times for second in times if first != second)
+    bounds = ((first, second, upper[first][second]) for first, second in pairs)
+    return inside((WindowCheck(*each[:2], each[2]) for each in bounds if each[2] is not None), times)
+
+
+def wanted(output: Output, times: Times) -> BoolArray | None:
+    """Return which tuples are results of an output, None for all."""
+    if not output.alternatives:
+        return None
+    mask: BoolArray = np.logical_or.reduce([within(each, times) for each in output.alternatives])
+    return mask
+
+
+def wanted_by_any(outputs: Sequence[Output], times: Times) -> BoolArray | None:
+    """Return which tuples are results of some output, None for all."""
+    masks = []
+    for output in outputs:
+        mask = wanted(output, times)
+        if mask is None:
+            return None
+        masks.append(mask)
+    together: BoolArray = np.logical_or.reduce(masks)
+    return together

@@ -1,0 +1,1 @@
+"""Routes: which worker stores a row, and which workers it visits."""

@@ -1,0 +1,44 @@
+"""Hash route: the key code chooses the worker that stores a row and that it probes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from wjoin.parts.kernels.runs import Int64Array
+from wjoin.parts.routes.route import Route, Share
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+class HashRoute(Route):
+    """The rows of a key meet on one worker."""
+
+    name = "hash"
+    meaning = "a key's rows meet on one worker"
+
+    def applies(self, *, keyed: bool) -> bool:
+        """Without a key there is nothing to hash."""
+        return keyed
+
+    def workers(self, partitions: int) -> int:
+        """All of them."""
+        return partitions
+
+    def shares(self, codes: Int64Array | None, rows: int, workers: int) -> Iterator[Share]:
+        """Yield for each worker the rows of its keys."""
+        if codes is None:
+            raise ValueError("the route hash needs key codes")
+        if workers == 1:
+            yield Share(0, None)
+            return
+        assigned = worker_numbers(codes, workers)
+        for worker in range(workers):
+            mine = np.flatnonzero(assigned == worker)
+            if len(mine):
+                yield Share(worker, mine)
+
+
+def worker_numbers(codes: Int64Array, workers: int) -> Int64Array:
+    """Return the number of the worker, 0 to ``workers`` - 1, of each key code (int64)."""
+    mixed = (codes.view(np.uint64) * _MULTIPLIER) >> np.uint64(32)
+    return (mixed % np.uint64(workers)).astype(np.int64)

@@ -1,0 +1,26 @@
+"""Single route: one worker gets all rows."""
+
+from collections.abc import Iterator
+
+from wjoin.parts.kernels.runs import Int64Array
+from wjoin.parts.routes.route import Route, Share
+
+
+class SingleRoute(Route):
+    """All rows meet on one worker, where nothing tells which of them could meet at all."""
+
+    name = "single"
+    meaning = "all rows meet on one worker"
+    warning = "A stage has no key: one worker compares every pair of rows inside the windows."
+
+    def applies(self, *, keyed: bool) -> bool:
+        """Where there is a key, its rows can be apart from others."""
+        return not keyed
+
+    def workers(self, partitions: int) -> int:
+        """One, however many partitions there are."""
+        return 1
+
+    def shares(self, codes: Int64Array | None, rows: int, workers: int) -> Iterator[Share]:
+        """Yield all rows for the one worker."""
+        yield Share(0, None)

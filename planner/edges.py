@@ -1,0 +1,74 @@
+"""What travels along the edges of a plan: the columns that are still read of a tuple, and no others."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from wjoin.planner.layout import code_name, stored_column, time_name
+from wjoin.planner.physical import Operand, Output, PhysicalPlan, Stage, StageInput
+
+
+def with_columns(plan: PhysicalPlan) -> PhysicalPlan:
+    """Return a plan whose stage inputs have the columns of their blocks; the last stage's first."""
+    for number in reversed(range(len(plan.stages))):
+        stage = plan.stages[number]
+        read = set(result_columns(plan, number))
+        inputs = tuple(replace(each, columns=_columns(plan, stage, each, read)) for each in stage.inputs)
+        plan = plan.with_stage(number, replace(stage, inputs=inputs))
+    return plan
+
+
+def result_columns(plan: PhysicalPlan, number: int) -> tuple[str, ...]:
+    """Return the columns of a stage's results: those of the input that they are, or what the outputs read."""
+    target = destination(plan, number)
+    if target is not None:
+        return plan.stages[target[0]].inputs[target[1]].columns
+    found = [name for output in plan.outputs for name in _output_columns(plan, output)]
+    # A block needs a column to have a number of rows.
+    return tuple(dict.fromkeys(found)) or (time_name(plan.stages[number].members[0]),)
+
+
+def destination(plan: PhysicalPlan, number: int) -> tuple[int, int] | None:
+    """Return the stage and the input that a stage's results go to, None for the last stage."""
+    for later in range(number + 1, len(plan.stages)):
+        for place, each in enumerate(plan.stages[later].inputs):
+            if each.stage == number:
+                return later, place
+    return None
+
+
+def scan_columns(plan: PhysicalPlan, stream: int) -> tuple[str, ...]:
+    """Return all block columns of a stream: its time, its codes, and its scan columns that are no copies."""
+    scan = plan.streams[stream]
+    stored = [stored_column(plan, stream, number) for number in range(len(scan.columns))]
+    codes = (code_name(stream, number) for number in range(len(scan.codes)))
+    return time_name(stream), *codes, *(each.name for each in stored if not each.restored)
+
+
+def _output_columns(plan: PhysicalPlan, output: Output) -> Iterator[str]:
+    for stream, number in plan.staged_columns(output):
+        yield stored_column(plan, stream, number).name
+    if output.match or plan.lookups or len(plan.outputs) > 1:
+        yield from (time_name(stream) for stream in plan.staged)
+
+
+def _columns(plan: PhysicalPlan, stage: Stage, each: StageInput, read: set[str]) -> tuple[str, ...]:
+    """Return the columns of an input's blocks, given those of the stage's results."""
+    times = [time_name(stream) for stream in each.members]
+    own = {*read, *times}
+    if each.key is not None:
+        own.add(code_name(*each.key))
+    own |= {stored_column(plan, *operand).name for operand in _operands(plan, stage)}
+    known = (name for stream in each.members for name in scan_columns(plan, stream))
+    return tuple(dict.fromkeys([*times, *(name for name in known if name in own)]))
+
+
+def _operands(plan: PhysicalPlan, stage: Stage) -> Iterator[Operand]:
+    """Yield the scan columns that the conditions of a stage compare."""
+    for comparison in stage.comparisons:
+        yield from (comparison.left, comparison.right)
+    for band in stage.bands:
+        yield from (band.left, band.right)
+    for each in stage.inputs:
+        if each.key is not None:
+            stream, code = each.key
+            yield from ((stream, number) for number in plan.streams[stream].codes[code].verify)

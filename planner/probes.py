@@ -1,0 +1,199 @@
+"""What follows from the choices for a stage: how long its rows are kept, and the probes that make results."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from wjoin.parts.kernels.registry import KERNELS
+from wjoin.parts.kernels.runs import Order
+from wjoin.planner.physical import (
+    Band,
+    Bounds,
+    Comparison,
+    Lie,
+    Operand,
+    Passes,
+    PhysicalPlan,
+    Probe,
+    Range,
+    Retention,
+    Stage,
+    StageInput,
+    Step,
+    UpperBounds,
+    WindowCheck,
+)
+from wjoin.planner.reach import Reach, reach
+
+Condition = TypeVar("Condition", Comparison, Band)
+
+Orders = Mapping[int, Sequence[int]]
+"""For each input whose new rows begin results, the other inputs in the order in which they are met."""
+
+
+def arranged(plan: PhysicalPlan, orders: Sequence[Orders | None]) -> PhysicalPlan:
+    """Return a plan whose stages have what follows from their parts; ``orders`` by stage, None where open."""
+    for number, order in enumerate(orders):
+        plan = plan.with_stage(number, arranged_stage(plan, plan.stages[number], order))
+    return plan
+
+
+def arranged_stage(plan: PhysicalPlan, stage: Stage, orders: Orders | None) -> Stage:
+    """Return a stage with the retention of its inputs, and with its probes."""
+    beginning = origins(stage, streaming=plan.streaming)
+    inputs = tuple(
+        replace(
+            each,
+            # Of complete inputs, the last one finds all others there, and no row comes later.
+            stored=plan.streaming or number not in beginning,
+            retention=retention(plan, stage, each, stage.bounds),
+        )
+        for number, each in enumerate(stage.inputs)
+    )
+    stage = replace(stage, inputs=inputs)
+    return replace(stage, probes=tuple(_probes(plan, stage, orders, beginning)))
+
+
+def with_kernel(plan: PhysicalPlan, stage: Stage, kernel: str) -> Stage:
+    """Return a stage that finds candidates by one kernel."""
+    kept = replace(stage, kernels=(kernel,))
+    probes = (_probe(plan, kept, each.origin, each.order, each) for each in stage.probes)
+    return replace(kept, probes=tuple(probes))
+
+
+def in_order(plan: PhysicalPlan, stage: Stage, probe: Probe, order: Sequence[int]) -> Probe:
+    """Return a probe of a stage with its steps in another order."""
+    return probe if tuple(order) == probe.order else _probe(plan, stage, probe.origin, order, probe)
+
+
+def chosen_orders(stage: Stage) -> Orders | None:
+    """Return the orders that the plan has chosen for a stage; None where that is left to the rows at hand."""
+    return {probe.origin: probe.order for probe in stage.probes if probe.ordered} or None
+
+
+def origins(stage: Stage, *, streaming: bool) -> range:
+    """Return the inputs whose new rows begin results: of complete inputs the last one suffices."""
+    size = len(stage.inputs)
+    return range(size) if streaming else range(size - 1, size)
+
+
+def retention(plan: PhysicalPlan, stage: Stage, each: StageInput, bounds: Bounds) -> tuple[Retention, ...]:
+    """Return how long the rows of a stage's input are kept for the streams of its others, by some bounds."""
+    ahead = reach(bounds, plan.upper, plan.staged).ahead
+    return tuple(
+        Retention(other, tuple((member, ahead[member][other]) for member in each.members))
+        for other in stage.members
+        if other not in each.members
+    )
+
+
+def _probes(
+    plan: PhysicalPlan, stage: Stage, orders: Orders | None, beginning: Sequence[int]
+) -> Iterator[Probe]:
+    for origin in beginning:
+        others = [number for number in range(len(stage.inputs)) if number != origin]
+        order = others if orders is None else orders[origin]
+        for upper, excluded in _passes(plan):
+            begun = Probe(origin, (), orders is not None, upper, excluded)
+            yield _probe(plan, stage, origin, order, begun)
+
+
+def _passes(plan: PhysicalPlan) -> Iterator[tuple[UpperBounds, tuple[UpperBounds, ...]]]:
+    """Yield the windows of each pass, and those of the passes before it."""
+    if plan.branches and plan.passes is Passes.UNION:
+        for number, upper in enumerate(plan.branches):
+            yield upper, plan.branches[:number]
+    else:
+        yield plan.upper, ()
+
+
+def _probe(plan: PhysicalPlan, stage: Stage, origin: int, order: Sequence[int], begun: Probe) -> Probe:
+    """Return a probe with its steps in an order; all else is as in ``begun``."""
+    distances = reach(stage.bounds, begun.upper, plan.staged)
+    steps = []
+    joined = [origin]
+    for target in order:
+        step = step_to(plan, stage, joined, target, distances, begun.upper)
+        joined.append(target)
+        if len(joined) == len(stage.inputs) and not _checked_on_the_way(plan, stage):
+            members = sorted(stage.members)
+            step = replace(step, windows=tuple(_window_checks(begun.upper, members, members)))
+        steps.append(step)
+    return replace(begun, origin=origin, steps=tuple(steps))
+
+
+def _checked_on_the_way(plan: PhysicalPlan, stage: Stage) -> bool:
+    """Return whether every step leaves tuples inside the windows only."""
+    # An input that is a result of several passes may be inside the windows of another one.
+    union = bool(plan.branches) and plan.passes is Passes.UNION
+    return stage.bounds is Bounds.EXACT and not union
+
+
+def step_to(
+    plan: PhysicalPlan,
+    stage: Stage,
+    joined: Sequence[int],
+    target: int,
+    distances: Reach,
+    upper: UpperBounds,
+) -> Step:
+    """Return the step from tuples of the inputs ``joined``, the first of them new rows, to one more input."""
+    each = stage.inputs[target]
+    known = [stream for number in joined for stream in stage.inputs[number].members]
+    anchor, *others = each.members
+    kernel = stage.kernels[0]
+    exact = stage.bounds is Bounds.EXACT
+    return Step(
+        input=target,
+        kernel=kernel,
+        # New rows of two inputs meet once: as those of the later input begin results.
+        lie=Lie.OLD if plan.streaming and target > joined[0] else Lie.ALL,
+        ranges=tuple(
+            Range(stream, distances.back[stream][anchor], distances.ahead[stream][anchor]) for stream in known
+        ),
+        index=index_of(each, known) if KERNELS[kernel].order is Order.VALUE else None,
+        windows=tuple(_window_checks(upper, known, others)) if exact else (),
+        keys=tuple(_key_pairs(plan, stage.inputs[joined[0]], each)),
+        comparisons=tuple(completed(stage.comparisons, known, each.members)),
+        bands=tuple(band for band in completed(stage.bands, known, each.members) if not band.checked),
+    )
+
+
+def index_of(each: StageInput, known: Collection[int]) -> Band | None:
+    """Return the band that orders an input's rows where the streams ``known`` tell its values, else None."""
+    if each.index is None or {each.index.left[0], each.index.right[0]}.isdisjoint(known):
+        return None
+    return each.index
+
+
+def _window_checks(
+    upper: UpperBounds, streams: Sequence[int], others: Sequence[int]
+) -> Iterator[WindowCheck]:
+    """Yield the bounds between streams and others, each once."""
+    pairs = dict.fromkeys(
+        pair for first in streams for second in others for pair in ((first, second), (second, first))
+    )
+    for first, second in pairs:
+        bound = upper[first][second]
+        if first != second and bound is not None:
+            yield WindowCheck(first, second, bound)
+
+
+def _key_pairs(plan: PhysicalPlan, old: StageInput, new: StageInput) -> Iterator[tuple[Operand, Operand]]:
+    """Yield pairs of scan columns that hold the real keys of two inputs."""
+    if old.key is None or new.key is None:
+        return
+    sides = [plan.streams[stream].codes[code].verify for stream, code in (new.key, old.key)]
+    for left, right in zip(*sides, strict=True):
+        yield (new.key[0], left), (old.key[0], right)
+
+
+def completed(
+    conditions: Iterable[Condition], known: Collection[int], new: Sequence[int]
+) -> Iterator[Condition]:
+    """Yield the conditions that can be checked once new streams join known ones, and could not before."""
+    joined = {*known, *new}
+    for each in conditions:
+        streams = {each.left[0], each.right[0]}
+        if streams <= joined and not streams.isdisjoint(new):
+            yield each

@@ -1,0 +1,110 @@
+"""Every route, and one of this test's own, over any number of workers: each result is made once."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from tests.properties.test_step import Row, combinations, expected, plans
+from wjoin.executor.local import LocalWorkers
+from wjoin.executor.step import Counts
+from wjoin.parts.kernels.runs import Int64Array
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.routes.route import Role, Route, Share
+from wjoin.planner.edges import scan_columns
+from wjoin.planner.physical import PhysicalPlan
+
+
+class Everywhere(Route):
+    """Every worker stores all rows; each row begins results at one of them."""
+
+    name = "everywhere"
+    meaning = "all rows are on every worker"
+
+    def applies(self, *, keyed: bool) -> bool:
+        return True
+
+    def workers(self, partitions: int) -> int:
+        return partitions
+
+    def shares(self, codes: Int64Array | None, rows: int, workers: int) -> Iterator[Share]:
+        turns = np.arange(rows) % workers
+        for worker in range(workers):
+            yield Share(worker, np.flatnonzero(turns == worker), Role.BOTH)
+            yield Share(worker, np.flatnonzero(turns != worker), Role.STORE)
+
+
+class Visiting(Everywhere):
+    """Each row is stored on one worker and visits all: the roles of Everywhere turned round."""
+
+    name = "visiting"
+
+    def shares(self, codes: Int64Array | None, rows: int, workers: int) -> Iterator[Share]:
+        for share in super().shares(codes, rows, workers):
+            yield dataclasses.replace(share, role=Role.BOTH if share.role is Role.BOTH else Role.PROBE)
+
+
+OWN = {each.name: each for each in (Everywhere(), Visiting())}
+
+
+def routed(plan: PhysicalPlan, name: str) -> PhysicalPlan:
+    return dataclasses.replace(
+        plan, stages=tuple(dataclasses.replace(each, route=name) for each in plan.stages)
+    )
+
+
+def block(plan: PhysicalPlan, stream: int, rows: list[Row]) -> pa.RecordBatch:
+    keys, times, values = zip(*rows, strict=True) if rows else ((), (), ())
+    found = {f"t{stream}": times, f"k{stream}_0": keys, f"c{stream}_0": values, f"c{stream}_1": keys}
+    arrays = {name: pa.array(found[name], pa.int64()) for name in scan_columns(plan, stream)}
+    return pa.RecordBatch.from_pydict(arrays)
+
+
+@pytest.mark.parametrize("route", [*ROUTES, *OWN])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+@given(plans(), st.integers(1, 4), st.data())
+def test_every_result_is_made_once(route: str, plan: PhysicalPlan, workers: int, data: st.DataObject) -> None:
+    assume({**ROUTES, **OWN}[route].applies(keyed=all(stage.keyed for stage in plan.stages)))
+    # A partial tuple meets only what its own worker has stored: to visit is enough for joins of two.
+    assume(route != Visiting.name or all(len(stage.inputs) == 2 for stage in plan.stages))
+    with patch.dict(ROUTES, OWN):
+        local = LocalWorkers(routed(plan, route), workers)
+        rows: list[list[Row]] = [[] for _ in plan.streams]
+        found: Counter[tuple[Row, ...]] = Counter()
+        late = 0
+        counts = Counts()
+        seen: dict[int, int] = {}
+        for clock in range(0, 5 * data.draw(st.integers(1, 4)), 5):
+            row = st.tuples(
+                st.integers(0, 2), st.integers(clock - 4, clock + 5), st.none() | st.integers(0, 3)
+            )
+            batch = {n: data.draw(st.lists(row, max_size=5)) for n in range(len(plan.streams))}
+            for n, new in batch.items():
+                mark = seen[n] - plan.streams[n].delay if n in seen else None
+                on_time = [each for each in new if mark is None or each[1] >= mark]
+                late += len(new) - len(on_time)
+                rows[n] += on_time
+            for n, new in batch.items():
+                seen |= {n: max(*(time for _, time, _ in new), seen.get(n, -99))} if new else {}
+            made = local.run({n: block(plan, n, new) for n, new in batch.items()}, counts)
+            found.update(each for result in made for each in combinations(plan, result))
+    assert found == expected(plan, rows)
+    if route != Visiting.name:
+        # Where a row visits several workers, each of them finds it late.
+        assert sum(report["late"] for report in counts.streams.values()) == late
+
+
+def test_each_worker_of_a_route_gets_a_share_of_the_keys() -> None:
+    codes = np.arange(1000, dtype=np.int64)
+    shares = list(ROUTES["hash"].shares(codes, len(codes), 4))
+    assert [share.worker for share in shares] == [0, 1, 2, 3]
+    assert sorted(np.concatenate([share.rows for share in shares])) == codes.tolist()
+    assert all(200 < len(share.rows) < 300 and share.role is Role.BOTH for share in shares)
