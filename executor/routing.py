@@ -8,15 +8,16 @@ import pyarrow as pa
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role
-from wjoin.planner.layout import code_name
+from wjoin.planner.layout import code_name, time_name
 from wjoin.planner.physical import Stage
 
 
 @dataclass(frozen=True)
 class Router:
-    """Brings tuples to the workers of a stage, as rows of its input ``number``."""
+    """Brings tuples to the workers of a stage: to its input ``number``, whose first member is ``stream``."""
 
     number: int
+    stream: int
     key: tuple[int, int] | None
     route: str
     workers: tuple[int, ...]
@@ -24,12 +25,14 @@ class Router:
     @classmethod
     def to(cls, stage: Stage, number: int, workers: tuple[int, ...]) -> "Router":
         """Return the router to an input of a stage."""
-        return cls(number, stage.inputs[number].key, stage.route, workers)
+        each = stage.inputs[number]
+        return cls(number, each.members[0], each.key, stage.route, workers)
 
     def parts(self, block: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch, Role]]:
         """Yield (worker, its rows, as what it gets them)."""
         codes = None if self.key is None else int64_view(block.column(code_name(*self.key)))
-        for share in ROUTES[self.route].shares(codes, block.num_rows, len(self.workers)):
+        times = int64_view(block.column(time_name(self.stream)))
+        for share in ROUTES[self.route].shares(codes, times, len(self.workers)):
             rows = block if share.rows is None else block.take(pa.array(share.rows))
             yield self.workers[share.worker], rows, share.role
 

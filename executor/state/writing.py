@@ -28,9 +28,16 @@ class Cutting:
     expired rows, as a share of the live ones, above which slices are rewritten without them.
     """
 
-    merged_at_once: int = 4
-    large_slice: int = 1 << 25
-    dead_share: float = 0.25
+    merged_at_once: int
+    large_slice: int
+    dead_share: float
+
+
+CUTTING = Cutting(merged_at_once=4, large_slice=1 << 25, dead_share=0.25)
+"""How this version has slices cut from the second micro-batch on."""
+
+FIRST_CUTTING = Cutting(merged_at_once=4, large_slice=1 << 25, dead_share=0.25)
+"""How those of the first micro-batch are cut; it may change together with the state format only."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +47,15 @@ class Writing:
 
     orders: tuple[str, ...]
     retentions: tuple[tuple[Retention, ...], ...]
-    cutting: Cutting = Cutting()
+    cutting: Cutting
 
     @classmethod
     def of(cls, stage: Stage, shapes: Sequence[RunShape]) -> "Writing":
         """Return the rules of a stage whose runs have these shapes."""
         return cls(
-            tuple(shape.order_name for shape in shapes), tuple(each.retention for each in stage.inputs)
+            tuple(shape.order_name for shape in shapes),
+            tuple(each.retention for each in stage.inputs),
+            CUTTING,
         )
 
     @classmethod
@@ -55,6 +64,7 @@ class Writing:
         return cls(
             (HashWindow.order.value,) * len(stage.inputs),
             tuple(retention(plan, stage, each, Bounds.EXACT) for each in stage.inputs),
+            FIRST_CUTTING,
         )
 
     def encode(self) -> dict[str, Any]:

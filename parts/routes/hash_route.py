@@ -24,7 +24,7 @@ class HashRoute(Route):
         """All of them."""
         return partitions
 
-    def shares(self, codes: Int64Array | None, rows: int, workers: int) -> Iterator[Share]:
+    def shares(self, codes: Int64Array | None, times: Int64Array, workers: int) -> Iterator[Share]:
         """Yield for each worker the rows of its keys."""
         if codes is None:
             raise ValueError("the route hash needs key codes")

@@ -65,5 +65,8 @@ class Route(ABC):
         """Return the number of workers, given the number of shuffle partitions."""
 
     @abstractmethod
-    def shares(self, codes: Int64Array | None, rows: int, workers: int) -> Iterator[Share]:
-        """Yield which worker gets which of so many rows, by their key codes (int64; None without a key)."""
+    def shares(self, codes: Int64Array | None, times: Int64Array, workers: int) -> Iterator[Share]:
+        """Yield who gets which rows, by their key codes (None without a key) and event times, both int64.
+
+        It must follow from these alone: Spark may repeat a task whose rows then come in another order.
+        """

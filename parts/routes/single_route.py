@@ -21,6 +21,6 @@ class SingleRoute(Route):
         """One, however many partitions there are."""
         return 1
 
-    def shares(self, codes: Int64Array | None, rows: int, workers: int) -> Iterator[Share]:
+    def shares(self, codes: Int64Array | None, times: Int64Array, workers: int) -> Iterator[Share]:
         """Yield all rows for the one worker."""
         yield Share(0, None)

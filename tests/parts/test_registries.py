@@ -1,0 +1,47 @@
+"""A kernel or a route more: its file, its line in a registry, and it is weighed, explained and run."""
+
+from unittest.mock import patch
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.parts.worked_example import BLOCK, EVERYWHERE
+from tests.plans.catalogue import plan
+from tests.properties.test_step import assert_defined_result, plans, with_choice
+from wjoin.calibrate import kernel_costs
+from wjoin.parts.kernels.registry import KERNELS
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.planner.explain.text import explain_text
+from wjoin.planner.physical import PhysicalPlan
+
+KERNEL = patch.dict(KERNELS, {BLOCK.name: BLOCK})
+ROUTE = patch.dict(ROUTES, {EVERYWHERE.name: EVERYWHERE})
+KEYED = "SELECT A.v FROM ticks A, ticks B WINDOW = 5 WHERE A.v = B.v"
+KEYLESS = "SELECT A.v FROM ticks A, ticks B WINDOW = 5"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(plans(), st.data())
+def test_the_kernel_of_the_docs_gives_the_defined_result(plan: PhysicalPlan, data: st.DataObject) -> None:
+    with KERNEL:
+        assert_defined_result(with_choice(plan, kernel="block"), data, ["block", "hw"])
+
+
+def test_a_new_kernel_is_weighed_explained_and_measured() -> None:
+    before = {each.plan.stages[0].kernels for each in plan(KEYED).candidates}
+    with KERNEL:
+        planned = plan(KEYED)
+        text = explain_text(planned) if planned.physical.stages[0].kernels == ("block",) else ""
+        after = {each.plan.stages[0].kernels for each in planned.candidates}
+        costs = kernel_costs(BLOCK, 1e-8)
+    assert after - before == {("block",)}
+    assert not text or BLOCK.words[0] in text
+    assert costs.keys() == {"probe_block", "pair_block"}
+
+
+def test_a_new_route_is_weighed_where_it_applies() -> None:
+    with ROUTE:
+        routes = {each.plan.stages[0].route for each in plan(KEYLESS).candidates}
+        keyed = {each.plan.stages[0].route for each in plan(KEYED).candidates}
+    assert routes == {"single", "everywhere"}
+    assert keyed == {"hash"}

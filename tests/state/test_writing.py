@@ -1,0 +1,120 @@
+"""The rules by which state is written: in the manifest, followed by another plan and another version."""
+
+import copy
+import json
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.plans.catalogue import plan
+from wjoin.executor.local import MemoryStore
+from wjoin.executor.state import writing
+from wjoin.executor.state.identity import fingerprint, stage_identity
+from wjoin.executor.state.manifest import Manifest, decode_manifest
+from wjoin.executor.state.writing import Cutting, Writing
+from wjoin.executor.step import Arrivals, Counts, StageLogic
+from wjoin.grammar.errors import WJoinError
+from wjoin.parts.routes.route import Role
+from wjoin.planner.physical import PhysicalPlan, Retention
+
+SQL = "SELECT {hint} A.v FROM ticks A, ticks B WINDOW (A, B) BETWEEN 2 AND 5 WHERE A.w = B.w"
+HW, MW = (plan(SQL.format(hint=f"/*+ ALGORITHM({each}) */")).physical for each in ("HW", "MW"))
+
+
+def run(plan: PhysicalPlan, manifest: Manifest, store: MemoryStore, start: int) -> Manifest:
+    """Run a micro-batch of 40 rows of each stream."""
+    logic = StageLogic(plan, 0)
+    times = np.arange(start, start + 40)
+    blocks = []
+    for each in logic.stage.inputs:
+        values = {name: times if name.startswith("t") else times % 7 for name in each.columns}
+        blocks.append([(Role.BOTH, pa.RecordBatch.from_pydict(values))])
+    arrivals = Arrivals(blocks, dict.fromkeys(logic.stage.members, int(times[-1])))
+    *_, after = logic.stream(manifest, store, arrivals, Counts())
+    assert isinstance(after, Manifest)
+    return after
+
+
+def test_a_repeated_micro_batch_writes_the_same_whatever_plan_and_version_repeat_it() -> None:
+    manifest, store = Manifest.fresh("plan", 1, 2), MemoryStore()
+    for start in (0, 10, 20, 30):
+        manifest = run(HW, manifest, store, start)
+    stores = [copy.deepcopy(store) for _ in range(3)]
+    first = run(HW, manifest, stores[0], 40)
+    other_plan = run(MW, manifest, stores[1], 40)
+    newer = Cutting(merged_at_once=2, large_slice=100, dead_share=0.0)
+    with patch.object(writing, "CUTTING", newer):
+        newer_version = run(HW, manifest, stores[2], 40)
+    assert first.slices == other_plan.slices == newer_version.slices
+    assert stores[0] == stores[1] == stores[2]
+    # What comes after is written by the rules of whoever has written last.
+    assert other_plan.writing is not None
+    assert other_plan.writing.orders == ("time", "time")
+    assert newer_version.writing is not None
+    assert newer_version.writing.cutting == newer
+    assert run(HW, newer_version, stores[2], 50).slices != run(HW, first, stores[0], 50).slices
+
+
+def test_the_first_micro_batch_is_written_the_same_by_every_plan() -> None:
+    stores = [MemoryStore(), MemoryStore()]
+    first, second = (
+        run(each, Manifest.fresh("plan", 1, 2), store, 0)
+        for each, store in zip((HW, MW), stores, strict=True)
+    )
+    assert first.slices == second.slices
+    assert stores[0] == stores[1]
+
+
+def test_rules_come_back_as_they_were_and_unknown_ones_are_refused() -> None:
+    kept = (Retention(1, ((0, 5), (2, None))),)
+    rules = Writing(("key", "value c0_1"), (kept, ()), Cutting(3, 1000, 0.5))
+    manifest = Manifest("plan", 2, "line", 4, {0: 7}, ((), ()), rules)
+    assert decode_manifest(manifest.encode(), "plan", 2) == manifest
+    body = json.loads(manifest.encode())
+    body["writing"]["version"] += 1
+    with pytest.raises(WJoinError, match="rules number 2, this version of wjoin knows number 1") as refused:
+        decode_manifest(json.dumps(body).encode(), "plan", 2)
+    assert refused.value.code == "WJ701"
+
+
+def test_the_identity_of_a_stage_is_what_stands_here() -> None:
+    """A checkpoint holds it: to change it takes a new number of the state format."""
+    assert stage_identity(HW, HW.stages[0]) == stage_identity(MW, MW.stages[0]) == IDENTITY
+    assert fingerprint(HW, HW.stages[0]) == FINGERPRINT
+
+
+IDENTITY = {
+    "time": "integral",
+    "streams": [
+        {
+            "alias": "A",
+            "streaming": True,
+            "event_time": "n",
+            "delay": 3,
+            "filters": [],
+            "columns": [["A.v", "int", "v"]],
+            "codes": [[["A.w"], ["int"], True, []]],
+        },
+        {
+            "alias": "B",
+            "streaming": True,
+            "event_time": "n",
+            "delay": 3,
+            "filters": [],
+            "columns": [],
+            "codes": [[["B.w"], ["int"], True, []]],
+        },
+    ],
+    "windows": [[0, 5], [-2, 0]],
+    "inputs": [
+        {"members": [0], "stage": None, "key": [0, 0], "columns": ["t0", "k0_0", "c0_0"]},
+        {"members": [1], "stage": None, "key": [1, 0], "columns": ["t1", "k1_0"]},
+    ],
+    "route": "hash",
+    "shipping": "blocks",
+    "comparisons": [],
+    "bands": [],
+}
+FINGERPRINT = "83145b8721c4ec8e"
