@@ -29,6 +29,7 @@ from wjoin.planner.candidates import Candidate
 from wjoin.planner.catalog import Origin
 from wjoin.planner.explain.cost import short
 from wjoin.planner.physical import Method
+from wjoin.rewrite import rewrite
 
 SPAN = 1_000_000_000
 """Microseconds of event time that every table spans."""
@@ -138,7 +139,9 @@ def run(session: wjoin.Session, load: Workload) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="wjoin-choices-") as folder:
         register(session, load, Path(folder))
         text = load.sql(None)
-        candidates = session.rewriting(text, parse_statement(text), {}).planned[0].candidates
+        engine, catalog, settings = session.context.engine, session.context.catalog, session.context.settings
+        planned = rewrite(engine, catalog, settings, text, parse_statement(text), {}).planned
+        candidates = planned[0].candidates
         best = {
             method: next(each for each in candidates if each.plan.method is method)
             for method in (Method.MULTIWAY, Method.NATIVE)

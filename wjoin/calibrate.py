@@ -34,7 +34,7 @@ from wjoin.planner.physical import (
 )
 
 if TYPE_CHECKING:
-    from wjoin.session import Session
+    from wjoin import Session
 
 _REPETITIONS = 5
 _ROWS = 20_000
