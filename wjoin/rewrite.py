@@ -95,6 +95,14 @@ def joined_rows(
     return rewriting.run_placed(), rewriting.joins
 
 
+def joined_view(
+    engine: Engine, catalog: Catalog, settings: Settings, text: str, query: Query, params: dict[str, Any]
+) -> tuple[DataFrame, Delays]:
+    """Return the rows of a query (see ``joined_rows``) and the delays of its columns."""
+    rewriting = rewrite(engine, catalog, settings, text, query, params)
+    return rewriting.run_placed(), rewriting.delays(rewriting.text) or {}
+
+
 @dataclass
 class Rewriting:
     """A query on its way: its present text, the plans made, and what they join.
@@ -130,11 +138,6 @@ class Rewriting:
     def run(self) -> DataFrame:
         """Return the statement's DataFrame."""
         return self.query(self.text)
-
-    @property
-    def output_delays(self) -> Delays:
-        """The delays of the statement's columns."""
-        return self.delays(self.text) or {}
 
     @property
     def joins(self) -> Joins:

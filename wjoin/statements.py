@@ -29,7 +29,7 @@ from wjoin.grammar.syntax import (
     Statement,
 )
 from wjoin.inserts import insert
-from wjoin.rewrite import joined_rows, rewrite
+from wjoin.rewrite import joined_rows, joined_view
 from wjoin.settings import set_option
 from wjoin.sinks import create_sink, describe_sink, drop_sink, show_create, show_sinks
 from wjoin.spark_statements import pass_through
@@ -100,9 +100,8 @@ def _query(context: Context, text: str, query: Query, params: dict[str, Any]) ->
 
 def _create_view(context: Context, text: str, statement: CreateView, params: dict[str, Any]) -> None:
     engine, catalog = context.engine, context.catalog
-    rewriting = rewrite(engine, catalog, context.settings, text, statement.body, params)
-    rows = rewriting.run_placed()
-    create_view(engine, catalog, text, statement, rows, rewriting.output_delays)
+    rows, delays = joined_view(engine, catalog, context.settings, text, statement.body, params)
+    create_view(engine, catalog, text, statement, rows, delays)
 
 
 def _insert(context: Context, text: str, statement: InsertInto, params: dict[str, Any]) -> DataFrame:
