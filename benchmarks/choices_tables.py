@@ -27,8 +27,9 @@ from wjoin.executor.spark.meter import RESULTS, Meter
 from wjoin.grammar.parser import parse_statement
 from wjoin.planner.candidates import Candidate
 from wjoin.planner.catalog import Origin
-from wjoin.planner.explain.cost import short
+from wjoin.planner.figures import figure
 from wjoin.planner.physical import Method
+from wjoin.rewrite import rewrite
 
 SPAN = 1_000_000_000
 """Microseconds of event time that every table spans."""
@@ -138,7 +139,9 @@ def run(session: wjoin.Session, load: Workload) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="wjoin-choices-") as folder:
         register(session, load, Path(folder))
         text = load.sql(None)
-        candidates = session.rewriting(text, parse_statement(text), {}).planned[0].candidates
+        engine, catalog, settings = session.context.engine, session.context.catalog, session.context.settings
+        planned = rewrite(engine, catalog, settings, text, parse_statement(text), {}).planned
+        candidates = planned[0].candidates
         best = {
             method: next(each for each in candidates if each.plan.method is method)
             for method in (Method.MULTIWAY, Method.NATIVE)
@@ -189,7 +192,7 @@ def line(outcome: Outcome) -> str:
     cells = []
     for method in (Method.MULTIWAY, Method.NATIVE):
         measured = f"{outcome.seconds[method]:.2f}" if method in outcome.seconds else "-"
-        cells.append(f"{measured:>7}/{short(outcome.expected[method]):>7}")
+        cells.append(f"{measured:>7}/{figure(outcome.expected[method]):>7}")
     return f"{outcome.load.name[:58]:58} {names} {outcome.ratio:6.2f} {'  '.join(cells)}"
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import wjoin
-from wjoin.streams import declarations_of
+from wjoin.catalog import catalog_of
 
 _HERE = Path(__file__).parent
 # Tests in these folders run on Spark.
@@ -97,7 +97,7 @@ def session(spark: SparkSession) -> Iterator["wjoin.Session"]:
     for query in spark.streams.active:
         query.stop()
     wjoin.disable(spark)
-    declared = declarations_of(spark)
+    declared = catalog_of(spark)
     for names in (declared.streams, declared.sinks, declared.statistics, declared.warned):
         names.clear()
     for table in spark.catalog.listTables():

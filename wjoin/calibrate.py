@@ -40,7 +40,7 @@ from wjoin.planner.physical import (
 from wjoin.planner.probes import arranged
 
 if TYPE_CHECKING:
-    from wjoin.session import Session
+    from wjoin import Session
 
 _TELLS_TUPLES = MergeWindow.name
 _REPETITIONS = 5

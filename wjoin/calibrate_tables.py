@@ -19,7 +19,7 @@ from wjoin.planner.cost.constants import Constants
 from wjoin.planner.physical import Method
 
 if TYPE_CHECKING:
-    from wjoin.session import Session
+    from wjoin import Session
 
 _REPETITIONS = 3
 _SPAN = 1_000_000_000

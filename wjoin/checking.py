@@ -1,7 +1,8 @@
 """``wjoin check``: what a script would meet when it runs, without running any of it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from wjoin.context import Context
 from wjoin.failures import placed
 from wjoin.grammar.syntax import (
     AnalyzeStream,
@@ -14,18 +15,17 @@ from wjoin.grammar.syntax import (
 )
 from wjoin.grammar.tokens import scan
 from wjoin.inserts import plan_insert, refuse_unknown_sink, target_sink
-from wjoin.kept import Kept
+from wjoin.measured.kept import Kept
+from wjoin.rewrite import rewrite
+from wjoin.spark_statements import pass_through
 from wjoin.statements import execute
-
-if TYPE_CHECKING:
-    from wjoin.session import Session
 
 _HARMLESS = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "SET", "RESET", "USE", "SHOW", "DESCRIBE", "DESC"}
 """First words of Spark's statements that read at most a schema and change only the session."""
 
 
 def check(
-    session: "Session", text: str, statement: Statement, params: dict[str, Any], checkpoint: str | None
+    context: Context, text: str, statement: Statement, params: dict[str, Any], checkpoint: str | None
 ) -> str:
     """Return in a line what would become of a statement; nothing is run or written.
 
@@ -33,57 +33,59 @@ def check(
     where the statement would be refused.
     """
     with placed(text, statement.span):
-        return f"{_head(text, statement)}: {_found(session, text, statement, params, checkpoint)}"
+        return f"{_head(text, statement)}: {_found(context, text, statement, params, checkpoint)}"
 
 
 def _found(
-    session: "Session", text: str, statement: Statement, params: dict[str, Any], checkpoint: str | None
+    context: Context, text: str, statement: Statement, params: dict[str, Any], checkpoint: str | None
 ) -> str:
     match statement:
         case InsertInto():
-            return _insert(session, text, statement, params, checkpoint)
+            return _insert(context, text, statement, params, checkpoint)
         case Query():
-            return _query(session, text, statement, params)
+            return _query(context, text, statement, params)
         case Explain():
-            return _query(session, text, statement.body, params)
+            return _query(context, text, statement.body, params)
         case AnalyzeStream():
             return "not run"
         case SparkStatement():
             words = [token.word for token in scan(statement.span.of(text))[:4]]
             if words[0] in _HARMLESS or (words[0] == "CREATE" and "VIEW" in words):
-                session.pass_through(statement.span.of(text), None, params)
+                pass_through(context.engine, context.catalog, statement.span.of(text), None, params)
                 return "good"
             return "not run"
         case CreateView():
-            execute(session, text, statement, params)
-            return _query(session, text, statement.body, params)
+            execute(context, text, statement, params)
+            return _query(context, text, statement.body, params)
         case _:
-            execute(session, text, statement, params)
+            execute(context, text, statement, params)
             return "good"
 
 
 def _insert(
-    session: "Session", text: str, statement: InsertInto, params: dict[str, Any], checkpoint: str | None
+    context: Context, text: str, statement: InsertInto, params: dict[str, Any], checkpoint: str | None
 ) -> str:
-    sink = target_sink(session, text, statement)
+    sink = target_sink(context.catalog, text, statement)
     if sink is None:
-        refuse_unknown_sink(session, text, statement, params)
+        refuse_unknown_sink(context.engine, context.catalog, context.settings, text, statement, params)
         if isinstance(statement.body, Query):
-            return _query(session, text, statement.body, params)
+            return _query(context, text, statement.body, params)
         return "not run"
-    planned = plan_insert(session, text, statement, params, sink, checkpoint)
+    planned = plan_insert(context, text, statement, params, sink, checkpoint)
     joins = len(planned.joins.planned) if planned.joins is not None else 0
     if not planned.frame.isStreaming:
         return f"good, {_joins(joins)}, written once"
     if planned.folder is None:
         return f"good, {_joins(joins)}, no checkpoint to compare with"
-    session.named(planned.folder)
+    context.queries.named(planned.folder)
     begun = "goes on from" if planned.kept.begun else "begins with"
     return f"good, {_joins(joins)}, {begun} checkpoint {planned.folder}"
 
 
-def _query(session: "Session", text: str, query: Query, params: dict[str, Any]) -> str:
-    rewriting = session.rewriting(text, query, params, Kept(session.spark, None))
+def _query(context: Context, text: str, query: Query, params: dict[str, Any]) -> str:
+    engine = context.engine
+    kept = Kept(engine.spark, None)
+    rewriting = rewrite(engine, context.catalog, context.settings, text, query, params, kept)
     kind = "stream" if rewriting.run().isStreaming else "tables"
     return f"good, {_joins(len(rewriting.planned))} over {'a ' if kind == 'stream' else ''}{kind}"
 

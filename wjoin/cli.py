@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
         from wjoin.triggers import processing_time
 
         processing_time(options.trigger, "--trigger")
-    from wjoin.running import follow, report
+    from wjoin.following import follow, report
 
     out = sys.stderr if options.json else sys.stdout
     running: list[Running] = []
@@ -67,9 +67,9 @@ def _run(options: argparse.Namespace) -> int:
                 started = _start(session, text, statement, params, options)
                 running += started
                 if options.once:
-                    follow(session, started, out, options.json)
+                    follow(started, session.settle, out, options.json)
                     running.clear()
-            follow(session, running, out, options.json)
+            follow(running, session.settle, out, options.json)
         except KeyboardInterrupt:
             for each in running:
                 each.stop()
@@ -95,11 +95,11 @@ def _start(
         return _show(session, text, statement, params, options)
     how = {"once": options.once, "checkpoint": options.checkpoint, "trigger": options.trigger}
     with placed(text, statement.span):
-        query = insert(session, text, statement, params, **how)
+        query = insert(session.context, text, statement, params, **how)
     if query is None:
         return []
     target = statement.target[-1]
-    return [Running(query, text, target.span, target.name, session.folder_of(query))]
+    return [Running(query, text, target.span, target.name, session.context.queries.folder_of(query))]
 
 
 def _show(
@@ -113,7 +113,7 @@ def _show(
     from wjoin.triggers import processing_time
 
     with placed(text, statement.span):
-        frame = execute(session, text, statement, params)
+        frame = execute(session.context, text, statement, params)
         if not frame.columns:
             return []
         if isinstance(statement, Explain) and frame.columns == ["plan"]:
@@ -121,9 +121,9 @@ def _show(
         elif not frame.isStreaming:
             print_rows(frame, options.rows)
         elif options.once:
-            print_once(session, frame, options.rows)
+            print_once(session.spark, frame, options.rows)
         else:
-            every = options.trigger or session.settings.get("wjoin.trigger")
+            every = options.trigger or session.context.settings.get("wjoin.trigger")
             query = start_printing(frame, options.rows, processing_time(every) if every else None)
             print(
                 "The SELECT has no checkpoint: it begins with all that its sources hold, and again when it is"
@@ -142,33 +142,33 @@ def _check(options: argparse.Namespace) -> int:
 
     with embedded(options) as session:
         for statement in statements:
-            print(check(session, text, statement, params, options.checkpoint), flush=True)
+            print(check(session.context, text, statement, params, options.checkpoint), flush=True)
     return GOOD
 
 
 def _explain(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     script = parse_script(text, source_name(options))
+    from wjoin.explain import explain
     from wjoin.explanation import render
-    from wjoin.failures import placed
-    from wjoin.statements import execute, explain
+    from wjoin.statements import execute
 
     documents: list[dict[str, Any]] = []
     with embedded(options) as session:
         if options.checkpoint is not None:
             session.settings["wjoin.checkpoint"] = options.checkpoint
+        engine, catalog, settings = session.context.engine, session.context.catalog, session.context.settings
         for statement in script.statements:
             body = statement.body if isinstance(statement, Explain | InsertInto | CreateView) else statement
             if isinstance(statement, Explain) or isinstance(body, Query):
-                explained = explain(session, text, statement, params, options.mode)
+                explained = explain(engine, catalog, settings, text, statement, params, options.mode)
                 documents += explained.documents
                 if options.format == "text":
                     print(explained)
             if isinstance(statement, CreateView) or not (
                 isinstance(statement, Explain | InsertInto | Query) or _reads_only(text, statement)
             ):
-                with placed(text, statement.span):
-                    execute(session, text, statement, params)
+                execute(session.context, text, statement, params)
     if options.format != "text":
         print(render(documents, options.format))
     return GOOD

@@ -1,33 +1,30 @@
 """What is known of the disorder of a query's columns, from the streams and W-joins that it reads."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import DataFrame
 
+from wjoin.catalog import Catalog
+from wjoin.engine import Engine
 from wjoin.planner.catalog import Delay, Delays
 from wjoin.planner.conjuncts import MATCH_COLUMNS
 from wjoin.planner.lineage import query_delays
 from wjoin.planner.plan import PlannedSelect
-from wjoin.streams import Declarations
 
 
 def relation_delays(
-    query: str,
-    declarations: Declarations,
-    run_spark: Callable[..., DataFrame],
-    joined: Mapping[str, Delays] | None = None,
+    query: str, catalog: Catalog, engine: Engine, joined: Mapping[str, Delays] | None = None
 ) -> Delays | None:
     """Return the delays of a query's columns, None where it reads no stream; ``joined`` are more streams."""
 
     def streams(name: str) -> bool:
         try:
-            return bool(run_spark(f"SELECT * FROM {name}").isStreaming)
+            return bool(engine.run(f"SELECT * FROM {name}").isStreaming)
         except (AnalysisException, ParseException):
             # Spark refuses the statement, too.
             return False
 
-    return query_delays(query, {**declarations.delays, **(joined or {})}, streams)
+    return query_delays(query, {**catalog.delays, **(joined or {})}, streams)
 
 
 def output_delay(planned: PlannedSelect) -> int | None:

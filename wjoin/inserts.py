@@ -2,36 +2,38 @@
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wjoin.beside import UNREACHABLE, exists
+from wjoin.catalog import Catalog, SinkDeclaration, find
+from wjoin.context import Context
+from wjoin.engine import Engine
 from wjoin.executor.state.identity import identity
 from wjoin.failures import RAISED_BY_SPARK, first_line, placed
 from wjoin.format_options import own_option, without
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import Identifier, InsertInto, Query, SparkStatement
-from wjoin.kept import Kept
+from wjoin.measured.beside import UNREACHABLE, exists
+from wjoin.measured.kept import Kept
 from wjoin.planner.layout import quoted
 from wjoin.planner.lineage import reads
+from wjoin.queries import Queries
 from wjoin.refused import refused_start
-from wjoin.rewrite import Rewriting
-from wjoin.sinks import in_order, refuse_repeated
+from wjoin.rewrite import Joins, joined_rows
+from wjoin.settings import Settings
+from wjoin.sinks import rows_for
 from wjoin.spark_process import resolved
-from wjoin.streams import SinkDeclaration, find
+from wjoin.spark_statements import pass_through
 from wjoin.triggers import processing_time
-
-if TYPE_CHECKING:
-    from wjoin.session import Session
 
 _FILES = frozenset({"parquet", "json", "csv", "orc", "text", "avro", "xml"})
 """Formats of Spark's file sink, which lists what it has written in ``_spark_metadata``."""
 
 
 def insert(
-    session: "Session",
+    context: Context,
     text: str,
     statement: InsertInto,
     params: dict[str, Any],
@@ -44,27 +46,16 @@ def insert(
 
     ``trigger`` says how often micro-batches start, whatever the sink and the session say.
     """
-    sink = target_sink(session, text, statement)
+    sink = target_sink(context.catalog, text, statement)
     if sink is None:
-        refuse_unknown_sink(session, text, statement, params)
-        if isinstance(statement.body, SparkStatement):
-            session.pass_through(statement.span.of(text), None, params)
-        else:
-            session.rewriting(text, statement, params).run_at(statement.span)
+        _into_table(context, text, statement, params)
         return None
-    planned = plan_insert(session, text, statement, params, sink, checkpoint)
-    frame, joins, folder, kept = planned.frame, planned.joins, planned.folder, planned.kept
-    if frame.isStreaming:
-        if joins is not None:
-            _keep(session, text, statement, kept, joins)
-        every = trigger or own_option(sink.options, "trigger") or session.settings.get("wjoin.trigger")
-        remedy = None if joins is None else _remedy(joins)
-        query = _start(session, text, statement, frame, sink, folder, once=once, every=every, remedy=remedy)
-        if joins is not None:
-            session.record(folder, kept.recorder(query, joins.plans))
-        return query
+    planned = plan_insert(context, text, statement, params, sink, checkpoint)
+    if planned.frame.isStreaming:
+        every = trigger or own_option(sink.options, "trigger") or context.settings.get("wjoin.trigger")
+        return _start(context, text, statement, planned, sink, once=once, every=every)
     options = without(sink.options, "trigger", "outputMode", "checkpointLocation")
-    batch = frame.write.format(sink.provider).options(**options).mode("append")
+    batch = planned.frame.write.format(sink.provider).options(**options).mode("append")
     if sink.partitioned_by:
         batch = batch.partitionBy(*sink.partitioned_by)
     with placed(text, statement.span):
@@ -72,18 +63,30 @@ def insert(
     return None
 
 
+def _into_table(context: Context, text: str, statement: InsertInto, params: dict[str, Any]) -> None:
+    """Run an INSERT INTO a table of Spark's."""
+    engine, catalog, settings = context.engine, context.catalog, context.settings
+    refuse_unknown_sink(engine, catalog, settings, text, statement, params)
+    if isinstance(statement.body, SparkStatement):
+        pass_through(engine, catalog, statement.span.of(text), None, params)
+    else:
+        # The whole statement goes to Spark, with the W-joins of its query cut out.
+        whole = Query(statement.body.blocks, statement.span)
+        joined_rows(engine, catalog, settings, text, whole, params)
+
+
 @dataclass(frozen=True)
 class PlannedInsert:
     """An INSERT INTO a sink before it runs; ``joins`` is None where it has no W-join."""
 
     frame: DataFrame
-    joins: Rewriting | None
+    joins: Joins | None
     folder: str | None
     kept: Kept
 
 
 def plan_insert(
-    session: "Session",
+    context: Context,
     text: str,
     statement: InsertInto,
     params: dict[str, Any],
@@ -91,21 +94,21 @@ def plan_insert(
     checkpoint: str | None,
 ) -> PlannedInsert:
     """Plan an INSERT INTO a sink, and compare it with what its checkpoint holds; nothing is written."""
-    session.settle()
-    folder = _checkpoint(session, sink, checkpoint)
-    kept = Kept(session.spark, folder)
-    frame, joins = _rows(session, text, statement, params, kept)
-    frame = in_order(frame, statement, text)
-    refuse_repeated(frame, sink, statement, text)
+    engine = context.engine
+    context.queries.settle()
+    folder = _checkpoint(context.settings, context.queries, sink, checkpoint)
+    kept = Kept(engine.spark, folder)
+    frame, joins = _rows(engine, context.catalog, context.settings, text, statement, params, kept)
+    frame = rows_for(sink, frame, statement, text)
     if frame.isStreaming and folder is not None:
-        _refuse_checkpoint(session, text, statement, sink, folder, kept, joins)
+        _refuse_checkpoint(engine.spark, text, statement, sink, folder, kept, joins)
     return PlannedInsert(frame, joins, folder, kept)
 
 
-def explained_checkpoint(session: "Session", target: tuple[Identifier, ...]) -> str | None:
+def explained_checkpoint(catalog: Catalog, settings: Settings, target: tuple[Identifier, ...]) -> str | None:
     """Return the folder of the first query into a sink, whether it runs or not; None where none is known."""
-    sink = session.declarations.sinks.get(target[0].name.lower()) if len(target) == 1 else None
-    directory = session.settings.get("wjoin.checkpoint")
+    sink = catalog.sinks.get(target[0].name.lower()) if len(target) == 1 else None
+    directory = settings.get("wjoin.checkpoint")
     if sink is None:
         return None
     if directory is None:
@@ -113,20 +116,20 @@ def explained_checkpoint(session: "Session", target: tuple[Identifier, ...]) -> 
     return f"{directory.rstrip('/')}/{sink.name}"
 
 
-def target_sink(session: "Session", text: str, statement: InsertInto) -> SinkDeclaration | None:
+def target_sink(catalog: Catalog, text: str, statement: InsertInto) -> SinkDeclaration | None:
     """Return the sink of an INSERT INTO, None where its target is not one. Raises WJoinError WJ612."""
     if len(statement.target) != 1:
         return None
-    sink = session.declarations.sinks.get(statement.target[0].name.lower())
+    sink = catalog.sinks.get(statement.target[0].name.lower())
     if sink is None:
-        _refuse_stream(session, text, statement)
+        _refuse_stream(catalog, text, statement)
     return sink
 
 
-def _refuse_stream(session: "Session", text: str, statement: InsertInto) -> None:
+def _refuse_stream(catalog: Catalog, text: str, statement: InsertInto) -> None:
     """Refuse rows for a stream or a view over streams."""
     target = statement.target[0]
-    stream = session.declarations.stream(target.name)
+    stream = catalog.stream(target.name)
     if stream is not None:
         raise WJoinError(
             "WJ612",
@@ -137,49 +140,62 @@ def _refuse_stream(session: "Session", text: str, statement: InsertInto) -> None
         )
 
 
-def refuse_unknown_sink(session: "Session", text: str, statement: InsertInto, params: dict[str, Any]) -> None:
+def refuse_unknown_sink(
+    engine: Engine,
+    catalog: Catalog,
+    settings: Settings,
+    text: str,
+    statement: InsertInto,
+    params: dict[str, Any],
+) -> None:
     """Refuse streaming rows for a target that is no sink: Spark's INSERT INTO is for batches only."""
     target = statement.target[-1]
-    if not session.declarations.sinks and session.spark.catalog.tableExists(
-        ".".join(quoted(p.name) for p in statement.target)
-    ):
+    if not catalog.sinks and engine.exists(".".join(quoted(p.name) for p in statement.target)):
         return
     body = statement.body
-    streams = isinstance(body, Query) or reads(body.span.of(text), session.declarations.delays)
-    if streams and _rows(session, text, statement, params, None)[0].isStreaming:
-        find(session.declarations.sinks, "sink", target.name, target.span, text)
+    streams = isinstance(body, Query) or reads(body.span.of(text), catalog.delays)
+    if streams and _rows(engine, catalog, settings, text, statement, params, None)[0].isStreaming:
+        find(catalog.sinks, "sink", target.name, target.span, text)
 
 
-def _remedy(joins: Rewriting) -> str | None:
+def _remedy(joins: Joins | None) -> str | None:
     """Return what may be the matter where Spark refuses a query of these W-joins."""
+    if joins is None:
+        return None
     outputs = [output for plan in joins.plans.values() for output in plan.outputs]
     undated = [each.undated for each in outputs if each.undated and "time" in each.match]
     return f"MATCH_TIME() has no watermark here: {undated[0]}" if undated else None
 
 
 def _rows(
-    session: "Session", text: str, statement: InsertInto, params: dict[str, Any], kept: Kept | None
-) -> tuple[DataFrame, Rewriting | None]:
+    engine: Engine,
+    catalog: Catalog,
+    settings: Settings,
+    text: str,
+    statement: InsertInto,
+    params: dict[str, Any],
+    kept: Kept | None,
+) -> tuple[DataFrame, Joins | None]:
     """Return what an INSERT INTO writes, and its W-joins, None where it has none."""
     body = statement.body
     if isinstance(body, Query):
-        joins = session.rewriting(text, body, params, kept)
-        return joins.run_at(body.span), joins
-    return session.pass_through(body.span.of(text), None, params), None
+        return joined_rows(engine, catalog, settings, text, body, params, kept)
+    return pass_through(engine, catalog, body.span.of(text), None, params), None
 
 
 def _start(
-    session: "Session",
+    context: Context,
     text: str,
     statement: InsertInto,
-    frame: DataFrame,
+    planned: PlannedInsert,
     sink: SinkDeclaration,
-    folder: str | None,
     *,
     once: bool,
     every: str | None,
-    remedy: str | None,
 ) -> StreamingQuery:
+    joins, folder = planned.joins, planned.folder
+    if joins is not None:
+        _keep(context.engine.spark, text, statement, planned.kept, joins)
     options = without(sink.options, "trigger", "outputMode")
     mode = own_option(sink.options, "outputMode") or "append"
     if folder is not None:
@@ -192,7 +208,7 @@ def _start(
             text=text,
             help="give --checkpoint DIR, SET wjoin.checkpoint = DIR, or the sink's option checkpointLocation",
         )
-    writer = frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
+    writer = planned.frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
     writer = writer.queryName(re.sub(r"\W", "_", sink.name))
     if sink.partitioned_by:
         writer = writer.partitionBy(*sink.partitioned_by)
@@ -203,43 +219,47 @@ def _start(
     try:
         query = writer.start()
     except RAISED_BY_SPARK as error:
-        raise refused_start(text, statement, error, remedy) from error
-    session.started(query, folder)
+        raise refused_start(text, statement, error, _remedy(joins)) from error
+    context.queries.add(query, folder)
+    if joins is not None:
+        context.queries.record(folder, planned.kept.recorder(query, joins.plans))
     return query
 
 
-def _keep(session: "Session", text: str, statement: InsertInto, kept: Kept, joins: Rewriting) -> None:
+def _keep(spark: SparkSession, text: str, statement: InsertInto, kept: Kept, joins: Joins) -> None:
     """Keep the chosen sequences of stages before there is any state. Raises WJoinError WJ607."""
     try:
-        kept.keep([planned.sequence for planned in joins.planned], _identity(session, joins))
+        kept.keep([planned.sequence for planned in joins.planned], _identity(spark, joins))
     except UNREACHABLE as error:
         message = f"Spark cannot write beside the checkpoint: {first_line(error)}"
         raise WJoinError("WJ607", message, span=statement.span, text=text) from error
 
 
-def _identity(session: "Session", joins: Rewriting | None) -> dict[str, Any]:
-    partitions = int(str(session.spark.conf.get("spark.sql.shuffle.partitions")))
+def _identity(spark: SparkSession, joins: Joins | None) -> dict[str, Any]:
+    partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
     if joins is None:
         return identity([], partitions)
     return identity(list(joins.plans.values()), partitions, joins.around)
 
 
-def _checkpoint(session: "Session", sink: SinkDeclaration, directory: str | None) -> str | None:
+def _checkpoint(
+    settings: Settings, queries: Queries, sink: SinkDeclaration, directory: str | None
+) -> str | None:
     """Return the checkpoint folder of the next query into a sink, None where it is given none."""
-    directory = directory or session.settings.get("wjoin.checkpoint")
+    directory = directory or settings.get("wjoin.checkpoint")
     if directory is None:
         return sink.options.get("checkpointLocation")
-    return session.checkpoint_folder(directory, sink.name)
+    return queries.name_folder(directory, sink.name)
 
 
 def _refuse_checkpoint(
-    session: "Session",
+    spark: SparkSession,
     text: str,
     statement: InsertInto,
     sink: SinkDeclaration,
     folder: str,
     kept: Kept,
-    joins: Rewriting | None,
+    joins: Joins | None,
 ) -> None:
     """Refuse a checkpoint, or a folder of results, that is not of this query, before anything runs.
 
@@ -249,7 +269,7 @@ def _refuse_checkpoint(
     """
     name, path = statement.target[-1], resolved(own_option(sink.options, "path") or "").rstrip("/")
     # The folder alone may come of a query that Spark refused to start.
-    written = path and exists(session.spark, f"{path}/_spark_metadata/[0-9]*")
+    written = path and exists(spark, f"{path}/_spark_metadata/[0-9]*")
     try:
         if written and not kept.begun:
             message = (
@@ -263,7 +283,7 @@ def _refuse_checkpoint(
             )
             remedy = f"put the folder back; or remove {folder} as well, and everything is written anew"
             raise WJoinError("WJ611", message, help=remedy)
-        kept.refuse_other(_identity(session, joins))
+        kept.refuse_other(_identity(spark, joins))
     except WJoinError as error:
         message = error.message.replace("the checkpoint was", f"the checkpoint {folder} of {name.name} was")
         raise WJoinError(error.code, message, span=name.span, text=text, help=error.help) from None

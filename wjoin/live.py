@@ -14,9 +14,9 @@ from rich.live import Live
 from rich.status import Status
 from rich.table import Table
 
-from wjoin.progress import Progress, read
+from wjoin.measured.progress import Progress, read
+from wjoin.measured.totals import Totals
 from wjoin.running import Running
-from wjoin.totals import Totals
 
 _COLUMNS = (
     "query",

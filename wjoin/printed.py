@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING
 from wjoin.executor.spark.once import collect_once, select_name
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
-
-    from wjoin.session import Session
 
 
 def print_rows(frame: "DataFrame", most: int) -> None:
@@ -16,9 +14,9 @@ def print_rows(frame: "DataFrame", most: int) -> None:
     frame.show(most, truncate=False)
 
 
-def print_once(session: "Session", frame: "DataFrame", most: int) -> None:
+def print_once(spark: "SparkSession", frame: "DataFrame", most: int) -> None:
     """Print at most so many rows of what a stream's sources hold."""
-    print_rows(session.spark.table(collect_once(frame)), most)
+    print_rows(spark.table(collect_once(frame)), most)
 
 
 def start_printing(frame: "DataFrame", most: int, every: str | None) -> "StreamingQuery":

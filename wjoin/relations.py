@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from wjoin.catalog import StreamDeclaration
 from wjoin.executor.spark.native import WATERMARK
 from wjoin.failures import first_line
 from wjoin.grammar.errors import WJoinError
@@ -16,7 +17,6 @@ from wjoin.planner.catalog import Column, Delay, Estimate, Relation
 from wjoin.planner.durations import human
 from wjoin.planner.layout import quoted
 from wjoin.planner.physical import TimeKind
-from wjoin.streams import StreamDeclaration
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,30 @@
 """A statement with W-joins to a statement that Spark runs, over the joined DataFrames.
 
-The innermost W-join is planned and cut out of the text first; what is left is read
-again until no W-join remains. The user's own text around the joins reaches Spark as written.
+The innermost W-join is planned and cut out of the text first; where others are left, the
+text is read again until no W-join remains. The user's own text around the joins reaches Spark as written.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
+from wjoin.catalog import DATAFRAME, Catalog, StreamDeclaration
 from wjoin.delays import output_delays, relation_delays
+from wjoin.engine import Engine
 from wjoin.executor.spark.compile import Counting, compile_plan
 from wjoin.executor.spark.meter import Meter
 from wjoin.failures import first_line, placed
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock, Statement
+from wjoin.grammar.syntax import FromItem, InsertInto, Query, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
-from wjoin.kept import Kept
+from wjoin.measured.dropped import watch
+from wjoin.measured.kept import Kept
 from wjoin.names import invented_names
 from wjoin.options import require_streaming
 from wjoin.planner.catalog import Delays, Relation
@@ -31,17 +34,78 @@ from wjoin.planner.physical import Method, PhysicalPlan, TimeKind
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
 from wjoin.planner.sequences import UNKNOWN
 from wjoin.relations import SparkTypes, describe
-from wjoin.streams import DATAFRAME, Declarations, StreamDeclaration
-from wjoin.watch import watch
+from wjoin.settings import Settings
 
 Placed = TypeVar("Placed", WJoinError, WJoinWarning)
 
 _PLACEHOLDER = re.compile(r"\b__wjoin_input_(\d+)\b")
 
 
+@dataclass(frozen=True)
+class Joins:
+    """The W-joins of a statement as they are planned, innermost first.
+
+    ``plans`` has them by the numbers under which they are compiled, ``meters`` those of a metered
+    statement. ``around`` is what else makes the statement: its text but for hints, parameters, computed
+    columns that it reads.
+    """
+
+    planned: tuple[PlannedSelect, ...]
+    plans: dict[int, PhysicalPlan]
+    meters: tuple[Meter, ...]
+    around: list[str]
+
+
+def rewrite(
+    engine: Engine,
+    catalog: Catalog,
+    settings: Settings,
+    text: str,
+    query: Query,
+    params: dict[str, Any],
+    kept: Kept | None = None,
+    *,
+    metered: bool = False,
+) -> "Rewriting":
+    """Return a query with its W-joins planned, by what is kept beside its checkpoint.
+
+    ``query`` is a part of ``text``, ``metered`` where EXPLAIN ANALYZE runs it.
+    """
+    piece = " " * query.span.start + query.span.of(text)
+    hints, costs = settings.hint_defaults(), settings.costs()
+    rewriting = Rewriting(engine, catalog, params, hints, costs, text, piece, query, kept, metered)
+    rewriting.plan()
+    return rewriting
+
+
+def joined_rows(
+    engine: Engine,
+    catalog: Catalog,
+    settings: Settings,
+    text: str,
+    query: Query,
+    params: dict[str, Any],
+    kept: Kept | None = None,
+) -> tuple[DataFrame, Joins]:
+    """Return the rows of a query and its W-joins (see ``rewrite``).
+
+    What Spark refuses of the edited text is an error at the place of the query.
+    """
+    rewriting = rewrite(engine, catalog, settings, text, query, params, kept)
+    return rewriting.run_placed(), rewriting.joins
+
+
+def joined_view(
+    engine: Engine, catalog: Catalog, settings: Settings, text: str, query: Query, params: dict[str, Any]
+) -> tuple[DataFrame, Delays]:
+    """Return the rows of a query (see ``joined_rows``) and the delays of its columns."""
+    rewriting = rewrite(engine, catalog, settings, text, query, params)
+    return rewriting.run_placed(), rewriting.delays(rewriting.text) or {}
+
+
 @dataclass
 class Rewriting:
-    """A statement on its way: its present text, the plans made, and what they join.
+    """A query on its way: its present text, the plans made, and what they join.
 
     A plan is compiled when its rows are first asked for, so that EXPLAIN need not wait for that;
     ``countings`` say what is counted of each. ``kept`` is what lies beside the checkpoint of the
@@ -49,14 +113,14 @@ class Rewriting:
     meter that counts what it does over tables.
     """
 
-    spark: SparkSession
-    run_spark: Callable[..., DataFrame]
-    declarations: Declarations
-    parameters: dict[str, object]
-    settings: dict[str, str]
+    engine: Engine
+    catalog: Catalog
+    parameters: dict[str, Any]
+    hints: dict[str, str]
     costs: CostSettings
     original: str
     text: str
+    statement: Query
     kept: Kept | None = None
     metered: bool = False
     planned: list[PlannedSelect] = field(default_factory=list)
@@ -76,28 +140,23 @@ class Rewriting:
         return self.query(self.text)
 
     @property
-    def around(self) -> list[str]:
-        """What else makes the statement: its text but for hints, parameters, computed columns it reads."""
+    def joins(self) -> Joins:
+        """The W-joins that are planned."""
+        pairs = zip(self.countings, self.planned, strict=True)
+        plans = {counting.query: planned.physical for counting, planned in pairs}
+        meters = tuple(each.meter for each in self.countings if each.meter is not None)
+        return Joins(tuple(self.planned), plans, meters, self._around())
+
+    def _around(self) -> list[str]:
         tokens = [token.text for token in scan(self.written) if token.kind is not Kind.HINT]
         named = {token[1:] for token in tokens if token.startswith(":")}
         values = (f"{name} = {value}" for name, value in sorted(self.parameters.items()) if name in named)
         return [" ".join(tokens), " ".join(values), " ".join(self.computed)]
 
-    def run_at(self, span: Span) -> DataFrame:
-        """Return the statement's DataFrame; what Spark refuses is an error at a place of the text."""
-        with placed(self.original, span):
+    def run_placed(self) -> DataFrame:
+        """Return the statement's DataFrame; what Spark refuses is an error at the place of the query."""
+        with placed(self.original, self.statement.span):
             return self.run()
-
-    @property
-    def plans(self) -> dict[int, PhysicalPlan]:
-        """The plans by the numbers under which they are compiled, innermost first."""
-        pairs = zip(self.countings, self.planned, strict=True)
-        return {counting.query: planned.physical for counting, planned in pairs}
-
-    @property
-    def meters(self) -> list[Meter]:
-        """The meters of the plans of a metered statement, innermost first."""
-        return [each.meter for each in self.countings if each.meter is not None]
 
     def query(self, text: str) -> DataFrame:
         """Run a piece of Spark SQL that may read the joined DataFrames."""
@@ -110,38 +169,36 @@ class Rewriting:
     def _run(self, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
         """Run a piece of Spark SQL with the statement's parameters and DataFrames for its ``{names}``."""
         arguments: dict[str, object] = {"args": self.parameters} if self.parameters else {}
-        return self.run_spark(text, **arguments, **frames)
+        return self.engine.run(text, **arguments, **frames)
 
     def _compiled(self, number: int) -> DataFrame:
         """Return the joined rows of a plan."""
         name = _placeholder(number)
         if name not in self.frames:
             if self.planned[number].physical.streaming:
-                watch(self.spark)
+                watch(self.engine.spark)
             self.frames |= compile_plan(
                 self.planned[number].physical, self.inputs[number], self.countings[number]
             )
         return self.frames[name]
 
-    def join_all(self) -> None:
-        """Plan every W-join of the statement, innermost first."""
-        while True:
-            statement = parse_statement(self.text)
-            blocks = _blocks(statement)
-            if not blocks:
-                return
-            block = _innermost(blocks)
+    def plan(self) -> None:
+        """Plan every W-join of the statement, innermost first; the text around one is read again after it."""
+        blocks = self.statement.blocks
+        while blocks:
             try:
-                self._join(block)
+                self._join(_innermost(blocks))
             except WJoinError as error:
                 raise self._placed(error) from error.__cause__
+            last = len(blocks) == 1 and not blocks[0].nested
+            blocks = () if last else _blocks(self.text)
 
     def _join(self, block: SelectBlock) -> None:
         inputs, relations, aliases = [], [], []
         for item in block.items:
             frame = self._frame(block, item)
             inputs.append(frame)
-            known = self.declarations.known(item.parts[0].name) if len(item.parts) == 1 else {}
+            known = self.catalog.known(item.parts[0].name) if len(item.parts) == 1 else {}
             relation = describe(frame, self._declaration(block, item), known)
             relations.append(
                 replace(relation, watermark=relation.watermark or self._watermarked(block, item))
@@ -156,7 +213,7 @@ class Rewriting:
             sequences = self.kept.sequence(len(self.planned))
             relations = [self._measured(*each) for each in zip(relations, aliases, strict=True)]
         placeholder = _placeholder(len(self.planned))
-        types = SparkTypes(self.spark, aliases, inputs)
+        types = SparkTypes(self.engine.spark, aliases, inputs)
         planned = plan_select(
             self.text,
             block,
@@ -164,12 +221,12 @@ class Rewriting:
             types,
             self.parameters,
             placeholder,
-            self.settings,
+            self.hints,
             self.costs,
             sequences,
         )
         if planned.physical.streaming:
-            require_streaming(self.spark)
+            require_streaming(self.engine.spark)
             self._warn_of_delays(block, planned)
         self.inputs.append(inputs)
         self.planned.append(planned)
@@ -201,7 +258,7 @@ class Rewriting:
                 span=item.span,
                 help=f"declare it: {remedy.format(example)}; a delay of 0 where rows are in order",
             )
-            self.declarations.warn_once(
+            self.catalog.warn_once(
                 f"{declared.name.lower() if declared else relation}.{time}", self._placed(warning)
             )
 
@@ -218,13 +275,13 @@ class Rewriting:
         try:
             frame = self.query(text)
             if item.streaming and item.parts and not frame.isStreaming:
-                frame = self.spark.readStream.table(item.relation.of(self.text))
+                frame = self.engine.spark.readStream.table(item.relation.of(self.text))
             return frame
         except (AnalysisException, ParseException) as error:
             message = first_line(error)
             if "TABLE_OR_VIEW_NOT_FOUND" in message and item.parts:
                 name = ".".join(part.name for part in item.parts)
-                known = [each.name for each in self.spark.catalog.listTables()]
+                known = [each.name for each in self.engine.spark.catalog.listTables()]
                 remedy = suggestion(name, known)
                 raise WJoinError(
                     "WJ214", f"there is no table, view or stream {name}", span=item.relation, help=remedy
@@ -242,7 +299,7 @@ class Rewriting:
     def _declared(self, block: SelectBlock, item: FromItem) -> StreamDeclaration | None:
         """Return the declaration of a FROM item that is a stream by its name."""
         named = len(item.parts) == 1 and not block.withs
-        return self.declarations.stream(item.parts[0].name) if named else None
+        return self.catalog.stream(item.parts[0].name) if named else None
 
     def _declaration(self, block: SelectBlock, item: FromItem) -> StreamDeclaration | None:
         """Return what is known of the time of a FROM item: declared, or derived from what it reads."""
@@ -255,7 +312,7 @@ class Rewriting:
     def delays(self, query: str) -> Delays | None:
         """Return the delays of a query's columns, None where it reads neither a stream nor a W-join."""
         joined = {_placeholder(number): output_delays(each) for number, each in enumerate(self.planned)}
-        return relation_delays(query, self.declarations, self.run_spark, joined)
+        return relation_delays(query, self.catalog, self.engine, joined)
 
     def _watermarked(self, block: SelectBlock, item: FromItem) -> bool:
         """Return whether a FROM item reads a W-join whose result has a watermark of Spark's."""
@@ -280,8 +337,10 @@ def _placeholder(number: int) -> str:
     return f"__wjoin_input_{number}"
 
 
-def _blocks(statement: Statement) -> tuple[SelectBlock, ...]:
-    if isinstance(statement, CreateView | Explain | InsertInto):
+def _blocks(text: str) -> tuple[SelectBlock, ...]:
+    """Return the outermost blocks with a window clause that are left in a statement."""
+    statement = parse_statement(text)
+    if isinstance(statement, InsertInto):
         statement = statement.body
     return statement.blocks if isinstance(statement, Query) else ()
 

@@ -1,21 +1,16 @@
 """Queries that a script has started, from their start to their end or failure."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from wjoin.failures import failure
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.totals import Totals
+from wjoin.measured.totals import Totals
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
-
-    from wjoin.session import Session
-
-_POLL_SECONDS = 0.3
 
 
 @dataclass
@@ -66,39 +61,3 @@ class Running:
             self.query.stop()
         if self.seconds is None:
             self.seconds = time.monotonic() - self.began
-
-
-def follow(session: "Session", running: Sequence[Running], out: TextIO, as_json: bool) -> None:
-    """Show queries until all have ended, then a line on ``out`` for each; a failure ends the others.
-
-    Raises the error of the first that failed, and KeyboardInterrupt where it is stopped.
-    """
-    from wjoin.live import LiveProgress
-
-    if not running:
-        return
-    with LiveProgress(as_json, table=all(each.sink is not None for each in running)) as live:
-        try:
-            while any(each.query.isActive for each in running):
-                live.show(running)
-                if any(each.query.exception() is not None for each in running):
-                    break
-                for each in running:
-                    if each.seconds is None and not each.query.isActive:
-                        each.seconds = time.monotonic() - each.began
-                time.sleep(_POLL_SECONDS)
-        finally:
-            for each in running:
-                each.stop()
-            live.show(running)
-            session.settle()
-    report(running, out)
-    for each in running:
-        if (error := each.failed) is not None:
-            raise error
-
-
-def report(running: Sequence[Running], out: TextIO) -> None:
-    """Print what queries have done, a line for each."""
-    for each in running:
-        print(each.line(), file=out, flush=True)

@@ -1,8 +1,6 @@
 """The session: W-join SQL on a SparkSession."""
 
 import datetime
-import itertools
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,24 +10,23 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wjoin import statements
+from wjoin.catalog import DATAFRAME, Catalog, StreamDeclaration, catalog_of, declared_delays, microseconds
+from wjoin.context import Context
+from wjoin.engine import Engine
+from wjoin.explain import explain
 from wjoin.explanation import Explanation
 from wjoin.failures import RAISED_BY_SPARK, failure, placed
-from wjoin.grammar.errors import WJoinError, WJoinWarning
+from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
 from wjoin.inserts import insert
-from wjoin.kept import Kept
 from wjoin.options import configure, embedded_settings, in_pipeline, prepare
-from wjoin.planner.lineage import joined_streams
 from wjoin.planner.names import suggestion
-from wjoin.recorder import Recorder
-from wjoin.rewrite import Rewriting
-from wjoin.settings import cost_settings, hint_defaults, set_option
+from wjoin.queries import Queries
+from wjoin.settings import Settings
 from wjoin.spark_process import log_path, logged
-from wjoin.streams import DATAFRAME, StreamDeclaration, declarations_of, declared_delays, microseconds
-from wjoin.views import prepare_view
-from wjoin.watch import settle, watch
+from wjoin.spark_statements import pass_through
+from wjoin.statements import execute
 
 
 class Session:
@@ -41,14 +38,23 @@ class Session:
 
     def __init__(self, spark: SparkSession, run_spark: Callable[..., DataFrame] | None = None) -> None:
         self.spark = spark
-        self.declarations = declarations_of(spark)
-        self.settings: dict[str, str] = {}
-        self.queries: list[StreamingQuery] = []
-        self._folders: dict[str, StreamingQuery] = {}
-        self._recorders: dict[str, Recorder] = {}
-        self._named_by_script: set[str] = set()
-        # Kept apart from spark.sql, which enable() replaces.
-        self.run_spark = run_spark or spark.sql
+        engine = Engine(spark, run_spark or spark.sql)
+        self.context = Context(engine, catalog_of(spark), Settings(), Queries(spark))
+
+    @property
+    def declarations(self) -> Catalog:
+        """The streams, views over streams and sinks that are declared."""
+        return self.context.catalog
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings that have a value, by name in lower case."""
+        return self.context.settings.values
+
+    @property
+    def queries(self) -> list[StreamingQuery]:
+        """The queries that INSERT INTO has started, oldest first."""
+        return self.context.queries.started
 
     @property
     def spark_log(self) -> Path | None:
@@ -74,16 +80,11 @@ class Session:
         positional = args is not None and not isinstance(args, Mapping)
         if len(script.statements) == 1 and not _is_sparks(script.statements[0], positional):
             named = params if positional else {**(args or {}), **params}
-            self._named_by_script.clear()
-            statement = script.statements[0]
-            if isinstance(statement, InsertInto) and isinstance(statement.body, SparkStatement):
-                # It may be Spark's altogether, and Spark's own error is then what its callers expect.
-                return statements.execute(self, sqlQuery, statement, named)
-            with placed(sqlQuery, statement.span):
-                return statements.execute(self, sqlQuery, statement, named)
+            self.context.queries.begin_script()
+            return execute(self.context, sqlQuery, script.statements[0], named)
         if not all(_is_sparks(each, positional) for each in script.statements):
             raise WJoinError("WJ606", "sql() takes one statement", help="run several with run_script()")
-        return self.pass_through(sqlQuery, args, params)
+        return pass_through(self.context.engine, self.context.catalog, sqlQuery, args, params)
 
     def stream(
         self,
@@ -117,7 +118,7 @@ class Session:
         declared = StreamDeclaration(
             name, event_time, delays, DATAFRAME, frame=held, streaming=streaming, rows=df
         )
-        self.declarations.add_stream(declared)
+        self.context.catalog.add_stream(declared)
 
     def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> Explanation:  # noqa: N803 (SparkSession's name)
         """Return how a statement with W-joins is planned: a text that a notebook shows as a page.
@@ -125,7 +126,8 @@ class Session:
         Its method ``rendered`` gives it as ``json``, ``html`` or ``dot``.
         """
         statement = parse_statement(sqlQuery)
-        return statements.explain(self, sqlQuery, statement, {**(args or {}), **params})
+        engine, catalog, settings = self.context.engine, self.context.catalog, self.context.settings
+        return explain(engine, catalog, settings, sqlQuery, statement, {**(args or {}), **params})
 
     def run_script(
         self,
@@ -143,7 +145,7 @@ class Session:
         the script goes on after it; without, queries run on until they are stopped.
         """
         script = parse_script(text, name)
-        self._named_by_script.clear()
+        self.context.queries.begin_script()
         made: list[DataFrame | StreamingQuery] = []
         for statement in script.statements:
             made += self.run_statement(text, statement, once=once, checkpoint=checkpoint, **params)
@@ -155,12 +157,11 @@ class Session:
         """Run one statement of a script (see ``run_script``)."""
         if isinstance(statement, InsertInto):
             with placed(text, statement.span):
-                started = insert(self, text, statement, params, once=once, checkpoint=checkpoint)
+                started = insert(self.context, text, statement, params, once=once, checkpoint=checkpoint)
             if once and started is not None:
                 self._await(started, text, statement)
             return [started] if started is not None else []
-        with placed(text, statement.span):
-            return [statements.execute(self, text, statement, params)]
+        return [execute(self.context, text, statement, params)]
 
     def _await(self, query: StreamingQuery, text: str, statement: InsertInto) -> None:
         """Wait for the end of a query. Raises WJoinError where it failed."""
@@ -168,114 +169,14 @@ class Session:
         try:
             query.awaitTermination()
         except RAISED_BY_SPARK as error:
-            folder = self.folder_of(query)
+            folder = self.context.queries.folder_of(query)
             raise failure(error, name.span, text, sink=name.name, checkpoint=folder) from error
         finally:
             self.settle()
 
-    def rewriting(
-        self,
-        text: str,
-        statement: Statement,
-        params: dict[str, Any],
-        kept: Kept | None = None,
-        *,
-        metered: bool = False,
-    ) -> Rewriting:
-        """Return a statement with its W-joins planned, by what is kept beside its checkpoint.
-
-        ``metered``: where EXPLAIN ANALYZE runs it.
-        """
-        piece = " " * statement.span.start + statement.span.of(text)
-        settings = hint_defaults(self)
-        costs = cost_settings(self)
-        rewriting = Rewriting(
-            self.spark,
-            self.run_spark,
-            self.declarations,
-            params,
-            settings,
-            costs,
-            text,
-            piece,
-            kept,
-            metered,
-        )
-        rewriting.join_all()
-        return rewriting
-
-    def checkpoint_folder(self, directory: str, sink: str) -> str:
-        """Return the checkpoint folder of the next query into a sink.
-
-        It has the name of the sink: with a number where an earlier statement of the same script
-        has that name, or a query that still runs.
-        """
-        for number in itertools.count(1):
-            name = sink if number == 1 else f"{sink}-{number}"
-            folder = f"{directory.rstrip('/')}/{name}"
-            running = self._folders.get(folder)
-            if folder not in self._named_by_script and not (running and running.isActive):
-                return folder
-        raise AssertionError("numbers do not end")
-
-    def started(self, query: StreamingQuery, folder: str | None) -> None:
-        """Note a query that an INSERT INTO has started, and its checkpoint folder."""
-        self.queries.append(query)
-        watch(self.spark, query)
-        if folder is not None:
-            self.named(folder)
-            self._folders[folder] = query
-
-    def named(self, folder: str) -> None:
-        """Note the checkpoint folder of a statement, so that a later one of the script takes another."""
-        self._named_by_script.add(folder)
-
-    def folder_of(self, query: StreamingQuery) -> str | None:
-        """Return the checkpoint folder of a query that an INSERT INTO has started."""
-        return next((folder for folder, each in self._folders.items() if each is query), None)
-
-    def record(self, folder: str | None, recorder: Recorder | None) -> None:
-        """Measure the query that has been started on a checkpoint folder."""
-        if folder is not None and recorder is not None:
-            self._recorders[folder] = recorder
-            recorder.start()
-
     def settle(self) -> None:
         """Tell what queries have dropped, and wait until what ended ones have measured is kept."""
-        settle()
-        for folder, recorder in list(self._recorders.items()):
-            if not self._folders[folder].isActive:
-                recorder.settle()
-                del self._recorders[folder]
-
-    def pass_through(self, text: str, args: Any, params: dict[str, Any]) -> DataFrame:
-        """Send a statement to Spark as it stands."""
-        prepared = prepare_view(self, text)
-        variables = {
-            name: value for name, value in params.items() if re.search(r"\{" + re.escape(name) + r"\b", text)
-        }
-        named = {name: value for name, value in params.items() if name not in variables}
-        if named:
-            args = {**(args or {}), **named}
-        given = {} if args is None else {"args": args}
-        rows = self.run_spark(prepared.text, **given, **variables)
-        prepared.note(self.declarations)
-        self._warn_of_unbounded(prepared.text, rows)
-        return rows
-
-    def _warn_of_unbounded(self, text: str, rows: DataFrame) -> None:
-        """Warn where Spark joins streams without a window: it keeps every row of them for ever."""
-        joined = joined_streams(text, self.declarations.delays)
-        if not joined or not rows.isStreaming:
-            return
-        for names in joined:
-            first, second, *_ = names
-            warning = WJoinWarning(
-                "WJ802",
-                f"{' and '.join(names)} are joined without a window clause: Spark keeps all of their rows",
-                help=f"write after FROM, for example, WINDOW ({first}, {second}) = 10 SECONDS",
-            )
-            self.declarations.warn_once(f"joined.{'.'.join(names)}.{text}", warning)
+        self.context.queries.settle()
 
 
 def _is_sparks(statement: Statement, positional: bool) -> bool:
@@ -298,7 +199,7 @@ def connect(spark: SparkSession | None = None, **conf: str) -> Session:
     conf = {name: value for name, value in conf.items() if name not in own}
     session = _connected(spark, conf, log)
     for name, value in own.items():
-        set_option(session, name, value)
+        session.context.settings.set(name, value)
     return session
 
 

@@ -2,19 +2,20 @@
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
+from pyspark.sql import DataFrame
+
+from wjoin.engine import Engine
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.hints import HINTS
 from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import SetOption
 from wjoin.planner.choice import check_setting
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
 from wjoin.triggers import processing_time
-
-if TYPE_CHECKING:
-    from wjoin.session import Session
 
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
 SETTINGS = ("wjoin.checkpoint", "wjoin.interval", "wjoin.memory", "wjoin.trigger", *_HINT_SETTINGS)
@@ -22,23 +23,6 @@ SETTINGS = ("wjoin.checkpoint", "wjoin.interval", "wjoin.memory", "wjoin.trigger
 ``wjoin.interval`` the event time that a micro-batch is expected to bring, ``wjoin.memory`` what the
 state of a join may take, ``wjoin.trigger`` how often micro-batches start; the others are defaults for
 the hints of their names."""
-
-
-def hint_defaults(session: "Session") -> dict[str, str]:
-    """Return the session's defaults for hints, by the name of the hint."""
-    settings = session.settings
-    return {hint: settings[key] for key, hint in _HINT_SETTINGS.items() if key in settings}
-
-
-def cost_settings(session: "Session") -> CostSettings:
-    """Return what plans are weighed with in a session. Raises WJoinError WJ610."""
-    settings = session.settings
-    interval, memory = settings.get("wjoin.interval"), settings.get("wjoin.memory")
-    return CostSettings(
-        load_constants(),
-        1.0 if interval is None else _interval(interval),
-        None if memory is None else _memory(memory),
-    )
 
 
 def _interval(value: str) -> float:
@@ -68,13 +52,45 @@ _CHECKED: dict[str, Callable[[str], object]] = {
 }
 
 
-def set_option(session: "Session", name: str, value: str) -> None:
-    """Give a setting of wjoin a value. Raises WJoinError WJ502 or WJ603."""
-    key = name.lower()
-    if key not in SETTINGS:
-        raise WJoinError("WJ603", f"wjoin has no setting {key}", help=f"known: {', '.join(SETTINGS)}")
-    if key in _HINT_SETTINGS:
-        check_setting(_HINT_SETTINGS[key], value)
-    elif key in _CHECKED:
-        _CHECKED[key](value)
-    session.settings[key] = value
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one session that have a value, by name in lower case."""
+
+    values: dict[str, str] = field(default_factory=dict)
+
+    def get(self, name: str) -> str | None:
+        """Return the value of a setting, None where it has none."""
+        return self.values.get(name)
+
+    def set(self, name: str, value: str) -> None:
+        """Give a setting a value. Raises WJoinError WJ502 or WJ603."""
+        key = name.lower()
+        if key not in SETTINGS:
+            raise WJoinError("WJ603", f"wjoin has no setting {key}", help=f"known: {', '.join(SETTINGS)}")
+        if key in _HINT_SETTINGS:
+            check_setting(_HINT_SETTINGS[key], value)
+        elif key in _CHECKED:
+            _CHECKED[key](value)
+        self.values[key] = value
+
+    def hint_defaults(self) -> dict[str, str]:
+        """Return the defaults for hints, by the name of the hint."""
+        return {hint: self.values[key] for key, hint in _HINT_SETTINGS.items() if key in self.values}
+
+    def costs(self) -> CostSettings:
+        """Return what plans are weighed with."""
+        interval, memory = self.get("wjoin.interval"), self.get("wjoin.memory")
+        return CostSettings(
+            load_constants(),
+            1.0 if interval is None else _interval(interval),
+            None if memory is None else _memory(memory),
+        )
+
+
+def set_option(engine: Engine, settings: Settings, text: str, statement: SetOption) -> DataFrame:
+    """Give a setting of wjoin a value; return its name and value. Raises WJoinError WJ502 or WJ603."""
+    try:
+        settings.set(statement.key, statement.value)
+    except WJoinError as error:
+        raise WJoinError(error.code, error.message, span=statement.span, text=text, help=error.help) from None
+    return engine.rows([(statement.key.lower(), statement.value)], "key STRING, value STRING")

@@ -1,12 +1,12 @@
-"""What each statement of the language does in a session."""
+"""A statement to the handler of its kind."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, assert_never
 
 from pyspark.sql import DataFrame
 
-from wjoin.explanation import Explanation
+from wjoin.context import Context
+from wjoin.explain import explain
 from wjoin.failures import placed
-from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import (
     AlterStream,
     AnalyzeStream,
@@ -18,7 +18,6 @@ from wjoin.grammar.syntax import (
     DropSink,
     DropStream,
     Explain,
-    Identifier,
     InsertInto,
     Query,
     SetOption,
@@ -29,123 +28,84 @@ from wjoin.grammar.syntax import (
     SparkStatement,
     Statement,
 )
-from wjoin.inserts import explained_checkpoint, insert
-from wjoin.kept import Kept
-from wjoin.measured import measured_text
-from wjoin.planner.explain.cost import cost_text
-from wjoin.planner.explain.document import document
-from wjoin.planner.explain.text import explain_text
-from wjoin.relations import spark_plan
+from wjoin.inserts import insert
+from wjoin.rewrite import joined_rows, joined_view
 from wjoin.settings import set_option
 from wjoin.sinks import create_sink, describe_sink, drop_sink, show_create, show_sinks
-from wjoin.statistics import alter_stream, analyze_stream, statistics_rows
+from wjoin.spark_statements import pass_through
+from wjoin.statistics import alter_stream, analyze_stream
 from wjoin.stream_statements import create_stream, describe_stream, drop_stream, show_streams
 from wjoin.views import create_view
 
-if TYPE_CHECKING:
-    from wjoin.session import Session
+
+def execute(context: Context, text: str, statement: Statement, params: dict[str, Any]) -> DataFrame:
+    """Run one statement; return its DataFrame (empty where it has no rows).
+
+    What Spark raises is an error at the place of the statement.
+    """
+    if isinstance(statement, InsertInto) and isinstance(statement.body, SparkStatement):
+        # It may be Spark's altogether, and Spark's own error is then what its callers expect.
+        return _insert(context, text, statement, params)
+    with placed(text, statement.span):
+        return _executed(context, text, statement, params)
 
 
-def execute(session: "Session", text: str, statement: Statement, params: dict[str, Any]) -> DataFrame:
-    """Run one statement; return its DataFrame (empty where it has no rows)."""
+def _executed(context: Context, text: str, statement: Statement, params: dict[str, Any]) -> DataFrame:
+    """Give a statement to the handler of its kind, with what that needs."""
+    engine, catalog, settings = context.engine, context.catalog, context.settings
     match statement:
         case Query():
-            return _query(session, text, statement, params)
-        case SparkStatement():
-            return session.pass_through(statement.span.of(text), None, params)
-        case CreateStream():
-            create_stream(session, text, statement)
-            return _nothing(session)
-        case CreateSink():
-            create_sink(session, text, statement)
-            return _nothing(session)
-        case CreateView():
-            return _create_view(session, text, statement, params)
-        case ShowStreams():
-            return show_streams(session)
-        case DescribeStream():
-            return describe_stream(session, text, statement)
-        case DropStream():
-            drop_stream(session, text, statement)
-            return _nothing(session)
-        case ShowSinks():
-            return show_sinks(session)
-        case DescribeSink():
-            return describe_sink(session, text, statement)
-        case DropSink():
-            drop_sink(session, text, statement)
-            return _nothing(session)
-        case ShowCreateStream() | ShowCreateSink():
-            return show_create(session, text, statement)
-        case SetOption():
-            return _set_option(session, text, statement)
-        case AlterStream():
-            alter_stream(session, text, statement, params)
-            return statistics_rows(session, statement.name.name)
-        case AnalyzeStream():
-            return analyze_stream(session, text, statement)
-        case Explain():
-            plan = explain(session, text, statement, params)
-            return session.spark.createDataFrame([(plan,)], "plan STRING")
+            return _query(context, text, statement, params)
         case InsertInto():
-            query = insert(session, text, statement, params, once=False, checkpoint=None)
-            if query is None:
-                return _nothing(session)
-            row = (query.name or "", str(query.id))
-            return session.spark.createDataFrame([row], "sink STRING, query STRING")
+            return _insert(context, text, statement, params)
+        case SparkStatement():
+            return pass_through(engine, catalog, statement.span.of(text), None, params)
+        case CreateView():
+            _create_view(context, text, statement, params)
+        case Explain():
+            plan = explain(engine, catalog, settings, text, statement, params)
+            return engine.rows([(plan,)], "plan STRING")
+        case CreateStream():
+            create_stream(engine, catalog, text, statement)
+        case ShowStreams():
+            return show_streams(engine, catalog)
+        case DescribeStream():
+            return describe_stream(engine, catalog, text, statement)
+        case DropStream():
+            drop_stream(engine, catalog, text, statement)
+        case AlterStream():
+            return alter_stream(engine, catalog, text, statement, params)
+        case AnalyzeStream():
+            return analyze_stream(engine, catalog, text, statement)
+        case CreateSink():
+            create_sink(catalog, text, statement)
+        case ShowSinks():
+            return show_sinks(engine, catalog)
+        case DescribeSink():
+            return describe_sink(engine, catalog, text, statement)
+        case DropSink():
+            drop_sink(catalog, text, statement)
+        case ShowCreateStream() | ShowCreateSink():
+            return show_create(engine, catalog, text, statement)
+        case SetOption():
+            return set_option(engine, settings, text, statement)
+        case _:
+            assert_never(statement)
+    return engine.nothing()
 
 
-def explain(
-    session: "Session", text: str, statement: Statement, params: dict[str, Any], mode: str = ""
-) -> Explanation:
-    """Return the plans of a statement's W-joins, and in the text what the mode asks for besides.
-
-    An INSERT INTO is planned as on the checkpoint that it would have. COST: every candidate.
-    ANALYZE: what the query does, which it runs. FORMATTED: Spark's own plan.
-    """
-    target: tuple[Identifier, ...] = ()
-    if isinstance(statement, Explain | InsertInto):
-        target = statement.target
-    if isinstance(statement, Explain):
-        mode = statement.mode or mode
-    if isinstance(statement, CreateView | Explain | InsertInto):
-        statement = statement.body
-    if not isinstance(statement, Query):
-        with placed(text, statement.span):
-            frame = session.run_spark(f"EXPLAIN {mode} {statement.span.of(text)}")
-        return Explanation("\n".join(row[0] for row in frame.collect()))
-    kept = Kept(session.spark, explained_checkpoint(session, target))
-    rewriting = session.rewriting(text, statement, params, kept, metered=mode == "ANALYZE")
-    parts = [explain_text(planned) for planned in rewriting.planned]
-    if mode == "COST":
-        parts += [cost_text(planned) for planned in rewriting.planned]
-    if mode == "ANALYZE":
-        frame = rewriting.run_at(statement.span)
-        with placed(text, statement.span):
-            parts.append(measured_text(frame, rewriting.planned, rewriting.meters))
-    if mode == "FORMATTED":
-        parts.append("Spark plan\n" + spark_plan(rewriting.run_at(statement.span)))
-    return Explanation("\n\n".join(parts), [document(planned) for planned in rewriting.planned])
+def _query(context: Context, text: str, query: Query, params: dict[str, Any]) -> DataFrame:
+    return joined_rows(context.engine, context.catalog, context.settings, text, query, params)[0]
 
 
-def _query(session: "Session", text: str, query: Query, params: dict[str, Any]) -> DataFrame:
-    return session.rewriting(text, query, params).run_at(query.span)
+def _create_view(context: Context, text: str, statement: CreateView, params: dict[str, Any]) -> None:
+    engine, catalog = context.engine, context.catalog
+    rows, delays = joined_view(engine, catalog, context.settings, text, statement.body, params)
+    create_view(engine, catalog, text, statement, rows, delays)
 
 
-def _create_view(session: "Session", text: str, statement: CreateView, params: dict[str, Any]) -> DataFrame:
-    rewriting = session.rewriting(text, statement.body, params)
-    create_view(session, text, statement, rewriting, rewriting.run_at(statement.body.span))
-    return _nothing(session)
-
-
-def _set_option(session: "Session", text: str, statement: SetOption) -> DataFrame:
-    try:
-        set_option(session, statement.key, statement.value)
-    except WJoinError as error:
-        raise WJoinError(error.code, error.message, span=statement.span, text=text, help=error.help) from None
-    row = (statement.key.lower(), statement.value)
-    return session.spark.createDataFrame([row], "key STRING, value STRING")
-
-
-def _nothing(session: "Session") -> DataFrame:
-    return session.spark.createDataFrame([], "nothing STRING").drop("nothing")
+def _insert(context: Context, text: str, statement: InsertInto, params: dict[str, Any]) -> DataFrame:
+    query = insert(context, text, statement, params, once=False, checkpoint=None)
+    if query is None:
+        return context.engine.nothing()
+    return context.engine.rows([(query.name or "", str(query.id))], "sink STRING, query STRING")

@@ -1,10 +1,12 @@
 """Statistics of streams in a session: given, analyzed, measured; and the statements about them."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.sql import DataFrame
 
+from wjoin.catalog import Catalog, StreamDeclaration, find
+from wjoin.engine import Engine
 from wjoin.executor.spark.analyze import Profile, analyze
 from wjoin.failures import RAISED_BY_SPARK, cause
 from wjoin.grammar.errors import WJoinError
@@ -16,10 +18,6 @@ from wjoin.planner.names import suggestion
 from wjoin.planner.physical import TimeKind
 from wjoin.planner.statistics import statistic_unit, units_per_second
 from wjoin.relations import event_time, stream_fields, time_kind
-from wjoin.streams import StreamDeclaration, find
-
-if TYPE_CHECKING:
-    from wjoin.session import Session
 
 _COUNTABLE = (
     "tinyint",
@@ -38,40 +36,43 @@ _MEASURED = ("float", "double", "decimal")
 """Types of columns of which ANALYZE tells the least and the greatest value only."""
 
 
-def alter_stream(session: "Session", text: str, statement: AlterStream, params: dict[str, Any]) -> None:
-    """Take the statistics that a user gives, or forget all that is known of a stream."""
+def alter_stream(
+    engine: Engine, catalog: Catalog, text: str, statement: AlterStream, params: dict[str, Any]
+) -> DataFrame:
+    """Take the statistics that a user gives, or forget all that is known; return what is known then."""
     name = statement.name
-    stream = find(session.declarations.streams, "stream", name.name, name.span, text)
+    stream = find(catalog.streams, "stream", name.name, name.span, text)
     if statement.statistics is None:
-        session.declarations.statistics.pop(stream.name.lower(), None)
-        return
-    fields = stream_fields(session.spark, stream)
+        catalog.statistics.pop(stream.name.lower(), None)
+        return _known(engine, catalog, stream.name)
+    fields = stream_fields(engine.spark, stream)
     kind = _kind(stream, fields)
     try:
         values = {_key(entry, fields): _value(entry, kind, params) for entry in statement.statistics}
     except WJoinError as error:
         raise error.within(text) from None
-    session.declarations.learn(stream.name, Origin.GIVEN, values)
+    catalog.learn(stream.name, Origin.GIVEN, values)
+    return _known(engine, catalog, stream.name)
 
 
-def analyze_stream(session: "Session", text: str, statement: AnalyzeStream) -> DataFrame:
+def analyze_stream(engine: Engine, catalog: Catalog, text: str, statement: AnalyzeStream) -> DataFrame:
     """Read what a stream's source holds; return what was found, a row for each statistic."""
     name = statement.name
-    stream = find(session.declarations.streams, "stream", name.name, name.span, text)
-    fields = stream_fields(session.spark, stream)
+    stream = find(catalog.streams, "stream", name.name, name.span, text)
+    fields = stream_fields(engine.spark, stream)
     time, _ = event_time(stream, fields)
     columns = [each for each, type_name in fields.items() if type_name in _COUNTABLE and each != time]
     measures = [each for each, type_name in fields.items() if type_name.startswith(_MEASURED)]
     try:
-        frame = session.spark.table(quoted(stream.name)) if stream.rows is None else stream.rows
+        frame = engine.spark.table(quoted(stream.name)) if stream.rows is None else stream.rows
         profile = analyze(frame, time, columns, measures, statement.sample)
     except RAISED_BY_SPARK as error:
         message = f"the stream {stream.name} cannot be read: {cause(error)}"
         raise WJoinError("WJ604", message, span=statement.span, text=text) from error
     found = _found(profile, _kind(stream, fields), whole=statement.sample is None)
-    session.declarations.learn(stream.name, Origin.ANALYZED, found)
+    catalog.learn(stream.name, Origin.ANALYZED, found)
     unordered = frame.isStreaming and profile.span is not None and profile.disorder is None
-    return statistics_rows(session, stream.name, unknown=("disorder",) if unordered else ())
+    return _known(engine, catalog, stream.name, unknown=("disorder",) if unordered else ())
 
 
 def _kind(stream: StreamDeclaration, fields: dict[str, str]) -> TimeKind:
@@ -79,21 +80,21 @@ def _kind(stream: StreamDeclaration, fields: dict[str, str]) -> TimeKind:
     return time_kind(fields[time]) if time is not None else TimeKind.TIMESTAMP
 
 
-def statistics_rows(session: "Session", stream: str, unknown: Sequence[str] = ()) -> DataFrame:
+def _known(engine: Engine, catalog: Catalog, stream: str, unknown: Sequence[str] = ()) -> DataFrame:
     """Return what is known of a stream: statistic, value, unit and source.
 
     Those that were looked for and are ``unknown`` have no value.
     """
-    known = session.declarations.known(stream)
-    declared = session.declarations.stream(stream)
-    kind = TimeKind.TIMESTAMP if declared is None else _kind(declared, stream_fields(session.spark, declared))
+    known = catalog.known(stream)
+    declared = catalog.stream(stream)
+    kind = TimeKind.TIMESTAMP if declared is None else _kind(declared, stream_fields(engine.spark, declared))
     rows: list[tuple[str, float | None, str, str]] = []
     for name, each in known.items():
         scale = units_per_second(kind) if name == "disorder" else 1
         rows.append((name, each.value / scale, statistic_unit(name, kind), each.origin.value))
     rows += [(name, None, statistic_unit(name, kind), "unknown") for name in unknown if name not in known]
     schema = "statistic STRING, value DOUBLE, unit STRING, source STRING"
-    return session.spark.createDataFrame(sorted(rows), schema)
+    return engine.rows(sorted(rows), schema)
 
 
 def _key(entry: StatisticEntry, fields: dict[str, str]) -> str:

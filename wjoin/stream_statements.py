@@ -1,10 +1,10 @@
 """The statements that declare streams, show them and forget them."""
 
-from typing import TYPE_CHECKING
-
 from pyspark.sql import DataFrame
 
+from wjoin.catalog import Catalog, StreamDeclaration, declared_delays, find_stream
 from wjoin.computed import with_computed
+from wjoin.engine import Engine
 from wjoin.failures import first_line
 from wjoin.format_options import STREAM_OPTIONS, check_options, own_option
 from wjoin.grammar.errors import WJoinError
@@ -15,18 +15,13 @@ from wjoin.planner.event_time import checked_kind
 from wjoin.planner.names import suggestion
 from wjoin.planner.time_columns import remedy_for_type
 from wjoin.relations import event_time, stream_fields
-from wjoin.sinks import find_stream
 from wjoin.spark_process import resolved
-from wjoin.streams import StreamDeclaration, declared_delays
-
-if TYPE_CHECKING:
-    from wjoin.session import Session
 
 
-def create_stream(session: "Session", text: str, statement: CreateStream) -> None:
+def create_stream(engine: Engine, catalog: Catalog, text: str, statement: CreateStream) -> None:
     """Declare a stream. Raises WJoinError WJ110, WJ202, WJ207, WJ216, WJ305, WJ601, WJ603 and WJ604."""
     name = statement.name.name
-    if session.declarations.stream(name) is not None:
+    if catalog.stream(name) is not None:
         if statement.if_not_exists:
             return
         if not statement.or_replace:
@@ -35,7 +30,7 @@ def create_stream(session: "Session", text: str, statement: CreateStream) -> Non
             )
     names = [option for option, _ in statement.options]
     check_options(names, STREAM_OPTIONS, statement.provider.name, statement.span, text)
-    reader = session.spark.readStream.format(statement.provider.name).options(**dict(statement.options))
+    reader = engine.spark.readStream.format(statement.provider.name).options(**dict(statement.options))
     try:
         if statement.columns is not None:
             reader = reader.schema(statement.columns)
@@ -78,7 +73,7 @@ def create_stream(session: "Session", text: str, statement: CreateStream) -> Non
     declared = StreamDeclaration(
         name, event_time, delays, statement.provider.name, rows=rows, statement=statement
     )
-    session.declarations.add_stream(declared)
+    catalog.add_stream(declared)
 
 
 def _with_remedy(error: WJoinError, column: Column, columns: list[Column]) -> WJoinError:
@@ -90,18 +85,18 @@ def _with_remedy(error: WJoinError, column: Column, columns: list[Column]) -> WJ
     return WJoinError(error.code, error.message, span=error.span, help=help)
 
 
-def show_streams(session: "Session") -> DataFrame:
+def show_streams(engine: Engine, catalog: Catalog) -> DataFrame:
     """Return a row for each stream."""
     rows = []
-    for stream in session.declarations.streams.values():
-        rows.append((stream.name, stream.source, *event_time(stream, stream_fields(session.spark, stream))))
-    return session.spark.createDataFrame(rows, "name STRING, source STRING, event_time STRING, delay STRING")
+    for stream in catalog.streams.values():
+        rows.append((stream.name, stream.source, *event_time(stream, stream_fields(engine.spark, stream))))
+    return engine.rows(rows, "name STRING, source STRING, event_time STRING, delay STRING")
 
 
-def describe_stream(session: "Session", text: str, statement: DescribeStream) -> DataFrame:
+def describe_stream(engine: Engine, catalog: Catalog, text: str, statement: DescribeStream) -> DataFrame:
     """Return the columns of a stream. Raises WJoinError WJ602."""
-    stream = find_stream(session.declarations, statement.name, text, "DESCRIBE SINK {}")
-    fields = stream_fields(session.spark, stream)
+    stream = find_stream(catalog, statement.name, text, "DESCRIBE SINK {}")
+    fields = stream_fields(engine.spark, stream)
     time, delay = event_time(stream, fields)
     computed = (
         {each.name.name: each.expression for each in stream.statement.computed} if stream.statement else {}
@@ -111,14 +106,14 @@ def describe_stream(session: "Session", text: str, statement: DescribeStream) ->
         notes = [f"event time, out of order by up to {delay}"] if name == time else []
         notes += [f"computed: {computed[name]}"] if name in computed else []
         rows.append((name, kind, "; ".join(notes) or None))
-    return session.spark.createDataFrame(rows, "col_name STRING, data_type STRING, comment STRING")
+    return engine.rows(rows, "col_name STRING, data_type STRING, comment STRING")
 
 
-def drop_stream(session: "Session", text: str, statement: DropStream) -> None:
+def drop_stream(engine: Engine, catalog: Catalog, text: str, statement: DropStream) -> None:
     """Forget a stream. Raises WJoinError WJ602."""
     name = statement.name.name
-    if statement.if_exists and session.declarations.stream(name) is None:
+    if statement.if_exists and catalog.stream(name) is None:
         return
-    find_stream(session.declarations, statement.name, text, "DROP SINK {}")
-    del session.declarations.streams[name.lower()]
-    session.spark.catalog.dropTempView(name)
+    find_stream(catalog, statement.name, text, "DROP SINK {}")
+    del catalog.streams[name.lower()]
+    engine.spark.catalog.dropTempView(name)

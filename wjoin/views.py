@@ -1,10 +1,12 @@
 """Views over streams: over window joins, and Spark's own statements that read a declared stream."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 
+from wjoin.catalog import Catalog
 from wjoin.delays import relation_delays
+from wjoin.engine import Engine
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import pair
 from wjoin.grammar.spans import Span
@@ -12,11 +14,6 @@ from wjoin.grammar.syntax import CreateView, Identifier
 from wjoin.grammar.tokens import identifier, is_name, scan
 from wjoin.planner.catalog import Delays
 from wjoin.planner.layout import quoted
-from wjoin.rewrite import Rewriting
-from wjoin.streams import Declarations, StreamDeclaration
-
-if TYPE_CHECKING:
-    from wjoin.session import Session
 
 _TEMPORARY = ("TEMP", "TEMPORARY")
 
@@ -66,7 +63,7 @@ def view_head(text: str) -> ViewHead | None:
 
 
 class Prepared(NamedTuple):
-    """A statement for Spark, and what becomes of the declarations once Spark has taken it.
+    """A statement for Spark, and the view that the catalog is to note once Spark has taken it.
 
     ``delays`` are those of the columns of the view ``name``, None where it reads no stream.
     """
@@ -75,21 +72,8 @@ class Prepared(NamedTuple):
     name: str | None = None
     delays: Delays | None = None
 
-    def note(self, declarations: Declarations) -> None:
-        """Remember the view, or forget a stream whose name is another's now."""
-        if self.name is not None:
-            note(declarations, self.name, self.delays)
 
-
-def note(declarations: Declarations, name: str, delays: Delays | None) -> None:
-    """Remember a view over streams with the delays of its columns; None: it reads none."""
-    if delays is None:
-        declarations.streams.pop(name.lower(), None)
-    else:
-        declarations.add_stream(StreamDeclaration(name, None, delays, "view", derived=True))
-
-
-def prepare_view(session: "Session", text: str) -> Prepared:
+def prepare_view(engine: Engine, catalog: Catalog, text: str) -> Prepared:
     """Return the statement by which Spark makes a view; any other statement as it stands.
 
     A stream is a name of its session, so a view that reads one is a temporary view for Spark.
@@ -99,7 +83,7 @@ def prepare_view(session: "Session", text: str) -> Prepared:
     if head is None or "GLOBAL" in head.words:
         return Prepared(text)
     name = head.names[-1].name
-    delays = relation_delays(text[head.query :].rstrip().rstrip(";"), session.declarations, session.run_spark)
+    delays = relation_delays(text[head.query :].rstrip().rstrip(";"), catalog, engine)
     if delays is None:
         return Prepared(text, name if len(head.names) == 1 else None)
     if not set(head.words) & set(_TEMPORARY):
@@ -111,23 +95,22 @@ def prepare_view(session: "Session", text: str) -> Prepared:
                 text=text,
                 help=f"leave {head.names[0].name} out: CREATE VIEW {name} AS …",
             )
-        if head.if_not_exists.start < head.if_not_exists.end and _exists(session, name):
+        if head.if_not_exists.start < head.if_not_exists.end and engine.exists(quoted(name)):
             return Prepared(f"SELECT * FROM {quoted(name)} LIMIT 0")
         text = f"{text[: head.view.start]}TEMPORARY VIEW{text[max(head.view.end, head.if_not_exists.end) :]}"
     return Prepared(text, name, delays if head.plain else {})
 
 
-def _exists(session: "Session", name: str) -> bool:
-    return session.spark.catalog.tableExists(quoted(name))
-
-
 def create_view(
-    session: "Session", text: str, statement: CreateView, made: Rewriting, rows: DataFrame
+    engine: Engine, catalog: Catalog, text: str, statement: CreateView, rows: DataFrame, delays: Delays
 ) -> None:
-    """Name the rows of a statement with window joins. Raises WJoinError WJ601."""
+    """Name the rows of a statement with window joins; ``delays`` are those of its columns.
+
+    Raises WJoinError WJ601.
+    """
     name = statement.name
-    if not statement.or_replace and _exists(session, name.name):
+    if not statement.or_replace and engine.exists(quoted(name.name)):
         message = f"a table or view {name.name} exists already"
         raise WJoinError("WJ601", message, span=name.span, text=text)
     rows.createOrReplaceTempView(name.name)
-    note(session.declarations, name.name, made.delays(made.text) or {})
+    catalog.note_view(name.name, delays)

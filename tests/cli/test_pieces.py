@@ -13,8 +13,8 @@ from wjoin.failures import cause, failure, first_line
 from wjoin.format_options import SINK_OPTIONS, STREAM_OPTIONS, check_options
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
+from wjoin.measured.totals import Totals
 from wjoin.progress import read
-from wjoin.totals import Totals
 from wjoin.triggers import processing_time
 
 

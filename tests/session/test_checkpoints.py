@@ -7,8 +7,8 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import wjoin
-from wjoin.beside import Beside
-from wjoin.kept import IDENTITY
+from wjoin.measured.beside import Beside
+from wjoin.measured.kept import IDENTITY
 
 pytestmark = pytest.mark.spark
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import wjoin
-from wjoin.beside import Beside, KeptWarning
-from wjoin.recorder import read_measured
+from wjoin.measured.beside import Beside, KeptWarning
+from wjoin.measured.recorder import read_measured
 
 JOIN = (
     "SELECT a.k FROM a, b WINDOW = 1 SECOND WHERE a.k = b.k AND lower(a.word) = b.word AND a.ts IS NOT NULL"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import wjoin
-from wjoin.beside import KeptWarning
 from wjoin.grammar.errors import WJoinError
+from wjoin.measured.beside import KeptWarning
 
 SELECT = "SELECT a.k, b.m, c.n FROM a, b, c WINDOW = 1 SECOND WHERE a.k = b.k AND b.m = c.m"
 INSERT = f"INSERT INTO out {SELECT}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import duckdb
     from pyspark.sql import DataFrame
 
-    from wjoin.session import Session
+    from wjoin import Session
 
 QUERIES = ("1_planes", "2_path", "3_path_both_ways", "4_missing_window", "5_weather")
 """The names of the demo's scripts, in the order in which they run."""

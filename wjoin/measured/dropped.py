@@ -16,11 +16,11 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wjoin.beside import UNREACHABLE
 from wjoin.executor.spark.once import SELECT
 from wjoin.grammar.errors import WJoinWarning
+from wjoin.measured.beside import UNREACHABLE
+from wjoin.measured.progress import observations, read
 from wjoin.notices import tell
-from wjoin.progress import observations, read
 
 _SECONDS = 0.5
 """How often queries are looked at: hardly one that can have late rows is shorter."""

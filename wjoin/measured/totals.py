@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from wjoin.progress import Progress
+from wjoin.measured.progress import Progress
 
 
 class Totals:

@@ -9,9 +9,10 @@ from typing import Any
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
-from wjoin.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.executor.spark.observe import MEASURED
+from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
+from wjoin.measured.progress import observations
 from wjoin.planner.measurement import (
     Arrived,
     KeyCount,
@@ -21,7 +22,6 @@ from wjoin.planner.measurement import (
     stage_name,
 )
 from wjoin.planner.physical import PhysicalPlan
-from wjoin.progress import observations
 
 STATISTICS = "statistics"
 """The name under which measurements are kept."""

@@ -1,4 +1,4 @@
-"""The streams, sinks and views that a session has declared."""
+"""The catalog of a session: the streams, sinks and views over streams that it has declared."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import CreateSink, CreateStream
+from wjoin.grammar.syntax import CreateSink, CreateStream, Identifier
 from wjoin.notices import warn
 from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
 from wjoin.planner.event_time import time_kind
@@ -59,8 +59,8 @@ class SinkDeclaration:
 
 
 @dataclass
-class Declarations:
-    """Streams (views over streams among them) and sinks by name, case ignored."""
+class Catalog:
+    """Streams (views over streams among them) and sinks by name, case ignored; statistics of the streams."""
 
     streams: dict[str, StreamDeclaration] = field(default_factory=dict)
     sinks: dict[str, SinkDeclaration] = field(default_factory=dict)
@@ -76,6 +76,16 @@ class Declarations:
         name = declaration.name.lower()
         self.warned = {key for key in self.warned if not key.startswith(f"{name}.")}
         self.streams[declaration.name.lower()] = declaration
+
+    def note_view(self, name: str, delays: Delays | None) -> None:
+        """Remember a view over streams with the delays of its columns; None: it reads none.
+
+        A name that was a stream's is then another's.
+        """
+        if delays is None:
+            self.streams.pop(name.lower(), None)
+        else:
+            self.add_stream(StreamDeclaration(name, None, delays, "view", derived=True))
 
     def learn(self, name: str, origin: Origin, values: dict[str, float]) -> None:
         """Take statistics of a stream from one source, in place of what it told before by their names."""
@@ -101,12 +111,12 @@ class Declarations:
             warn(warning)
 
 
-_declarations: "WeakKeyDictionary[SparkSession, Declarations]" = WeakKeyDictionary()
+_catalogs: "WeakKeyDictionary[SparkSession, Catalog]" = WeakKeyDictionary()
 
 
-def declarations_of(spark: SparkSession) -> Declarations:
+def catalog_of(spark: SparkSession) -> Catalog:
     """Return what is declared on a SparkSession: it has the names of the streams, whoever declared them."""
-    return _declarations.setdefault(spark, Declarations())
+    return _catalogs.setdefault(spark, Catalog())
 
 
 def find(declared: dict[str, Declared], kind: str, name: str, span: Span, text: str) -> Declared:
@@ -115,6 +125,33 @@ def find(declared: dict[str, Declared], kind: str, name: str, span: Span, text: 
         return declared[name.lower()]
     help = suggestion(name, declared)
     raise WJoinError("WJ602", f"there is no {kind} {name}", span=span, text=text, help=help)
+
+
+def find_stream(catalog: Catalog, name: Identifier, text: str, instead: str) -> StreamDeclaration:
+    """Return a stream by name. Raises WJoinError WJ602; of a sink it says to write ``instead``."""
+    _refuse_other(catalog.streams, catalog.sinks, name, text, ("a sink", "a stream"), instead)
+    return find(catalog.streams, "stream", name.name, name.span, text)
+
+
+def find_sink(catalog: Catalog, name: Identifier, text: str, instead: str) -> SinkDeclaration:
+    """Return a sink by name; as ``find_stream``."""
+    _refuse_other(catalog.sinks, catalog.streams, name, text, ("a stream", "a sink"), instead)
+    return find(catalog.sinks, "sink", name.name, name.span, text)
+
+
+def _refuse_other(
+    meant: Mapping[str, object],
+    other: Mapping[str, object],
+    name: Identifier,
+    text: str,
+    kinds: tuple[str, str],
+    instead: str,
+) -> None:
+    if name.name.lower() in meant or name.name.lower() not in other:
+        return
+    message = f"{name.name} is {kinds[0]}, not {kinds[1]}"
+    help = f"write {instead.format(name.name)}"
+    raise WJoinError("WJ602", message, span=name.span, text=text, help=help)
 
 
 def declared_delays(

@@ -8,12 +8,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wjoin.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.executor.state.identity import refuse_other
+from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
+from wjoin.measured.recorder import Measured, Recorder, read_measured
 from wjoin.notices import warn
 from wjoin.planner.physical import Method, PhysicalPlan
 from wjoin.planner.sequences import FREE, UNKNOWN, SequenceRule, of_checkpoint
-from wjoin.recorder import Measured, Recorder, read_measured
 
 SEQUENCES = "sequences"
 """The name under which the sequences of stages of a query are kept."""

@@ -7,13 +7,13 @@ from pyspark.sql import DataFrame
 
 from wjoin.executor.spark.meter import Meter
 from wjoin.executor.spark.once import select_name
-from wjoin.measured_tables import measured_tables
+from wjoin.measured.compared_tables import measured_tables
+from wjoin.measured.progress import Progress, read
 from wjoin.planner.explain.cost import aligned
 from wjoin.planner.figures import figure
 from wjoin.planner.figures import seconds as in_words
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.statistics import units_per_second
-from wjoin.progress import Progress, read
 
 _POLL_SECONDS = 1
 """Spark keeps the progress of the last hundred micro-batches only."""

@@ -1,0 +1,57 @@
+"""EXPLAIN: how the W-joins of a statement are planned, and what its mode asks for besides."""
+
+from typing import Any
+
+from wjoin.catalog import Catalog
+from wjoin.engine import Engine
+from wjoin.explanation import Explanation
+from wjoin.failures import placed
+from wjoin.grammar.syntax import CreateView, Explain, Identifier, InsertInto, Query, Statement
+from wjoin.inserts import explained_checkpoint
+from wjoin.measured.compared import measured_text
+from wjoin.measured.kept import Kept
+from wjoin.planner.explain.cost import cost_text
+from wjoin.planner.explain.document import document
+from wjoin.planner.explain.text import explain_text
+from wjoin.relations import spark_plan
+from wjoin.rewrite import rewrite
+from wjoin.settings import Settings
+
+
+def explain(
+    engine: Engine,
+    catalog: Catalog,
+    settings: Settings,
+    text: str,
+    statement: Statement,
+    params: dict[str, Any],
+    mode: str = "",
+) -> Explanation:
+    """Return the plans of a statement's W-joins, and in the text what the mode asks for besides.
+
+    An INSERT INTO is planned as on the checkpoint that it would have. COST: every candidate.
+    ANALYZE: what the query does, which it runs. FORMATTED: Spark's own plan.
+    """
+    target: tuple[Identifier, ...] = ()
+    if isinstance(statement, Explain | InsertInto):
+        target = statement.target
+    if isinstance(statement, Explain):
+        mode = statement.mode or mode
+    if isinstance(statement, CreateView | Explain | InsertInto):
+        statement = statement.body
+    if not isinstance(statement, Query):
+        with placed(text, statement.span):
+            frame = engine.run(f"EXPLAIN {mode} {statement.span.of(text)}")
+        return Explanation("\n".join(row[0] for row in frame.collect()))
+    kept = Kept(engine.spark, explained_checkpoint(catalog, settings, target))
+    rewriting = rewrite(engine, catalog, settings, text, statement, params, kept, metered=mode == "ANALYZE")
+    parts = [explain_text(planned) for planned in rewriting.planned]
+    if mode == "COST":
+        parts += [cost_text(planned) for planned in rewriting.planned]
+    if mode == "ANALYZE":
+        frame = rewriting.run_placed()
+        with placed(text, statement.span):
+            parts.append(measured_text(frame, rewriting.planned, rewriting.joins.meters))
+    if mode == "FORMATTED":
+        parts.append("Spark plan\n" + spark_plan(rewriting.run_placed()))
+    return Explanation("\n\n".join(parts), [document(planned) for planned in rewriting.planned])

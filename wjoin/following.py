@@ -1,0 +1,45 @@
+"""Running queries, followed to the end of the last."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from wjoin.live import LiveProgress
+from wjoin.running import Running
+
+_POLL_SECONDS = 0.3
+
+
+def follow(running: Sequence[Running], settle: Callable[[], None], out: TextIO, as_json: bool) -> None:
+    """Show queries until all have ended, then a line on ``out`` for each; a failure ends the others.
+
+    ``settle`` is called once all have ended. Raises the error of the first that failed, and
+    KeyboardInterrupt where it is stopped.
+    """
+    if not running:
+        return
+    with LiveProgress(as_json, table=all(each.sink is not None for each in running)) as live:
+        try:
+            while any(each.query.isActive for each in running):
+                live.show(running)
+                if any(each.query.exception() is not None for each in running):
+                    break
+                for each in running:
+                    if each.seconds is None and not each.query.isActive:
+                        each.seconds = time.monotonic() - each.began
+                time.sleep(_POLL_SECONDS)
+        finally:
+            for each in running:
+                each.stop()
+            live.show(running)
+            settle()
+    report(running, out)
+    for each in running:
+        if (error := each.failed) is not None:
+            raise error
+
+
+def report(running: Sequence[Running], out: TextIO) -> None:
+    """Print what queries have done, a line for each."""
+    for each in running:
+        print(each.line(), file=out, flush=True)

@@ -1,0 +1,112 @@
+"""What a running query's W-joins did in a micro-batch, read from Spark's progress."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wjoin.executor.spark.observe import PREFIX
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The counts of one micro-batch of one query, by stream alias where they are per stream.
+
+    ``rows_in``: rows read. ``late`` and ``null_times``: rows dropped as older than their
+    stream's watermark, or without event time. ``comparisons`` of a combination with a row, in
+    all stages. ``state_rows``: rows kept (those of an input of
+    several streams at its first). ``watermarks``: microseconds, or the event time's own unit;
+    a stream that has sent nothing has none. ``seconds`` is the length of the micro-batch, ``started``
+    when it began (ISO 8601, UTC). ``source_rows``: rows that Spark counts at its sources, also of a
+    query without W-joins. An ``idle`` report is of no micro-batch: it has the number of the next one.
+    """
+
+    query: str
+    batch: int
+    seconds: float
+    rows_in: dict[str, int]
+    late: dict[str, int]
+    null_times: dict[str, int]
+    matches: int
+    comparisons: int
+    state_rows: dict[str, int]
+    state_bytes: int
+    watermarks: dict[str, int]
+    source_rows: int = 0
+    started: str = ""
+    idle: bool = False
+
+    @property
+    def rows_per_second(self) -> float:
+        """Rows read per second of processing."""
+        return sum(self.rows_in.values()) / self.seconds if self.seconds else 0.0
+
+    def as_json(self) -> str:
+        """Return the counts as one line of JSON."""
+        return json.dumps({**self.__dict__, "rows_per_second": round(self.rows_per_second, 1)})
+
+
+def read(progress: Any) -> Progress:
+    """Return the counts in a StreamingQueryProgress (object, its JSON, or a mapping).
+
+    A query with several W-joins has their counts added up; aliases that repeat are added, too.
+    """
+    body = _body(progress)
+    totals: dict[str, dict[str, int]] = {}
+    matches: dict[int, tuple[int, int]] = {}
+    comparisons = 0
+    for query, stage, values in observations(body):
+        matches[query] = max(matches.get(query, (-1, 0)), (stage, values["matches"] or 0))
+        comparisons += values["comparisons"] or 0
+        for key, value in values.items():
+            count, _, alias = key.partition(":")
+            if alias and value is not None:
+                by_alias = totals.setdefault(count, {})
+                if count in ("seen", "delay"):
+                    by_alias[alias] = max(value, by_alias.get(alias, value))
+                else:
+                    by_alias[alias] = by_alias.get(alias, 0) + value
+    seen = {alias: time for alias, time in totals.get("seen", {}).items() if time > -(1 << 63)}
+    return Progress(
+        query=body.get("name") or str(body.get("id")),
+        batch=body["batchId"],
+        seconds=body.get("batchDuration", 0) / 1000,
+        rows_in=totals.get("rows", {}),
+        late=totals.get("late", {}),
+        null_times=totals.get("undated", {}),
+        matches=sum(count for _, count in matches.values()),
+        comparisons=comparisons,
+        state_rows=totals.get("kept", {}),
+        state_bytes=sum(totals.get("kept_bytes", {}).values()),
+        watermarks={alias: time - totals["delay"].get(alias, 0) for alias, time in seen.items()},
+        source_rows=body.get("numInputRows", 0),
+        started=str(body.get("timestamp", "")),
+        # Spark measures how long a micro-batch took to be written only where there was one.
+        idle="addBatch" not in body.get("durationMs", {"addBatch": 0}),
+    )
+
+
+def observations(progress: Any) -> Iterator[tuple[int, int, Mapping[str, int | None]]]:
+    """Yield what each stage of each W-join observed: number of the compiled plan, stage, counts by name."""
+    for name, row in _body(progress).get("observedMetrics", {}).items():
+        if name.startswith(f"{PREFIX}:"):
+            _, query, stage = name.split(":")
+            yield int(query), int(stage), _values(row)
+
+
+def _values(row: Any) -> Mapping[str, int | None]:
+    values = row.asDict() if hasattr(row, "asDict") else row
+    if set(values) == {"values", "schema"}:
+        # Spark Connect gives the observed row and its schema apart.
+        return dict(
+            zip((field["name"] for field in values["schema"]["fields"]), values["values"], strict=True)
+        )
+    return dict(values)
+
+
+def _body(progress: Any) -> Mapping[str, Any]:
+    if isinstance(progress, str):
+        return json.loads(progress)  # type: ignore[no-any-return]
+    if isinstance(progress, Mapping):
+        return progress
+    return json.loads(progress.json)  # type: ignore[no-any-return]

@@ -1,0 +1,44 @@
+"""Statements that are Spark's own: they go to Spark as they stand, views over streams noted on the way."""
+
+import re
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from wjoin.catalog import Catalog
+from wjoin.engine import Engine
+from wjoin.grammar.errors import WJoinWarning
+from wjoin.planner.lineage import joined_streams
+from wjoin.views import prepare_view
+
+
+def pass_through(engine: Engine, catalog: Catalog, text: str, args: Any, params: dict[str, Any]) -> DataFrame:
+    """Send a statement to Spark as it stands."""
+    prepared = prepare_view(engine, catalog, text)
+    variables = {
+        name: value for name, value in params.items() if re.search(r"\{" + re.escape(name) + r"\b", text)
+    }
+    named = {name: value for name, value in params.items() if name not in variables}
+    if named:
+        args = {**(args or {}), **named}
+    given = {} if args is None else {"args": args}
+    rows = engine.run(prepared.text, **given, **variables)
+    if prepared.name is not None:
+        catalog.note_view(prepared.name, prepared.delays)
+    _warn_of_unbounded(catalog, prepared.text, rows)
+    return rows
+
+
+def _warn_of_unbounded(catalog: Catalog, text: str, rows: DataFrame) -> None:
+    """Warn where Spark joins streams without a window: it keeps every row of them for ever."""
+    joined = joined_streams(text, catalog.delays)
+    if not joined or not rows.isStreaming:
+        return
+    for names in joined:
+        first, second, *_ = names
+        warning = WJoinWarning(
+            "WJ802",
+            f"{' and '.join(names)} are joined without a window clause: Spark keeps all of their rows",
+            help=f"write after FROM, for example, WINDOW ({first}, {second}) = 10 SECONDS",
+        )
+        catalog.warn_once(f"joined.{'.'.join(names)}.{text}", warning)
