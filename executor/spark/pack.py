@@ -1,4 +1,4 @@
-"""Pack: the rows of one stream to tuple blocks, one for each worker, with heartbeats."""
+"""Pack: the rows of one stream to tuple blocks, for its workers, with what was counted."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
