@@ -27,7 +27,7 @@ from wjoin.executor.spark.meter import RESULTS, Meter
 from wjoin.grammar.parser import parse_statement
 from wjoin.planner.candidates import Candidate
 from wjoin.planner.catalog import Origin
-from wjoin.planner.explain.cost import short
+from wjoin.planner.figures import figure
 from wjoin.planner.physical import Method
 
 SPAN = 1_000_000_000
@@ -189,7 +189,7 @@ def line(outcome: Outcome) -> str:
     cells = []
     for method in (Method.MULTIWAY, Method.NATIVE):
         measured = f"{outcome.seconds[method]:.2f}" if method in outcome.seconds else "-"
-        cells.append(f"{measured:>7}/{short(outcome.expected[method]):>7}")
+        cells.append(f"{measured:>7}/{figure(outcome.expected[method]):>7}")
     return f"{outcome.load.name[:58]:58} {names} {outcome.ratio:6.2f} {'  '.join(cells)}"
 
 

@@ -33,7 +33,7 @@ from wjoin.inserts import explained_checkpoint, insert
 from wjoin.kept import Kept
 from wjoin.measured import measured_text
 from wjoin.planner.explain.cost import cost_text
-from wjoin.planner.explain.document import document
+from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.relations import spark_plan
 from wjoin.settings import set_option
@@ -116,16 +116,17 @@ def explain(
         return Explanation("\n".join(row[0] for row in frame.collect()))
     kept = Kept(session.spark, explained_checkpoint(session, target))
     rewriting = session.rewriting(text, statement, params, kept, metered=mode == "ANALYZE")
-    parts = [explain_text(planned) for planned in rewriting.planned]
+    documents = [describe(planned) for planned in rewriting.planned]
+    parts = [explain_text(each) for each in documents]
     if mode == "COST":
-        parts += [cost_text(planned) for planned in rewriting.planned]
+        parts += [cost_text(each) for each in documents]
     if mode == "ANALYZE":
         frame = rewriting.run_at(statement.span)
         with placed(text, statement.span):
             parts.append(measured_text(frame, rewriting.planned, rewriting.meters))
     if mode == "FORMATTED":
         parts.append("Spark plan\n" + spark_plan(rewriting.run_at(statement.span)))
-    return Explanation("\n\n".join(parts), [document(planned) for planned in rewriting.planned])
+    return Explanation("\n\n".join(parts), documents)
 
 
 def _query(session: "Session", text: str, query: Query, params: dict[str, Any]) -> DataFrame:

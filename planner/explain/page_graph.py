@@ -4,9 +4,10 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from wjoin.planner.explain.document import Document, StreamEntry
 from wjoin.planner.explain.markup import Markup, fitted, join, picture, tag, text_width
 from wjoin.planner.explain.page_layout import Box, arranged, ends
-from wjoin.planner.explain.words import Document, Kind, Link, shown
+from wjoin.planner.explain.words import Kind, Link, shown
 
 LABELLED_STREAMS = 8
 """Streams up to which every edge has a label; beyond, only those that are given or tightened."""
@@ -22,7 +23,7 @@ _MARGIN = 10
 
 def window_graph(document: Document, links: Sequence[Link], title: str) -> Markup:
     """Return the drawing of the completed windows of one alternative."""
-    sizes = {each["alias"]: _node_size(shown(each)) for each in document["streams"]}
+    sizes = {each.alias: _node_size(shown(each)) for each in document.streams}
     labelled = _labelled(links, len(sizes))
     labels = {link: _label_size(link) for link in labelled}
     places, spots = arranged(sizes, links, labels)
@@ -34,7 +35,7 @@ def window_graph(document: Document, links: Sequence[Link], title: str) -> Marku
     drawn = [
         *(_edge(link, places) for link in links),
         *(_label(link, box) for link, box in spots.items()),
-        *(_node(each, places[each["alias"]]) for each in document["streams"]),
+        *(_node(each, places[each.alias]) for each in document.streams),
     ]
     moved = tag("g", *drawn, transform=f"translate({-left:.1f} {-top:.1f})")
     return picture(right - left, bottom - top, title, moved, class_="windows")
@@ -98,16 +99,15 @@ def _label(link: Link, box: Box) -> Markup:
     return tag("g", tag("title", _hint(link)), background, *texts, class_=f"label {_class(link)}")
 
 
-def _node(stream: Mapping[str, object], box: Box) -> Markup:
-    alias = str(stream["alias"])
-    name = fitted(alias, _SIZE + 1, box.width - 20)
-    more = fitted(shown(stream)[len(alias) :], _SIZE, box.width - 30 - text_width(name, _SIZE + 1))
+def _node(stream: StreamEntry, box: Box) -> Markup:
+    name = fitted(stream.alias, _SIZE + 1, box.width - 20)
+    more = fitted(shown(stream)[len(stream.alias) :], _SIZE, box.width - 30 - text_width(name, _SIZE + 1))
     words = [tag("tspan", name, class_="name"), *([" ", more] if len(more) > len("= …") else [])]
     text = tag("text", *words, x=box.x, y=box.y + 4, text_anchor="middle")
     corner = {"x": box.x - box.width / 2, "y": box.y - box.height / 2}
     rectangle = tag("rect", **corner, width=box.width, height=box.height, rx=box.height / 2)
-    class_ = "node" if stream["streaming"] else "node static"
-    return tag("g", tag("title", shown(stream)), rectangle, text, class_=class_, data_stream=alias)
+    class_ = "node" if stream.streaming else "node static"
+    return tag("g", tag("title", shown(stream)), rectangle, text, class_=class_, data_stream=stream.alias)
 
 
 def legend(kinds: Sequence[Kind], directed: bool) -> Markup:

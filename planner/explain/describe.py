@@ -1,0 +1,411 @@
+"""A plan to the document of EXPLAIN: the one place there that reads plans, with words for their parts."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from wjoin.planner.candidates import WORTH_A_CHANGE, Candidate, shared_terms
+from wjoin.planner.catalog import Estimate, Origin
+from wjoin.planner.durations import human
+from wjoin.planner.explain.document import (
+    FORMAT,
+    BandEntry,
+    CandidateEntry,
+    Choice,
+    ClassEntry,
+    CompletedEntry,
+    ConstraintsEntry,
+    Document,
+    EstimateEntry,
+    GivenEntry,
+    InputEntry,
+    JoinEntry,
+    KeyEntry,
+    LookupEntry,
+    Orders,
+    PartEntry,
+    SideEntry,
+    StageEntry,
+    StatisticsEntry,
+    StreamEntry,
+    WindowEntry,
+)
+from wjoin.planner.figures import figure
+from wjoin.planner.native import PairJoin, latest_bound, pair_joins, whole_seconds
+from wjoin.planner.physical import (
+    Band,
+    Bounds,
+    Comparison,
+    Kernel,
+    Method,
+    Passes,
+    PhysicalPlan,
+    Stage,
+    StageInput,
+    StreamScan,
+    UpperBounds,
+)
+from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.reach import reach
+from wjoin.planner.statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
+from wjoin.planner.window_graph import Branch, WindowGraph
+
+KERNEL_WORDS = {
+    Kernel.HW: ("partners by key, then by time", "partners by time"),
+    Kernel.MW: ("partners by time, then by key", "partners by time"),
+    Kernel.NLW: ("all rows of the window compared",) * 2,
+    Kernel.ORDERED: ("partners by key, value, then time", "partners by value, then by time"),
+    Kernel.ADAPTIVE: ("partners by key or by time first, as each worker sees fit",) * 2,
+}
+"""How a kernel finds the partners of a row: with a key, and without."""
+
+BOUNDS_WORDS = {
+    Bounds.EXACT: "",
+    Bounds.LCA: ", each stream's widest window",
+    Bounds.GCA: ", the widest window of all",
+}
+
+MEANINGS = {
+    ("bounds", "exact"): "what all the joined rows allow together",
+    ("bounds", "lca"): "the widest window of each stream, refined later",
+    ("bounds", "gca"): "the widest window of all, refined later",
+    ("route", "hash"): "a key's rows meet on one worker",
+    ("route", "single"): "all rows meet on one worker",
+    ("kernel", "hw"): "finds the key, then the time range",
+    ("kernel", "mw"): "finds the time range, then the key",
+    ("kernel", "nlw"): "compares all rows",
+    ("kernel", "ordered"): "finds the key, then the value range",
+    ("kernel", "adaptive"): "hw or mw, as each worker sees fit",
+    ("shipping", "blocks"): "whole rows travel, in blocks",
+    ("passes", "hull"): "one pass over all alternatives",
+    ("passes", "union"): "one pass for each alternative",
+}
+"""What the parts of a plan mean, by part and value."""
+
+
+def describe(planned: PlannedSelect) -> Document:
+    """Return the plan of a block as a document."""
+    logical, plan = planned.logical, planned.physical
+    found = tuple(_candidate(each) for each in planned.candidates)
+    unit = units_per_second(logical.graph.kind)
+    known = zip(plan.streams, planned.statistics, strict=True)
+    native = plan.method is Method.NATIVE
+    return Document(
+        format=FORMAT,
+        time=logical.graph.kind.value,
+        streams=tuple(_streams(planned)),
+        constraints=_constraints(logical.graph),
+        equality_classes=tuple(
+            ClassEntry(each.type, tuple(part.text for part in each.parts)) for each in logical.classes
+        ),
+        residual=logical.residual,
+        statistics=tuple(_statistics(scan, each, unit) for scan, each in known),
+        chosen=found[0],
+        candidates=found,
+        shared=shared_terms(planned.candidates),
+        unknown=tuple(dict.fromkeys(_unknown(planned))),
+        assumptions=tuple(_assumptions(planned)),
+        stages=tuple(_stage(planned, number) for number in range(len(plan.stages))),
+        match_delay=plan.match_delay,
+        passes=_part("passes", plan.passes.value) if plan.branches and not native else None,
+        joins=tuple(_join(plan, each) for each in pair_joins(plan)) if native else (),
+        lookups=tuple(
+            LookupEntry(plan.streams[each.stream].alias, each.equalities, each.comparisons)
+            for each in plan.lookups
+        ),
+        undated=plan.undated if "time" in plan.match else "",
+        default_distinct=DEFAULT_DISTINCT,
+        worth_a_change=WORTH_A_CHANGE,
+    )
+
+
+# Streams, and what is known of them.
+
+
+def _streams(planned: PlannedSelect) -> Iterator[StreamEntry]:
+    plan = planned.physical
+    ahead = _ahead(plan, plan.stages[0]) if plan.stages else plan.upper
+    for stream, (scan, relation) in enumerate(zip(plan.streams, planned.logical.relations, strict=True)):
+        others = [each for each in plan.staged if each != stream] if stream in plan.staged else []
+        yield StreamEntry(
+            alias=scan.alias,
+            relation=relation,
+            event_time=scan.event_time,
+            delay=scan.delay,
+            streaming=scan.streaming,
+            columns=tuple(column.output for column in scan.columns if column.output is not None),
+            filters=scan.filters,
+            undeclared=stream in planned.undeclared,
+            kept_for={plan.streams[other].alias: ahead[stream][other] for other in others},
+            unbounded=_names(plan, [other for other in others if plan.upper[stream][other] is None]),
+        )
+
+
+def _names(plan: PhysicalPlan, streams: Sequence[int]) -> tuple[str, ...]:
+    return tuple(plan.streams[stream].alias for stream in streams)
+
+
+def _ahead(plan: PhysicalPlan, stage: Stage) -> UpperBounds:
+    """Return how much later than a row of one stream those of another may be, under the bounds of a stage."""
+    return reach(stage.bounds, plan.upper, plan.staged).ahead
+
+
+def _statistics(scan: StreamScan, known: StreamStatistics, unit: int) -> StatisticsEntry:
+    keys = zip(scan.codes, known.keys, strict=True)
+    return StatisticsEntry(
+        alias=scan.alias,
+        rate=EstimateEntry(known.rate.value * unit, known.rate.origin.value),
+        width=_estimate(known.width),
+        disorder=_estimate(known.disorder),
+        selectivity=_estimate(known.selectivity),
+        keys=tuple(
+            KeyEntry(code.expressions, _estimate(key.distinct), _estimate(key.heaviest)) for code, key in keys
+        ),
+        known=_is_known(known),
+    )
+
+
+def _estimate(each: Estimate) -> EstimateEntry:
+    return EstimateEntry(each.value, each.origin.value)
+
+
+def _is_known(known: StreamStatistics) -> bool:
+    """Return whether anything is known of a stream that its declaration does not tell."""
+    keys = [each for key in known.keys for each in (key.distinct, key.heaviest)]
+    facts = (known.rate, known.width, known.disorder, known.selectivity, known.duration, *keys)
+    return any(each.origin is not Origin.DEFAULT for each in facts)
+
+
+def _unknown(planned: PlannedSelect) -> Iterator[str]:
+    """Yield the names of the relations of which nothing is known."""
+    scans = zip(planned.physical.streams, planned.logical.relations, planned.statistics, strict=True)
+    for scan, relation, known in scans:
+        if not _is_known(known):
+            yield relation if relation.isidentifier() else scan.alias
+
+
+def _assumptions(planned: PlannedSelect) -> Iterator[str]:
+    """Yield for each stage with keys whether its results were measured, or rest on independence."""
+    estimates = planned.candidates[0].estimated.stages
+    assumed = False
+    for stage, each in zip(planned.physical.stages, estimates, strict=True):
+        if all(member.key is None for member in stage.inputs):
+            continue
+        if each.agreement is None:
+            assumed = True
+            continue
+        often = f"{figure(each.agreement)} times as often as independent of time"
+        yield f"{', '.join(_names(planned.physical, stage.members))}: keys agree {often} (measured)"
+    if assumed:
+        yield "results: the estimate assumes that keys and times are independent"
+
+
+# Windows.
+
+
+def _constraints(graph: WindowGraph) -> ConstraintsEntry:
+    branches = list(enumerate(graph.branches, start=1))
+    pairs = list(combinations(range(len(graph.names)), 2))
+    return ConstraintsEntry(
+        given=tuple(
+            GivenEntry(*_interval(graph, branch.given, *pair), number)
+            for number, branch in branches
+            for pair in pairs
+            if _interval(graph, branch.given, *pair)[2:] != (None, None)
+        ),
+        completed=tuple(
+            CompletedEntry(*_interval(graph, branch.upper, *pair), number, _origin(branch, graph, *pair))
+            for number, branch in branches
+            for pair in pairs
+        ),
+        contradictory_alternatives=graph.contradictory,
+        hull=tuple(WindowEntry(*_interval(graph, graph.upper, *pair)) for pair in pairs)
+        if len(branches) > 1
+        else (),
+    )
+
+
+def _interval(
+    graph: WindowGraph, upper: UpperBounds, first: int, second: int
+) -> tuple[str, str, int | None, int | None]:
+    """Return the names of two streams and the bounds of t_second - t_first."""
+    back = upper[second][first]
+    return graph.names[first], graph.names[second], None if back is None else -back, upper[first][second]
+
+
+def _origin(branch: Branch, graph: WindowGraph, first: int, second: int) -> str:
+    """Return where the bounds of a pair of streams come from: given, derived, tightened or unbounded."""
+    upper = _bound_origin(branch, graph, first, second)
+    lower = _bound_origin(branch, graph, second, first, turned=True)
+    if upper == lower or lower is None:
+        return upper or "unbounded"
+    return lower if upper is None else f"upper bound {upper}; lower bound {lower}"
+
+
+def _bound_origin(
+    branch: Branch, graph: WindowGraph, source: int, target: int, *, turned: bool = False
+) -> str | None:
+    """Return where a bound comes from; a lower bound's path is shown in the upper one's direction."""
+    bound, given = branch.upper[source][target], branch.given[source][target]
+    if bound is None:
+        return None
+    if given == bound:
+        return "given"
+    path = branch.paths[source][target]
+    via = " -> ".join(graph.names[stream] for stream in (reversed(path) if turned else path))
+    return f"derived via {via}" if given is None else f"tightened from {human(given, graph.kind)} via {via}"
+
+
+# Plans that were weighed.
+
+
+def _candidate(each: Candidate) -> CandidateEntry:
+    plan, cost = each.plan, each.estimated.cost
+    return CandidateEntry(
+        plan=plan_words(plan),
+        words=_plain_words(plan),
+        ranked=each.ranked,
+        method=plan.method.value,
+        bounds=_of_stages([stage.bounds.value for stage in plan.stages]),
+        route=_of_stages([stage.route.value for stage in plan.stages]),
+        kernel=_of_stages([stage.kernel.value for stage in plan.stages]),
+        shipping=_of_stages([stage.shipping.value for stage in plan.stages]),
+        passes=plan.passes.value,
+        order=tuple(_orders(plan, stage) for stage in plan.stages),
+        cost=cost.seconds,
+        terms=cost.terms,
+        comparisons=cost.comparisons,
+        results=cost.results,
+        shuffled_bytes=cost.shuffled_bytes,
+        state_rows=cost.state_rows,
+        state_bytes=cost.state_bytes,
+        lost=each.lost,
+    )
+
+
+def plan_words(plan: PhysicalPlan) -> str:
+    """Return what tells a candidate from the others, in a few words."""
+    if plan.method is Method.NATIVE:
+        return "native"
+    if not plan.stages:
+        return "one relation"
+    names = [stage.kernel.value for stage in plan.stages]
+    kernels = names[0] if len(set(names)) == 1 else " ".join(names)
+    passes = f" {plan.passes.value}" if plan.branches else ""
+    first = " ".join(_names(plan, plan.stages[0].members))
+    stages = f" in {len(plan.stages)} stages, {first} first" if len(plan.stages) > 1 else ""
+    return f"{plan.stages[0].bounds.value} {kernels}{passes}{stages}"
+
+
+def _plain_words(plan: PhysicalPlan) -> str:
+    """Return how a plan finds the partners of a row, then its name in the words of hints."""
+    if plan.method is Method.NATIVE:
+        return "Spark's own joins of two, one after the other (native)"
+    if not plan.stages:
+        return "one relation, nothing to join"
+    kernels = dict.fromkeys(_kernel_words(stage) for stage in plan.stages)
+    bounds = BOUNDS_WORDS[plan.stages[0].bounds]
+    passes = ", alternatives apart" if plan.branches and plan.passes is Passes.UNION else ""
+    return f"{'; '.join(kernels)}{bounds}{passes} ({plan_words(plan)})"
+
+
+def _kernel_words(stage: Stage) -> str:
+    """Return how a stage finds the partners of a row; without a key nothing is found by it."""
+    keyed = any(each.key is not None for each in stage.inputs)
+    return KERNEL_WORDS[stage.kernel][0 if keyed else 1]
+
+
+def _of_stages(values: Sequence[str]) -> Choice:
+    if len(set(values)) > 1:
+        return tuple(values)
+    return values[0] if values else None
+
+
+def _orders(plan: PhysicalPlan, stage: Stage) -> Orders:
+    names = ["+".join(_names(plan, each.members)) for each in stage.inputs]
+    return tuple((names[first], *(names[n] for n in order)) for first, order in enumerate(stage.orders))
+
+
+# The stages of the plan to run.
+
+
+def _stage(planned: PlannedSelect, number: int) -> StageEntry:
+    plan = planned.physical
+    stage = plan.stages[number]
+    parts = [
+        _part("bounds", stage.bounds.value),
+        _part("route", stage.route.value),
+        _part("kernel", stage.kernel.value),
+        _part("shipping", stage.shipping.value),
+    ]
+    return StageEntry(
+        inputs=tuple(_input(plan, stage, place) for place in range(len(stage.inputs))),
+        bounds=stage.bounds.value,
+        route=stage.route.value,
+        kernel=stage.kernel.value,
+        shipping=stage.shipping.value,
+        order=_orders(plan, stage),
+        bands=tuple(
+            BandEntry(_band(plan, band), band.low, band.high, _estimate(planned.shares[band]), band.checked)
+            for band in stage.bands
+        ),
+        words=_kernel_words(stage),
+        classes=tuple(each + 1 for each in planned.logical.stage_classes[number]),
+        checks=tuple(_comparison(plan, each) for each in stage.comparisons),
+        parts=() if plan.method is Method.NATIVE else tuple(parts),
+    )
+
+
+def _part(name: str, value: str) -> PartEntry:
+    return PartEntry(name, value, MEANINGS.get((name, value), ""))
+
+
+def _input(plan: PhysicalPlan, stage: Stage, place: int) -> InputEntry:
+    each: StageInput = stage.inputs[place]
+    code = None if each.key is None else plan.streams[each.key[0]].codes[each.key[1]]
+    ahead = _ahead(plan, stage)[each.members[0]]
+    others = [other for other in stage.members if other not in each.members]
+    return InputEntry(
+        members=_names(plan, each.members),
+        stage=None if each.stage is None else each.stage + 1,
+        key=() if code is None else code.expressions,
+        kept_for={plan.streams[other].alias: ahead[other] for other in others},
+        hashed=code is not None and not code.exact,
+        ordered_by=_ordered_by(plan, stage, place),
+    )
+
+
+def _ordered_by(plan: PhysicalPlan, stage: Stage, place: int) -> str | None:
+    band = stage.index(place) if stage.kernel is Kernel.ORDERED else None
+    if band is None:
+        return None
+    return _column(plan, band.left if band.left[0] in stage.inputs[place].members else band.right)
+
+
+def _column(plan: PhysicalPlan, operand: tuple[int, int]) -> str:
+    stream, number = operand
+    return plan.streams[stream].columns[number].expression
+
+
+def _comparison(plan: PhysicalPlan, each: Comparison) -> str:
+    return f"{_column(plan, each.left)} {each.operator} {_column(plan, each.right)}"
+
+
+def _band(plan: PhysicalPlan, band: Band) -> str:
+    low = "" if band.low is None else f"{band.low:g} <= " if band.slack else f"{band.low} <= "
+    high = "" if band.high is None else f" <= {band.high:g}" if band.slack else f" <= {band.high}"
+    return f"{low}{_column(plan, band.left)} - {_column(plan, band.right)}{high}"
+
+
+def _join(plan: PhysicalPlan, join: PairJoin) -> JoinEntry:
+    sides = [plan.streams[stream].codes[number].expressions for stream, number in join.keys or ()]
+    return JoinEntry(
+        left=_side(plan, join.left, join.right),
+        right=_side(plan, join.right, join.left),
+        on=tuple(" = ".join(pair) for pair in zip(*sides, strict=True)),
+        checks=tuple(_comparison(plan, each) for each in join.comparisons),
+    )
+
+
+def _side(plan: PhysicalPlan, own: Sequence[int], other: Sequence[int]) -> SideEntry:
+    bound = latest_bound(plan.upper, own, other)
+    return SideEntry(_names(plan, own), None if bound is None else whole_seconds(bound) * 1_000_000)
