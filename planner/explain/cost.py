@@ -81,13 +81,12 @@ def cost_text(document: Document) -> str:
     head = ["plan", "beyond that" if shared else "cost", *terms, "pairs compared", "rows of state"]
     table = aligned([head, *(_row(each, shared, terms) for each in ranked)])
     ends = ["", *(each.lost or "chosen" for each in ranked)]
-    others = [each for each in document.candidates if not each.ranked]
     return "\n".join(
         [
             "Candidates, in time of one core a second of event time",
             *([f"  {shared_line(shared)}"] if shared else []),
             *(f"{line}  {end}".rstrip() for line, end in zip(table, ends, strict=True)),
-            *(f"  {each.words}: {seconds(each.cost)} in all; {each.lost}" for each in others),
+            *(f"  {unranked_line(each)}" for each in document.unranked),
         ]
     )
 
@@ -100,6 +99,11 @@ def shared_line(shared: Mapping[str, float]) -> str:
     return f"all plans pay {seconds(sum(shared.values()))}: {parts}"
 
 
+def unranked_line(each: CandidateEntry) -> str:
+    """Return in words what a plan would cost that is not taken by its cost."""
+    return f"{each.words}: {seconds(each.cost)} in all; {each.lost}"
+
+
 def beyond(each: CandidateEntry, shared: Mapping[str, float]) -> dict[str, float]:
     """Return what a candidate costs beyond what all do, by term."""
     return {name: max(0.0, value - shared.get(name, 0.0)) for name, value in each.terms.items()}
@@ -108,13 +112,8 @@ def beyond(each: CandidateEntry, shared: Mapping[str, float]) -> dict[str, float
 def _row(each: CandidateEntry, shared: Mapping[str, float], terms: Sequence[str]) -> list[str]:
     more = beyond(each, shared)
     shown = [seconds(more[name]) if more.get(name) else "-" for name in terms]
-    return [
-        each.words,
-        seconds(sum(more.values())),
-        *shown,
-        figure(each.comparisons),
-        figure(each.state_rows),
-    ]
+    numbers = [seconds(sum(more.values())), *shown, figure(each.comparisons), figure(each.state_rows)]
+    return [each.words, *numbers]
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

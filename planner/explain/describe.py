@@ -6,29 +6,7 @@ from itertools import combinations
 from wjoin.planner.candidates import WORTH_A_CHANGE, Candidate, shared_terms
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.durations import human
-from wjoin.planner.explain.document import (
-    FORMAT,
-    BandEntry,
-    CandidateEntry,
-    Choice,
-    ClassEntry,
-    CompletedEntry,
-    ConstraintsEntry,
-    Document,
-    EstimateEntry,
-    GivenEntry,
-    InputEntry,
-    JoinEntry,
-    KeyEntry,
-    LookupEntry,
-    Orders,
-    PartEntry,
-    SideEntry,
-    StageEntry,
-    StatisticsEntry,
-    StreamEntry,
-    WindowEntry,
-)
+from wjoin.planner.explain import document as doc
 from wjoin.planner.figures import figure
 from wjoin.planner.native import PairJoin, latest_bound, pair_joins, whole_seconds
 from wjoin.planner.physical import (
@@ -40,7 +18,6 @@ from wjoin.planner.physical import (
     Passes,
     PhysicalPlan,
     Stage,
-    StageInput,
     StreamScan,
     UpperBounds,
 )
@@ -82,20 +59,20 @@ MEANINGS = {
 """What the parts of a plan mean, by part and value."""
 
 
-def describe(planned: PlannedSelect) -> Document:
+def describe(planned: PlannedSelect) -> doc.Document:
     """Return the plan of a block as a document."""
     logical, plan = planned.logical, planned.physical
     found = tuple(_candidate(each) for each in planned.candidates)
     unit = units_per_second(logical.graph.kind)
     known = zip(plan.streams, planned.statistics, strict=True)
     native = plan.method is Method.NATIVE
-    return Document(
-        format=FORMAT,
+    return doc.Document(
+        format=doc.FORMAT,
         time=logical.graph.kind.value,
         streams=tuple(_streams(planned)),
         constraints=_constraints(logical.graph),
         equality_classes=tuple(
-            ClassEntry(each.type, tuple(part.text for part in each.parts)) for each in logical.classes
+            doc.ClassEntry(each.type, tuple(part.text for part in each.parts)) for each in logical.classes
         ),
         residual=logical.residual,
         statistics=tuple(_statistics(scan, each, unit) for scan, each in known),
@@ -109,7 +86,7 @@ def describe(planned: PlannedSelect) -> Document:
         passes=_part("passes", plan.passes.value) if plan.branches and not native else None,
         joins=tuple(_join(plan, each) for each in pair_joins(plan)) if native else (),
         lookups=tuple(
-            LookupEntry(plan.streams[each.stream].alias, each.equalities, each.comparisons)
+            doc.LookupEntry(plan.streams[each.stream].alias, each.equalities, each.comparisons)
             for each in plan.lookups
         ),
         undated=plan.undated if "time" in plan.match else "",
@@ -118,15 +95,12 @@ def describe(planned: PlannedSelect) -> Document:
     )
 
 
-# Streams, and what is known of them.
-
-
-def _streams(planned: PlannedSelect) -> Iterator[StreamEntry]:
+def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
     plan = planned.physical
     ahead = _ahead(plan, plan.stages[0]) if plan.stages else plan.upper
     for stream, (scan, relation) in enumerate(zip(plan.streams, planned.logical.relations, strict=True)):
         others = [each for each in plan.staged if each != stream] if stream in plan.staged else []
-        yield StreamEntry(
+        yield doc.StreamEntry(
             alias=scan.alias,
             relation=relation,
             event_time=scan.event_time,
@@ -149,23 +123,24 @@ def _ahead(plan: PhysicalPlan, stage: Stage) -> UpperBounds:
     return reach(stage.bounds, plan.upper, plan.staged).ahead
 
 
-def _statistics(scan: StreamScan, known: StreamStatistics, unit: int) -> StatisticsEntry:
+def _statistics(scan: StreamScan, known: StreamStatistics, unit: int) -> doc.StatisticsEntry:
     keys = zip(scan.codes, known.keys, strict=True)
-    return StatisticsEntry(
+    return doc.StatisticsEntry(
         alias=scan.alias,
-        rate=EstimateEntry(known.rate.value * unit, known.rate.origin.value),
+        rate=doc.EstimateEntry(known.rate.value * unit, known.rate.origin.value),
         width=_estimate(known.width),
         disorder=_estimate(known.disorder),
         selectivity=_estimate(known.selectivity),
         keys=tuple(
-            KeyEntry(code.expressions, _estimate(key.distinct), _estimate(key.heaviest)) for code, key in keys
+            doc.KeyEntry(code.expressions, _estimate(key.distinct), _estimate(key.heaviest))
+            for code, key in keys
         ),
         known=_is_known(known),
     )
 
 
-def _estimate(each: Estimate) -> EstimateEntry:
-    return EstimateEntry(each.value, each.origin.value)
+def _estimate(each: Estimate) -> doc.EstimateEntry:
+    return doc.EstimateEntry(each.value, each.origin.value)
 
 
 def _is_known(known: StreamStatistics) -> bool:
@@ -199,37 +174,30 @@ def _assumptions(planned: PlannedSelect) -> Iterator[str]:
         yield "results: the estimate assumes that keys and times are independent"
 
 
-# Windows.
-
-
-def _constraints(graph: WindowGraph) -> ConstraintsEntry:
+def _constraints(graph: WindowGraph) -> doc.ConstraintsEntry:
     branches = list(enumerate(graph.branches, start=1))
     pairs = list(combinations(range(len(graph.names)), 2))
-    return ConstraintsEntry(
-        given=tuple(
-            GivenEntry(*_interval(graph, branch.given, *pair), number)
-            for number, branch in branches
-            for pair in pairs
-            if _interval(graph, branch.given, *pair)[2:] != (None, None)
-        ),
-        completed=tuple(
-            CompletedEntry(*_interval(graph, branch.upper, *pair), number, _origin(branch, graph, *pair))
-            for number, branch in branches
-            for pair in pairs
-        ),
+    given = [_window(graph, branch.given, *pair, number) for number, branch in branches for pair in pairs]
+    completed = [
+        doc.CompletedEntry(
+            **vars(_window(graph, branch.upper, *pair, number)), origin=_origin(branch, graph, *pair)
+        )
+        for number, branch in branches
+        for pair in pairs
+    ]
+    return doc.ConstraintsEntry(
+        given=tuple(each for each in given if each.lo is not None or each.hi is not None),
+        completed=tuple(completed),
         contradictory_alternatives=graph.contradictory,
-        hull=tuple(WindowEntry(*_interval(graph, graph.upper, *pair)) for pair in pairs)
-        if len(branches) > 1
-        else (),
+        hull=tuple(_window(graph, graph.upper, *pair, 0) for pair in pairs if len(branches) > 1),
     )
 
 
-def _interval(
-    graph: WindowGraph, upper: UpperBounds, first: int, second: int
-) -> tuple[str, str, int | None, int | None]:
-    """Return the names of two streams and the bounds of t_second - t_first."""
-    back = upper[second][first]
-    return graph.names[first], graph.names[second], None if back is None else -back, upper[first][second]
+def _window(graph: WindowGraph, upper: UpperBounds, first: int, second: int, number: int) -> doc.WindowEntry:
+    """Return the bounds of t_second - t_first in an alternative."""
+    low, high = upper[second][first], upper[first][second]
+    ends = graph.names[first], graph.names[second]
+    return doc.WindowEntry(*ends, None if low is None else -low, high, number)
 
 
 def _origin(branch: Branch, graph: WindowGraph, first: int, second: int) -> str:
@@ -255,12 +223,9 @@ def _bound_origin(
     return f"derived via {via}" if given is None else f"tightened from {human(given, graph.kind)} via {via}"
 
 
-# Plans that were weighed.
-
-
-def _candidate(each: Candidate) -> CandidateEntry:
+def _candidate(each: Candidate) -> doc.CandidateEntry:
     plan, cost = each.plan, each.estimated.cost
-    return CandidateEntry(
+    return doc.CandidateEntry(
         plan=plan_words(plan),
         words=_plain_words(plan),
         ranked=each.ranked,
@@ -314,21 +279,18 @@ def _kernel_words(stage: Stage) -> str:
     return KERNEL_WORDS[stage.kernel][0 if keyed else 1]
 
 
-def _of_stages(values: Sequence[str]) -> Choice:
+def _of_stages(values: Sequence[str]) -> doc.Choice:
     if len(set(values)) > 1:
         return tuple(values)
     return values[0] if values else None
 
 
-def _orders(plan: PhysicalPlan, stage: Stage) -> Orders:
+def _orders(plan: PhysicalPlan, stage: Stage) -> doc.Orders:
     names = ["+".join(_names(plan, each.members)) for each in stage.inputs]
     return tuple((names[first], *(names[n] for n in order)) for first, order in enumerate(stage.orders))
 
 
-# The stages of the plan to run.
-
-
-def _stage(planned: PlannedSelect, number: int) -> StageEntry:
+def _stage(planned: PlannedSelect, number: int) -> doc.StageEntry:
     plan = planned.physical
     stage = plan.stages[number]
     parts = [
@@ -337,7 +299,7 @@ def _stage(planned: PlannedSelect, number: int) -> StageEntry:
         _part("kernel", stage.kernel.value),
         _part("shipping", stage.shipping.value),
     ]
-    return StageEntry(
+    return doc.StageEntry(
         inputs=tuple(_input(plan, stage, place) for place in range(len(stage.inputs))),
         bounds=stage.bounds.value,
         route=stage.route.value,
@@ -345,8 +307,10 @@ def _stage(planned: PlannedSelect, number: int) -> StageEntry:
         shipping=stage.shipping.value,
         order=_orders(plan, stage),
         bands=tuple(
-            BandEntry(_band(plan, band), band.low, band.high, _estimate(planned.shares[band]), band.checked)
-            for band in stage.bands
+            doc.BandEntry(
+                _band(plan, each), each.low, each.high, _estimate(planned.shares[each]), each.checked
+            )
+            for each in stage.bands
         ),
         words=_kernel_words(stage),
         classes=tuple(each + 1 for each in planned.logical.stage_classes[number]),
@@ -355,16 +319,16 @@ def _stage(planned: PlannedSelect, number: int) -> StageEntry:
     )
 
 
-def _part(name: str, value: str) -> PartEntry:
-    return PartEntry(name, value, MEANINGS.get((name, value), ""))
+def _part(name: str, value: str) -> doc.PartEntry:
+    return doc.PartEntry(name, value, MEANINGS.get((name, value), ""))
 
 
-def _input(plan: PhysicalPlan, stage: Stage, place: int) -> InputEntry:
-    each: StageInput = stage.inputs[place]
+def _input(plan: PhysicalPlan, stage: Stage, place: int) -> doc.InputEntry:
+    each = stage.inputs[place]
     code = None if each.key is None else plan.streams[each.key[0]].codes[each.key[1]]
     ahead = _ahead(plan, stage)[each.members[0]]
     others = [other for other in stage.members if other not in each.members]
-    return InputEntry(
+    return doc.InputEntry(
         members=_names(plan, each.members),
         stage=None if each.stage is None else each.stage + 1,
         key=() if code is None else code.expressions,
@@ -390,15 +354,16 @@ def _comparison(plan: PhysicalPlan, each: Comparison) -> str:
     return f"{_column(plan, each.left)} {each.operator} {_column(plan, each.right)}"
 
 
-def _band(plan: PhysicalPlan, band: Band) -> str:
+def _band(plan: PhysicalPlan, band: Band, share: Estimate) -> doc.BandEntry:
     low = "" if band.low is None else f"{band.low:g} <= " if band.slack else f"{band.low} <= "
     high = "" if band.high is None else f" <= {band.high:g}" if band.slack else f" <= {band.high}"
-    return f"{low}{_column(plan, band.left)} - {_column(plan, band.right)}{high}"
+    condition = f"{low}{_column(plan, band.left)} - {_column(plan, band.right)}{high}"
+    return doc.BandEntry(condition, band.low, band.high, _estimate(share), band.checked)
 
 
-def _join(plan: PhysicalPlan, join: PairJoin) -> JoinEntry:
+def _join(plan: PhysicalPlan, join: PairJoin) -> doc.JoinEntry:
     sides = [plan.streams[stream].codes[number].expressions for stream, number in join.keys or ()]
-    return JoinEntry(
+    return doc.JoinEntry(
         left=_side(plan, join.left, join.right),
         right=_side(plan, join.right, join.left),
         on=tuple(" = ".join(pair) for pair in zip(*sides, strict=True)),
@@ -406,6 +371,6 @@ def _join(plan: PhysicalPlan, join: PairJoin) -> JoinEntry:
     )
 
 
-def _side(plan: PhysicalPlan, own: Sequence[int], other: Sequence[int]) -> SideEntry:
+def _side(plan: PhysicalPlan, own: Sequence[int], other: Sequence[int]) -> doc.SideEntry:
     bound = latest_bound(plan.upper, own, other)
-    return SideEntry(_names(plan, own), None if bound is None else whole_seconds(bound) * 1_000_000)
+    return doc.SideEntry(_names(plan, own), None if bound is None else whole_seconds(bound) * 1_000_000)

@@ -45,23 +45,17 @@ class StreamEntry:
 
 @dataclass(frozen=True)
 class WindowEntry:
-    """Bounds of how much later ``to`` is than ``from_``."""
+    """Bounds of how much later ``to`` is than ``from_``; ``alternative`` counts from 1, 0 is the hull."""
 
     from_: str
     to: str
     lo: int | None
     hi: int | None
-
-
-@dataclass(frozen=True)
-class GivenEntry(WindowEntry):
-    """A window as written; ``alternative`` counts from 1."""
-
     alternative: int
 
 
 @dataclass(frozen=True)
-class CompletedEntry(GivenEntry):
+class CompletedEntry(WindowEntry):
     """A window as all those of its alternative make it; ``origin`` says where its bounds come from."""
 
     origin: str
@@ -69,9 +63,9 @@ class CompletedEntry(GivenEntry):
 
 @dataclass(frozen=True)
 class ConstraintsEntry:
-    """The windows; ``hull`` holds those around all alternatives, empty where there is only one."""
+    """The windows as written and completed; ``hull`` are those around all alternatives, if there are some."""
 
-    given: tuple[GivenEntry, ...]
+    given: tuple[WindowEntry, ...]
     completed: tuple[CompletedEntry, ...]
     contradictory_alternatives: int
     hull: tuple[WindowEntry, ...]
@@ -280,15 +274,16 @@ class Document:
         """The plans that could be taken by their cost, the chosen one first."""
         return tuple(each for each in self.candidates if each.ranked)
 
+    @property
+    def unranked(self) -> tuple[CandidateEntry, ...]:
+        """The plans that only a hint takes."""
+        return tuple(each for each in self.candidates if not each.ranked)
 
-def plain(document: Document) -> dict[str, Any]:
-    """Return a document as plain data, ready to be written as JSON."""
-    return {each.name.rstrip("_"): _plain(getattr(document, each.name)) for each in fields(document)}
 
-
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a document, or a piece of it, as plain data that can be written as JSON."""
     if is_dataclass(value):
-        return {each.name.rstrip("_"): _plain(getattr(value, each.name)) for each in fields(value)}
+        return {each.name.rstrip("_"): plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+        return {name: plain(each) for name, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, tuple) else value

@@ -5,18 +5,10 @@ from collections.abc import Iterator, Sequence
 from wjoin.planner.explain.document import Document, EstimateEntry, StatisticsEntry, StreamEntry
 from wjoin.planner.explain.markup import Markup, join, tag
 from wjoin.planner.explain.page_chart import chart
-from wjoin.planner.explain.page_graph import kinds, legend, window_graph
+from wjoin.planner.explain.page_graph import legend, window_graph
 from wjoin.planner.explain.page_plan import plan_picture
 from wjoin.planner.explain.page_style import AROUND, ROOT, STYLE
-from wjoin.planner.explain.words import (
-    Kind,
-    Link,
-    alternatives,
-    keeps,
-    listed,
-    shown,
-    signed,
-)
+from wjoin.planner.explain.words import Link, alternatives, keeps, listed, shown, signed
 from wjoin.planner.figures import figure, seconds, size
 
 OPEN_WINDOWS = 6
@@ -118,8 +110,7 @@ def _windows(document: Document) -> Iterator[Markup]:
     found = alternatives(document)
     links = [link for each in found for link in each]
     yield tag("h3", "Windows")
-    directed = any(link.directed and link.kind is not Kind.FREE for link in links)
-    yield legend(kinds(iter(links)), directed)
+    yield legend(links)
     drawn = [_alternative(document, each, n, len(found)) for n, each in enumerate(found, start=1)]
     yield tag("div", *drawn[:DRAWN_ALTERNATIVES], class_="alternatives")
     if rest := drawn[DRAWN_ALTERNATIVES:]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from wjoin.planner.explain.cost import TERMS, beyond, shared_line
+from wjoin.planner.explain.cost import TERMS, beyond, shared_line, unranked_line
 from wjoin.planner.explain.document import CandidateEntry, Document
 from wjoin.planner.explain.markup import Markup, fitted, picture, tag, text_width
 from wjoin.planner.figures import seconds
@@ -42,14 +42,13 @@ def chart(document: Document) -> list[Markup]:
     found = document.ranked
     scale = _scale(found, document.shared)
     first, rest = found[:SHOWN], found[SHOWN:]
-    drawn = [_legend(document), _picture(first, scale, document)]
+    drawn = [_legend(document), tag("div", _picture(first, scale, document), class_="scroll")]
     if rest:
         name = f"{len(rest)} more, all dearer than those above"
         if min(each.cost for each in rest) < max(each.cost for each in first):
             name = f"{len(rest)} more"
         opened = _picture(rest, scale, document, len(first))
         drawn.append(tag("details", tag("summary", name), tag("div", opened, class_="scroll")))
-    drawn[1] = tag("div", drawn[1], class_="scroll")
     return [*drawn, *_notes(document, scale), *_unranked(document)]
 
 
@@ -123,21 +122,8 @@ def _row(
         tag("text", _named(candidate, best, scale), x=6, y=middle, class_="name"),
         tag("title", candidate.words),
         *_bar(candidate, top + (_ROW - _BAR) / 2, scale, document),
-        tag(
-            "text",
-            seconds(cost),
-            x=end - 16,
-            y=middle,
-            text_anchor="end",
-            class_="cost",
-        ),
-        tag(
-            "text",
-            _reason(candidate, document, best),
-            x=end,
-            y=middle,
-            class_="reason",
-        ),
+        tag("text", seconds(cost), x=end - 16, y=middle, text_anchor="end", class_="cost"),
+        tag("text", _reason(candidate, document, best), x=end, y=middle, class_="reason"),
     ]
     yield tag("g", *content, class_="candidate chosen" if best else "candidate", data_plan=candidate.plan)
 
@@ -150,10 +136,8 @@ def _reason(candidate: CandidateEntry, document: Document, best: bool) -> str:
     if best:
         return "chosen"
     chosen = document.candidates[0]
-    more = {
-        name: candidate.terms.get(name, 0.0) - chosen.terms.get(name, 0.0)
-        for name in terms(document.candidates)
-    }
+    names = terms(document.candidates)
+    more = {each: candidate.terms.get(each, 0.0) - chosen.terms.get(each, 0.0) for each in names}
     name = max(more, key=lambda each: more[each], default="")
     dearer = candidate.cost * (1 - document.worth_a_change) > chosen.cost and "times" in candidate.lost
     cause = f", most for {name}" if name and dearer else ""
@@ -189,16 +173,12 @@ def _notes(document: Document, scale: _Scale) -> Iterator[Markup]:
     if any(sum(beyond(each, shared).values()) > scale.end for each in found):
         texts.append("Broken bars go on to their number.")
     if any(each.cost * (1 - document.worth_a_change) <= found[0].cost for each in found[1:]):
-        share = f"{document.worth_a_change:.0%}".replace("%", "\u00a0%")
-        texts.append(
-            f"A plan must be at least {share} cheaper to be taken in place of one that is preferred."
-        )
+        least = f"at least {document.worth_a_change:.0%}".replace("%", "\u00a0%")
+        texts.append(f"A plan must be {least} cheaper to be taken in place of one that is preferred.")
     yield tag("p", " ".join(texts), class_="note")
 
 
 def _unranked(document: Document) -> Iterator[Markup]:
     """Yield the plans that are not taken by their cost."""
-    for each in document.candidates:
-        if not each.ranked:
-            text = f"{each.words}: {seconds(each.cost)} in all; {each.lost}."
-            yield tag("p", text, class_="note unranked", data_plan=each.plan)
+    for each in document.unranked:
+        yield tag("p", f"{unranked_line(each)}.", class_="note unranked", data_plan=each.plan)

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from wjoin.planner.explain.document import Document, StreamEntry
 from wjoin.planner.explain.markup import Markup, fitted, join, picture, tag, text_width
@@ -61,9 +61,13 @@ def _label_size(link: Link) -> tuple[float, float]:
 def _edge(link: Link, places: Mapping[str, Box]) -> Markup:
     (x1, y1), (x2, y2) = ends(places[link.first], places[link.second])
     drawn = [tag("title", _hint(link)), tag("line", x1=x1, y1=y1, x2=x2, y2=y2)]
-    if link.directed and link.kind is not Kind.FREE:
+    if _pointed(link):
         drawn.append(_arrow(x1, y1, x2, y2))
-    return tag("g", *drawn, class_=f"edge {_class(link)}", data_edge=f"{link.first} {link.second}")
+    return tag("g", *drawn, class_=f"edge {_class(link.kind)}", data_edge=f"{link.first} {link.second}")
+
+
+def _pointed(link: Link) -> bool:
+    return link.directed and link.kind is not Kind.FREE
 
 
 def _arrow(x1: float, y1: float, x2: float, y2: float) -> Markup:
@@ -77,8 +81,8 @@ def _hint(link: Link) -> str:
     return f"{link.sentence} ({link.origin})"
 
 
-def _class(link: Link) -> str:
-    return link.kind.value.replace(" ", "-")
+def _class(kind: Kind) -> str:
+    return kind.value.replace(" ", "-")
 
 
 def _label(link: Link, box: Box) -> Markup:
@@ -88,15 +92,14 @@ def _label(link: Link, box: Box) -> Markup:
         tag("text", text, class_=class_, x=box.x, y=baseline + _LINE * number, text_anchor="middle")
         for number, (text, class_) in enumerate(lines)
     ]
-    background = tag(
-        "rect",
-        x=box.x - box.width / 2,
-        y=box.y - box.height / 2,
-        width=box.width,
-        height=box.height,
-        rx=3,
+    return tag(
+        "g", tag("title", _hint(link)), _rectangle(box, 3), *texts, class_=f"label {_class(link.kind)}"
     )
-    return tag("g", tag("title", _hint(link)), background, *texts, class_=f"label {_class(link)}")
+
+
+def _rectangle(box: Box, radius: float) -> Markup:
+    x, y = box.x - box.width / 2, box.y - box.height / 2
+    return tag("rect", x=x, y=y, width=box.width, height=box.height, rx=radius)
 
 
 def _node(stream: StreamEntry, box: Box) -> Markup:
@@ -104,16 +107,16 @@ def _node(stream: StreamEntry, box: Box) -> Markup:
     more = fitted(shown(stream)[len(stream.alias) :], _SIZE, box.width - 30 - text_width(name, _SIZE + 1))
     words = [tag("tspan", name, class_="name"), *([" ", more] if len(more) > len("= …") else [])]
     text = tag("text", *words, x=box.x, y=box.y + 4, text_anchor="middle")
-    corner = {"x": box.x - box.width / 2, "y": box.y - box.height / 2}
-    rectangle = tag("rect", **corner, width=box.width, height=box.height, rx=box.height / 2)
     class_ = "node" if stream.streaming else "node static"
-    return tag("g", tag("title", shown(stream)), rectangle, text, class_=class_, data_stream=stream.alias)
+    drawn = (tag("title", shown(stream)), _rectangle(box, box.height / 2), text)
+    return tag("g", *drawn, class_=class_, data_stream=stream.alias)
 
 
-def legend(kinds: Sequence[Kind], directed: bool) -> Markup:
+def legend(links: Sequence[Link]) -> Markup:
     """Return what the lines of the kinds that occur mean."""
-    entries = [_legend_entry(kind) for kind in Kind if kind in kinds]
-    if directed:
+    found = {link.kind for link in links}
+    entries = [_legend_entry(kind) for kind in Kind if kind in found]
+    if any(map(_pointed, links)):
         words = "an arrow from A to B says how much later B is than A, ± that either may be the later one"
         entries.append(tag("span", words, class_="key"))
     return tag("p", *itertools.chain.from_iterable((each, " ") for each in entries), class_="legend")
@@ -121,8 +124,7 @@ def legend(kinds: Sequence[Kind], directed: bool) -> Markup:
 
 def _legend_entry(kind: Kind) -> Markup:
     line = tag("line", x1=0, y1=6, x2=34, y2=6)
-    drawing = tag("g", line, class_=f"edge {kind.value.replace(' ', '-')}")
-    sample = picture(34, 12, kind.value, drawing)
+    sample = picture(34, 12, kind.value, tag("g", line, class_=f"edge {_class(kind)}"))
     return tag("span", sample, " ", _MEANINGS[kind], class_="key")
 
 
@@ -133,9 +135,3 @@ _MEANINGS = {
     Kind.DERIVED: "derived from the others",
     Kind.FREE: "without a bound",
 }
-
-
-def kinds(links: Iterator[Link]) -> list[Kind]:
-    """Return the kinds of edges that occur, in the order of the legend."""
-    found = {link.kind for link in links}
-    return [kind for kind in Kind if kind in found]

@@ -9,7 +9,6 @@ from wjoin.planner.explain.document import (
     INTEGRAL,
     CompletedEntry,
     Document,
-    GivenEntry,
     InputEntry,
     PartEntry,
     StageEntry,
@@ -81,11 +80,11 @@ def alternatives(document: Document) -> list[list[Link]]:
     return [found[number] for number in sorted(found)]
 
 
-def _place(each: GivenEntry) -> tuple[int, str, str]:
+def _place(each: WindowEntry) -> tuple[int, str, str]:
     return each.alternative, each.from_, each.to
 
 
-def _link(each: CompletedEntry, given: GivenEntry | None, document: Document) -> Link:
+def _link(each: CompletedEntry, given: WindowEntry | None, document: Document) -> Link:
     low, high = each.lo, each.hi
     turned = _reads_backward(low, high)
     kind = _kind(each, given)
