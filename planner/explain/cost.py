@@ -2,13 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from wjoin.planner.explain.document import (
-    CandidateEntry,
-    Document,
-    EstimateEntry,
-    StatisticsEntry,
-    StreamEntry,
-)
+from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.words import lasting
 from wjoin.planner.figures import figure, seconds, size
 
@@ -16,7 +10,7 @@ TERMS = ("rows", "searches", "comparisons", "tuples", "state", "results", "micro
 """The terms of a cost, in the order in which they are shown."""
 
 
-def statistics_lines(document: Document) -> Iterator[str]:
+def statistics_lines(document: doc.Document) -> Iterator[str]:
     """Yield what is known of each FROM item and each band, and from where; first of which nothing is."""
     yield from _unknown_lines(document)
     for stream, known in zip(document.streams, document.statistics, strict=True):
@@ -28,7 +22,7 @@ def statistics_lines(document: Document) -> Iterator[str]:
     yield from document.assumptions
 
 
-def _unknown_lines(document: Document) -> Iterator[str]:
+def _unknown_lines(document: doc.Document) -> Iterator[str]:
     names = document.unknown
     if not names:
         return
@@ -43,8 +37,8 @@ def _unknown_lines(document: Document) -> Iterator[str]:
 
 
 def _facts(
-    document: Document, stream: StreamEntry, known: StatisticsEntry
-) -> Iterator[tuple[EstimateEntry, str]]:
+    document: doc.Document, stream: doc.StreamEntry, known: doc.StatisticsEntry
+) -> Iterator[tuple[doc.EstimateEntry, str]]:
     yield known.rate, f"{figure(known.rate.value)} rows a {document.unit}"
     yield known.width, f"{size(known.width.value)} a row"
     if stream.streaming and known.disorder.source != "default":
@@ -57,7 +51,7 @@ def _facts(
         yield key.heaviest, f"the heaviest {figure(key.heaviest.value)} of the rows"
 
 
-def _sourced(facts: Sequence[tuple[EstimateEntry, str]]) -> str:
+def _sourced(facts: Sequence[tuple[doc.EstimateEntry, str]]) -> str:
     """Return facts with their sources: one for all, or one behind each."""
     sources = {each.source for each, _ in facts}
     if len(sources) == 1:
@@ -65,7 +59,7 @@ def _sourced(facts: Sequence[tuple[EstimateEntry, str]]) -> str:
     return ", ".join(f"{text} ({each.source})" for each, text in facts)
 
 
-def choice_line(document: Document) -> str:
+def choice_line(document: doc.Document) -> str:
     """Return in one line what was chosen from, and what the plan is expected to do."""
     best, count = document.chosen, len(document.ranked)
     of = "the only plan" if count == 1 else f"the best of {count} plans (EXPLAIN COST)"
@@ -74,7 +68,7 @@ def choice_line(document: Document) -> str:
     return f"{of}: {work} a {document.unit} of event time{state}"
 
 
-def cost_text(document: Document) -> str:
+def cost_text(document: doc.Document) -> str:
     """Return the candidates of a block as a table: what each costs beyond what all do, and why it lost."""
     shared, ranked = document.shared, document.ranked
     terms = [name for name in TERMS if any(beyond(each, shared).get(name, 0.0) > 0 for each in ranked)]
@@ -99,17 +93,17 @@ def shared_line(shared: Mapping[str, float]) -> str:
     return f"all plans pay {seconds(sum(shared.values()))}: {parts}"
 
 
-def unranked_line(each: CandidateEntry) -> str:
+def unranked_line(each: doc.CandidateEntry) -> str:
     """Return in words what a plan would cost that is not taken by its cost."""
     return f"{each.words}: {seconds(each.cost)} in all; {each.lost}"
 
 
-def beyond(each: CandidateEntry, shared: Mapping[str, float]) -> dict[str, float]:
+def beyond(each: doc.CandidateEntry, shared: Mapping[str, float]) -> dict[str, float]:
     """Return what a candidate costs beyond what all do, by term."""
     return {name: max(0.0, value - shared.get(name, 0.0)) for name, value in each.terms.items()}
 
 
-def _row(each: CandidateEntry, shared: Mapping[str, float], terms: Sequence[str]) -> list[str]:
+def _row(each: doc.CandidateEntry, shared: Mapping[str, float], terms: Sequence[str]) -> list[str]:
     more = beyond(each, shared)
     shown = [seconds(more[name]) if more.get(name) else "-" for name in terms]
     numbers = [seconds(sum(more.values())), *shown, figure(each.comparisons), figure(each.state_rows)]

@@ -83,7 +83,6 @@ def describe(planned: PlannedSelect) -> doc.Document:
         assumptions=tuple(_assumptions(planned)),
         stages=tuple(_stage(planned, number) for number in range(len(plan.stages))),
         match_delay=plan.match_delay,
-        passes=_part("passes", plan.passes.value) if plan.branches and not native else None,
         joins=tuple(_join(plan, each) for each in pair_joins(plan)) if native else (),
         lookups=tuple(
             doc.LookupEntry(plan.streams[each.stream].alias, each.equalities, each.comparisons)
@@ -178,13 +177,7 @@ def _constraints(graph: WindowGraph) -> doc.ConstraintsEntry:
     branches = list(enumerate(graph.branches, start=1))
     pairs = list(combinations(range(len(graph.names)), 2))
     given = [_window(graph, branch.given, *pair, number) for number, branch in branches for pair in pairs]
-    completed = [
-        doc.CompletedEntry(
-            **vars(_window(graph, branch.upper, *pair, number)), origin=_origin(branch, graph, *pair)
-        )
-        for number, branch in branches
-        for pair in pairs
-    ]
+    completed = [_completed(graph, branch, *pair, number) for number, branch in branches for pair in pairs]
     return doc.ConstraintsEntry(
         given=tuple(each for each in given if each.lo is not None or each.hi is not None),
         completed=tuple(completed),
@@ -200,22 +193,28 @@ def _window(graph: WindowGraph, upper: UpperBounds, first: int, second: int, num
     return doc.WindowEntry(*ends, None if low is None else -low, high, number)
 
 
-def _origin(branch: Branch, graph: WindowGraph, first: int, second: int) -> str:
-    """Return where the bounds of a pair of streams come from: given, derived, tightened or unbounded."""
-    upper = _bound_origin(branch, graph, first, second)
-    lower = _bound_origin(branch, graph, second, first, turned=True)
-    if upper == lower or lower is None:
-        return upper or "unbounded"
-    return lower if upper is None else f"upper bound {upper}; lower bound {lower}"
+def _completed(
+    graph: WindowGraph, branch: Branch, first: int, second: int, number: int
+) -> doc.CompletedEntry:
+    window = _window(graph, branch.upper, first, second, number)
+    upper = _origin(branch, graph, first, second)
+    lower = _origin(branch, graph, second, first, turned=True)
+    origin = upper or lower or "unbounded"
+    if upper and lower and upper != lower:
+        origin = f"upper bound {upper}; lower bound {lower}"
+    kinds = {each.split()[0] for each in (upper, lower) if each} or {"free"}
+    kind = "tightened" if "tightened" in kinds else "partly given" if len(kinds) > 1 else kinds.pop()
+    return doc.CompletedEntry(**vars(window), origin=origin, kind=kind)
 
 
-def _bound_origin(
-    branch: Branch, graph: WindowGraph, source: int, target: int, *, turned: bool = False
-) -> str | None:
-    """Return where a bound comes from; a lower bound's path is shown in the upper one's direction."""
+def _origin(branch: Branch, graph: WindowGraph, source: int, target: int, *, turned: bool = False) -> str:
+    """Return where a bound comes from: given, derived or tightened; empty without a bound.
+
+    A lower bound's path is shown in the upper one's direction.
+    """
     bound, given = branch.upper[source][target], branch.given[source][target]
     if bound is None:
-        return None
+        return ""
     if given == bound:
         return "given"
     path = branch.paths[source][target]
@@ -298,6 +297,7 @@ def _stage(planned: PlannedSelect, number: int) -> doc.StageEntry:
         _part("route", stage.route.value),
         _part("kernel", stage.kernel.value),
         _part("shipping", stage.shipping.value),
+        *([_part("passes", plan.passes.value)] if plan.branches else []),
     ]
     return doc.StageEntry(
         inputs=tuple(_input(plan, stage, place) for place in range(len(stage.inputs))),
@@ -306,12 +306,7 @@ def _stage(planned: PlannedSelect, number: int) -> doc.StageEntry:
         kernel=stage.kernel.value,
         shipping=stage.shipping.value,
         order=_orders(plan, stage),
-        bands=tuple(
-            doc.BandEntry(
-                _band(plan, each), each.low, each.high, _estimate(planned.shares[each]), each.checked
-            )
-            for each in stage.bands
-        ),
+        bands=tuple(_band(plan, each, planned.shares[each]) for each in stage.bands),
         words=_kernel_words(stage),
         classes=tuple(each + 1 for each in planned.logical.stage_classes[number]),
         checks=tuple(_comparison(plan, each) for each in stage.comparisons),

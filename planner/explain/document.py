@@ -56,9 +56,13 @@ class WindowEntry:
 
 @dataclass(frozen=True)
 class CompletedEntry(WindowEntry):
-    """A window as all those of its alternative make it; ``origin`` says where its bounds come from."""
+    """A window as all those of its alternative make it.
+
+    ``origin`` says where its bounds come from, ``kind`` in one of the words of ``words.Kind``.
+    """
 
     origin: str
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -228,7 +232,7 @@ class Document:
 
     ``shared`` is what all ranked candidates pay alike, by term. ``unknown`` are the relations of which
     nothing is known, ``default_distinct`` the values that a column of theirs is taken to have.
-    ``passes`` is None where there are no alternatives. ``joins`` are those of a plan that Spark's own
+    ``joins`` are those of a plan that Spark's own
     joins run. ``undated`` says why MATCH_TIME() has no watermark, empty where it has one or nothing
     asks for it. ``worth_a_change``: the share by which a plan must be cheaper than a preferred one.
     """
@@ -247,7 +251,6 @@ class Document:
     assumptions: tuple[str, ...]
     stages: tuple[StageEntry, ...]
     match_delay: int | None
-    passes: PartEntry | None
     joins: tuple[JoinEntry, ...]
     lookups: tuple[LookupEntry, ...]
     undated: str

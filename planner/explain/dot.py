@@ -2,20 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from wjoin.planner.explain import words
 from wjoin.planner.explain.document import Document, StageEntry
 from wjoin.planner.explain.markup import clean
-from wjoin.planner.explain.words import (
-    Kind,
-    Link,
-    after_stages,
-    alternatives,
-    input_words,
-    orders,
-    parts,
-    rate,
-    retention,
-    shown,
-)
+from wjoin.planner.explain.words import Kind, Link
 from wjoin.planner.figures import figure
 
 _STYLES = {
@@ -66,7 +56,7 @@ def _cluster(name: str, label: str, body: Iterator[str]) -> Iterator[str]:
 
 
 def _windows(document: Document) -> Iterator[str]:
-    found = alternatives(document)
+    found = words.alternatives(document)
     for number, links in enumerate(found, start=1):
         title = "Windows" if len(found) == 1 else f"Windows, alternative {number} of {len(found)}"
         yield from _cluster(f"windows_{number}", title, _window_graph(document, links, number))
@@ -76,7 +66,7 @@ def _window_graph(document: Document, links: Sequence[Link], number: int) -> Ite
     places = {each.alias: f"w{number}_{place}" for place, each in enumerate(document.streams)}
     kept = _retention(document)
     for each in document.streams:
-        lines = [shown(each), rate(document, each), kept.get(each.alias, "")]
+        lines = [words.shown(each), words.rate(document, each), kept.get(each.alias, "")]
         yield f"{places[each.alias]} [{_attributes(label=_lines(lines))}]"
     for link in links:
         yield f"{places[link.first]} -> {places[link.second]} [{_attributes(**_edge(link))}]"
@@ -95,14 +85,14 @@ def _edge(link: Link) -> Mapping[str, str]:
 def _retention(document: Document) -> dict[str, str]:
     """Return how long the rows of each stream are kept that a stage reads."""
     inputs = [each for stage in document.stages for each in stage.inputs if each.stage is None]
-    return {each.members[0]: retention(document, each) for each in inputs}
+    return {each.members[0]: words.retention(document, each) for each in inputs}
 
 
 def _plan(document: Document) -> Iterator[str]:
-    later = after_stages(document)
+    later = words.after_stages(document)
     names = {each.alias: f"p_{place}" for place, each in enumerate(document.streams)}
     for each in document.streams:
-        lines = [shown(each), *(f"filter {text}" for text in each.filters)]
+        lines = [words.shown(each), *(f"filter {text}" for text in each.filters)]
         yield f"{names[each.alias]} [{_attributes(label=_lines(lines), shape='cylinder')}]"
     for number, stage in enumerate(document.stages):
         yield from _stage(document, stage, number, names)
@@ -114,11 +104,11 @@ def _plan(document: Document) -> Iterator[str]:
 
 def _stage(document: Document, stage: StageEntry, number: int, names: dict[str, str]) -> Iterator[str]:
     title = "joins of two by Spark itself" if document.native else f"stage {number + 1}"
-    choices = [f"{part.name} {part.value}" for part in parts(document, stage)]
-    yield f"s_{number} [{_attributes(label=_lines([title, *choices, *orders(stage)]), style='bold')}]"
+    choices = [f"{part.name} {part.value}" for part in stage.parts]
+    yield f"s_{number} [{_attributes(label=_lines([title, *choices, *words.orders(stage)]), style='bold')}]"
     for each in stage.inputs:
         source = names[each.members[0]] if each.stage is None else f"s_{each.stage - 1}"
-        label = _lines([input_words(each), retention(document, each)])
+        label = _lines([words.input_words(each), words.retention(document, each)])
         yield f"{source} -> s_{number} [{_attributes(label=label)}]"
 
 

@@ -100,7 +100,8 @@ def _warnings(document: Document) -> Iterator[str]:
                     f"The rows of {kept} are never dropped: no window bounds how far {listed(free)} "
                     f"may be after {kept}."
                 )
-    if any(stage.route == "single" for stage in document.stages) and not document.native:
+    keyless = [stage for stage in document.stages if not any(each.key for each in stage.inputs)]
+    if keyless and not document.native:
         yield "A stage has no key: one worker compares every pair of rows inside the windows."
     if count := document.constraints.contradictory_alternatives:
         yield f"Left out: {count} alternative(s) that no rows can satisfy."

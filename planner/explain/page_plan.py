@@ -3,18 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from wjoin.planner.explain import words
 from wjoin.planner.explain.document import Document, InputEntry, StageEntry, StreamEntry
 from wjoin.planner.explain.markup import Markup, fitted, picture, tag, wrapped
-from wjoin.planner.explain.words import (
-    after_stages,
-    input_words,
-    orders,
-    parts,
-    rate,
-    retention,
-    shown,
-    signed,
-)
 from wjoin.planner.figures import figure
 
 _SIZE = 12
@@ -77,11 +68,11 @@ def plan_picture(document: Document) -> Markup:
 
 def _result(document: Document) -> _Box:
     """Return the box of the result, with all others behind it."""
-    later = after_stages(document)
+    later = words.after_stages(document)
     rates = f"{figure(document.chosen.results)} rows a {document.unit} expected"
     lines = _wrapped("value", rates)
     if document.match_delay is not None:
-        delay = signed(document.match_delay, document)
+        delay = words.signed(document.match_delay, document)
         lines += _wrapped("meaning", f"MATCH_TIME is at most {delay} behind that of an earlier one")
     box = _Box("Result", "result", lines, [_joined(document)])
     checks = [line for text in document.residual for line in _wrapped("value", f"check {text}")]
@@ -99,7 +90,7 @@ def _joined(document: Document) -> _Box:
         made.append(_stage(document, stage, number, made))
     if made:
         return made[-1]
-    later = {each.alias for each in after_stages(document)}
+    later = {each.alias for each in words.after_stages(document)}
     only = next(each for each in document.streams if each.alias not in later)
     return _source(document, only, "nothing is kept")
 
@@ -121,12 +112,12 @@ def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_B
     box = _Box(title, "stage", [])
     for entry in stage.inputs:
         box.ports.append(len(box.lines))
-        box.lines += _wrapped("port", input_words(entry))
+        box.lines += _wrapped("port", words.input_words(entry))
         box.feeds.append(_feed(document, entry, made))
-    for part in parts(document, stage):
+    for part in stage.parts:
         box.lines.append(("choice", f"{part.name} {part.value}"))
         box.lines += _wrapped("meaning", part.meaning)
-    for text in (*orders(stage), *(f"near: {each.condition}" for each in stage.bands)):
+    for text in (*words.orders(stage), *(f"near: {each.condition}" for each in stage.bands)):
         box.lines += _wrapped("value", text)
     if document.native:
         box.lines += _wrapped("meaning", "one watermark for the query, the least of all streams’")
@@ -134,7 +125,7 @@ def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_B
 
 
 def _feed(document: Document, entry: InputEntry, made: Sequence[_Box]) -> _Box:
-    kept = retention(document, entry)
+    kept = words.retention(document, entry)
     if entry.stage is None:
         stream = next(each for each in document.streams if each.alias == entry.members[0])
         return _source(document, stream, kept)
@@ -146,16 +137,16 @@ def _feed(document: Document, entry: InputEntry, made: Sequence[_Box]) -> _Box:
 def _source(document: Document, stream: StreamEntry, kept: str) -> _Box:
     time = f"event time {stream.event_time}"
     if stream.streaming:
-        time += f", delay {signed(stream.delay, document)}"
+        time += f", delay {words.signed(stream.delay, document)}"
     texts = [
-        ("value", rate(document, stream)),
+        ("value", words.rate(document, stream)),
         ("value", time if stream.streaming else f"{time}; static"),
         *(("value", f"filter {text}") for text in stream.filters),
         ("meaning", f"columns {', '.join(stream.columns)}" if stream.columns else "no columns needed"),
         ("kept", kept),
     ]
     lines = [line for class_, text in texts for line in _wrapped(class_, text)]
-    return _Box(shown(stream), "source" if stream.streaming else "source static", lines)
+    return _Box(words.shown(stream), "source" if stream.streaming else "source static", lines)
 
 
 def _wrapped(class_: str, text: str) -> list[tuple[str, str]]:

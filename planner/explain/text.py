@@ -2,20 +2,12 @@
 
 from collections.abc import Iterator
 
+from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.cost import choice_line, statistics_lines
-from wjoin.planner.explain.document import (
-    ConstraintsEntry,
-    Document,
-    InputEntry,
-    SideEntry,
-    StageEntry,
-    StreamEntry,
-    WindowEntry,
-)
 from wjoin.planner.explain.words import keeps, lasting, moved, shown
 
 
-def explain_text(document: Document) -> str:
+def explain_text(document: doc.Document) -> str:
     """Return the plan of a block for people to read; lines without a newline at the end."""
     filters = [f"{each.alias}: {text}" for each in document.streams for text in each.filters]
     sections = [
@@ -38,15 +30,15 @@ def explain_text(document: Document) -> str:
     return "\n".join([*lines, *(_warnings(document) if keeps(document) else ())])
 
 
-def _stream(each: StreamEntry, document: Document) -> str:
+def _stream(each: doc.StreamEntry, document: doc.Document) -> str:
     delay = f", delay {lasting(each.delay, document)}" if each.streaming else ""
     delay += " (none declared)" if each.undeclared else ""
     columns = ", ".join(each.columns) or "none"
     return f"{shown(each)}: event time {each.event_time}{delay}; columns {columns}"
 
 
-def _constraints(document: Document) -> Iterator[tuple[str, list[str]]]:
-    found: ConstraintsEntry = document.constraints
+def _constraints(document: doc.Document) -> Iterator[tuple[str, list[str]]]:
+    found: doc.ConstraintsEntry = document.constraints
     count = max((each.alternative for each in found.completed), default=1)
     for number in range(1, count + 1):
         title = f"Constraints, alternative {number} of {count}" if count > 1 else "Constraints"
@@ -58,7 +50,7 @@ def _constraints(document: Document) -> Iterator[tuple[str, list[str]]]:
         yield "Left out", [f"{left_out} alternative(s) that no tuple can satisfy"]
 
 
-def _interval(window: WindowEntry, document: Document) -> str:
+def _interval(window: doc.WindowEntry, document: doc.Document) -> str:
     low, high = window.lo, window.hi
     difference = f"{window.to} - {window.from_}"
     if low is None and high is None:
@@ -70,33 +62,34 @@ def _interval(window: WindowEntry, document: Document) -> str:
     return f"{low_text}{difference}{high_text}"
 
 
-def _classes(document: Document) -> Iterator[str]:
+def _classes(document: doc.Document) -> Iterator[str]:
     for number, each in enumerate(document.equality_classes, start=1):
         yield f"{number}: {' = '.join(each.parts)}  ({each.type})"
 
 
-def _stages(document: Document) -> Iterator[str]:
+def _stages(document: doc.Document) -> Iterator[str]:
     if document.joins:
         yield from _joins(document)
         return
-    if document.passes and document.stages:
-        yield f"passes {document.passes.value}"
+    if document.constraints.hull and document.stages:
+        yield f"passes {document.chosen.passes}"
     for number, stage in enumerate(document.stages, start=1):
         inputs = " x ".join(map(_input, stage.inputs))
         on = f" on class {' and '.join(map(str, stage.classes))}" if stage.classes else " without a key"
         yield f"{number}: {inputs}{on}"
-        yield f"   {stage.words} ({', '.join(f'{part.name} {part.value}' for part in stage.parts)})"
+        parts = [f"{part.name} {part.value}" for part in stage.parts if part.name != "passes"]
+        yield f"   {stage.words} ({', '.join(parts)})"
         yield from (f"   {line}" for line in _conditions(stage))
 
 
-def _input(entry: InputEntry) -> str:
+def _input(entry: doc.InputEntry) -> str:
     names = ", ".join(entry.members)
     text = names if entry.stage is None else f"stage {entry.stage} ({names})"
     hashed = "; hashed" if entry.hashed else ""
     return f"{text} [{', '.join(entry.key)}{hashed}]" if entry.key else text
 
 
-def _conditions(stage: StageEntry) -> Iterator[str]:
+def _conditions(stage: doc.StageEntry) -> Iterator[str]:
     """Yield the checks and bands of a stage, and what orders the rows of its inputs."""
     yield from (f"check {each}" for each in stage.checks)
     yield from (f"near: {band.condition}" for band in stage.bands if not band.checked)
@@ -109,7 +102,7 @@ def _conditions(stage: StageEntry) -> Iterator[str]:
         yield f"order: {', '.join(orders)}"
 
 
-def _joins(document: Document) -> Iterator[str]:
+def _joins(document: doc.Document) -> Iterator[str]:
     """Yield the joins of two in order, with their keys and comparisons."""
     yield "plan native: joins of two by Spark itself"
     for number, join in enumerate(document.joins, start=1):
@@ -118,12 +111,12 @@ def _joins(document: Document) -> Iterator[str]:
         yield from (f"   check {each}" for each in join.checks)
 
 
-def _members(side: SideEntry) -> str:
+def _members(side: doc.SideEntry) -> str:
     names = ", ".join(side.members)
     return names if len(side.members) == 1 else f"({names})"
 
 
-def _lookups(document: Document) -> Iterator[str]:
+def _lookups(document: doc.Document) -> Iterator[str]:
     after = " after the stages" if document.stages else ""
     for each in document.lookups:
         on = f" on {' and '.join(each.equalities)}" if each.equalities else " without a key"
@@ -131,7 +124,7 @@ def _lookups(document: Document) -> Iterator[str]:
         yield f"{each.alias} joined by Spark{after} (static){on}{checks}"
 
 
-def _retention(document: Document) -> Iterator[str]:
+def _retention(document: doc.Document) -> Iterator[str]:
     if document.joins:
         yield from _joins_retention(document)
         return
@@ -151,7 +144,7 @@ def _retention(document: Document) -> Iterator[str]:
         yield f"MATCH_TIME of a result is at most {behind} behind that of an earlier one"
 
 
-def _joins_retention(document: Document) -> Iterator[str]:
+def _joins_retention(document: doc.Document) -> Iterator[str]:
     """Yield how long each side of each join of two is kept."""
     yield "the query has one watermark, the least of all streams'"
     times = {each.alias: each.event_time for each in document.streams}
@@ -164,7 +157,7 @@ def _joins_retention(document: Document) -> Iterator[str]:
             yield f"{_members(own)}: kept by join {number} {limit}"
 
 
-def _warnings(document: Document) -> Iterator[str]:
+def _warnings(document: doc.Document) -> Iterator[str]:
     if document.undated:
         yield (
             f"warning: MATCH_TIME() has no watermark, so that it cannot be aggregated on a stream: "

@@ -5,16 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from wjoin.planner.durations import timespan
-from wjoin.planner.explain.document import (
-    INTEGRAL,
-    CompletedEntry,
-    Document,
-    InputEntry,
-    PartEntry,
-    StageEntry,
-    StreamEntry,
-    WindowEntry,
-)
+from wjoin.planner.explain import document as doc
 from wjoin.planner.figures import figure
 
 
@@ -47,17 +38,17 @@ class Link:
     origin: str
 
 
-def lasting(value: int, document: Document) -> str:
+def lasting(value: int, document: doc.Document) -> str:
     """Return a duration; a plain number where event time is integral."""
-    return str(value) if document.time == INTEGRAL else timespan(value)
+    return str(value) if document.time == doc.INTEGRAL else timespan(value)
 
 
-def signed(value: int, document: Document) -> str:
+def signed(value: int, document: doc.Document) -> str:
     """Return a duration with the sign that printers use."""
     return lasting(value, document).replace("-", "−")
 
 
-def moved(time: str, bound: int, document: Document) -> str:
+def moved(time: str, bound: int, document: doc.Document) -> str:
     """Return a time and how much is added to it, or taken away."""
     return f"{time} {'-' if bound < 0 else '+'} {lasting(abs(bound), document)}" if bound else time
 
@@ -71,7 +62,7 @@ def listed(words: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join([part for part in (", ".join(words[:-1]), words[-1]) if part])
 
 
-def alternatives(document: Document) -> list[list[Link]]:
+def alternatives(document: doc.Document) -> list[list[Link]]:
     """Return the completed windows of each alternative."""
     found: dict[int, list[Link]] = {}
     given = {_place(each): each for each in document.constraints.given}
@@ -80,14 +71,14 @@ def alternatives(document: Document) -> list[list[Link]]:
     return [found[number] for number in sorted(found)]
 
 
-def _place(each: WindowEntry) -> tuple[int, str, str]:
+def _place(each: doc.WindowEntry) -> tuple[int, str, str]:
     return each.alternative, each.from_, each.to
 
 
-def _link(each: CompletedEntry, given: WindowEntry | None, document: Document) -> Link:
+def _link(each: doc.CompletedEntry, given: doc.WindowEntry | None, document: doc.Document) -> Link:
     low, high = each.lo, each.hi
     turned = _reads_backward(low, high)
-    kind = _kind(each, given)
+    kind = Kind(each.kind)
     was = given if kind is Kind.TIGHTENED else None
     return Link(
         *((each.to, each.from_) if turned else (each.from_, each.to)),
@@ -107,20 +98,7 @@ def _reads_backward(low: int | None, high: int | None) -> bool:
     return high <= 0 and low != -high
 
 
-def _kind(completed: WindowEntry, given: WindowEntry | None) -> Kind:
-    ends = [(completed.lo, given.lo if given else None), (completed.hi, given.hi if given else None)]
-    known = [(bound, written) for bound, written in ends if bound is not None]
-    if not known:
-        return Kind.FREE
-    if any(written is not None and written != bound for bound, written in known):
-        return Kind.TIGHTENED
-    as_given = [written is not None for _, written in known]
-    if all(as_given):
-        return Kind.GIVEN
-    return Kind.PARTLY if any(as_given) else Kind.DERIVED
-
-
-def _interval(window: WindowEntry, document: Document, turned: bool = False) -> str:
+def _interval(window: doc.WindowEntry, document: doc.Document, turned: bool = False) -> str:
     """Return the bounds of a window, of ``from_`` after ``to`` where it is turned."""
     low, high = window.lo, window.hi
     if turned:
@@ -136,24 +114,24 @@ def _interval(window: WindowEntry, document: Document, turned: bool = False) -> 
     return f"{signed(low, document)} … {signed(high, document)}"
 
 
-def shown(stream: StreamEntry) -> str:
+def shown(stream: doc.StreamEntry) -> str:
     """Return a stream's name with that of its relation."""
     relation = " ".join(stream.relation.split())
     return stream.alias if stream.alias == relation else f"{stream.alias} = {relation}"
 
 
-def rate(document: Document, stream: StreamEntry) -> str:
+def rate(document: doc.Document, stream: doc.StreamEntry) -> str:
     """Return how many rows a stream brings, and from where that is known."""
     known = next(each.rate for each in document.statistics if each.alias == stream.alias)
     return f"{figure(known.value)} rows a {document.unit} ({known.source})"
 
 
-def keeps(document: Document) -> bool:
+def keeps(document: doc.Document) -> bool:
     """Return whether the plan keeps rows by watermarks of its own."""
     return document.streaming and not document.native
 
 
-def retention(document: Document, entry: InputEntry) -> str:
+def retention(document: doc.Document, entry: doc.InputEntry) -> str:
     """Return how long the rows of a stage's input are kept, empty where nothing is."""
     if not keeps(document) or not entry.kept_for:
         return ""
@@ -172,13 +150,13 @@ def retention(document: Document, entry: InputEntry) -> str:
     return f"kept until {'at the latest ' if joined else ''}{listed(limits)}"
 
 
-def _unbroken(time: str, bound: int, document: Document) -> str:
+def _unbroken(time: str, bound: int, document: doc.Document) -> str:
     # No line is to break here.
     text = moved(time, bound, document)
     return text.replace(f"{time} -", f"{time} −").replace(" ", "\u00a0") if bound else text
 
 
-def orders(stage: StageEntry) -> Iterator[str]:
+def orders(stage: doc.StageEntry) -> Iterator[str]:
     """Yield in which order new rows of a stage's inputs meet the others."""
     if not stage.order and len(stage.inputs) > 2:
         yield "new rows meet the smallest input first"
@@ -186,18 +164,13 @@ def orders(stage: StageEntry) -> Iterator[str]:
         yield f"new rows of {first} meet {', then '.join(others)}"
 
 
-def parts(document: Document, stage: StageEntry) -> tuple[PartEntry, ...]:
-    """Return the parts of a stage of ours."""
-    return (*stage.parts, document.passes) if document.passes else stage.parts
-
-
-def input_words(entry: InputEntry) -> str:
+def input_words(entry: doc.InputEntry) -> str:
     """Return an input of a stage and its key."""
     key = f"key {', '.join(entry.key)}" if entry.key else "no key"
     return f"{', '.join(entry.members)}: {key}"
 
 
-def after_stages(document: Document) -> list[StreamEntry]:
+def after_stages(document: doc.Document) -> list[doc.StreamEntry]:
     """Return the static relations that Spark joins after the stages."""
     later = {each.alias for each in document.lookups}
     return [each for each in document.streams if each.alias in later]
