@@ -359,13 +359,14 @@ def _band(plan: PhysicalPlan, band: Band, share: Estimate) -> doc.BandEntry:
 def _join(plan: PhysicalPlan, join: PairJoin) -> doc.JoinEntry:
     sides = [plan.streams[stream].codes[number].expressions for stream, number in join.keys or ()]
     return doc.JoinEntry(
-        left=_side(plan, join.left, join.right),
-        right=_side(plan, join.right, join.left),
+        left=_names(plan, join.left),
+        right=_names(plan, join.right),
         on=tuple(" = ".join(pair) for pair in zip(*sides, strict=True)),
         checks=tuple(_comparison(plan, each) for each in join.comparisons),
+        kept_for=(_kept_for(plan, join.left, join.right), _kept_for(plan, join.right, join.left)),
     )
 
 
-def _side(plan: PhysicalPlan, own: Sequence[int], other: Sequence[int]) -> doc.SideEntry:
+def _kept_for(plan: PhysicalPlan, own: Sequence[int], other: Sequence[int]) -> int | None:
     bound = latest_bound(plan.upper, own, other)
-    return doc.SideEntry(_names(plan, own), None if bound is None else whole_seconds(bound) * 1_000_000)
+    return None if bound is None else whole_seconds(bound) * 1_000_000

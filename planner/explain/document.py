@@ -200,21 +200,14 @@ class StageEntry:
 
 
 @dataclass(frozen=True)
-class SideEntry:
-    """One side of a join of two, and how long its rows wait for the other."""
-
-    members: tuple[str, ...]
-    kept_for: int | None
-
-
-@dataclass(frozen=True)
 class JoinEntry:
-    """A join of two that Spark runs itself; ``on`` are the equalities of its key."""
+    """A join of two that Spark runs itself; ``kept_for`` is for the rows of either side, ``on`` its key."""
 
-    left: SideEntry
-    right: SideEntry
+    left: tuple[str, ...]
+    right: tuple[str, ...]
     on: tuple[str, ...]
     checks: tuple[str, ...]
+    kept_for: tuple[int | None, int | None]
 
 
 @dataclass(frozen=True)

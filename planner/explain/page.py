@@ -44,7 +44,7 @@ def _content(documents: Sequence[Document], heading: Markup) -> Markup:
 
 def _join(document: Document, number: int, count: int) -> Markup:
     title = [tag("h2", f"Window join {number} of {count}")] if count > 1 else []
-    body = [*_summary(document), *_windows(document), *_plan(document), *_candidates(document)]
+    body = [*_summary(document), *_windows(document), *_plan(document)]
     return tag("section", *title, *body, *_statistics(document), class_="join")
 
 
@@ -96,10 +96,8 @@ def _warnings(document: Document) -> Iterator[str]:
             free = [name for name, bound in entry.kept_for.items() if bound is None]
             if free:
                 kept = listed(entry.members)
-                yield (
-                    f"The rows of {kept} are never dropped: no window bounds how far {listed(free)} "
-                    f"may be after {kept}."
-                )
+                after = f"no window bounds how far {listed(free)} may be after {kept}"
+                yield f"The rows of {kept} are never dropped: {after}."
     keyless = [stage for stage in document.stages if not any(each.key for each in stage.inputs)]
     if keyless and not document.native:
         yield "A stage has no key: one worker compares every pair of rows inside the windows."
@@ -128,25 +126,18 @@ def _alternative(document: Document, links: Sequence[Link], number: int, count: 
 
 
 def _window_table(found: Sequence[Sequence[Link]]) -> Markup:
-    rows = [
-        tag(
-            "tr",
-            *([tag("td", f"alternative {number}")] if len(found) > 1 else []),
-            tag("td", link.sentence, class_="words"),
-            tag("td", link.origin, class_="words"),
-        )
-        for number, links in enumerate(found, start=1)
-        for link in links
-    ]
+    rows = []
+    for number, links in enumerate(found, start=1):
+        head = [tag("td", f"alternative {number}")] if len(found) > 1 else []
+        for link in links:
+            cells = [tag("td", text, class_="words") for text in (link.sentence, link.origin)]
+            rows.append(tag("tr", *head, *cells))
     return tag("div", tag("table", tag("tbody", *rows)), class_="scroll")
 
 
 def _plan(document: Document) -> Iterator[Markup]:
     yield tag("h3", "Plan")
     yield tag("figure", plan_picture(document))
-
-
-def _candidates(document: Document) -> Iterator[Markup]:
     yield tag("h3", f"Candidates, and why “{document.chosen.plan}” was chosen")
     yield from chart(document)
 

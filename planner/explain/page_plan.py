@@ -90,16 +90,12 @@ def _joined(document: Document) -> _Box:
         made.append(_stage(document, stage, number, made))
     if made:
         return made[-1]
-    later = {each.alias for each in words.after_stages(document)}
-    only = next(each for each in document.streams if each.alias not in later)
+    only = next(each for each in document.streams if each not in words.after_stages(document))
     return _source(document, only, "nothing is kept")
 
 
 def _spark(
-    document: Document,
-    source: _Box,
-    later: Sequence[StreamEntry],
-    checks: Sequence[tuple[str, str]],
+    document: Document, source: _Box, later: Sequence[StreamEntry], checks: Sequence[tuple[str, str]]
 ) -> _Box:
     """Return the box of the joins with static relations."""
     lines = [line for each in later for line in _wrapped("port", f"{each.alias}: static, nothing kept")]

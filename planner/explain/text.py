@@ -1,6 +1,6 @@
 """EXPLAIN: a document as text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.cost import choice_line, statistics_lines
@@ -10,11 +10,9 @@ from wjoin.planner.explain.words import keeps, lasting, moved, shown
 def explain_text(document: doc.Document) -> str:
     """Return the plan of a block for people to read; lines without a newline at the end."""
     filters = [f"{each.alias}: {text}" for each in document.streams for text in each.filters]
+    streams = [_stream(each, document) for each in document.streams]
     sections = [
-        (
-            "Streams" if document.streaming else "Relations",
-            [_stream(each, document) for each in document.streams],
-        ),
+        ("Streams" if document.streaming else "Relations", streams),
         *_constraints(document),
         ("Equality classes", list(_classes(document)) or ["none: every pair inside the windows is compared"]),
         ("Filters before the join", filters or ["none"]),
@@ -111,9 +109,8 @@ def _joins(document: doc.Document) -> Iterator[str]:
         yield from (f"   check {each}" for each in join.checks)
 
 
-def _members(side: doc.SideEntry) -> str:
-    names = ", ".join(side.members)
-    return names if len(side.members) == 1 else f"({names})"
+def _members(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
 
 def _lookups(document: doc.Document) -> Iterator[str]:
@@ -149,11 +146,12 @@ def _joins_retention(document: doc.Document) -> Iterator[str]:
     yield "the query has one watermark, the least of all streams'"
     times = {each.alias: each.event_time for each in document.streams}
     for number, join in enumerate(document.joins, start=1):
-        for own, other in ((join.left, join.right), (join.right, join.left)):
-            time = times[own.members[0]] if len(own.members) == 1 else "the latest of its event times"
+        sides = ((join.left, join.right), (join.right, join.left))
+        for (own, other), bound in zip(sides, join.kept_for, strict=True):
+            time = times[own[0]] if len(own) == 1 else "the latest of its event times"
             limit = f"for ever: no window bounds how far {_members(other)} may be after it"
-            if own.kept_for is not None:
-                limit = f"until the watermark passes {moved(time, own.kept_for, document)}"
+            if bound is not None:
+                limit = f"until the watermark passes {moved(time, bound, document)}"
             yield f"{_members(own)}: kept by join {number} {limit}"
 
 
