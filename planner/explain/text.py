@@ -36,7 +36,7 @@ def _stream(each: doc.StreamEntry, document: doc.Document) -> str:
 
 
 def _constraints(document: doc.Document) -> Iterator[tuple[str, list[str]]]:
-    found: doc.ConstraintsEntry = document.constraints
+    found = document.constraints
     count = max((each.alternative for each in found.completed), default=1)
     for number in range(1, count + 1):
         title = f"Constraints, alternative {number} of {count}" if count > 1 else "Constraints"
