@@ -64,22 +64,25 @@ def describe(planned: PlannedSelect) -> doc.Document:
     logical, plan = planned.logical, planned.physical
     found = tuple(_candidate(each) for each in planned.candidates)
     unit = units_per_second(logical.graph.kind)
+    streams = tuple(_streams(planned))
     known = zip(plan.streams, planned.statistics, strict=True)
+    statistics = tuple(_statistics(scan, each, unit) for scan, each in known)
+    unknown = [stream for stream, each in zip(streams, statistics, strict=True) if not each.known]
     native = plan.method is Method.NATIVE
     return doc.Document(
         format=doc.FORMAT,
         time=logical.graph.kind.value,
-        streams=tuple(_streams(planned)),
+        streams=streams,
         constraints=_constraints(logical.graph),
         equality_classes=tuple(
             doc.ClassEntry(each.type, tuple(part.text for part in each.parts)) for each in logical.classes
         ),
         residual=logical.residual,
-        statistics=tuple(_statistics(scan, each, unit) for scan, each in known),
+        statistics=statistics,
         chosen=found[0],
         candidates=found,
         shared=shared_terms(planned.candidates),
-        unknown=tuple(dict.fromkeys(_unknown(planned))),
+        unknown=tuple(dict.fromkeys(map(_relation, unknown))),
         assumptions=tuple(_assumptions(planned)),
         stages=tuple(_stage(planned, number) for number in range(len(plan.stages))),
         match_delay=plan.match_delay,
@@ -113,6 +116,10 @@ def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
         )
 
 
+def _relation(each: doc.StreamEntry) -> str:
+    return each.relation if each.relation.isidentifier() else each.alias
+
+
 def _names(plan: PhysicalPlan, streams: Sequence[int]) -> tuple[str, ...]:
     return tuple(plan.streams[stream].alias for stream in streams)
 
@@ -124,6 +131,8 @@ def _ahead(plan: PhysicalPlan, stage: Stage) -> UpperBounds:
 
 def _statistics(scan: StreamScan, known: StreamStatistics, unit: int) -> doc.StatisticsEntry:
     keys = zip(scan.codes, known.keys, strict=True)
+    facts = [each for key in known.keys for each in (key.distinct, key.heaviest)]
+    facts += [known.rate, known.width, known.disorder, known.selectivity, known.duration]
     return doc.StatisticsEntry(
         alias=scan.alias,
         rate=doc.EstimateEntry(known.rate.value * unit, known.rate.origin.value),
@@ -134,27 +143,12 @@ def _statistics(scan: StreamScan, known: StreamStatistics, unit: int) -> doc.Sta
             doc.KeyEntry(code.expressions, _estimate(key.distinct), _estimate(key.heaviest))
             for code, key in keys
         ),
-        known=_is_known(known),
+        known=any(each.origin is not Origin.DEFAULT for each in facts),
     )
 
 
 def _estimate(each: Estimate) -> doc.EstimateEntry:
     return doc.EstimateEntry(each.value, each.origin.value)
-
-
-def _is_known(known: StreamStatistics) -> bool:
-    """Return whether anything is known of a stream that its declaration does not tell."""
-    keys = [each for key in known.keys for each in (key.distinct, key.heaviest)]
-    facts = (known.rate, known.width, known.disorder, known.selectivity, known.duration, *keys)
-    return any(each.origin is not Origin.DEFAULT for each in facts)
-
-
-def _unknown(planned: PlannedSelect) -> Iterator[str]:
-    """Yield the names of the relations of which nothing is known."""
-    scans = zip(planned.physical.streams, planned.logical.relations, planned.statistics, strict=True)
-    for scan, relation, known in scans:
-        if not _is_known(known):
-            yield relation if relation.isidentifier() else scan.alias
 
 
 def _assumptions(planned: PlannedSelect) -> Iterator[str]:

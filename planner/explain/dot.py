@@ -76,8 +76,8 @@ def _edge(link: Link) -> Mapping[str, str]:
     lines = [link.interval, link.origin if link.kind is not Kind.GIVEN else ""]
     return {
         "label": _lines(lines),
-        "tooltip": f"{link.sentence} ({link.origin})",
-        "dir": "forward" if link.directed and link.kind is not Kind.FREE else "none",
+        "tooltip": link.hint,
+        "dir": "forward" if link.directed else "none",
         **_STYLES[link.kind],
     }
 
@@ -96,10 +96,9 @@ def _plan(document: Document) -> Iterator[str]:
         yield f"{names[each.alias]} [{_attributes(label=_lines(lines), shape='cylinder')}]"
     for number, stage in enumerate(document.stages):
         yield from _stage(document, stage, number, names)
-    last = f"s_{len(document.stages) - 1}" if document.stages else None
-    first = [names[each.alias] for each in document.streams if each not in later]
-    for source in [last] if last else first:
-        yield from _rest(document, source, [(names[each.alias]) for each in later])
+    first = next(names[each.alias] for each in document.streams if each not in later)
+    last = f"s_{len(document.stages) - 1}" if document.stages else first
+    yield from _rest(document, last, [names[each.alias] for each in later])
 
 
 def _stage(document: Document, stage: StageEntry, number: int, names: dict[str, str]) -> Iterator[str]:

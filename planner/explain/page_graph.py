@@ -60,14 +60,10 @@ def _label_size(link: Link) -> tuple[float, float]:
 
 def _edge(link: Link, places: Mapping[str, Box]) -> Markup:
     (x1, y1), (x2, y2) = ends(places[link.first], places[link.second])
-    drawn = [tag("title", _hint(link)), tag("line", x1=x1, y1=y1, x2=x2, y2=y2)]
-    if _pointed(link):
+    drawn = [tag("title", link.hint), tag("line", x1=x1, y1=y1, x2=x2, y2=y2)]
+    if link.directed:
         drawn.append(_arrow(x1, y1, x2, y2))
     return tag("g", *drawn, class_=f"edge {_class(link.kind)}", data_edge=f"{link.first} {link.second}")
-
-
-def _pointed(link: Link) -> bool:
-    return link.directed and link.kind is not Kind.FREE
 
 
 def _arrow(x1: float, y1: float, x2: float, y2: float) -> Markup:
@@ -75,10 +71,6 @@ def _arrow(x1: float, y1: float, x2: float, y2: float) -> Markup:
     wings = [(x2 - 11 * math.cos(angle + turn), y2 - 11 * math.sin(angle + turn)) for turn in (0.4, -0.4)]
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in [(x2, y2), *wings])
     return tag("polygon", points=points)
-
-
-def _hint(link: Link) -> str:
-    return f"{link.sentence} ({link.origin})"
 
 
 def _class(kind: Kind) -> str:
@@ -92,9 +84,7 @@ def _label(link: Link, box: Box) -> Markup:
         tag("text", text, class_=class_, x=box.x, y=baseline + _LINE * number, text_anchor="middle")
         for number, (text, class_) in enumerate(lines)
     ]
-    return tag(
-        "g", tag("title", _hint(link)), _rectangle(box, 3), *texts, class_=f"label {_class(link.kind)}"
-    )
+    return tag("g", tag("title", link.hint), _rectangle(box, 3), *texts, class_=f"label {_class(link.kind)}")
 
 
 def _rectangle(box: Box, radius: float) -> Markup:
@@ -116,7 +106,7 @@ def legend(links: Sequence[Link]) -> Markup:
     """Return what the lines of the kinds that occur mean."""
     found = {link.kind for link in links}
     entries = [_legend_entry(kind) for kind in Kind if kind in found]
-    if any(map(_pointed, links)):
+    if any(link.directed for link in links):
         words = "an arrow from A to B says how much later B is than A, ± that either may be the later one"
         entries.append(tag("span", words, class_="key"))
     return tag("p", *itertools.chain.from_iterable((each, " ") for each in entries), class_="legend")

@@ -24,7 +24,7 @@ class Link:
     """The completed window of two streams in one alternative.
 
     ``interval`` bounds how much later ``second`` is than ``first``; they are turned where it reads
-    better. ``directed`` is false where it is the same in both directions. ``was`` is the interval
+    better. ``directed`` is false where it is the same in both directions, or free. ``was`` is the interval
     as given where it was tightened, empty otherwise. ``sentence`` is the bounds as EXPLAIN has them.
     """
 
@@ -36,6 +36,11 @@ class Link:
     was: str
     sentence: str
     origin: str
+
+    @property
+    def hint(self) -> str:
+        """The bounds, and where they come from."""
+        return f"{self.sentence} ({self.origin})"
 
 
 def lasting(value: int, document: doc.Document) -> str:
@@ -83,7 +88,7 @@ def _link(each: doc.CompletedEntry, given: doc.WindowEntry | None, document: doc
     return Link(
         *((each.to, each.from_) if turned else (each.from_, each.to)),
         interval=_interval(each, document, turned),
-        directed=low is None or high is None or low != -high,
+        directed=kind is not Kind.FREE and low != (None if high is None else -high),
         kind=kind,
         was=_interval(was, document, turned) if was else "",
         sentence=f"{each.to} − {each.from_}: {_interval(each, document)}",
