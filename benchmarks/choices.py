@@ -27,7 +27,7 @@ from wjoin.planner.candidates import Candidate
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.explain.cost import plan_words
+from wjoin.planner.explain.describe import plan_words
 from wjoin.planner.figures import figure
 from wjoin.planner.layout import code_name, stored_column, time_name
 from wjoin.planner.physical import Method, PhysicalPlan

@@ -77,16 +77,19 @@ def human(value: int, kind: TimeKind) -> str:
     >>> human(7, TimeKind.INTEGRAL)
     '7'
     """
-    if kind is TimeKind.INTEGRAL:
-        return str(value)
-    if value == 0:
+    return str(value) if kind is TimeKind.INTEGRAL else timespan(value)
+
+
+def timespan(microseconds: int) -> str:
+    """Return a duration of a timestamp as ``human`` does."""
+    if microseconds == 0:
         return "0 s"
     parts = []
-    left = abs(value)
+    left = abs(microseconds)
     for size, unit in _UNITS:
         count, left = divmod(left, size)
         if count:
             parts.append(f"{count} {unit}")
-    sign = "-" if value < 0 else ""
+    sign = "-" if microseconds < 0 else ""
     text = " ".join(parts)
     return f"{sign}({text})" if sign and len(parts) > 1 else f"{sign}{text}"

@@ -151,9 +151,10 @@ def _explain(options: argparse.Namespace) -> int:
     script = parse_script(text, source_name(options))
     from wjoin.explain import explain
     from wjoin.explanation import render
+    from wjoin.planner.explain.document import Document
     from wjoin.statements import execute
 
-    documents: list[dict[str, Any]] = []
+    documents: list[Document] = []
     with embedded(options) as session:
         if options.checkpoint is not None:
             session.settings["wjoin.checkpoint"] = options.checkpoint
@@ -162,7 +163,7 @@ def _explain(options: argparse.Namespace) -> int:
             body = statement.body if isinstance(statement, Explain | InsertInto | CreateView) else statement
             if isinstance(statement, Explain) or isinstance(body, Query):
                 explained = explain(engine, catalog, settings, text, statement, params, options.mode)
-                documents += explained.documents
+                documents += explained.described
                 if options.format == "text":
                     print(explained)
             if isinstance(statement, CreateView) or not (

@@ -11,7 +11,7 @@ from wjoin.inserts import explained_checkpoint
 from wjoin.measured.compared import measured_text
 from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
-from wjoin.planner.explain.document import document
+from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.relations import spark_plan
 from wjoin.rewrite import rewrite
@@ -45,13 +45,14 @@ def explain(
         return Explanation("\n".join(row[0] for row in frame.collect()))
     kept = Kept(engine.spark, explained_checkpoint(catalog, settings, target))
     rewriting = rewrite(engine, catalog, settings, text, statement, params, kept, metered=mode == "ANALYZE")
-    parts = [explain_text(planned) for planned in rewriting.planned]
+    documents = [describe(planned) for planned in rewriting.planned]
+    parts = [explain_text(each) for each in documents]
     if mode == "COST":
-        parts += [cost_text(planned) for planned in rewriting.planned]
+        parts += [cost_text(each) for each in documents]
     if mode == "ANALYZE":
         frame = rewriting.run_placed()
         with placed(text, statement.span):
             parts.append(measured_text(frame, rewriting.planned, rewriting.joins.meters))
     if mode == "FORMATTED":
         parts.append("Spark plan\n" + spark_plan(rewriting.run_placed()))
-    return Explanation("\n\n".join(parts), [document(planned) for planned in rewriting.planned])
+    return Explanation("\n\n".join(parts), documents)

@@ -6,37 +6,44 @@ from typing import Any
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.explain import FORMATS
+from wjoin.planner.explain.document import Document, plain
 from wjoin.planner.explain.dot import dot
 from wjoin.planner.explain.page import fragment, page
 
 
 class Explanation(str):
-    """How a statement is planned, as text; ``documents`` has one for each of its W-joins, innermost first."""
+    """How a statement is planned, as text; ``described`` has each of its W-joins, innermost first."""
 
-    documents: tuple[dict[str, Any], ...]
+    described: tuple[Document, ...]
 
-    def __new__(cls, text: str, documents: Sequence[dict[str, Any]] = ()) -> "Explanation":
+    def __new__(cls, text: str, described: Sequence[Document] = ()) -> "Explanation":
         """Return a text with the documents that it was made of."""
         made = super().__new__(cls, text)
-        made.documents = tuple(documents)
+        made.described = tuple(described)
         return made
+
+    @property
+    def documents(self) -> tuple[dict[str, Any], ...]:
+        """The documents as plain data, as they are in JSON."""
+        return tuple(map(plain, self.described))
 
     def rendered(self, form: str) -> str:
         """Return the explanation in one of FORMATS. Raises WJoinError WJ606 for another."""
-        return str(self) if form == "text" else render(self.documents, form)
+        return str(self) if form == "text" else render(self.described, form)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        return fragment(self.documents)
+        return fragment(self.described)
 
 
-def render(documents: Sequence[dict[str, Any]], form: str) -> str:
+def render(documents: Sequence[Document], form: str) -> str:
     """Return documents as ``json`` (an object, a list where they are several), ``html`` or ``dot``.
 
     Raises WJoinError WJ606 for another format.
     """
     if form == "json":
-        return json.dumps(documents[0] if len(documents) == 1 else list(documents), indent=2)
+        found = [plain(each) for each in documents]
+        return json.dumps(found[0] if len(found) == 1 else found, indent=2)
     if form == "html":
         return page(documents, "EXPLAIN")
     if form == "dot":

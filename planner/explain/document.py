@@ -1,194 +1,287 @@
-"""EXPLAIN as a document: plain data that can be written as JSON, drawn, or read by programs."""
+"""EXPLAIN as a document: all that the renderers read, and what is written as JSON.
 
-from collections.abc import Iterator, Mapping
+Times are microseconds (units of the column where event time is integral), None where there is no
+bound; costs are seconds of one core per second of event time (per unit there, too).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from wjoin.parts.kernels.registry import name_of
-from wjoin.planner.candidates import Candidate, shared_terms
-from wjoin.planner.catalog import Estimate
-from wjoin.planner.explain.bands import band_words
-from wjoin.planner.explain.cost import agreement_lines, plain_words, plan_words, unknown_names
-from wjoin.planner.explain.text import origin
-from wjoin.planner.physical import Band, PhysicalPlan, Stage, StreamScan
-from wjoin.planner.plan import PlannedSelect
-from wjoin.planner.probes import chosen_orders
-from wjoin.planner.statistics import StreamStatistics, units_per_second
-from wjoin.planner.window_graph import Branch, WindowGraph
-
-DOCUMENT_FORMAT = 1
+FORMAT = 1
 """Raised whenever a program that reads an older document could misread a newer one."""
 
+INTEGRAL = "integral"
 
-def document(planned: PlannedSelect) -> dict[str, Any]:
-    """Return the plan of a block as a document.
 
-    Times are microseconds (units of the column where event time is integral), None where there
-    is no bound; costs are seconds of one core per second of event time.
+@dataclass(frozen=True)
+class EstimateEntry:
+    """A number that was estimated from, and its source: given, analyzed, measured or default."""
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class StreamEntry:
+    """One FROM item.
+
+    ``undeclared``: rows can be late, and nobody has told how far. ``kept_for``: how much later than a
+    row of it those of each other stream may be for it to be kept; empty where nothing is kept.
+    ``unbounded``: the streams of which no window bounds how far they may be after it.
     """
-    logical, physical = planned.logical, planned.physical
-    graph = logical.graph
-    return {
-        "format": DOCUMENT_FORMAT,
-        "time": graph.kind.value,
-        "streams": [
-            {
-                "alias": scan.alias,
-                "relation": relation,
-                "event_time": scan.event_time,
-                "delay": scan.delay,
-                "streaming": scan.streaming,
-                "columns": [column.output for column in scan.columns if column.output is not None],
-                "filters": list(scan.filters),
-            }
-            for scan, relation in zip(physical.streams, logical.relations, strict=True)
-        ],
-        "constraints": {
-            "given": [each for n, branch in enumerate(graph.branches) for each in _given(graph, branch, n)],
-            "completed": [
-                each for n, branch in enumerate(graph.branches) for each in _completed(graph, branch, n)
-            ],
-            "contradictory_alternatives": graph.contradictory,
-        },
-        "equality_classes": [
-            {"type": each.type, "parts": [part.text for part in each.parts]} for each in logical.classes
-        ],
-        "residual": list(logical.residual),
-        "statistics": [
-            {"alias": scan.alias, **_statistics(scan, known, units_per_second(graph.kind))}
-            for scan, known in zip(physical.streams, planned.statistics, strict=True)
-        ],
-        "chosen": _candidate(planned.candidates[0]),
-        "candidates": [_candidate(each) for each in planned.candidates],
-        "shared": shared_terms(planned.candidates),
-        "unknown": unknown_names(planned),
-        "assumptions": list(agreement_lines(planned)),
-        "stages": list(_stages(physical, planned.shares)),
-        "match_delay": physical.outputs[0].match_delay,
-    }
+
+    alias: str
+    relation: str
+    event_time: str
+    delay: int
+    streaming: bool
+    columns: tuple[str, ...]
+    filters: tuple[str, ...]
+    undeclared: bool
+    kept_for: Mapping[str, int | None]
+    unbounded: tuple[str, ...]
 
 
-def _given(graph: WindowGraph, branch: Branch, number: int) -> Iterator[dict[str, Any]]:
-    for first, second in _pairs(len(graph.names)):
-        high, back = branch.given[first][second], branch.given[second][first]
-        if high is not None or back is not None:
-            yield _interval(graph, first, second, high, back, number)
+@dataclass(frozen=True)
+class WindowEntry:
+    """Bounds of how much later ``to`` is than ``from_``; ``alternative`` counts from 1, 0 is the hull."""
+
+    from_: str
+    to: str
+    lo: int | None
+    hi: int | None
+    alternative: int
 
 
-def _completed(graph: WindowGraph, branch: Branch, number: int) -> Iterator[dict[str, Any]]:
-    for first, second in _pairs(len(graph.names)):
-        high, back = branch.upper[first][second], branch.upper[second][first]
-        found = _interval(graph, first, second, high, back, number)
-        yield {**found, "origin": origin(branch, graph, first, second)}
+@dataclass(frozen=True)
+class CompletedEntry(WindowEntry):
+    """A window as all those of its alternative make it.
 
-
-def _pairs(size: int) -> Iterator[tuple[int, int]]:
-    return ((first, second) for first in range(size) for second in range(first + 1, size))
-
-
-def _interval(
-    graph: WindowGraph, first: int, second: int, high: int | None, back: int | None, number: int
-) -> dict[str, Any]:
-    """Return the bounds of t_second - t_first; ``number`` is that of the alternative."""
-    return {
-        "from": graph.names[first],
-        "to": graph.names[second],
-        "lo": None if back is None else -back,
-        "hi": high,
-        "alternative": number + 1,
-    }
-
-
-def _statistics(scan: StreamScan, known: StreamStatistics, unit: int) -> dict[str, Any]:
-    return {
-        "rate": _estimate(Estimate(known.rate.value * unit, known.rate.origin)),
-        "width": _estimate(known.width),
-        "disorder": _estimate(known.disorder),
-        "selectivity": _estimate(known.selectivity),
-        "keys": [
-            {
-                "expressions": list(code.expressions),
-                "distinct": _estimate(key.distinct),
-                "heaviest": _estimate(key.heaviest),
-            }
-            for code, key in zip(scan.codes, known.keys, strict=True)
-        ],
-    }
-
-
-def _estimate(each: Estimate) -> dict[str, Any]:
-    return {"value": each.value, "source": each.origin.value}
-
-
-def _candidate(each: Candidate) -> dict[str, Any]:
-    plan, cost = each.plan, each.estimated.cost
-    return {
-        "plan": plan_words(plan),
-        "words": plain_words(plan),
-        "ranked": each.ranked,
-        "method": plan.method.value,
-        "bounds": _of_stages(stage.bounds.value for stage in plan.stages),
-        "route": _of_stages(stage.route for stage in plan.stages),
-        "kernel": _of_stages(name_of(stage.kernels) for stage in plan.stages),
-        "shipping": _of_stages(stage.shipping.value for stage in plan.stages),
-        "passes": plan.passes.value,
-        "order": [_orders(plan, stage) for stage in plan.stages],
-        "cost": cost.seconds,
-        "terms": dict(cost.terms),
-        "comparisons": cost.comparisons,
-        "results": cost.results,
-        "shuffled_bytes": cost.shuffled_bytes,
-        "state_rows": cost.state_rows,
-        "state_bytes": cost.state_bytes,
-        "lost": each.lost,
-    }
-
-
-def _of_stages(values: Iterator[str]) -> str | list[str] | None:
-    """Return the value that all stages have, or those of each; None without stages."""
-    found = list(values)
-    if len(set(found)) > 1:
-        return found
-    return found[0] if found else None
-
-
-def _orders(plan: PhysicalPlan, stage: Stage) -> list[list[str]]:
-    """Return for each input whose rows begin results the inputs that they meet, itself first.
-
-    Empty where that is not fixed.
+    ``origin`` says where its bounds come from, ``kind`` in one of the words of ``words.Kind``.
     """
-    names = ["+".join(plan.streams[member].alias for member in each.members) for each in stage.inputs]
-    orders = chosen_orders(stage) or {}
-    return [[names[first], *(names[n] for n in order)] for first, order in orders.items()]
+
+    origin: str
+    kind: str
 
 
-def _stages(plan: PhysicalPlan, shares: Mapping[Band, Estimate]) -> Iterator[dict[str, Any]]:
-    for stage in plan.stages:
-        yield {
-            "inputs": [
-                {
-                    "members": [plan.streams[member].alias for member in each.members],
-                    "stage": None if each.stage is None else each.stage + 1,
-                    "key": []
-                    if each.key is None
-                    else list(plan.streams[each.key[0]].codes[each.key[1]].expressions),
-                    "kept_for": {
-                        plan.streams[kept.stream].alias: kept.distances[0][1] for kept in each.retention
-                    },
-                }
-                for each in stage.inputs
-            ],
-            "bounds": stage.bounds.value,
-            "route": stage.route,
-            "kernel": name_of(stage.kernels),
-            "shipping": stage.shipping.value,
-            "order": _orders(plan, stage),
-            "bands": [
-                {
-                    "condition": band_words(band, plan.streams),
-                    "lo": band.low,
-                    "hi": band.high,
-                    "keeps": _estimate(shares[band]),
-                }
-                for band in stage.bands
-            ],
-        }
+@dataclass(frozen=True)
+class ConstraintsEntry:
+    """The windows as written and completed; ``hull`` are those around all alternatives, if there are some."""
+
+    given: tuple[WindowEntry, ...]
+    completed: tuple[CompletedEntry, ...]
+    contradictory_alternatives: int
+    hull: tuple[WindowEntry, ...]
+
+
+@dataclass(frozen=True)
+class ClassEntry:
+    """Expressions that are equal in every result."""
+
+    type: str
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KeyEntry:
+    """The values of a join key: how many different ones, and the share of the most frequent one."""
+
+    expressions: tuple[str, ...]
+    distinct: EstimateEntry
+    heaviest: EstimateEntry
+
+
+@dataclass(frozen=True)
+class StatisticsEntry:
+    """What is known of a stream; ``known`` is false where its declaration tells all of it."""
+
+    alias: str
+    rate: EstimateEntry
+    width: EstimateEntry
+    disorder: EstimateEntry
+    selectivity: EstimateEntry
+    keys: tuple[KeyEntry, ...]
+    known: bool
+
+
+Choice = str | tuple[str, ...] | None
+"""What all stages have, or each of them; None without stages."""
+
+Orders = tuple[tuple[str, ...], ...]
+"""For each input the inputs that its new rows meet, itself first; empty where that is not fixed."""
+
+
+@dataclass(frozen=True)
+class CandidateEntry:
+    """A plan that was weighed.
+
+    ``plan`` tells it in the words of hints, ``words`` in plain ones. ``ranked`` says whether it could
+    be taken by its cost, ``lost`` why it was not, empty for the one that was.
+    """
+
+    plan: str
+    words: str
+    ranked: bool
+    method: str
+    bounds: Choice
+    route: Choice
+    kernel: Choice
+    shipping: Choice
+    passes: str
+    order: tuple[Orders, ...]
+    cost: float
+    terms: Mapping[str, float]
+    comparisons: float
+    results: float
+    shuffled_bytes: float
+    state_rows: float
+    state_bytes: float
+    lost: str
+
+
+@dataclass(frozen=True)
+class InputEntry:
+    """An input of a stage: a stream, or the result of the stage of that number, counted from 1.
+
+    ``hashed``: the key is compared by a hash first. ``ordered_by``: what orders its rows besides time.
+    """
+
+    members: tuple[str, ...]
+    stage: int | None
+    key: tuple[str, ...]
+    kept_for: Mapping[str, int | None]
+    hashed: bool
+    ordered_by: str | None
+
+
+@dataclass(frozen=True)
+class BandEntry:
+    """Bounds on the difference of two streams' columns, and the share of pairs that they keep.
+
+    ``checked``: a check of the stage implies them.
+    """
+
+    condition: str
+    lo: float | None
+    hi: float | None
+    keeps: EstimateEntry
+    checked: bool
+
+
+@dataclass(frozen=True)
+class PartEntry:
+    """A part of a plan that could be another one."""
+
+    name: str
+    value: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class StageEntry:
+    """A join of two or more inputs.
+
+    ``words`` say how it finds the partners of a row, ``classes`` are the numbers of the equality
+    classes of its key. ``parts`` are empty where Spark's own joins run it. ``warning`` is that of its
+    route, empty where there is none.
+    """
+
+    inputs: tuple[InputEntry, ...]
+    bounds: str
+    route: str
+    kernel: str
+    shipping: str
+    order: Orders
+    bands: tuple[BandEntry, ...]
+    words: str
+    classes: tuple[int, ...]
+    checks: tuple[str, ...]
+    parts: tuple[PartEntry, ...]
+    warning: str
+
+
+@dataclass(frozen=True)
+class JoinEntry:
+    """A join of two that Spark runs itself; ``kept_for`` is for the rows of either side, ``on`` its key."""
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    on: tuple[str, ...]
+    checks: tuple[str, ...]
+    kept_for: tuple[int | None, int | None]
+
+
+@dataclass(frozen=True)
+class LookupEntry:
+    """A static relation that Spark joins to the result of the stages."""
+
+    alias: str
+    equalities: tuple[str, ...]
+    checks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """The plan of a block.
+
+    ``shared`` is what all ranked candidates pay alike, by term. ``unknown`` are the relations of which
+    nothing is known, ``default_distinct`` the values that a column of theirs is taken to have.
+    ``joins`` are those of a plan that Spark's own
+    joins run. ``undated`` says why MATCH_TIME() has no watermark, empty where it has one or nothing
+    asks for it. ``worth_a_change``: the share by which a plan must be cheaper than a preferred one.
+    """
+
+    format: int
+    time: str
+    streams: tuple[StreamEntry, ...]
+    constraints: ConstraintsEntry
+    equality_classes: tuple[ClassEntry, ...]
+    residual: tuple[str, ...]
+    statistics: tuple[StatisticsEntry, ...]
+    chosen: CandidateEntry
+    candidates: tuple[CandidateEntry, ...]
+    shared: Mapping[str, float]
+    unknown: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    stages: tuple[StageEntry, ...]
+    match_delay: int | None
+    joins: tuple[JoinEntry, ...]
+    lookups: tuple[LookupEntry, ...]
+    undated: str
+    default_distinct: float
+    worth_a_change: float
+
+    @property
+    def unit(self) -> str:
+        """The word for that of which rates and costs are told."""
+        return "unit" if self.time == INTEGRAL else "second"
+
+    @property
+    def streaming(self) -> bool:
+        """Whether any input is a stream."""
+        return any(each.streaming for each in self.streams)
+
+    @property
+    def native(self) -> bool:
+        """Whether Spark's own joins of two run the plan."""
+        return self.chosen.method == "native"
+
+    @property
+    def ranked(self) -> tuple[CandidateEntry, ...]:
+        """The plans that could be taken by their cost, the chosen one first."""
+        return tuple(each for each in self.candidates if each.ranked)
+
+    @property
+    def unranked(self) -> tuple[CandidateEntry, ...]:
+        """The plans that only a hint takes."""
+        return tuple(each for each in self.candidates if not each.ranked)
+
+
+def plain(value: Any) -> Any:
+    """Return a document, or a piece of it, as plain data that can be written as JSON."""
+    if is_dataclass(value):
+        return {each.name.rstrip("_"): plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, tuple) else value

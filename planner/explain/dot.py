@@ -1,23 +1,11 @@
 """A document as Graphviz DOT: its window graph and its plan."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
+from wjoin.planner.explain import words
+from wjoin.planner.explain.document import Document, StageEntry
 from wjoin.planner.explain.markup import clean
-from wjoin.planner.explain.words import (
-    Document,
-    Kind,
-    Link,
-    after_stages,
-    alternatives,
-    input_words,
-    native,
-    orders,
-    parts,
-    per,
-    retention,
-    shown,
-)
+from wjoin.planner.explain.words import Kind, Link
 from wjoin.planner.figures import figure
 
 _STYLES = {
@@ -68,18 +56,18 @@ def _cluster(name: str, label: str, body: Iterator[str]) -> Iterator[str]:
 
 
 def _windows(document: Document) -> Iterator[str]:
-    found = alternatives(document)
+    found = words.alternatives(document)
     for number, links in enumerate(found, start=1):
         title = "Windows" if len(found) == 1 else f"Windows, alternative {number} of {len(found)}"
         yield from _cluster(f"windows_{number}", title, _window_graph(document, links, number))
 
 
 def _window_graph(document: Document, links: Sequence[Link], number: int) -> Iterator[str]:
-    places = {each["alias"]: f"w{number}_{place}" for place, each in enumerate(document["streams"])}
+    places = {each.alias: f"w{number}_{place}" for place, each in enumerate(document.streams)}
     kept = _retention(document)
-    for each in document["streams"]:
-        lines = [shown(each), _rate(document, each["alias"]), kept.get(each["alias"], "")]
-        yield f"{places[each['alias']]} [{_attributes(label=_lines(lines))}]"
+    for each in document.streams:
+        lines = [words.shown(each), words.rate(document, each), kept.get(each.alias, "")]
+        yield f"{places[each.alias]} [{_attributes(label=_lines(lines))}]"
     for link in links:
         yield f"{places[link.first]} -> {places[link.second]} [{_attributes(**_edge(link))}]"
 
@@ -88,55 +76,49 @@ def _edge(link: Link) -> Mapping[str, str]:
     lines = [link.interval, link.origin if link.kind is not Kind.GIVEN else ""]
     return {
         "label": _lines(lines),
-        "tooltip": f"{link.sentence} ({link.origin})",
-        "dir": "forward" if link.directed and link.kind is not Kind.FREE else "none",
+        "tooltip": link.hint,
+        "dir": "forward" if link.directed else "none",
         **_STYLES[link.kind],
     }
 
 
 def _retention(document: Document) -> dict[str, str]:
     """Return how long the rows of each stream are kept that a stage reads."""
-    inputs = [each for stage in document["stages"] for each in stage["inputs"] if each["stage"] is None]
-    return {each["members"][0]: retention(document, each) for each in inputs}
-
-
-def _rate(document: Document, alias: str) -> str:
-    known = next(each["rate"] for each in document["statistics"] if each["alias"] == alias)
-    return f"{figure(known['value'])} rows a {per(document)} ({known['source']})"
+    inputs = [each for stage in document.stages for each in stage.inputs if each.stage is None]
+    return {each.members[0]: words.retention(document, each) for each in inputs}
 
 
 def _plan(document: Document) -> Iterator[str]:
-    later = after_stages(document)
-    names = {each["alias"]: f"p_{place}" for place, each in enumerate(document["streams"])}
-    for each in document["streams"]:
-        lines = [shown(each), *(f"filter {text}" for text in each["filters"])]
-        yield f"{names[each['alias']]} [{_attributes(label=_lines(lines), shape='cylinder')}]"
-    for number, stage in enumerate(document["stages"]):
+    later = words.after_stages(document)
+    names = {each.alias: f"p_{place}" for place, each in enumerate(document.streams)}
+    for each in document.streams:
+        lines = [words.shown(each), *(f"filter {text}" for text in each.filters)]
+        yield f"{names[each.alias]} [{_attributes(label=_lines(lines), shape='cylinder')}]"
+    for number, stage in enumerate(document.stages):
         yield from _stage(document, stage, number, names)
-    last = f"s_{len(document['stages']) - 1}" if document["stages"] else None
-    first = [names[each["alias"]] for each in document["streams"] if each not in later]
-    for source in [last] if last else first:
-        yield from _rest(document, source, [(names[each["alias"]]) for each in later])
+    first = next(names[each.alias] for each in document.streams if each not in later)
+    last = f"s_{len(document.stages) - 1}" if document.stages else first
+    yield from _rest(document, last, [names[each.alias] for each in later])
 
 
-def _stage(document: Document, stage: Mapping[str, Any], number: int, names: dict[str, str]) -> Iterator[str]:
-    title = "joins of two by Spark itself" if native(document) else f"stage {number + 1}"
-    choices = [f"{name} {value}" for name, value, _ in parts(document, stage)]
-    yield f"s_{number} [{_attributes(label=_lines([title, *choices, *orders(stage)]), style='bold')}]"
-    for each in stage["inputs"]:
-        source = names[each["members"][0]] if each["stage"] is None else f"s_{each['stage'] - 1}"
-        label = _lines([input_words(each), retention(document, each)])
+def _stage(document: Document, stage: StageEntry, number: int, names: dict[str, str]) -> Iterator[str]:
+    title = "joins of two by Spark itself" if document.native else f"stage {number + 1}"
+    choices = [f"{part.name} {part.value}" for part in stage.parts]
+    yield f"s_{number} [{_attributes(label=_lines([title, *choices, *words.orders(stage)]), style='bold')}]"
+    for each in stage.inputs:
+        source = names[each.members[0]] if each.stage is None else f"s_{each.stage - 1}"
+        label = _lines([words.input_words(each), words.retention(document, each)])
         yield f"{source} -> s_{number} [{_attributes(label=label)}]"
 
 
 def _rest(document: Document, source: str, later: Sequence[str]) -> Iterator[str]:
     """Yield what Spark does after the stages, and the result."""
-    if later or document["residual"]:
-        checks = [f"check {text}" for text in document["residual"]]
+    if later or document.residual:
+        checks = [f"check {text}" for text in document.residual]
         title = "join by Spark" if later else "filter by Spark"
         yield f"spark [{_attributes(label=_lines([title, *checks]))}]"
         yield from (f"{each} -> spark" for each in [source, *later])
         source = "spark"
-    results = f"{figure(document['chosen']['results'])} rows a {per(document)}"
+    results = f"{figure(document.chosen.results)} rows a {document.unit}"
     yield f"result [{_attributes(label=_lines(['result', results]), shape='box', style='filled')}]"
     yield f"{source} -> result"

@@ -1,26 +1,14 @@
 """Documents as a page: HTML and SVG in one piece, without scripts or anything from elsewhere."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from wjoin.planner.explain.document import Document, EstimateEntry, StatisticsEntry, StreamEntry
 from wjoin.planner.explain.markup import Markup, join, tag
 from wjoin.planner.explain.page_chart import chart
-from wjoin.planner.explain.page_graph import kinds, legend, window_graph
+from wjoin.planner.explain.page_graph import legend, window_graph
 from wjoin.planner.explain.page_plan import plan_picture
 from wjoin.planner.explain.page_style import AROUND, ROOT, STYLE
-from wjoin.planner.explain.words import (
-    Document,
-    Kind,
-    Link,
-    alternatives,
-    keeps,
-    listed,
-    native,
-    per,
-    shown,
-    signed,
-    time_kind,
-)
+from wjoin.planner.explain.words import Link, alternatives, keeps, listed, shown, signed
 from wjoin.planner.figures import figure, seconds, size
 
 OPEN_WINDOWS = 6
@@ -56,7 +44,7 @@ def _content(documents: Sequence[Document], heading: Markup) -> Markup:
 
 def _join(document: Document, number: int, count: int) -> Markup:
     title = [tag("h2", f"Window join {number} of {count}")] if count > 1 else []
-    body = [*_summary(document), *_windows(document), *_plan(document), *_candidates(document)]
+    body = [*_summary(document), *_windows(document), *_plan(document)]
     return tag("section", *title, *body, *_statistics(document), class_="join")
 
 
@@ -69,33 +57,33 @@ def _summary(document: Document) -> Iterator[Markup]:
 def _sentences(document: Document) -> Iterator[str]:
     found = len(alternatives(document))
     windows = "the windows below" if found == 1 else f"one of the {found} alternatives below"
-    keys = [" = ".join(each["parts"]) for each in document["equality_classes"]]
+    keys = [" = ".join(each.parts) for each in document.equality_classes]
     where = f" where {listed(keys)}" if keys else ""
-    names = listed([shown(each) for each in document["streams"]])
+    names = listed([shown(each) for each in document.streams])
     yield f"Joins {names}{where}, for rows whose times lie within {windows}."
     yield from _choice(document)
 
 
 def _choice(document: Document) -> Iterator[str]:
-    found = [each for each in document["candidates"] if each["ranked"]]
-    if document["unknown"]:
-        yield f"Nothing is known of {listed(document['unknown'])}: the choice rests on defaults."
+    found = document.ranked
+    if document.unknown:
+        yield f"Nothing is known of {listed(document.unknown)}: the choice rests on defaults."
     if len(found) == 1:
-        yield f"There was one plan to choose from: {found[0]['words']}."
+        yield f"There was one plan to choose from: {found[0].words}."
         return
-    yield f"Of {len(found)} plans the planner chose “{found[0]['words']}”."
-    yield f"The next is “{found[1]['words']}”: {found[1]['lost']}."
+    yield f"Of {len(found)} plans the planner chose “{found[0].words}”."
+    yield f"The next is “{found[1].words}”: {found[1].lost}."
 
 
 def _tiles(document: Document) -> Iterator[Markup]:
-    chosen, unit = document["chosen"], per(document)
-    yield _tile(chosen["plan"], "chosen plan", "tile best")
-    yield _tile(seconds(chosen["cost"]), f"of one core a {unit} of event time")
-    yield _tile(figure(chosen["results"]), f"results a {unit}")
-    yield _tile(figure(chosen["comparisons"]), f"comparisons a {unit}")
-    yield _tile(size(chosen["shuffled_bytes"]), f"shuffled a {unit}")
-    if any(each["streaming"] for each in document["streams"]):
-        yield _tile(figure(chosen["state_rows"]), f"rows of state, {size(chosen['state_bytes'])}")
+    chosen, unit = document.chosen, document.unit
+    yield _tile(chosen.plan, "chosen plan", "tile best")
+    yield _tile(seconds(chosen.cost), f"of one core a {unit} of event time")
+    yield _tile(figure(chosen.results), f"results a {unit}")
+    yield _tile(figure(chosen.comparisons), f"comparisons a {unit}")
+    yield _tile(size(chosen.shuffled_bytes), f"shuffled a {unit}")
+    if document.streaming:
+        yield _tile(figure(chosen.state_rows), f"rows of state, {size(chosen.state_bytes)}")
 
 
 def _tile(value: str, label: str, class_: str = "tile") -> Markup:
@@ -103,18 +91,15 @@ def _tile(value: str, label: str, class_: str = "tile") -> Markup:
 
 
 def _warnings(document: Document) -> Iterator[str]:
-    for stage in document["stages"] if keeps(document) else ():
-        for entry in stage["inputs"]:
-            free = [name for name, bound in entry["kept_for"].items() if bound is None]
+    for stage in document.stages if keeps(document) else ():
+        for entry in stage.inputs:
+            free = [name for name, bound in entry.kept_for.items() if bound is None]
             if free:
-                kept = listed(entry["members"])
-                yield (
-                    f"The rows of {kept} are never dropped: no window bounds how far {listed(free)} "
-                    f"may be after {kept}."
-                )
-    if any(stage["route"] == "single" for stage in document["stages"]) and not native(document):
-        yield "A stage has no key: one worker compares every pair of rows inside the windows."
-    if count := document["constraints"]["contradictory_alternatives"]:
+                kept = listed(entry.members)
+                after = f"no window bounds how far {listed(free)} may be after {kept}"
+                yield f"The rows of {kept} are never dropped: {after}."
+    yield from dict.fromkeys(stage.warning for stage in document.stages if stage.warning)
+    if count := document.constraints.contradictory_alternatives:
         yield f"Left out: {count} alternative(s) that no rows can satisfy."
 
 
@@ -122,8 +107,7 @@ def _windows(document: Document) -> Iterator[Markup]:
     found = alternatives(document)
     links = [link for each in found for link in each]
     yield tag("h3", "Windows")
-    directed = any(link.directed and link.kind is not Kind.FREE for link in links)
-    yield legend(kinds(iter(links)), directed)
+    yield legend(links)
     drawn = [_alternative(document, each, n, len(found)) for n, each in enumerate(found, start=1)]
     yield tag("div", *drawn[:DRAWN_ALTERNATIVES], class_="alternatives")
     if rest := drawn[DRAWN_ALTERNATIVES:]:
@@ -140,65 +124,53 @@ def _alternative(document: Document, links: Sequence[Link], number: int, count: 
 
 
 def _window_table(found: Sequence[Sequence[Link]]) -> Markup:
-    rows = [
-        tag(
-            "tr",
-            *([tag("td", f"alternative {number}")] if len(found) > 1 else []),
-            tag("td", link.sentence, class_="words"),
-            tag("td", link.origin, class_="words"),
-        )
-        for number, links in enumerate(found, start=1)
-        for link in links
-    ]
+    rows = []
+    for number, links in enumerate(found, start=1):
+        head = [tag("td", f"alternative {number}")] if len(found) > 1 else []
+        for link in links:
+            cells = [tag("td", text, class_="words") for text in (link.sentence, link.origin)]
+            rows.append(tag("tr", *head, *cells))
     return tag("div", tag("table", tag("tbody", *rows)), class_="scroll")
 
 
 def _plan(document: Document) -> Iterator[Markup]:
     yield tag("h3", "Plan")
     yield tag("figure", plan_picture(document))
-
-
-def _candidates(document: Document) -> Iterator[Markup]:
-    yield tag("h3", f"Candidates, and why “{document['chosen']['plan']}” was chosen")
+    yield tag("h3", f"Candidates, and why “{document.chosen.plan}” was chosen")
     yield from chart(document)
 
 
 def _statistics(document: Document) -> Iterator[Markup]:
     yield tag("h3", "What is known of the streams")
-    filters = any(each["filters"] for each in document["streams"])
-    heads = ["stream", f"rows a {per(document)}", "a row", "out of order"]
+    filters = any(each.filters for each in document.streams)
+    heads = ["stream", f"rows a {document.unit}", "a row", "out of order"]
     heads += [*(["filters keep"] if filters else []), "different keys", "heaviest key"]
-    body = [_stream_row(document, *pair, filters) for pair in _known(document)]
+    known = zip(document.streams, document.statistics, strict=True)
+    body = [_stream_row(document, *pair, filters) for pair in known]
     head = tag("tr", *(tag("th", each) for each in heads))
     yield tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
     yield tag("p", _sources_note(document), class_="note")
-    yield from (tag("p", f"{each}.", class_="note") for each in document["assumptions"])
+    yield from (tag("p", f"{each}.", class_="note") for each in document.assumptions)
 
 
-def _known(document: Document) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    return zip(document["streams"], document["statistics"], strict=True)
-
-
-def _stream_row(
-    document: Document, stream: Mapping[str, Any], known: Mapping[str, Any], filters: bool
-) -> Markup:
-    disorder = signed(round(known["disorder"]["value"]), time_kind(document))
-    kept = _fact(known["selectivity"], _share(known["selectivity"]["value"])) if stream["filters"] else "–"
+def _stream_row(document: Document, stream: StreamEntry, known: StatisticsEntry, filters: bool) -> Markup:
+    disorder = signed(round(known.disorder.value), document)
+    kept = _fact(known.selectivity, _share(known.selectivity.value)) if stream.filters else "–"
     cells = [
         tag("b", shown(stream)),
-        _fact(known["rate"], figure(known["rate"]["value"])),
-        _fact(known["width"], size(known["width"]["value"])),
-        _fact(known["disorder"], disorder) if stream["streaming"] else "–",
+        _fact(known.rate, figure(known.rate.value)),
+        _fact(known.width, size(known.width.value)),
+        _fact(known.disorder, disorder) if stream.streaming else "–",
         *([kept] if filters else []),
-        join(*(_fact(key["distinct"], figure(key["distinct"]["value"])) for key in known["keys"])) or "–",
-        join(*(_fact(key["heaviest"], _share(key["heaviest"]["value"])) for key in known["keys"])) or "–",
+        join(*(_fact(key.distinct, figure(key.distinct.value)) for key in known.keys)) or "–",
+        join(*(_fact(key.heaviest, _share(key.heaviest.value)) for key in known.keys)) or "–",
     ]
     return tag("tr", *(tag("td", each) for each in cells))
 
 
-def _fact(estimate: Mapping[str, Any], text: str) -> Markup:
-    source = str(estimate["source"])
-    return tag("div", text, tag("span", source, class_=f"source {source}"), class_="fact")
+def _fact(estimate: EstimateEntry, text: str) -> Markup:
+    source = tag("span", estimate.source, class_=f"source {estimate.source}")
+    return tag("div", text, source, class_="fact")
 
 
 def _share(value: float) -> str:
@@ -206,7 +178,7 @@ def _share(value: float) -> str:
 
 
 def _sources_note(document: Document) -> str:
-    sources = [each["source"] for known in document["statistics"] for each in _estimates(known)]
+    sources = [each.source for known in document.statistics for each in _estimates(known)]
     guessed = sources.count("default")
     if not guessed:
         return "None of these numbers is a default."
@@ -216,6 +188,6 @@ def _sources_note(document: Document) -> str:
     )
 
 
-def _estimates(known: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield from (known[name] for name in ("rate", "width", "disorder", "selectivity"))
-    yield from (each for key in known["keys"] for each in (key["distinct"], key["heaviest"]))
+def _estimates(known: StatisticsEntry) -> Iterator[EstimateEntry]:
+    yield from (known.rate, known.width, known.disorder, known.selectivity)
+    yield from (each for key in known.keys for each in (key.distinct, key.heaviest))

@@ -3,12 +3,10 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from wjoin.planner.candidates import WORTH_A_CHANGE
-from wjoin.planner.explain.cost import TERMS, shared_line
+from wjoin.planner.explain.cost import TERMS, beyond, shared_line, unranked_line
+from wjoin.planner.explain.document import CandidateEntry, Document
 from wjoin.planner.explain.markup import Markup, fitted, picture, tag, text_width
-from wjoin.planner.explain.words import Document, per
 from wjoin.planner.figures import seconds
 
 CUT = 3.0
@@ -41,37 +39,31 @@ class _Scale:
 
 def chart(document: Document) -> list[Markup]:
     """Return the bars of all candidates on one linear scale, with a legend and notes."""
-    found = [each for each in document["candidates"] if each["ranked"]]
-    scale = _scale(found, document["shared"])
+    found = document.ranked
+    scale = _scale(found, document.shared)
     first, rest = found[:SHOWN], found[SHOWN:]
-    drawn = [_legend(document), _picture(first, scale, document)]
+    drawn = [_legend(document), tag("div", _picture(first, scale, document), class_="scroll")]
     if rest:
         name = f"{len(rest)} more, all dearer than those above"
-        if min(each["cost"] for each in rest) < max(each["cost"] for each in first):
+        if min(each.cost for each in rest) < max(each.cost for each in first):
             name = f"{len(rest)} more"
         opened = _picture(rest, scale, document, len(first))
         drawn.append(tag("details", tag("summary", name), tag("div", opened, class_="scroll")))
-    drawn[1] = tag("div", drawn[1], class_="scroll")
     return [*drawn, *_notes(document, scale), *_unranked(document)]
 
 
-def beyond(candidate: Mapping[str, Any], shared: Mapping[str, float]) -> dict[str, float]:
-    """Return what a candidate costs beyond what all do, by term."""
-    return {name: max(0.0, value - shared.get(name, 0.0)) for name, value in candidate["terms"].items()}
-
-
-def _scale(candidates: Sequence[Mapping[str, Any]], shared: Mapping[str, float]) -> _Scale:
-    names = max(text_width(each["words"], _SIZE + 1) for each in candidates)
+def _scale(candidates: Sequence[CandidateEntry], shared: Mapping[str, float]) -> _Scale:
+    names = max(text_width(each.words, _SIZE + 1) for each in candidates)
     left = min(_NAME, names + 30) + 8
     costs = [sum(beyond(each, shared).values()) for each in candidates]
-    most = max(CUT * costs[0], candidates[0]["cost"])
+    most = max(CUT * costs[0], candidates[0].cost)
     return _Scale(left, min(most, max(costs) * 1.02), costs[0])
 
 
-def terms(candidates: Sequence[Mapping[str, Any]]) -> list[str]:
+def terms(candidates: Sequence[CandidateEntry]) -> list[str]:
     """Return the terms that occur, in the order in which they are shown."""
-    known = dict.fromkeys((*TERMS, *(name for each in candidates for name in each["terms"])))
-    return [name for name in known if any(name in each["terms"] for each in candidates)]
+    known = dict.fromkeys((*TERMS, *(name for each in candidates for name in each.terms)))
+    return [name for name in known if any(name in each.terms for each in candidates)]
 
 
 def _term_class(name: str) -> str:
@@ -80,14 +72,14 @@ def _term_class(name: str) -> str:
 
 def _legend(document: Document) -> Markup:
     keys = []
-    for name in terms(document["candidates"]):
+    for name in terms(document.candidates):
         sample = picture(12, 12, name, tag("rect", width=12, height=12, rx=2, class_=_term_class(name)))
         keys += [tag("span", sample, " ", name, class_="key"), " "]
     return tag("p", *keys, class_="legend")
 
 
 def _picture(
-    candidates: Sequence[Mapping[str, Any]], scale: _Scale, document: Document, before: int = 0
+    candidates: Sequence[CandidateEntry], scale: _Scale, document: Document, before: int = 0
 ) -> Markup:
     height = _AXIS + _ROW * len(candidates) + 6
     width = scale.left + _BARS + _COST + _REASON
@@ -121,59 +113,44 @@ def _tick(end: float) -> float:
 
 
 def _row(
-    candidate: Mapping[str, Any], top: float, scale: _Scale, document: Document, best: bool, width: float
+    candidate: CandidateEntry, top: float, scale: _Scale, document: Document, best: bool, width: float
 ) -> Iterator[Markup]:
-    cost = sum(beyond(candidate, document["shared"]).values())
+    cost = sum(beyond(candidate, document.shared).values())
     middle, end = top + _ROW / 2 + 4, scale.left + _BARS + _COST
     content = [
         *([tag("rect", x=0, y=top + 1, width=width, height=_ROW - 2, rx=4, class_="mark")] if best else []),
         tag("text", _named(candidate, best, scale), x=6, y=middle, class_="name"),
-        tag("title", candidate["words"]),
+        tag("title", candidate.words),
         *_bar(candidate, top + (_ROW - _BAR) / 2, scale, document),
-        tag(
-            "text",
-            seconds(cost),
-            x=end - 16,
-            y=middle,
-            text_anchor="end",
-            class_="cost",
-        ),
-        tag(
-            "text",
-            _reason(candidate, document, best),
-            x=end,
-            y=middle,
-            class_="reason",
-        ),
+        tag("text", seconds(cost), x=end - 16, y=middle, text_anchor="end", class_="cost"),
+        tag("text", _reason(candidate, document, best), x=end, y=middle, class_="reason"),
     ]
-    yield tag("g", *content, class_="candidate chosen" if best else "candidate", data_plan=candidate["plan"])
+    yield tag("g", *content, class_="candidate chosen" if best else "candidate", data_plan=candidate.plan)
 
 
-def _named(candidate: Mapping[str, Any], best: bool, scale: _Scale) -> str:
-    return ("✓ " if best else "") + fitted(candidate["words"], _SIZE + 1, scale.left - 30)
+def _named(candidate: CandidateEntry, best: bool, scale: _Scale) -> str:
+    return ("✓ " if best else "") + fitted(candidate.words, _SIZE + 1, scale.left - 30)
 
 
-def _reason(candidate: Mapping[str, Any], document: Document, best: bool) -> str:
+def _reason(candidate: CandidateEntry, document: Document, best: bool) -> str:
     if best:
         return "chosen"
-    chosen = document["candidates"][0]
-    more = {
-        name: candidate["terms"].get(name, 0.0) - chosen["terms"].get(name, 0.0)
-        for name in terms(document["candidates"])
-    }
+    chosen = document.candidates[0]
+    names = terms(document.candidates)
+    more = {each: candidate.terms.get(each, 0.0) - chosen.terms.get(each, 0.0) for each in names}
     name = max(more, key=lambda each: more[each], default="")
-    dearer = candidate["cost"] * (1 - WORTH_A_CHANGE) > chosen["cost"] and "times" in candidate["lost"]
+    dearer = candidate.cost * (1 - document.worth_a_change) > chosen.cost and "times" in candidate.lost
     cause = f", most for {name}" if name and dearer else ""
-    return fitted(f"{candidate['lost']}{cause}", _SIZE, _REASON - 4)
+    return fitted(f"{candidate.lost}{cause}", _SIZE, _REASON - 4)
 
 
-def _bar(candidate: Mapping[str, Any], top: float, scale: _Scale, document: Document) -> Iterator[Markup]:
+def _bar(candidate: CandidateEntry, top: float, scale: _Scale, document: Document) -> Iterator[Markup]:
     before = 0.0
-    more = beyond(candidate, document["shared"])
+    more = beyond(candidate, document.shared)
     for name in terms([candidate]):
         start, end = scale.place(before), scale.place(before + more[name])
         before += more[name]
-        hint = tag("title", f"{name}: {seconds(more[name])} of one core a {per(document)} of event time")
+        hint = tag("title", f"{name}: {seconds(more[name])} of one core a {document.unit} of event time")
         bar = {"x": start, "y": top, "width": max(end - start, 0.0), "height": _BAR}
         yield tag("rect", hint, **bar, class_=f"term {_term_class(name)}", data_term=name)
     if before > scale.end:
@@ -189,23 +166,19 @@ def _break(x: float, top: float) -> Markup:
 
 
 def _notes(document: Document, scale: _Scale) -> Iterator[Markup]:
-    found, shared = [each for each in document["candidates"] if each["ranked"]], document["shared"]
-    texts = [f"Time of one core for a {per(document)} of event time, on a linear scale."]
+    found, shared = document.ranked, document.shared
+    texts = [f"Time of one core for a {document.unit} of event time, on a linear scale."]
     if shared:
         texts.append(f"The bars show what plans cost beyond what they cost alike: {shared_line(shared)}.")
     if any(sum(beyond(each, shared).values()) > scale.end for each in found):
         texts.append("Broken bars go on to their number.")
-    if any(each["cost"] * (1 - WORTH_A_CHANGE) <= found[0]["cost"] for each in found[1:]):
-        share = f"{WORTH_A_CHANGE:.0%}".replace("%", "\u00a0%")
-        texts.append(
-            f"A plan must be at least {share} cheaper to be taken in place of one that is preferred."
-        )
+    if any(each.cost * (1 - document.worth_a_change) <= found[0].cost for each in found[1:]):
+        least = f"at least {document.worth_a_change:.0%}".replace("%", "\u00a0%")
+        texts.append(f"A plan must be {least} cheaper to be taken in place of one that is preferred.")
     yield tag("p", " ".join(texts), class_="note")
 
 
 def _unranked(document: Document) -> Iterator[Markup]:
     """Yield the plans that are not taken by their cost."""
-    for each in document["candidates"]:
-        if not each["ranked"]:
-            text = f"{each['words']}: {seconds(each['cost'])} in all; {each['lost']}."
-            yield tag("p", text, class_="note unranked", data_plan=each["plan"])
+    for each in document.unranked:
+        yield tag("p", f"{unranked_line(each)}.", class_="note unranked", data_plan=each.plan)

@@ -2,11 +2,12 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from wjoin.planner.explain.document import Document, StreamEntry
 from wjoin.planner.explain.markup import Markup, fitted, join, picture, tag, text_width
 from wjoin.planner.explain.page_layout import Box, arranged, ends
-from wjoin.planner.explain.words import Document, Kind, Link, shown
+from wjoin.planner.explain.words import Kind, Link, shown
 
 LABELLED_STREAMS = 8
 """Streams up to which every edge has a label; beyond, only those that are given or tightened."""
@@ -22,7 +23,7 @@ _MARGIN = 10
 
 def window_graph(document: Document, links: Sequence[Link], title: str) -> Markup:
     """Return the drawing of the completed windows of one alternative."""
-    sizes = {each["alias"]: _node_size(shown(each)) for each in document["streams"]}
+    sizes = {each.alias: _node_size(shown(each)) for each in document.streams}
     labelled = _labelled(links, len(sizes))
     labels = {link: _label_size(link) for link in labelled}
     places, spots = arranged(sizes, links, labels)
@@ -34,7 +35,7 @@ def window_graph(document: Document, links: Sequence[Link], title: str) -> Marku
     drawn = [
         *(_edge(link, places) for link in links),
         *(_label(link, box) for link, box in spots.items()),
-        *(_node(each, places[each["alias"]]) for each in document["streams"]),
+        *(_node(each, places[each.alias]) for each in document.streams),
     ]
     moved = tag("g", *drawn, transform=f"translate({-left:.1f} {-top:.1f})")
     return picture(right - left, bottom - top, title, moved, class_="windows")
@@ -59,10 +60,10 @@ def _label_size(link: Link) -> tuple[float, float]:
 
 def _edge(link: Link, places: Mapping[str, Box]) -> Markup:
     (x1, y1), (x2, y2) = ends(places[link.first], places[link.second])
-    drawn = [tag("title", _hint(link)), tag("line", x1=x1, y1=y1, x2=x2, y2=y2)]
-    if link.directed and link.kind is not Kind.FREE:
+    drawn = [tag("title", link.hint), tag("line", x1=x1, y1=y1, x2=x2, y2=y2)]
+    if link.directed:
         drawn.append(_arrow(x1, y1, x2, y2))
-    return tag("g", *drawn, class_=f"edge {_class(link)}", data_edge=f"{link.first} {link.second}")
+    return tag("g", *drawn, class_=f"edge {_class(link.kind)}", data_edge=f"{link.first} {link.second}")
 
 
 def _arrow(x1: float, y1: float, x2: float, y2: float) -> Markup:
@@ -72,12 +73,8 @@ def _arrow(x1: float, y1: float, x2: float, y2: float) -> Markup:
     return tag("polygon", points=points)
 
 
-def _hint(link: Link) -> str:
-    return f"{link.sentence} ({link.origin})"
-
-
-def _class(link: Link) -> str:
-    return link.kind.value.replace(" ", "-")
+def _class(kind: Kind) -> str:
+    return kind.value.replace(" ", "-")
 
 
 def _label(link: Link, box: Box) -> Markup:
@@ -87,33 +84,29 @@ def _label(link: Link, box: Box) -> Markup:
         tag("text", text, class_=class_, x=box.x, y=baseline + _LINE * number, text_anchor="middle")
         for number, (text, class_) in enumerate(lines)
     ]
-    background = tag(
-        "rect",
-        x=box.x - box.width / 2,
-        y=box.y - box.height / 2,
-        width=box.width,
-        height=box.height,
-        rx=3,
-    )
-    return tag("g", tag("title", _hint(link)), background, *texts, class_=f"label {_class(link)}")
+    return tag("g", tag("title", link.hint), _rectangle(box, 3), *texts, class_=f"label {_class(link.kind)}")
 
 
-def _node(stream: Mapping[str, object], box: Box) -> Markup:
-    alias = str(stream["alias"])
-    name = fitted(alias, _SIZE + 1, box.width - 20)
-    more = fitted(shown(stream)[len(alias) :], _SIZE, box.width - 30 - text_width(name, _SIZE + 1))
+def _rectangle(box: Box, radius: float) -> Markup:
+    x, y = box.x - box.width / 2, box.y - box.height / 2
+    return tag("rect", x=x, y=y, width=box.width, height=box.height, rx=radius)
+
+
+def _node(stream: StreamEntry, box: Box) -> Markup:
+    name = fitted(stream.alias, _SIZE + 1, box.width - 20)
+    more = fitted(shown(stream)[len(stream.alias) :], _SIZE, box.width - 30 - text_width(name, _SIZE + 1))
     words = [tag("tspan", name, class_="name"), *([" ", more] if len(more) > len("= …") else [])]
     text = tag("text", *words, x=box.x, y=box.y + 4, text_anchor="middle")
-    corner = {"x": box.x - box.width / 2, "y": box.y - box.height / 2}
-    rectangle = tag("rect", **corner, width=box.width, height=box.height, rx=box.height / 2)
-    class_ = "node" if stream["streaming"] else "node static"
-    return tag("g", tag("title", shown(stream)), rectangle, text, class_=class_, data_stream=alias)
+    class_ = "node" if stream.streaming else "node static"
+    drawn = (tag("title", shown(stream)), _rectangle(box, box.height / 2), text)
+    return tag("g", *drawn, class_=class_, data_stream=stream.alias)
 
 
-def legend(kinds: Sequence[Kind], directed: bool) -> Markup:
+def legend(links: Sequence[Link]) -> Markup:
     """Return what the lines of the kinds that occur mean."""
-    entries = [_legend_entry(kind) for kind in Kind if kind in kinds]
-    if directed:
+    found = {link.kind for link in links}
+    entries = [_legend_entry(kind) for kind in Kind if kind in found]
+    if any(link.directed for link in links):
         words = "an arrow from A to B says how much later B is than A, ± that either may be the later one"
         entries.append(tag("span", words, class_="key"))
     return tag("p", *itertools.chain.from_iterable((each, " ") for each in entries), class_="legend")
@@ -121,8 +114,7 @@ def legend(kinds: Sequence[Kind], directed: bool) -> Markup:
 
 def _legend_entry(kind: Kind) -> Markup:
     line = tag("line", x1=0, y1=6, x2=34, y2=6)
-    drawing = tag("g", line, class_=f"edge {kind.value.replace(' ', '-')}")
-    sample = picture(34, 12, kind.value, drawing)
+    sample = picture(34, 12, kind.value, tag("g", line, class_=f"edge {_class(kind)}"))
     return tag("span", sample, " ", _MEANINGS[kind], class_="key")
 
 
@@ -133,9 +125,3 @@ _MEANINGS = {
     Kind.DERIVED: "derived from the others",
     Kind.FREE: "without a bound",
 }
-
-
-def kinds(links: Iterator[Link]) -> list[Kind]:
-    """Return the kinds of edges that occur, in the order of the legend."""
-    found = {link.kind for link in links}
-    return [kind for kind in Kind if kind in found]

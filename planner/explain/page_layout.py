@@ -101,10 +101,7 @@ def _spots(
 
 
 def _spot(
-    link: Link,
-    size: tuple[float, float],
-    lines: Mapping[Link, Line],
-    taken: Sequence[Box],
+    link: Link, size: tuple[float, float], lines: Mapping[Link, Line], taken: Sequence[Box]
 ) -> Box | None:
     """Return the free place on an edge through which the fewest other edges run, near its middle."""
     (x, y), (far_x, far_y) = lines[link]

@@ -1,23 +1,11 @@
 """The plan as a drawing: sources, stages, what Spark does after them, and the result."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from wjoin.planner.explain import words
+from wjoin.planner.explain.document import Document, InputEntry, StageEntry, StreamEntry
 from wjoin.planner.explain.markup import Markup, fitted, picture, tag, wrapped
-from wjoin.planner.explain.words import (
-    Document,
-    after_stages,
-    input_words,
-    native,
-    orders,
-    parts,
-    per,
-    retention,
-    shown,
-    signed,
-    time_kind,
-)
 from wjoin.planner.figures import figure
 
 _SIZE = 12
@@ -74,20 +62,20 @@ def plan_picture(document: Document) -> Markup:
     boxes = list(result.below())
     drawn = [*(each for box in boxes for each in _flows(box)), *(_drawn(box) for box in boxes)]
     width = result.left + _WIDTH + _MARGIN
-    title = f"Plan {document['chosen']['plan']}: sources, stages and result"
+    title = f"Plan {document.chosen.plan}: sources, stages and result"
     return picture(width, height + 2 * _MARGIN, title, *drawn, class_="plan")
 
 
 def _result(document: Document) -> _Box:
     """Return the box of the result, with all others behind it."""
-    later = after_stages(document)
-    rates = f"{figure(document['chosen']['results'])} rows a {per(document)} expected"
+    later = words.after_stages(document)
+    rates = f"{figure(document.chosen.results)} rows a {document.unit} expected"
     lines = _wrapped("value", rates)
-    if document["match_delay"] is not None:
-        delay = signed(document["match_delay"], time_kind(document))
+    if document.match_delay is not None:
+        delay = words.signed(document.match_delay, document)
         lines += _wrapped("meaning", f"MATCH_TIME is at most {delay} behind that of an earlier one")
     box = _Box("Result", "result", lines, [_joined(document)])
-    checks = [line for text in document["residual"] for line in _wrapped("value", f"check {text}")]
+    checks = [line for text in document.residual for line in _wrapped("value", f"check {text}")]
     if later:
         box.feeds = [_spark(document, box.feeds[0], later, checks)]
     elif checks:
@@ -98,68 +86,63 @@ def _result(document: Document) -> _Box:
 def _joined(document: Document) -> _Box:
     """Return the box of the last stage, that of the one relation where there is none."""
     made: list[_Box] = []
-    for number, stage in enumerate(document["stages"], start=1):
+    for number, stage in enumerate(document.stages, start=1):
         made.append(_stage(document, stage, number, made))
     if made:
         return made[-1]
-    later = {each["alias"] for each in after_stages(document)}
-    only = next(each for each in document["streams"] if each["alias"] not in later)
+    only = next(each for each in document.streams if each not in words.after_stages(document))
     return _source(document, only, "nothing is kept")
 
 
 def _spark(
-    document: Document,
-    source: _Box,
-    later: Sequence[Mapping[str, Any]],
-    checks: Sequence[tuple[str, str]],
+    document: Document, source: _Box, later: Sequence[StreamEntry], checks: Sequence[tuple[str, str]]
 ) -> _Box:
     """Return the box of the joins with static relations."""
-    lines = [line for each in later for line in _wrapped("port", f"{each['alias']}: static, nothing kept")]
+    lines = [line for each in later for line in _wrapped("port", f"{each.alias}: static, nothing kept")]
     feeds = [source, *(_source(document, each, "") for each in later)]
     return _Box("Join by Spark", "spark", [*lines, *checks], feeds)
 
 
-def _stage(document: Document, stage: Mapping[str, Any], number: int, made: Sequence[_Box]) -> _Box:
-    title = "Joins of two by Spark itself" if native(document) else f"Stage {number}"
+def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_Box]) -> _Box:
+    title = "Joins of two by Spark itself" if document.native else f"Stage {number}"
     box = _Box(title, "stage", [])
-    for entry in stage["inputs"]:
+    for entry in stage.inputs:
         box.ports.append(len(box.lines))
-        box.lines += _wrapped("port", input_words(entry))
+        box.lines += _wrapped("port", words.input_words(entry))
         box.feeds.append(_feed(document, entry, made))
-    for name, value, meaning in parts(document, stage):
-        box.lines.append(("choice", f"{name} {value}"))
-        box.lines += _wrapped("meaning", meaning)
-    for text in (*orders(stage), *(f"near: {each['condition']}" for each in stage["bands"])):
+    for part in stage.parts:
+        box.lines.append(("choice", f"{part.name} {part.value}"))
+        box.lines += _wrapped("meaning", part.meaning)
+    for text in (*words.orders(stage), *(f"near: {each.condition}" for each in stage.bands)):
         box.lines += _wrapped("value", text)
-    if native(document):
+    if document.native:
         box.lines += _wrapped("meaning", "one watermark for the query, the least of all streams’")
     return box
 
 
-def _feed(document: Document, entry: Mapping[str, Any], made: Sequence[_Box]) -> _Box:
-    kept = retention(document, entry)
-    if entry["stage"] is None:
-        stream = next(each for each in document["streams"] if each["alias"] == entry["members"][0])
+def _feed(document: Document, entry: InputEntry, made: Sequence[_Box]) -> _Box:
+    kept = words.retention(document, entry)
+    if entry.stage is None:
+        stream = next(each for each in document.streams if each.alias == entry.members[0])
         return _source(document, stream, kept)
-    box: _Box = made[entry["stage"] - 1]
+    box: _Box = made[entry.stage - 1]
     box.lines += _wrapped("kept", f"its rows are {kept}" if kept else "")
     return box
 
 
-def _source(document: Document, stream: Mapping[str, Any], kept: str) -> _Box:
-    known = next(each for each in document["statistics"] if each["alias"] == stream["alias"])["rate"]
-    time = f"event time {stream['event_time']}"
-    if stream["streaming"]:
-        time += f", delay {signed(stream['delay'], time_kind(document))}"
+def _source(document: Document, stream: StreamEntry, kept: str) -> _Box:
+    time = f"event time {stream.event_time}"
+    if stream.streaming:
+        time += f", delay {words.signed(stream.delay, document)}"
     texts = [
-        ("value", f"{figure(known['value'])} rows a {per(document)} ({known['source']})"),
-        ("value", time if stream["streaming"] else f"{time}; static"),
-        *(("value", f"filter {text}") for text in stream["filters"]),
-        ("meaning", f"columns {', '.join(stream['columns'])}" if stream["columns"] else "no columns needed"),
+        ("value", words.rate(document, stream)),
+        ("value", time if stream.streaming else f"{time}; static"),
+        *(("value", f"filter {text}") for text in stream.filters),
+        ("meaning", f"columns {', '.join(stream.columns)}" if stream.columns else "no columns needed"),
         ("kept", kept),
     ]
     lines = [line for class_, text in texts for line in _wrapped(class_, text)]
-    return _Box(shown(stream), "source" if stream["streaming"] else "source static", lines)
+    return _Box(words.shown(stream), "source" if stream.streaming else "source static", lines)
 
 
 def _wrapped(class_: str, text: str) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from wjoin.planner.candidates import BY_HINT, UNKNOWN_SIZES, shared_terms
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import cost_text, statistics_lines
+from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.native import pair_joins
 from wjoin.planner.physical import Bounds, Method
@@ -200,7 +201,7 @@ def test_spark_joins_tables_in_the_order_of_the_fewest_rows_and_streams_in_their
 
 def test_the_cost_of_all_is_set_apart_and_numbers_are_for_people():
     planned = plan(JOIN.format(hint=""))
-    head, shared, names, *rows = cost_text(planned).splitlines()
+    head, shared, names, *rows = cost_text(describe(planned)).splitlines()
     assert "a second of event time" in head
     assert re.match("  all plans pay .* for reading rows, .* ms for micro-batches, .* for results$", shared)
     assert names.split()[:3] == ["plan", "beyond", "that"]
@@ -214,18 +215,18 @@ def test_the_cost_of_all_is_set_apart_and_numbers_are_for_people():
     for name, value in shared_terms(planned.candidates).items():
         assert 0 < value <= min(each.estimated.cost.terms[name] for each in ranked)
     huge = plan("SELECT A.frame FROM camera1 A, camera2 B, camera3 C WINDOW = 30 DAYS")
-    text = cost_text(huge) + explain_text(huge)
+    text = cost_text(describe(huge)) + explain_text(describe(huge))
     assert "more than 1,000 billion" in text
     assert not re.search(r"\de[+-]\d", text)
 
 
 def test_with_nothing_known_explain_says_so_first():
-    lines = explain_text(plan(JOIN.format(hint=""))).splitlines()
+    lines = explain_text(describe(plan(JOIN.format(hint="")))).splitlines()
     place = lines.index("Statistics")
     assert lines[place + 1] == "  nothing is known of camera1, camera2, camera3: the plan rests on defaults"
     assert "ALTER STREAM camera1 SET STATISTICS (rate = …)" in lines[place + 2]
-    some = list(statistics_lines(plan(JOIN.format(hint=""), B=7)))
+    some = list(statistics_lines(describe(plan(JOIN.format(hint=""), B=7))))
     assert some[0] == "nothing is known of camera1, camera3: the plan rests on defaults"
     assert [each for each in some if each.startswith("B: 7 rows a second (given)")]
-    every = statistics_lines(plan(JOIN.format(hint=""), A=1, B=2, C=3))
+    every = statistics_lines(describe(plan(JOIN.format(hint=""), A=1, B=2, C=3)))
     assert not any("nothing is known" in each for each in every)

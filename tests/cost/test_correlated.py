@@ -12,6 +12,7 @@ from wjoin.executor.step import Counts
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import statistics_lines
+from wjoin.planner.explain.describe import describe
 from wjoin.planner.layout import code_name, time_name
 from wjoin.planner.measurement import Arrived, KeyCount, Measurement, decode_measurement, stage_name
 from wjoin.planner.plan import PlannedSelect
@@ -97,9 +98,9 @@ def test_what_a_user_says_of_keys_counts_before() -> None:
 
 def test_explain_says_what_rests_on_independence() -> None:
     measured, _ = run(PATH)
-    blind = list(statistics_lines(again(PATH, [replace(each, met={}) for each in measured])))
+    blind = list(statistics_lines(describe(again(PATH, [replace(each, met={}) for each in measured]))))
     assert blind[-1].endswith("assumes that keys and times are independent")
-    known = list(statistics_lines(again(PATH, measured)))
+    known = list(statistics_lines(describe(again(PATH, measured))))
     assert "keys agree" in known[-1]
     assert known[-1].endswith("(measured)")
 

@@ -1,19 +1,62 @@
 """Documents to draw: windows over two to eight streams, alternatives, stages, hostile names."""
 
 import copy
+from collections.abc import Sequence
+from dataclasses import is_dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 from tests.plans.catalogue import plan
-from wjoin.planner.explain.document import document
+from wjoin.planner.explain import dot as graphviz
+from wjoin.planner.explain import page as html
+from wjoin.planner.explain import words
+from wjoin.planner.explain.describe import describe
+from wjoin.planner.explain.document import Document, plain
 
 HOSTILE = '<script>alert("x")</script> & \\ \' ]]> %s \x1b\u202e'
 """An alias with everything that ends a string, a tag or a line somewhere."""
 
 
 def drawn(sql: str) -> dict[str, Any]:
-    """Return the document of a statement over the catalogue."""
-    return document(plan(sql))
+    """Return the document of a statement over the catalogue, as it is in JSON."""
+    return plain(describe(plan(sql)))
+
+
+def read(found: dict[str, Any]) -> Document:
+    """Return a document from what it is in JSON."""
+    return _typed(Document, found)
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{name: _typed(hint, value[name.rstrip("_")]) for name, hint in hints.items()})
+    if isinstance(value, list):
+        items = next(each for each in (kind, *get_args(kind)) if get_origin(each) is tuple)
+        return tuple(_typed(get_args(items)[0], each) for each in value)
+    if isinstance(value, dict) and (entries := [each for each in get_args(kind) if is_dataclass(each)]):
+        return _typed(entries[0], value)
+    return value
+
+
+def page(documents: Sequence[dict[str, Any]], title: str) -> str:
+    """Return the page of documents in JSON."""
+    return html.page(list(map(read, documents)), title)
+
+
+def fragment(documents: Sequence[dict[str, Any]]) -> str:
+    """Return the page's content of documents in JSON."""
+    return html.fragment(list(map(read, documents)))
+
+
+def dot(document: dict[str, Any]) -> str:
+    """Return the digraph of a document in JSON."""
+    return graphviz.dot(read(document))
+
+
+def alternatives(document: dict[str, Any]) -> list[list[words.Link]]:
+    """Return the windows of a document in JSON."""
+    return words.alternatives(read(document))
 
 
 def chain(streams: int, *, wide: bool = False) -> dict[str, Any]:

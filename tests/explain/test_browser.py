@@ -9,8 +9,7 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
-from tests.explain.drawn import ALL, chain, hostile, path
-from wjoin.planner.explain.page import fragment, page
+from tests.explain.drawn import ALL, chain, fragment, hostile, page, path
 
 # Every test loads a page or two; the browser starts once.
 pytestmark = pytest.mark.slow

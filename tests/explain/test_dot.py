@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.explain.drawn import ALL, HOSTILE, chain, hostile, native, one_sided, path, stages, static
-from wjoin.planner.explain.dot import dot, quoted
+from tests.explain.drawn import ALL, HOSTILE, chain, dot, hostile, native, one_sided, path, stages, static
+from wjoin.planner.explain.dot import quoted
 from wjoin.planner.explain.markup import clean
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|->|[{}\[\]=,]|[a-z_]+[a-z_0-9]*|\s+', re.DOTALL)

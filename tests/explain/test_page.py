@@ -9,22 +9,24 @@ import pytest
 
 from tests.explain.drawn import (
     ALL,
+    alternatives,
     chain,
+    dot,
     drawn,
+    fragment,
     hostile,
     integral,
     native,
     one_sided,
+    page,
     path,
     stages,
     static,
 )
-from wjoin.planner.explain.dot import dot
 from wjoin.planner.explain.markup import clean, escape, fitted, tag, text_width, wrapped
-from wjoin.planner.explain.page import fragment, page
 from wjoin.planner.explain.page_chart import CUT
 from wjoin.planner.explain.page_style import ROOT, STYLE
-from wjoin.planner.explain.words import Kind, alternatives
+from wjoin.planner.explain.words import Kind
 
 _SVG = "{http://www.w3.org/2000/svg}"
 

@@ -11,7 +11,7 @@ from tests.properties.test_step import assert_defined_result, plans, with_choice
 from wjoin.calibrate import kernel_costs
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.planner.explain.text import explain_text
+from wjoin.planner.explain.describe import describe
 from wjoin.planner.physical import PhysicalPlan
 
 KERNEL = patch.dict(KERNELS, {BLOCK.name: BLOCK})
@@ -28,14 +28,12 @@ def test_the_kernel_of_the_docs_gives_the_defined_result(plan: PhysicalPlan, dat
 
 
 def test_a_new_kernel_is_weighed_explained_and_measured() -> None:
-    before = {each.plan.stages[0].kernels for each in plan(KEYED).candidates}
+    before = {each.kernel for each in describe(plan(KEYED)).candidates}
     with KERNEL:
-        planned = plan(KEYED)
-        text = explain_text(planned) if planned.physical.stages[0].kernels == ("block",) else ""
-        after = {each.plan.stages[0].kernels for each in planned.candidates}
+        found = {each.kernel: each.words for each in describe(plan(KEYED)).candidates}
         costs = kernel_costs(BLOCK, 1e-8)
-    assert after - before == {("block",)}
-    assert not text or BLOCK.words[0] in text
+    assert found.keys() - before == {"block"}
+    assert BLOCK.words[0] in found["block"]
     assert costs.keys() == {"probe_block", "pair_block"}
 
 

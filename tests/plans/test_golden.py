@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.plans.catalogue import plan
+from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.plan import apply_edits
 
@@ -35,7 +36,7 @@ def result(case: dict[str, Any]) -> dict[str, Any]:
     return {
         **case,
         "edited": apply_edits(case["sql"], planned.edits),
-        "explain": explain_text(planned) + "\n",
+        "explain": explain_text(describe(planned)) + "\n",
     }
 
 

@@ -1,0 +1,355 @@
+"""A plan to the document of EXPLAIN: the one place there that reads plans, with words for their parts."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from wjoin.parts.kernels.registry import KERNELS, meaning_of, name_of, words_of
+from wjoin.parts.kernels.runs import Order
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.planner.candidates import WORTH_A_CHANGE, Candidate, shared_terms
+from wjoin.planner.catalog import Estimate, Origin
+from wjoin.planner.durations import human
+from wjoin.planner.explain import document as doc
+from wjoin.planner.figures import figure
+from wjoin.planner.native import PairJoin, latest_bound, pair_joins, whole_seconds
+from wjoin.planner.physical import (
+    Band,
+    Bounds,
+    Comparison,
+    Method,
+    Passes,
+    PhysicalPlan,
+    Stage,
+    StreamScan,
+    UpperBounds,
+)
+from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.probes import chosen_orders
+from wjoin.planner.reach import reach
+from wjoin.planner.statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
+from wjoin.planner.window_graph import Branch, WindowGraph
+
+BOUNDS_WORDS = {
+    Bounds.EXACT: "",
+    Bounds.LCA: ", each stream's widest window",
+    Bounds.GCA: ", the widest window of all",
+}
+
+MEANINGS = {
+    ("bounds", "exact"): "what all the joined rows allow together",
+    ("bounds", "lca"): "the widest window of each stream, refined later",
+    ("bounds", "gca"): "the widest window of all, refined later",
+    ("shipping", "blocks"): "whole rows travel, in blocks",
+    ("passes", "hull"): "one pass over all alternatives",
+    ("passes", "union"): "one pass for each alternative",
+}
+"""What the parts of a plan mean, by part and value; routes and kernels say it themselves."""
+
+
+def describe(planned: PlannedSelect) -> doc.Document:
+    """Return the plan of a block as a document."""
+    logical, plan = planned.logical, planned.physical
+    found = tuple(_candidate(each) for each in planned.candidates)
+    unit = units_per_second(logical.graph.kind)
+    streams = tuple(_streams(planned))
+    known = zip(plan.streams, planned.statistics, strict=True)
+    statistics = tuple(_statistics(scan, each, unit) for scan, each in known)
+    unknown = [stream for stream, each in zip(streams, statistics, strict=True) if not each.known]
+    native = plan.method is Method.NATIVE
+    (output,) = plan.outputs
+    return doc.Document(
+        format=doc.FORMAT,
+        time=logical.graph.kind.value,
+        streams=streams,
+        constraints=_constraints(logical.graph),
+        equality_classes=tuple(
+            doc.ClassEntry(each.type, tuple(part.text for part in each.parts)) for each in logical.classes
+        ),
+        residual=logical.residual,
+        statistics=statistics,
+        chosen=found[0],
+        candidates=found,
+        shared=shared_terms(planned.candidates),
+        unknown=tuple(dict.fromkeys(map(_relation, unknown))),
+        assumptions=tuple(_assumptions(planned)),
+        stages=tuple(_stage(planned, number) for number in range(len(plan.stages))),
+        match_delay=output.match_delay,
+        joins=tuple(_join(plan, each) for each in pair_joins(plan)) if native else (),
+        lookups=tuple(
+            doc.LookupEntry(plan.streams[each.stream].alias, each.equalities, each.comparisons)
+            for each in plan.lookups
+        ),
+        undated=output.undated if "time" in output.match else "",
+        default_distinct=DEFAULT_DISTINCT,
+        worth_a_change=WORTH_A_CHANGE,
+    )
+
+
+def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
+    plan = planned.physical
+    ahead = _ahead(plan, plan.stages[0]) if plan.stages else plan.upper
+    for stream, (scan, relation) in enumerate(zip(plan.streams, planned.logical.relations, strict=True)):
+        others = [each for each in plan.staged if each != stream] if stream in plan.staged else []
+        yield doc.StreamEntry(
+            alias=scan.alias,
+            relation=relation,
+            event_time=scan.event_time,
+            delay=scan.delay,
+            streaming=scan.streaming,
+            columns=tuple(column.output for column in scan.columns if column.output is not None),
+            filters=scan.filters,
+            undeclared=stream in planned.undeclared,
+            kept_for={plan.streams[other].alias: ahead[stream][other] for other in others},
+            unbounded=_names(plan, [other for other in others if plan.upper[stream][other] is None]),
+        )
+
+
+def _relation(each: doc.StreamEntry) -> str:
+    return each.relation if each.relation.isidentifier() else each.alias
+
+
+def _names(plan: PhysicalPlan, streams: Sequence[int]) -> tuple[str, ...]:
+    return tuple(plan.streams[stream].alias for stream in streams)
+
+
+def _ahead(plan: PhysicalPlan, stage: Stage) -> UpperBounds:
+    """Return how much later than a row of one stream those of another may be, under the bounds of a stage."""
+    return reach(stage.bounds, plan.upper, plan.staged).ahead
+
+
+def _statistics(scan: StreamScan, known: StreamStatistics, unit: int) -> doc.StatisticsEntry:
+    keys = zip(scan.codes, known.keys, strict=True)
+    facts = [each for key in known.keys for each in (key.distinct, key.heaviest)]
+    facts += [known.rate, known.width, known.disorder, known.selectivity, known.duration]
+    return doc.StatisticsEntry(
+        alias=scan.alias,
+        rate=doc.EstimateEntry(known.rate.value * unit, known.rate.origin.value),
+        width=_estimate(known.width),
+        disorder=_estimate(known.disorder),
+        selectivity=_estimate(known.selectivity),
+        keys=tuple(
+            doc.KeyEntry(code.expressions, _estimate(key.distinct), _estimate(key.heaviest))
+            for code, key in keys
+        ),
+        known=any(each.origin is not Origin.DEFAULT for each in facts),
+    )
+
+
+def _estimate(each: Estimate) -> doc.EstimateEntry:
+    return doc.EstimateEntry(each.value, each.origin.value)
+
+
+def _assumptions(planned: PlannedSelect) -> Iterator[str]:
+    """Yield for each stage with keys whether its results were measured, or rest on independence."""
+    estimates = planned.candidates[0].estimated.stages
+    assumed = False
+    for stage, each in zip(planned.physical.stages, estimates, strict=True):
+        if all(member.key is None for member in stage.inputs):
+            continue
+        if each.agreement is None:
+            assumed = True
+            continue
+        often = f"{figure(each.agreement)} times as often as independent of time"
+        yield f"{', '.join(_names(planned.physical, stage.members))}: keys agree {often} (measured)"
+    if assumed:
+        yield "results: the estimate assumes that keys and times are independent"
+
+
+def _constraints(graph: WindowGraph) -> doc.ConstraintsEntry:
+    branches = list(enumerate(graph.branches, start=1))
+    pairs = list(combinations(range(len(graph.names)), 2))
+    given = [_window(graph, branch.given, *pair, number) for number, branch in branches for pair in pairs]
+    completed = [_completed(graph, branch, *pair, number) for number, branch in branches for pair in pairs]
+    return doc.ConstraintsEntry(
+        given=tuple(each for each in given if each.lo is not None or each.hi is not None),
+        completed=tuple(completed),
+        contradictory_alternatives=graph.contradictory,
+        hull=tuple(_window(graph, graph.upper, *pair, 0) for pair in pairs if len(branches) > 1),
+    )
+
+
+def _window(graph: WindowGraph, upper: UpperBounds, first: int, second: int, number: int) -> doc.WindowEntry:
+    """Return the bounds of t_second - t_first in an alternative."""
+    low, high = upper[second][first], upper[first][second]
+    ends = graph.names[first], graph.names[second]
+    return doc.WindowEntry(*ends, None if low is None else -low, high, number)
+
+
+def _completed(
+    graph: WindowGraph, branch: Branch, first: int, second: int, number: int
+) -> doc.CompletedEntry:
+    window = _window(graph, branch.upper, first, second, number)
+    upper = _origin(branch, graph, first, second)
+    lower = _origin(branch, graph, second, first, turned=True)
+    origin = upper or lower or "unbounded"
+    if upper and lower and upper != lower:
+        origin = f"upper bound {upper}; lower bound {lower}"
+    kinds = {each.split()[0] for each in (upper, lower) if each} or {"free"}
+    kind = "tightened" if "tightened" in kinds else "partly given" if len(kinds) > 1 else kinds.pop()
+    return doc.CompletedEntry(**vars(window), origin=origin, kind=kind)
+
+
+def _origin(branch: Branch, graph: WindowGraph, source: int, target: int, *, turned: bool = False) -> str:
+    """Return where a bound comes from: given, derived or tightened; empty without a bound.
+
+    A lower bound's path is shown in the upper one's direction.
+    """
+    bound, given = branch.upper[source][target], branch.given[source][target]
+    if bound is None:
+        return ""
+    if given == bound:
+        return "given"
+    path = branch.paths[source][target]
+    via = " -> ".join(graph.names[stream] for stream in (reversed(path) if turned else path))
+    return f"derived via {via}" if given is None else f"tightened from {human(given, graph.kind)} via {via}"
+
+
+def _candidate(each: Candidate) -> doc.CandidateEntry:
+    plan, cost = each.plan, each.estimated.cost
+    return doc.CandidateEntry(
+        plan=plan_words(plan),
+        words=_plain_words(plan),
+        ranked=each.ranked,
+        method=plan.method.value,
+        bounds=_of_stages([stage.bounds.value for stage in plan.stages]),
+        route=_of_stages([stage.route for stage in plan.stages]),
+        kernel=_of_stages([name_of(stage.kernels) for stage in plan.stages]),
+        shipping=_of_stages([stage.shipping.value for stage in plan.stages]),
+        passes=plan.passes.value,
+        order=tuple(_orders(plan, stage) for stage in plan.stages),
+        cost=cost.seconds,
+        terms=cost.terms,
+        comparisons=cost.comparisons,
+        results=cost.results,
+        shuffled_bytes=cost.shuffled_bytes,
+        state_rows=cost.state_rows,
+        state_bytes=cost.state_bytes,
+        lost=each.lost,
+    )
+
+
+def plan_words(plan: PhysicalPlan) -> str:
+    """Return what tells a candidate from the others, in a few words."""
+    if plan.method is Method.NATIVE:
+        return "native"
+    if not plan.stages:
+        return "one relation"
+    names = [name_of(stage.kernels) for stage in plan.stages]
+    kernels = names[0] if len(set(names)) == 1 else " ".join(names)
+    passes = f" {plan.passes.value}" if plan.branches else ""
+    first = " ".join(_names(plan, plan.stages[0].members))
+    stages = f" in {len(plan.stages)} stages, {first} first" if len(plan.stages) > 1 else ""
+    return f"{plan.stages[0].bounds.value} {kernels}{passes}{stages}"
+
+
+def _plain_words(plan: PhysicalPlan) -> str:
+    """Return how a plan finds the partners of a row, then its name in the words of hints."""
+    if plan.method is Method.NATIVE:
+        return "Spark's own joins of two, one after the other (native)"
+    if not plan.stages:
+        return "one relation, nothing to join"
+    kernels = dict.fromkeys(_kernel_words(stage) for stage in plan.stages)
+    bounds = BOUNDS_WORDS[plan.stages[0].bounds]
+    passes = ", alternatives apart" if plan.branches and plan.passes is Passes.UNION else ""
+    return f"{'; '.join(kernels)}{bounds}{passes} ({plan_words(plan)})"
+
+
+def _kernel_words(stage: Stage) -> str:
+    """Return how a stage finds the partners of a row; without a key nothing is found by it."""
+    keyed = any(each.key is not None for each in stage.inputs)
+    return words_of(stage.kernels, keyed=keyed)
+
+
+def _of_stages(values: Sequence[str]) -> doc.Choice:
+    if len(set(values)) > 1:
+        return tuple(values)
+    return values[0] if values else None
+
+
+def _orders(plan: PhysicalPlan, stage: Stage) -> doc.Orders:
+    names = ["+".join(_names(plan, each.members)) for each in stage.inputs]
+    orders = chosen_orders(stage) or {}
+    return tuple((names[first], *(names[n] for n in order)) for first, order in orders.items())
+
+
+def _stage(planned: PlannedSelect, number: int) -> doc.StageEntry:
+    plan = planned.physical
+    stage = plan.stages[number]
+    kernel = name_of(stage.kernels)
+    parts = [
+        _part("bounds", stage.bounds.value),
+        doc.PartEntry("route", stage.route, ROUTES[stage.route].meaning),
+        doc.PartEntry("kernel", kernel, meaning_of(kernel)),
+        _part("shipping", stage.shipping.value),
+        *([_part("passes", plan.passes.value)] if plan.branches else []),
+    ]
+    return doc.StageEntry(
+        inputs=tuple(_input(plan, stage, place) for place in range(len(stage.inputs))),
+        bounds=stage.bounds.value,
+        route=stage.route,
+        kernel=kernel,
+        shipping=stage.shipping.value,
+        order=_orders(plan, stage),
+        bands=tuple(_band(plan, each, planned.shares[each]) for each in stage.bands),
+        words=_kernel_words(stage),
+        classes=tuple(each + 1 for each in planned.logical.stage_classes[number]),
+        checks=tuple(_comparison(plan, each) for each in stage.comparisons),
+        parts=() if plan.method is Method.NATIVE else tuple(parts),
+        warning="" if plan.method is Method.NATIVE else ROUTES[stage.route].warning,
+    )
+
+
+def _part(name: str, value: str) -> doc.PartEntry:
+    return doc.PartEntry(name, value, MEANINGS.get((name, value), ""))
+
+
+def _input(plan: PhysicalPlan, stage: Stage, place: int) -> doc.InputEntry:
+    each = stage.inputs[place]
+    code = None if each.key is None else plan.streams[each.key[0]].codes[each.key[1]]
+    return doc.InputEntry(
+        members=_names(plan, each.members),
+        stage=None if each.stage is None else each.stage + 1,
+        key=() if code is None else code.expressions,
+        kept_for={plan.streams[kept.stream].alias: kept.distances[0][1] for kept in each.retention},
+        hashed=code is not None and not code.exact,
+        ordered_by=_ordered_by(plan, stage, place),
+    )
+
+
+def _ordered_by(plan: PhysicalPlan, stage: Stage, place: int) -> str | None:
+    band = stage.inputs[place].index
+    if band is None or KERNELS[stage.kernels[0]].order is not Order.VALUE:
+        return None
+    return _column(plan, band.left if band.left[0] in stage.inputs[place].members else band.right)
+
+
+def _column(plan: PhysicalPlan, operand: tuple[int, int]) -> str:
+    stream, number = operand
+    return plan.streams[stream].columns[number].expression
+
+
+def _comparison(plan: PhysicalPlan, each: Comparison) -> str:
+    return f"{_column(plan, each.left)} {each.operator} {_column(plan, each.right)}"
+
+
+def _band(plan: PhysicalPlan, band: Band, share: Estimate) -> doc.BandEntry:
+    low = "" if band.low is None else f"{band.low:g} <= " if band.slack else f"{band.low} <= "
+    high = "" if band.high is None else f" <= {band.high:g}" if band.slack else f" <= {band.high}"
+    condition = f"{low}{_column(plan, band.left)} - {_column(plan, band.right)}{high}"
+    return doc.BandEntry(condition, band.low, band.high, _estimate(share), band.checked)
+
+
+def _join(plan: PhysicalPlan, join: PairJoin) -> doc.JoinEntry:
+    sides = [plan.streams[stream].codes[number].expressions for stream, number in join.keys or ()]
+    return doc.JoinEntry(
+        left=_names(plan, join.left),
+        right=_names(plan, join.right),
+        on=tuple(" = ".join(pair) for pair in zip(*sides, strict=True)),
+        checks=tuple(_comparison(plan, each) for each in join.comparisons),
+        kept_for=(_kept_for(plan, join.left, join.right), _kept_for(plan, join.right, join.left)),
+    )
+
+
+def _kept_for(plan: PhysicalPlan, own: Sequence[int], other: Sequence[int]) -> int | None:
+    bound = latest_bound(plan.upper, own, other)
+    return None if bound is None else whole_seconds(bound) * 1_000_000

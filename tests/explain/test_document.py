@@ -1,0 +1,80 @@
+"""The document: one for all renderers, whole in JSON, and with the keys that programs know."""
+
+import ast
+import json
+
+import pytest
+
+from tests.explain.drawn import ALL, path, read, static
+from tests.packages import ROOT
+from wjoin.planner.explain.document import plain
+
+FOLDER = ROOT / "planner" / "explain"
+BELOW = ("wjoin.planner.explain", "wjoin.planner.figures", "wjoin.planner.durations")
+"""What the renderers may import of ours: each other, the document, and words for numbers."""
+
+KEYS = {
+    "": "format time streams constraints equality_classes residual statistics chosen candidates shared "
+    "unknown assumptions stages match_delay",
+    "streams": "alias relation event_time delay streaming columns filters",
+    "constraints": "given completed contradictory_alternatives",
+    "constraints.given": "from to lo hi alternative",
+    "constraints.completed": "from to lo hi alternative origin",
+    "equality_classes": "type parts",
+    "statistics": "alias rate width disorder selectivity keys",
+    "statistics.rate": "value source",
+    "statistics.keys": "expressions distinct heaviest",
+    "candidates": "plan words ranked method bounds route kernel shipping passes order cost terms "
+    "comparisons results shuffled_bytes state_rows state_bytes lost",
+    "stages": "inputs bounds route kernel shipping order bands",
+    "stages.inputs": "members stage key kept_for",
+}
+"""Keys of format 1; others may be added."""
+
+
+def _imports(path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+
+
+def test_only_describe_reads_the_plan():
+    renderers = [each for each in FOLDER.glob("*.py") if each.name != "describe.py"]
+    wrong = [
+        f"{each.name} imports {name}"
+        for each in renderers
+        for name in _imports(each)
+        if name.split(".")[0] == "wjoin"
+        and (not name.startswith(BELOW) or name.startswith("wjoin.planner.explain.describe"))
+    ]
+    assert len(renderers) > 5
+    assert wrong == []
+    assert "wjoin.planner.plan.PlannedSelect" in _imports(FOLDER / "describe.py")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_json_holds_all_that_is_drawn(name):
+    document = read(json.loads(json.dumps(ALL[name])))
+    assert plain(document) == ALL[name]
+    assert document.chosen == document.candidates[0]
+
+
+def test_the_keys_that_programs_know_stay():
+    for place, keys in KEYS.items():
+        found = ALL["stages"]
+        for step in place.split(".") if place else ():
+            found = found[step]
+            found = found[0] if isinstance(found, list) else found
+        assert [each for each in found if each in keys.split()] == keys.split()
+    assert ALL["stages"]["format"] == 1
+
+
+def test_a_hull_and_passes_are_there_where_alternatives_are():
+    hull = path()["constraints"]["hull"]
+    assert hull[0] == {"from": "A", "to": "B", "lo": -5_000_000, "hi": 5_000_000, "alternative": 0}
+    assert path()["stages"][0]["parts"][-1]["name"] == "passes"
+    assert static()["constraints"]["hull"] == []
+    assert "passes" not in [each["name"] for each in static()["stages"][0]["parts"]]
+    assert [each["alias"] for each in static()["lookups"]] == ["V"]
