@@ -14,7 +14,7 @@ from wjoin.streams import declarations_of
 
 _HERE = Path(__file__).parent
 # Tests in these folders run on Spark.
-_ON_SPARK = {"results", "stream", "faults", "compat"}
+_ON_SPARK = {"results", "spark", "stream", "faults", "compat"}
 # These take minutes: folders and files below tests/ that `make test` leaves to `make long`.
 _LONG = (
     *("faults", "compat", "native", "examples/test_demo.py"),
