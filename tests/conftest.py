@@ -75,10 +75,12 @@ def kills(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The one Spark of all tests, made by wjoin.connect()."""
+    """The one Spark of all tests of this process, made by wjoin.connect()."""
     settings = {
         "spark.master": "local[2]",
         "spark.driver.memory": "2g",
+        # Much code runs a few times only here: what a thorough compiler of it takes is more than it saves.
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",

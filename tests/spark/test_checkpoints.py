@@ -41,7 +41,8 @@ def test_a_checkpoint_tells_that_it_has_begun_and_what_is_committed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Rests on it: ``Beside.begun`` and ``Beside.committed`` (wjoin/beside.py), by which the first start of a
-    query is told from others: its sequence of stages is chosen, its identity written, WJ609 and WJ611 are judged.
+    query is told from others: its sequence of stages is chosen, its identity written, WJ609 and WJ611 are
+    judged.
     """
     beside = Beside(spark, str(tmp_path / "checkpoint"))
     assert not beside.begun()
@@ -55,7 +56,9 @@ def test_a_checkpoint_tells_that_it_has_begun_and_what_is_committed(
 
 
 def test_spark_leaves_a_folder_of_others_in_a_checkpoint_alone(spark: SparkSession, tmp_path: Path) -> None:
-    """Rests on it: wjoin/beside.py keeps its texts in such a folder, before Spark has written anything there."""
+    """Rests on it: wjoin/beside.py keeps its texts in such a folder, before Spark has written
+    anything there.
+    """
     beside = Beside(spark, str(tmp_path / "checkpoint"))
     beside.write("words", 1, ["one"])
     write(tmp_path / "in", "0", 1)
@@ -68,8 +71,8 @@ def test_spark_leaves_a_folder_of_others_in_a_checkpoint_alone(spark: SparkSessi
 
 
 def test_sources_have_the_numbers_of_their_places_in_the_plan(spark: SparkSession, tmp_path: Path) -> None:
-    """Rests on it: the rule of planner/sequences.py, that the stages of a query keep their sequence for the life
-    of its checkpoint: in another one Spark would give a stream the offsets of its neighbour.
+    """Rests on it: the rule of planner/sequences.py, that the stages of a query keep their sequence for the
+    life of its checkpoint: in another one Spark would give a stream the offsets of its neighbour.
     """
     write(tmp_path / "first", "0", 1)
     write(tmp_path / "second", "0", 2)
@@ -79,7 +82,9 @@ def test_sources_have_the_numbers_of_their_places_in_the_plan(spark: SparkSessio
 
 
 def test_files_come_in_the_order_of_their_modification(spark: SparkSession, tmp_path: Path) -> None:
-    """Rests on it: executor/spark/arrival.py (disorder), wjoin/testing/harness.py (cuts into micro-batches)."""
+    """Rests on it: executor/spark/arrival.py (disorder), wjoin/testing/harness.py (cuts into micro-
+    batches).
+    """
     for name, number, made in (("a", 3, 30), ("b", 1, 10), ("c", 2, 20)):
         write(tmp_path / "in", name, number, made=1_700_000_000 + made)
     run(stream(spark, tmp_path / "in"), tmp_path)
@@ -94,7 +99,9 @@ def test_files_come_in_the_order_of_their_modification(spark: SparkSession, tmp_
 def test_files_have_a_hidden_column_that_tells_the_place_of_a_row(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rests on it: ``order_of`` (executor/spark/arrival.py), for the disorder that ANALYZE STREAM measures."""
+    """Rests on it: ``order_of`` (executor/spark/arrival.py), for the disorder that ANALYZE STREAM
+    measures.
+    """
     write(tmp_path / "in", "0", 1, made=1_700_000_000)
     rows = stream(spark, tmp_path / "in")
     hidden = rows.metadataColumn("_metadata")
@@ -150,7 +157,9 @@ def test_a_sink_of_files_leaves_out_a_micro_batch_whose_number_it_has(
 
 
 def test_a_path_that_is_not_there_is_told_by_a_condition(spark: SparkSession, tmp_path: Path) -> None:
-    """Rests on it: ``exists`` (wjoin/beside.py), by which a checkpoint that has begun is told from a new one."""
+    """Rests on it: ``exists`` (wjoin/beside.py), by which a checkpoint that has begun is told from
+    a new one.
+    """
     path = str(tmp_path / "none")
     with pytest.raises(AnalysisException, match="PATH_NOT_FOUND"):
         spark.read.text([path, path]).columns  # noqa: B018 (lists the paths)

@@ -1,4 +1,4 @@
-"""The words of Spark that wjoin looks for in errors; without them an error has another code, or worse words."""
+"""The words of Spark that wjoin looks for in errors; without them an error gets another code."""
 
 import logging
 import shutil
@@ -37,7 +37,9 @@ def rows(session: Any, spark: SparkSession, tmp_path: Path) -> DataFrame:
 
 
 def test_a_position_in_a_text_stands_at_the_end_of_the_first_line(spark: SparkSession) -> None:
-    """Rests on it: ``_plain`` (wjoin/failures.py) takes it away: the user has not written the text it is in."""
+    """Rests on it: ``_plain`` (wjoin/failures.py) takes it away: the user has not written the text
+    it is in.
+    """
     line = str(error_of(lambda: spark.sql("SELECT nothing"))).splitlines()[0]
     assert _POSITION.search(line)
     assert not _POSITION.search(first_line(AnalysisException(line)))
@@ -45,7 +47,9 @@ def test_a_position_in_a_text_stands_at_the_end_of_the_first_line(spark: SparkSe
 
 
 def test_names_of_dataframes_in_a_statement_begin_with_pyspark(spark: SparkSession) -> None:
-    """Rests on it: ``_INNER_NAME`` (wjoin/failures.py). Else users would read names that they have not given."""
+    """Rests on it: ``_INNER_NAME`` (wjoin/failures.py). Else users would read names that they have
+    not given.
+    """
     error = error_of(lambda: spark.sql("SELECT r.nothing FROM {rows} AS r JOIN {rows}", rows=spark.range(1)))
     assert "_pyspark_" not in first_line(error)
     plan = spark.sql("SELECT * FROM {rows}", rows=spark.range(1))._jdf.queryExecution().toString()
@@ -67,8 +71,8 @@ def test_an_error_of_java_begins_with_a_line_of_py4j(spark: SparkSession) -> Non
 
 
 def test_a_failed_task_has_the_error_of_python_in_it(rows: DataFrame) -> None:
-    """Rests on it: an error of a worker, such as WJ702, keeps its code on the way to the user
-    (``_OWN`` and ``_PYTHON`` in wjoin/failures.py, executor/state/identity.py).
+    """Rests on it: an error of a worker, such as WJ702, keeps its code on the way to the user (``_OWN`` and
+    ``_PYTHON`` in wjoin/failures.py, executor/state/identity.py).
     """
 
     def refuse(batches: Any) -> Any:
@@ -89,7 +93,9 @@ def test_a_failed_task_has_the_error_of_python_in_it(rows: DataFrame) -> None:
 
 
 def test_a_failed_query_says_so_before_the_cause(rows: DataFrame) -> None:
-    """Rests on it: ``cause`` (wjoin/failures.py), which takes the wrappings away: query, job, classes of Java."""
+    """Rests on it: ``cause`` (wjoin/failures.py), which takes the wrappings away: query, job, classes of
+    Java.
+    """
     error = failed(rows.selectExpr("CAST(concat('x', id) AS INT) AS n"))
     head = str(error).strip().splitlines()[0]
     assert _QUERY.search(head), head
@@ -113,7 +119,9 @@ def test_a_job_that_is_aborted_names_task_and_host_before_the_cause(spark: Spark
 
 
 def test_a_sort_of_a_stream_is_refused_as_unsupported(rows: DataFrame) -> None:
-    """Rests on it: an error of analysis has the code WJ607, others WJ704 (``_REFUSED`` in wjoin/failures.py)."""
+    """Rests on it: an error of analysis has the code WJ607, others WJ704 (``_REFUSED`` in
+    wjoin/failures.py).
+    """
     error = error_of(lambda: rows.orderBy("id").writeStream.format("noop").start())
     assert isinstance(error, AnalysisException)
     assert "Sorting is not supported" in first_line(error)
@@ -146,7 +154,9 @@ def test_a_source_whose_folder_is_gone_speaks_of_its_base_path(rows: DataFrame, 
 
 
 def test_pyspark_logs_what_it_raises_under_a_known_name(spark: SparkSession) -> None:
-    """Rests on it: wjoin/spark_process.py silences that logger; else each refused statement would print JSON."""
+    """Rests on it: wjoin/spark_process.py silences that logger; else each refused statement would
+    print JSON.
+    """
     asked: list[int] = []
     logger = logging.getLogger("SQLQueryContextLogger")
     logger.isEnabledFor = lambda level: bool(asked.append(level))  # type: ignore[method-assign,func-returns-value]

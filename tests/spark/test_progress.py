@@ -94,7 +94,9 @@ def test_the_running_queries_are_those_of_one_session(query: StreamingQuery, spa
 
 
 def test_spark_remembers_the_last_hundred_reports(spark: SparkSession) -> None:
-    """Rests on it: wjoin/watch.py reads all of them every 10 s, so that of short micro-batches none is missed."""
+    """Rests on it: wjoin/watch.py reads all of them every 10 s, so that of short micro-batches none is
+    missed.
+    """
     default = spark._jvm.org.apache.spark.sql.internal.SQLConf()
     assert default.getConfString("spark.sql.streaming.numRecentProgressUpdates") == "100"
 
@@ -102,7 +104,9 @@ def test_spark_remembers_the_last_hundred_reports(spark: SparkSession) -> None:
 def test_what_an_optimized_part_observes_is_told_by_an_assertion_of_java(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rests on it: ``_read`` (executor/spark/meter.py). Else EXPLAIN ANALYZE of ``… LIMIT 0`` would fail, or wait."""
+    """Rests on it: ``_read`` (executor/spark/meter.py). Else EXPLAIN ANALYZE of ``… LIMIT 0`` would fail, or
+    wait.
+    """
     observation = Observation("wjoin-tables:none")
     rows = spark.range(3).observe(observation, F.expr("count(1) AS rows")).limit(0)
     rows.write.format("noop").mode("overwrite").save()

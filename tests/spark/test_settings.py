@@ -59,7 +59,8 @@ def test_the_state_store_is_the_one_of_rocksdb(spark: SparkSession) -> None:
 
 
 def test_files_of_a_checkpoint_are_written_as_the_setting_says(spark: SparkSession, tmp_path: Path) -> None:
-    """Rests on it: ``embedded_settings`` (wjoin/options.py), which looks for the class in the jar of Spark SQL.
+    """Rests on it: ``embedded_settings`` (wjoin/options.py), which looks for the class in the jar of Spark
+    SQL.
 
     Without it Spark starts a process for each file of a checkpoint.
     """

@@ -1,4 +1,4 @@
-"""What wjoin takes for granted of ``transformWithState``: who is called with what, and what of a state survives."""
+"""What wjoin takes for granted of ``transformWithState``: its calls, and what of a state survives."""
 
 import json
 import os
@@ -23,7 +23,7 @@ ROWS = 25
 
 
 class Notes(StatefulProcessor):
-    """Tells what it is called with; notes of each call in its state how often it was called, and by which attempt."""
+    """Tells what it is called with; its state holds the number of the call, and the attempt that wrote it."""
 
     def __init__(self, attempt: str, folder: Path) -> None:
         self._attempt = attempt
@@ -124,7 +124,8 @@ def noted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Note
 
 
 def test_each_worker_is_called_once_a_micro_batch_with_all_its_rows(noted: Noted) -> None:
-    """Rests on it: ``JoinProcessor`` (executor/spark/operator.py) is one step of the join for each micro-batch.
+    """Rests on it: ``JoinProcessor`` (executor/spark/operator.py) is one step of the join for each
+    micro-batch.
 
     Called twice it would judge late rows by a newer watermark, and combinations would depend on the cut.
     """
@@ -144,8 +145,8 @@ def test_bytes_come_as_bytes_and_null_as_none(noted: Noted) -> None:
 
 
 def test_a_repeated_micro_batch_starts_from_the_state_before_it(noted: Noted) -> None:
-    """Rests on it: exactly once (executor/spark/operator.py): the step takes the manifest that it reads for that
-    of the micro-batch before. Else what a dead attempt had stored would be joined once more.
+    """Rests on it: exactly once (executor/spark/operator.py): the step takes the manifest that it reads for
+    that of the micro-batch before. Else what a dead attempt had stored would be joined once more.
     """
     repeated = [call for call in noted.calls("second") if call["called"] == 2]
     assert [call["before"] for call in repeated] == ["1 first", "1 first"]
@@ -162,7 +163,8 @@ def test_after_a_repeated_micro_batch_the_state_is_that_of_one_attempt(noted: No
 
 
 def test_the_state_is_opened_at_the_driver_too(noted: Noted) -> None:
-    """Rests on it: ``JoinProcessor.init`` (executor/spark/operator.py) opens the state and reads nothing of it.
+    """Rests on it: ``JoinProcessor.init`` (executor/spark/operator.py) opens the state and reads nothing of
+    it.
 
     At the driver Spark asks for the names and types of the state only.
     """
@@ -184,8 +186,8 @@ def test_it_needs_rocksdb(session: Any, spark: SparkSession, tmp_path: Path) -> 
 def test_one_operator_follows_another_within_a_micro_batch(
     session: Any, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rests on it: the stages of a join (executor/spark/compile.py), whose results come in the micro-batch that
-    completes them, and the heartbeats that a stage hands to the next one.
+    """Rests on it: the stages of a join (executor/spark/compile.py), whose results come in the micro-batch
+    that completes them, and the heartbeats that a stage hands to the next one.
     """
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0").write_text('{"worker": 1}\n')

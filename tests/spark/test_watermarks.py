@@ -86,8 +86,8 @@ def test_a_timestamp_without_time_zone_is_no_event_time_of_spark(rows: DataFrame
 def test_a_row_as_old_as_the_watermark_is_late_and_counted(
     session: Any, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rests on it: ``watermark_delay`` (executor/spark/native.py) adds a millisecond to a delay in whole ones,
-    and wjoin/watch.py tells the rows that Spark's operators drop from ``numRowsDroppedByWatermark``.
+    """Rests on it: ``watermark_delay`` (executor/spark/native.py) adds a millisecond to a delay in whole
+    ones, and wjoin/watch.py tells the rows that Spark's operators drop from ``numRowsDroppedByWatermark``.
     """
     folder = files(tmp_path / "late", [10_000], [11_000], [7_000, 7_001])
     reports = run(
@@ -134,7 +134,9 @@ def test_a_querys_watermark_is_the_least_of_its_streams(
 def test_spark_drops_state_by_a_range_of_seconds_as_numbers(
     session: Any, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rests on it: ``_ranges`` (executor/spark/native.py). Else the state of PLAN(NATIVE) would grow for ever."""
+    """Rests on it: ``_ranges`` (executor/spark/native.py). Else the state of PLAN(NATIVE) would grow for
+    ever.
+    """
     left = stream(spark, files(tmp_path / "left", [1_000], [60_000], [61_000])).select(F.col("ts").alias("l"))
     right = stream(spark, files(tmp_path / "right", [1_000], [60_000], [61_000])).select(
         F.col("ts").alias("r")

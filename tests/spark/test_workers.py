@@ -125,7 +125,8 @@ def test_timestamps_come_back_in_any_time_zone_of_arrow(spark: SparkSession) -> 
 
 
 def test_a_grouped_map_gets_the_whole_group_as_one_table(spark: SparkSession) -> None:
-    """Rests on it: ``Operator.batch`` (executor/spark/operator.py). Else a worker would join parts of its rows.
+    """Rests on it: ``Operator.batch`` (executor/spark/operator.py). Else a worker would join parts of its
+    rows.
 
     A plain function of one argument gets the table without its key.
     """
