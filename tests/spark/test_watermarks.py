@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -65,14 +65,16 @@ def test_the_metadata_alone_make_a_column_an_event_time(rows: DataFrame) -> None
     assert aliased.schema["at"].metadata == WATERMARKED
 
 
-def test_there_is_no_second_watermark_above_a_first_one(rows: DataFrame) -> None:
+def test_there_is_no_second_watermark_above_a_first_one(
+    session: Any, spark: SparkSession, tmp_path: Path
+) -> None:
     """Rests on it: the rule for inputs that come with a watermark (``undated`` in planner/event_time.py).
 
     If Spark allowed it MATCH_TIME() could have a watermark of its own in those cases, too.
     """
-    single = rows.withWatermark("ts", "1 second").dropDuplicatesWithinWatermark(["ms"])
-    dated = single.withColumn("at", F.col("ts"))
-    with pytest.raises(AnalysisException, match="watermark"):
+    rows = stream(spark, files(tmp_path / "twice", [100_000], [200_000]))
+    dated = rows.withWatermark("ts", "1 second").withColumn("at", F.col("ts"))
+    with pytest.raises((AnalysisException, StreamingQueryException), match="Redefining watermark"):
         run(dated.withWatermark("at", "1 second").groupBy("at").count(), "twice")
 
 
