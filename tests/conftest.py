@@ -1,4 +1,4 @@
-"""What the tests share: one Spark session, clean wjoin sessions on it, and the order of the tests."""
+"""What the tests share: a Spark session in each process, wjoin sessions on it, and the order of the tests."""
 
 import os
 import tempfile
