@@ -13,6 +13,10 @@ ARGS ?=
 # Where Spark shall run; scripts/find_java.sh finds it, or installs it, or says how.
 FIND_JAVA = JAVA_HOME="$$(scripts/find_java.sh)" && export JAVA_HOME
 PYTEST = $(BIN)/python -m pytest
+# How many processes run tests side by side, each with a Spark of its own; JOBS=0 is one, for ARGS="--pdb".
+JOBS ?= 2
+# A file is run by one of them, and files begin in the order of tests/conftest.py.
+SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup java demo test long unit spark faults bench papers choices choices-tables browser lint format types docs docs-update check lock clean
 
@@ -36,16 +40,16 @@ demo: $(READY) ## join three streams of real flights, with EXPLAIN and checked c
 	@$(FIND_JAVA) && $(BIN)/wjoin demo
 
 test: $(READY) browser ## the tests, in less than ten minutes: the fast ones first, then those on Spark
-	@$(FIND_JAVA) && $(PYTEST) -m "not long" $(ARGS)
+	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "not long" $(ARGS)
 
 long: $(READY) ## the other tests: crashes, random statements on streams, other kinds of sessions
-	@$(FIND_JAVA) && $(PYTEST) -m long $(ARGS)
+	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m long $(ARGS)
 
 unit: $(READY) ## the fast tests, without Spark
-	@$(PYTEST) -m "not spark and not slow" $(ARGS)
+	@$(PYTEST) $(SIDE_BY_SIDE) -m "not spark and not slow" $(ARGS)
 
 spark: $(READY) ## the tests on Spark
-	@$(FIND_JAVA) && $(PYTEST) -m spark $(ARGS)
+	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m spark $(ARGS)
 
 faults: $(READY) ## kill a running query 25 times and compare its output with the oracle
 	@$(FIND_JAVA) && $(PYTEST) -m faults --kills 25 $(ARGS)

@@ -1,4 +1,4 @@
-"""What the tests share: one Spark session, clean wjoin sessions on it, and the order of the tests."""
+"""What the tests share: a Spark session in each process, wjoin sessions on it, and the order of the tests."""
 
 import os
 import tempfile
@@ -14,7 +14,7 @@ from wjoin.catalog import catalog_of
 
 _HERE = Path(__file__).parent
 # Tests in these folders run on Spark.
-_ON_SPARK = {"results", "stream", "faults", "compat"}
+_ON_SPARK = {"results", "spark", "stream", "faults", "compat"}
 # These take minutes: folders and files below tests/ that `make test` leaves to `make long`.
 _LONG = (
     *("faults", "compat", "native", "examples/test_demo.py"),
@@ -75,10 +75,12 @@ def kills(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The one Spark of all tests, made by wjoin.connect()."""
+    """The one Spark of all tests of this process, made by wjoin.connect()."""
     settings = {
         "spark.master": "local[2]",
         "spark.driver.memory": "2g",
+        # Much code runs a few times only here: what a thorough compiler of it takes is more than it saves.
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",

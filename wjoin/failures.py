@@ -57,7 +57,8 @@ def cause(error: BaseException) -> str:
     root = _SPARK_CLASS.sub("", caused[-1]) if caused else ""
     if root and root[:_ALIKE] not in head and head[:_ALIKE] not in root:
         head = f"{head} ({root})"
-    return _plain(_IN_OTHER_WORDS.get(head, head))
+    line = _plain(head)
+    return _IN_OTHER_WORDS.get(line, line)
 
 
 def failure(

@@ -4,6 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+# Time to wait for the other server, too.
+pytestmark = pytest.mark.timeout(600)
+
 
 def test_batch_and_stream_under_spark_connect(tmp_path: Path) -> None:
     client = Path(__file__).with_name("connect_client.py")

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import duckdb
 import pyspark
+import pytest
 from pyspark.sql import SparkSession
+
+# Time to wait for the other server, too.
+pytestmark = pytest.mark.timeout(600)
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 SPECIFICATION = f"""

@@ -7,7 +7,6 @@ import pytest
 
 import wjoin
 from wjoin.committed import committed_files
-from wjoin.format_options import SINK_OPTIONS, STREAM_OPTIONS
 from wjoin.grammar.errors import WJoinError
 from wjoin.progress import read
 
@@ -147,30 +146,3 @@ def test_committed_files_of_a_running_query(streams: wjoin.Session, tmp_path: Pa
     assert found == [(20,)]
     assert sorted(pd.concat(map(pd.read_parquet, files))["k"]) == list(range(20))
     query.stop()
-
-
-SPARKS_OWN = {
-    "json": ["org.apache.spark.sql.catalyst.json.JSONOptions"],
-    "csv": ["org.apache.spark.sql.catalyst.csv.CSVOptions"],
-    "xml": ["org.apache.spark.sql.catalyst.xml.XmlOptions"],
-    "text": ["org.apache.spark.sql.execution.datasources.text.TextOptions"],
-    "orc": ["org.apache.spark.sql.execution.datasources.orc.OrcOptions"],
-    "parquet": [
-        "org.apache.spark.sql.execution.datasources.parquet.ParquetOptions",
-        "org.apache.spark.sql.execution.datasources.FileIndexOptions",
-    ],
-}
-
-
-@pytest.mark.parametrize("provider", SPARKS_OWN)
-def test_every_option_that_spark_names_is_known(session: wjoin.Session, provider: str) -> None:
-    jvm = session.spark._jvm
-    named: set[str] = set()
-    for name in SPARKS_OWN[provider]:
-        options = jvm.java.lang.Class.forName(f"{name}$").getField("MODULE$").get(None).getAllOptions()
-        named |= set(jvm.scala.jdk.javaapi.CollectionConverters.asJava(options))
-    plain = {option.lower() for option in named if "." not in option}
-    assert plain
-    assert plain <= {option.lower() for option in STREAM_OPTIONS[provider]}
-    own = set(plain) if provider != "parquet" else {"compression", "mergeschema"}
-    assert own <= {option.lower() for option in SINK_OPTIONS[provider]}

@@ -4,12 +4,10 @@ import json
 import pickle
 
 import pytest
-from pyspark.sql import SparkSession
 
 from wjoin.executor.state.identity import STATE_FORMAT
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Slice
-from wjoin.executor.workers import worker_ids
 from wjoin.grammar.errors import WJoinError
 
 MANIFEST = Manifest("plan", 2, "line", 4, {0: 7, 1: -3}, ((Slice("3", 5, 100, 1, 2, "key"),), ()))
@@ -37,12 +35,3 @@ def test_another_plan_and_another_number_of_workers_are_refused() -> None:
 def test_errors_travel_from_the_workers() -> None:
     error = WJoinError("WJ701", "of another format")
     assert pickle.loads(pickle.dumps(error)).render() == error.render()
-
-
-@pytest.mark.parametrize("partitions", [1, 2, 3, 8, 200])
-def test_every_partition_has_one_worker(spark: SparkSession, partitions: int) -> None:
-    ids = worker_ids(partitions)
-    rows = spark.createDataFrame([(number,) for number in ids], "id INT")
-    found = rows.selectExpr(f"pmod(hash(id), {partitions}) AS partition").distinct().count()
-    assert found == len(ids) == partitions
-    assert ids[0] == 0

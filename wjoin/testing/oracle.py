@@ -6,6 +6,7 @@ checked as it is written, on the event times as integers.
 """
 
 import datetime
+import functools
 import itertools
 import math
 import struct
@@ -50,9 +51,9 @@ def event_times(table: pa.Table, column: str) -> list[int | None]:
 
 def combinations(statement: Statement, tables: Tables) -> list[Combination]:
     """Return the row numbers of every result of the statement, computed by DuckDB, in order."""
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
+    connection = _database().cursor()
     try:
+        connection.execute("SET TimeZone = 'UTC'")
         for item in statement.inputs:
             table = tables[item.alias]
             times = pa.array(event_times(table, item.event_time), pa.int64())
@@ -61,6 +62,12 @@ def combinations(statement: Statement, tables: Tables) -> list[Combination]:
         return [tuple(row) for row in connection.execute(_query(statement)).fetchall()]
     finally:
         connection.close()
+
+
+@functools.cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """Return the one database of this process, without tables: to open one takes longer than most queries."""
+    return duckdb.connect()
 
 
 def _query(statement: Statement) -> str:

@@ -1,0 +1,114 @@
+"""What wjoin takes for granted of Spark's reports about running queries, and of what they observe."""
+
+import datetime
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
+
+from wjoin.progress import read
+
+
+@pytest.fixture(scope="module")
+def query(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StreamingQuery]:
+    """A query without a state, that has worked off one micro-batch of 3 rows and now waits."""
+    folder = tmp_path_factory.mktemp("rows")
+    (folder / "0.json").write_text("".join(json.dumps({"id": number}) + "\n" for number in range(3)))
+    rows = spark.readStream.schema("id BIGINT").json(str(folder))
+    counts = [F.expr("sum(id) AS `late:A`"), F.expr("max(IF(id > 9, id, NULL)) AS `seen:A`")]
+    counts += [F.expr(f"count(1) AS {name}") for name in ("matches", "comparisons")]
+    observed = rows.observe("wjoin:7:0", *counts)
+    query = observed.writeStream.format("noop").queryName("three_rows").start()
+    query.processAllAvailable()
+    deadline = time.monotonic() + 60
+    while "addBatch" in reports(query)[-1]["durationMs"]:
+        assert time.monotonic() < deadline, "an idle query reports so"
+        time.sleep(0.2)
+    yield query
+    query.stop()
+
+
+def reports(query: StreamingQuery) -> list[Any]:
+    return list(query.recentProgress)
+
+
+def test_a_report_has_the_fields_that_progress_reads(query: StreamingQuery) -> None:
+    """Rests on it: wjoin/progress.py, wjoin/measured/recorder.py, wjoin/measured/dropped.py; they would tell of nothing else."""
+    report = reports(query)[0]
+    body = json.loads(report.json)
+    assert (body["name"], body["batchId"], body["numInputRows"]) == ("three_rows", 0, 3)
+    assert report["batchId"] == 0
+    assert report["numInputRows"] == 3
+    assert list(report["stateOperators"]) == []
+    assert body["batchDuration"] >= body["durationMs"]["addBatch"] > 0
+    assert body["durationMs"]["triggerExecution"] > 0
+    started = datetime.datetime.fromisoformat(body["timestamp"])
+    assert started.tzinfo is not None
+    assert abs(datetime.datetime.now(datetime.UTC) - started) < datetime.timedelta(minutes=10)
+
+
+def test_observed_metrics_have_the_names_that_they_were_given(query: StreamingQuery) -> None:
+    """Rests on it: executor/spark/observe.py and ``observations`` (wjoin/progress.py).
+
+    All counts of a running join, its late rows among them, go this way.
+    """
+    (name, row), *others = reports(query)[0]["observedMetrics"].items()
+    assert (name, others) == ("wjoin:7:0", [])
+    assert row.asDict() == {"late:A": 3, "seen:A": None, "matches": 3, "comparisons": 3}
+
+
+def test_a_report_of_an_idle_query_has_no_added_batch_and_the_number_of_the_next(
+    query: StreamingQuery,
+) -> None:
+    """Rests on it: ``Progress.idle``. Else ``wjoin run`` would count a micro-batch whenever nothing happens,
+    and wjoin/measured/dropped.py would take the next micro-batch for one that it has seen.
+    """
+    idle = reports(query)[-1]
+    assert idle["batchId"] == 1
+    assert idle["numInputRows"] == 0
+    assert "addBatch" not in json.loads(idle.json)["durationMs"]
+    assert read(idle).idle
+    assert not read(reports(query)[0]).idle
+
+
+def test_the_last_report_and_the_status_of_a_query(query: StreamingQuery) -> None:
+    """Rests on it: wjoin/measured/recorder.py, wjoin/measured/dropped.py (lastProgress), wjoin/live.py (status)."""
+    assert query.lastProgress["batchId"] == reports(query)[-1]["batchId"]
+    assert query.status["isDataAvailable"] is False
+    assert query.status["isTriggerActive"] in (True, False)
+    assert query.exception() is None
+    assert query.awaitTermination(1) is False
+
+
+def test_the_running_queries_are_those_of_one_session(query: StreamingQuery, spark: SparkSession) -> None:
+    """Rests on it: wjoin/measured/dropped.py has a thread for each session; else it would tell of each row twice."""
+    assert [each.runId for each in spark.streams.active] == [query.runId]
+    assert spark.newSession().streams.active == []
+
+
+def test_spark_remembers_the_last_hundred_reports(spark: SparkSession) -> None:
+    """Rests on it: wjoin/measured/dropped.py reads all of them every 10 s, so that of short micro-batches none is
+    missed.
+    """
+    default = spark._jvm.org.apache.spark.sql.internal.SQLConf()
+    assert default.getConfString("spark.sql.streaming.numRecentProgressUpdates") == "100"
+
+
+def test_what_an_optimized_part_observes_is_told_by_an_assertion_of_java(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rests on it: ``_read`` (executor/spark/meter.py). Else EXPLAIN ANALYZE of ``… LIMIT 0`` would fail, or
+    wait.
+    """
+    observation = Observation("wjoin-tables:none")
+    rows = spark.range(3).observe(observation, F.expr("count(1) AS rows")).limit(0)
+    rows.write.format("noop").mode("overwrite").save()
+    with pytest.raises(Py4JJavaError, match=r"java\.lang\.AssertionError"):
+        observation.get  # noqa: B018 (asks Spark)

@@ -1,0 +1,218 @@
+"""What wjoin takes for granted of ``transformWithState``: its calls, and what of a state survives."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark import TaskContext
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from wjoin.executor.spark.operator import JoinProcessor
+from wjoin.executor.workers import worker_ids
+
+CALLS = "worker INT, attempt STRING, called INT, rows INT, before STRING, place INT, kinds STRING"
+WORKERS = worker_ids(2)
+ROWS = 25
+
+
+class Notes(StatefulProcessor):
+    """Tells what it is called with; its state holds the number of the call, and the attempt that wrote it."""
+
+    def __init__(self, attempt: str, folder: Path) -> None:
+        self._attempt = attempt
+        self._folder = folder
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._state = handle.getMapState("state", "name STRING", "data BINARY")
+        context = TaskContext.get()
+        where = "driver" if context is None else "task"
+        (self._folder / f"init-{where}-{os.getpid()}").touch()
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+        frames = list(rows)
+        stored = self._state.getValue(("count",))
+        before = "" if stored is None else bytes(stored[0]).decode()
+        called = 1 + (int(before.split()[0]) if before else 0)
+        self._state.updateValue(("count",), (f"{called} {self._attempt}".encode(),))
+        self._state.updateValue((str(called),), (b"\0" * 3,))
+        self._state.removeKey((str(called - 1),))
+        assert self._state.getValue((str(called - 1),)) is None
+        first = frames[0].to_dict("records")[0]
+        kinds = [type(first["block"]).__name__, type(first["nothing"]).__name__]
+        yield pd.DataFrame(columns=[each.split()[0] for each in CALLS.split(", ")])
+        context = TaskContext.get()
+        yield pd.DataFrame(
+            {
+                "worker": [int(key[0])],
+                "attempt": [self._attempt],
+                "called": [called],
+                "rows": [sum(map(len, frames))],
+                "before": [before],
+                "place": [-1 if context is None else context.partitionId()],
+                "kinds": [" ".join(kinds)],
+            }
+        )
+
+    def close(self) -> None:
+        pass
+
+
+class Noted:
+    """A query whose operator is called with ``ROWS`` rows of each worker in every micro-batch."""
+
+    def __init__(self, spark: SparkSession, root: Path) -> None:
+        self.spark, self.root = spark, root
+        (root / "in").mkdir()
+
+    def run(self, attempt: str, files: int) -> None:
+        """Add files, each a micro-batch, and work them off."""
+        for _ in range(files):
+            number = len(list((self.root / "in").iterdir()))
+            rows = [json.dumps({"worker": worker}) for worker in WORKERS for _ in range(ROWS)]
+            path = self.root / "in" / str(number)
+            path.write_text("\n".join(rows) + "\n")
+            os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+        reader = self.spark.readStream.schema("worker INT").option("maxFilesPerTrigger", 1)
+        rows = reader.json(str(self.root / "in")).selectExpr(
+            "worker", "CAST('x' AS BINARY) AS block", "CAST(NULL AS BINARY) AS nothing"
+        )
+        noted = rows.groupBy("worker").transformWithStateInPandas(
+            Notes(attempt, self.root), CALLS, "append", "none"
+        )
+        writer = noted.writeStream.format("json").option("checkpointLocation", str(self.root / "checkpoint"))
+        writer.trigger(availableNow=True).start(str(self.root / f"out-{attempt}")).awaitTermination()
+
+    def forget_last_commit(self) -> None:
+        """Leave the checkpoint as a crash does, after the state was written and before the commit."""
+        commits = self.root / "checkpoint" / "commits"
+        last = max(
+            (path for path in commits.iterdir() if path.name.isdigit()), key=lambda path: int(path.name)
+        )
+        last.unlink()
+        last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
+
+    def calls(self, attempt: str) -> list[dict[str, Any]]:
+        """What the calls of an attempt told, in the order of the micro-batches."""
+        # Its list begins where the attempt did, and Spark misses those before.
+        shutil.rmtree(self.root / f"out-{attempt}" / "_spark_metadata", ignore_errors=True)
+        rows = self.spark.read.schema(CALLS).json(str(self.root / f"out-{attempt}")).collect()
+        return sorted((row.asDict() for row in rows), key=lambda row: (row["worker"], row["called"]))
+
+
+@pytest.fixture(scope="module")
+def noted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Noted:
+    """Two micro-batches, of which the second was repeated by another attempt, and a third.
+
+    Frames have 10 rows at the most.
+    """
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
+    noted = Noted(spark, tmp_path_factory.mktemp("noted"))
+    try:
+        noted.run("first", 2)
+        noted.forget_last_commit()
+        noted.run("second", 1)
+    finally:
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "262144")
+    return noted
+
+
+def test_each_worker_is_called_once_a_micro_batch_with_all_its_rows(noted: Noted) -> None:
+    """Rests on it: ``JoinProcessor`` (executor/spark/operator.py) is one step of the join for each
+    micro-batch.
+
+    Called twice it would judge late rows by a newer watermark, and combinations would depend on the cut.
+    """
+    found = [(call["worker"], call["called"], call["rows"]) for call in noted.calls("first")]
+    assert found == [(worker, number, ROWS) for worker in WORKERS for number in (1, 2)]
+
+
+def test_workers_lie_in_the_partitions_that_the_hash_tells(noted: Noted) -> None:
+    """Rests on it: executor/workers.py, as tests/spark/test_workers.py tells."""
+    places = {call["worker"]: call["place"] for call in noted.calls("first")}
+    assert sorted(places.values()) == [0, 1]
+
+
+def test_bytes_come_as_bytes_and_null_as_none(noted: Noted) -> None:
+    """Rests on it: ``Operator.arrivals`` tells a heartbeat from removed times by a block that is None."""
+    assert {call["kinds"] for call in noted.calls("first")} == {"bytes NoneType"}
+
+
+def test_a_repeated_micro_batch_starts_from_the_state_before_it(noted: Noted) -> None:
+    """Rests on it: exactly once (executor/spark/operator.py): the step takes the manifest that it reads for
+    that of the micro-batch before. Else what a dead attempt had stored would be joined once more.
+    """
+    repeated = [call for call in noted.calls("second") if call["called"] == 2]
+    assert [call["before"] for call in repeated] == ["1 first", "1 first"]
+
+
+def test_after_a_repeated_micro_batch_the_state_is_that_of_one_attempt(noted: Noted) -> None:
+    """Rests on it: slices have the same names in every attempt (executor/state/manifest.py).
+
+    Which attempt it is Spark does not say; with the same names and rows it makes no difference.
+    """
+    after = [call["before"] for call in noted.calls("second") if call["called"] == 3]
+    assert len(after) == 2
+    assert set(after) <= {"2 first", "2 second"}
+
+
+def test_the_state_is_opened_at_the_driver_too(noted: Noted) -> None:
+    """Rests on it: ``JoinProcessor.init`` (executor/spark/operator.py) opens the state and reads nothing of
+    it.
+
+    At the driver Spark asks for the names and types of the state only.
+    """
+    assert list(noted.root.glob("init-driver-*"))
+    assert list(noted.root.glob("init-task-*"))
+    assert JoinProcessor.init is not StatefulProcessor.init
+
+
+def test_it_needs_rocksdb(session: Any, spark: SparkSession, tmp_path: Path) -> None:
+    """Rests on it: WJ605 (``require_streaming`` in wjoin/options.py) refuses every other store of states."""
+    spark.conf.set(
+        "spark.sql.streaming.stateStore.providerClass",
+        "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+    )
+    with pytest.raises(StreamingQueryException, match="STORE_BACKEND_NOT_SUPPORTED_FOR_TWS"):
+        Noted(spark, tmp_path).run("first", 1)
+
+
+def test_one_operator_follows_another_within_a_micro_batch(
+    session: Any, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rests on it: the stages of a join (executor/spark/compile.py), whose results come in the micro-batch
+    that completes them, and the heartbeats that a stage hands to the next one.
+    """
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0").write_text('{"worker": 1}\n')
+    rows = spark.readStream.schema("worker INT").json(str(tmp_path / "in"))
+    for _ in range(2):
+        blocks = rows.selectExpr("worker", "CAST('x' AS BINARY) AS block", "CAST(NULL AS BINARY) AS nothing")
+        rows = blocks.groupBy("worker").transformWithStateInPandas(
+            Notes("only", tmp_path), CALLS, "append", "none"
+        )
+    query = rows.writeStream.format("memory").queryName("chained").trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert [report["batchId"] for report in query.recentProgress if report["numInputRows"]] == [0]
+    assert [row.called for row in spark.table("chained").collect()] == [1]
+
+
+def test_a_state_that_nobody_reads_to_its_end_is_not_committed(spark: SparkSession) -> None:
+    """Rests on it: the hints of executor/spark/lookup.py.
+
+    Beside an empty broadcast relation Spark reads nothing of the other side; a shuffled one reads it all.
+    """
+    left = spark.range(10).selectExpr("id AS k")
+    right = spark.range(10).selectExpr("id AS k")
+    shuffled = left.join(right.hint("shuffle_hash"), "k")._jdf.queryExecution().executedPlan().toString()
+    assert "ShuffledHashJoin" in shuffled
+    broadcast = (
+        left.join(right.hint("broadcast"), left.k < right.k)._jdf.queryExecution().executedPlan().toString()
+    )
+    assert "BroadcastNestedLoopJoin" in broadcast
