@@ -28,7 +28,7 @@ from wjoin.parts.kernels.runs import BoolArray, Int64Array, Order, RunShape, Sor
 from wjoin.parts.routes.route import Role
 from wjoin.planner.edges import result_columns
 from wjoin.planner.layout import code_name, stored_column, time_name
-from wjoin.planner.physical import Lie, PhysicalPlan, Retention, Stage, StageInput
+from wjoin.planner.physical import PhysicalPlan, Retention, Rows, Stage, StageInput
 from wjoin.planner.probes import with_kernel
 
 
@@ -132,7 +132,7 @@ class StageLogic:
                 continue
             met: dict[int, tuple[SortedRun, ...]] = {probe.origin: (run,)}
             for step in probe.steps:
-                fresh = stored[step.input] if step.lie is Lie.ALL else None
+                fresh = stored[step.input] if step.rows is Rows.ALL else None
                 met[step.input] = (*old[step.input], *([] if fresh is None else [fresh]))
             yield from join.results(probe, [Pieces(met[number]) for number in range(len(old))])
 

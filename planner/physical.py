@@ -160,7 +160,7 @@ class StageInput:
     retention: tuple[Retention, ...] = ()
 
 
-class Lie(Enum):
+class Rows(Enum):
     """Where the rows lie that a step meets: those of earlier micro-batches, or those of this one, too."""
 
     OLD = "old"
@@ -197,7 +197,7 @@ class Step:
 
     input: int
     kernel: str
-    lie: Lie
+    rows: Rows
     ranges: tuple[Range, ...]
     index: Band | None = None
     windows: tuple[WindowCheck, ...] = ()

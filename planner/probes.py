@@ -10,13 +10,13 @@ from wjoin.planner.physical import (
     Band,
     Bounds,
     Comparison,
-    Lie,
     Operand,
     Passes,
     PhysicalPlan,
     Probe,
     Range,
     Retention,
+    Rows,
     Stage,
     StageInput,
     Step,
@@ -147,7 +147,7 @@ def step_to(
         input=target,
         kernel=kernel,
         # New rows of two inputs meet once: as those of the later input begin results.
-        lie=Lie.OLD if plan.streaming and target > joined[0] else Lie.ALL,
+        rows=Rows.OLD if plan.streaming and target > joined[0] else Rows.ALL,
         ranges=tuple(
             Range(stream, distances.back[stream][anchor], distances.ahead[stream][anchor]) for stream in known
         ),

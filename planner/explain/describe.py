@@ -234,12 +234,19 @@ def plan_words(plan: PhysicalPlan) -> str:
         return "native"
     if not plan.stages:
         return "one relation"
-    names = [name_of(stage.kernels) for stage in plan.stages]
+    names = [_route_and_kernel(stage) for stage in plan.stages]
     kernels = names[0] if len(set(names)) == 1 else " ".join(names)
     passes = f" {plan.passes.value}" if plan.branches else ""
     first = " ".join(_names(plan, plan.stages[0].members))
     stages = f" in {len(plan.stages)} stages, {first} first" if len(plan.stages) > 1 else ""
     return f"{plan.stages[0].bounds.value} {kernels}{passes}{stages}"
+
+
+def _route_and_kernel(stage: Stage) -> str:
+    """Return the kernel of a stage, after its route where that is not the first that applies."""
+    routes = [name for name, route in ROUTES.items() if route.applies(keyed=stage.keyed)]
+    kernel = name_of(stage.kernels)
+    return kernel if stage.route == routes[0] else f"{stage.route} {kernel}"
 
 
 def _plain_words(plan: PhysicalPlan) -> str:

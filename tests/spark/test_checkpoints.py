@@ -40,9 +40,9 @@ def run(frame: DataFrame, root: Path, out: str = "out", checkpoint: str = "check
 def test_a_checkpoint_tells_that_it_has_begun_and_what_is_committed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rests on it: ``Beside.begun`` and ``Beside.committed`` (wjoin/measured/beside.py), by which the first start of a
-    query is told from others: its sequence of stages is chosen, its identity written, WJ609 and WJ611 are
-    judged.
+    """Rests on it: ``Beside.begun`` and ``Beside.committed`` (wjoin/measured/beside.py), by which the first
+    start of a query is told from others: its sequence of stages is chosen, its identity written, WJ609 and
+    WJ611 are judged.
     """
     beside = Beside(spark, str(tmp_path / "checkpoint"))
     assert not beside.begun()

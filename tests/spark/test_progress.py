@@ -40,7 +40,7 @@ def reports(query: StreamingQuery) -> list[Any]:
 
 
 def test_a_report_has_the_fields_that_progress_reads(query: StreamingQuery) -> None:
-    """Rests on it: wjoin/progress.py, wjoin/measured/recorder.py, wjoin/measured/dropped.py; they would tell of nothing else."""
+    """Rests on it: progress.py, recorder.py and dropped.py of wjoin/measured/"""
     report = reports(query)[0]
     body = json.loads(report.json)
     assert (body["name"], body["batchId"], body["numInputRows"]) == ("three_rows", 0, 3)
@@ -79,7 +79,7 @@ def test_a_report_of_an_idle_query_has_no_added_batch_and_the_number_of_the_next
 
 
 def test_the_last_report_and_the_status_of_a_query(query: StreamingQuery) -> None:
-    """Rests on it: wjoin/measured/recorder.py, wjoin/measured/dropped.py (lastProgress), wjoin/live.py (status)."""
+    """Rests on it: recorder.py, dropped.py of wjoin/measured/ (lastProgress), wjoin/live.py (status)."""
     assert query.lastProgress["batchId"] == reports(query)[-1]["batchId"]
     assert query.status["isDataAvailable"] is False
     assert query.status["isTriggerActive"] in (True, False)
@@ -88,14 +88,14 @@ def test_the_last_report_and_the_status_of_a_query(query: StreamingQuery) -> Non
 
 
 def test_the_running_queries_are_those_of_one_session(query: StreamingQuery, spark: SparkSession) -> None:
-    """Rests on it: wjoin/measured/dropped.py has a thread for each session; else it would tell of each row twice."""
+    """Rests on it: wjoin/measured/dropped.py has a thread for each session; else it would tell rows twice."""
     assert [each.runId for each in spark.streams.active] == [query.runId]
     assert spark.newSession().streams.active == []
 
 
 def test_spark_remembers_the_last_hundred_reports(spark: SparkSession) -> None:
-    """Rests on it: wjoin/measured/dropped.py reads all of them every 10 s, so that of short micro-batches none is
-    missed.
+    """Rests on it: wjoin/measured/dropped.py reads all of them every 10 s, so that of short micro-batches
+    none is missed.
     """
     default = spark._jvm.org.apache.spark.sql.internal.SQLConf()
     assert default.getConfString("spark.sql.streaming.numRecentProgressUpdates") == "100"
