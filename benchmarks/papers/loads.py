@@ -48,7 +48,7 @@ class Load:
     @property
     def rows(self) -> Int64Array:
         """The rows of each micro-batch, int64."""
-        sizes = (sum(block.num_rows for group in each.blocks for block in group) for each in self.batches)
+        sizes = (sum(block.num_rows for group in each.blocks for _, block in group) for each in self.batches)
         return np.fromiter(sizes, np.int64, len(self.batches))
 
 
