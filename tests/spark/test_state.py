@@ -20,6 +20,14 @@ from wjoin.executor.workers import worker_ids
 CALLS = "worker INT, attempt STRING, called INT, rows INT, before STRING, place INT, kinds STRING"
 WORKERS = worker_ids(2)
 ROWS = 25
+LEAST = -(1 << 62)
+COLUMNS = (
+    "worker",
+    "CAST('x' AS BINARY) AS block",
+    "CAST(NULL AS BINARY) AS nothing",
+    f"array(worker, CAST({LEAST} AS BIGINT) - 1) AS counts",
+    "CAST(NULL AS ARRAY<BIGINT>) AS uncounted",
+)
 
 
 class Notes(StatefulProcessor):
@@ -45,7 +53,8 @@ class Notes(StatefulProcessor):
         self._state.removeKey((str(called - 1),))
         assert self._state.getValue((str(called - 1),)) is None
         first = frames[0].to_dict("records")[0]
-        kinds = [type(first["block"]).__name__, type(first["nothing"]).__name__]
+        kinds = [type(first[each]).__name__ for each in ("block", "nothing", "counts", "uncounted")]
+        kinds += [str(int(each)) for each in first["counts"]]
         yield pd.DataFrame(columns=[each.split()[0] for each in CALLS.split(", ")])
         context = TaskContext.get()
         yield pd.DataFrame(
@@ -80,9 +89,7 @@ class Noted:
             path.write_text("\n".join(rows) + "\n")
             os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
         reader = self.spark.readStream.schema("worker INT").option("maxFilesPerTrigger", 1)
-        rows = reader.json(str(self.root / "in")).selectExpr(
-            "worker", "CAST('x' AS BINARY) AS block", "CAST(NULL AS BINARY) AS nothing"
-        )
+        rows = reader.json(str(self.root / "in")).selectExpr(*COLUMNS)
         noted = rows.groupBy("worker").transformWithStateInPandas(
             Notes(attempt, self.root), CALLS, "append", "none"
         )
@@ -139,9 +146,13 @@ def test_workers_lie_in_the_partitions_that_the_hash_tells(noted: Noted) -> None
     assert sorted(places.values()) == [0, 1]
 
 
-def test_bytes_come_as_bytes_and_null_as_none(noted: Noted) -> None:
-    """Rests on it: ``Operator.arrivals`` tells a heartbeat from removed times by a block that is None."""
-    assert {call["kinds"] for call in noted.calls("first")} == {"bytes NoneType"}
+def test_bytes_come_as_bytes_arrays_as_numbers_and_null_as_none(noted: Noted) -> None:
+    """Rests on it: messages (executor/spark/messages.py) have a block or counts; the other one is None.
+
+    Numbers of an array beyond 2^53 would be others if they came as floats.
+    """
+    for call in noted.calls("first"):
+        assert call["kinds"] == f"bytes NoneType ndarray NoneType {call['worker']} {LEAST - 1}"
 
 
 def test_a_repeated_micro_batch_starts_from_the_state_before_it(noted: Noted) -> None:
@@ -187,13 +198,13 @@ def test_one_operator_follows_another_within_a_micro_batch(
     session: Any, spark: SparkSession, tmp_path: Path
 ) -> None:
     """Rests on it: the stages of a join (executor/spark/compile.py), whose results come in the micro-batch
-    that completes them, and the heartbeats that a stage hands to the next one.
+    that completes them, and the progress that a stage hands to the next one.
     """
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0").write_text('{"worker": 1}\n')
     rows = spark.readStream.schema("worker INT").json(str(tmp_path / "in"))
     for _ in range(2):
-        blocks = rows.selectExpr("worker", "CAST('x' AS BINARY) AS block", "CAST(NULL AS BINARY) AS nothing")
+        blocks = rows.selectExpr(*COLUMNS)
         rows = blocks.groupBy("worker").transformWithStateInPandas(
             Notes("only", tmp_path), CALLS, "append", "none"
         )
