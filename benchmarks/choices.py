@@ -219,7 +219,7 @@ def measure(plan: PhysicalPlan, batches: Sequence[dict[int, pa.RecordBatch]]) ->
         start = time.process_time()
         found = worker.run(blocks, counts)
         seconds.append(time.process_time() - start)
-        comparisons.append(counts.work.comparisons)
+        comparisons.append(counts.stage["comparisons"])
         results.append(sum(each.num_rows for each in found))
         state.append(worker.state_rows)
     middle = [statistics.median(each[-MEASURED:]) for each in (seconds, comparisons, results, state)]

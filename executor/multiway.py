@@ -13,6 +13,7 @@ import pyarrow as pa
 from wjoin.executor.bands import band_values, moved
 from wjoin.executor.bands import inside as inside_band
 from wjoin.executor.combinations import Combinations, Pieces
+from wjoin.executor.report import Report
 from wjoin.executor.windows import inside, wanted_by_any, within
 from wjoin.parts.kernels.candidates import Candidates, Search
 from wjoin.parts.kernels.kernel import Kernel
@@ -55,20 +56,13 @@ _OPERATORS = {
 }
 
 
-@dataclass
-class Work:
-    """What a join did: ``comparisons`` of a tuple with a row."""
-
-    comparisons: int = 0
-
-
 @dataclass(frozen=True)
 class MultiwayJoin:
-    """The probes of one stage of a plan. ``kernels`` are those that the steps name."""
+    """The probes of one stage of a plan, counting what they do; ``kernels`` are those that the steps name."""
 
     plan: PhysicalPlan
     number: int
-    work: Work = field(default_factory=Work)
+    counted: Report = field(default_factory=Report)
     kernels: Mapping[str, Kernel] = field(default_factory=lambda: KERNELS)
 
     @property
@@ -134,7 +128,7 @@ class MultiwayJoin:
             for part in (np.arange(count // 2), np.arange(count // 2, count)):
                 yield from self._grow(partial.pick(part), steps)
             return
-        self.work.comparisons += pairs
+        self.counted.add("comparisons", pairs)
         grown = self._checked(self._extended(partial, step, search, found), step)
         if len(grown):
             yield from self._grow(grown, others)

@@ -83,15 +83,14 @@ PLACES = {each.name: place for place, each in enumerate(COUNTERS)}
 """The place of each counter in the values of a report."""
 
 
-def _nothing() -> list[int]:
-    return [each.nothing for each in COUNTERS]
+_NOTHING = [each.nothing for each in COUNTERS]
 
 
 @dataclass
 class Report:
     """The values of all counters, in their order."""
 
-    values: list[int] = field(default_factory=_nothing)
+    values: list[int] = field(default_factory=_NOTHING.copy)
 
     def __getitem__(self, name: str) -> int:
         return self.values[PLACES[name]]

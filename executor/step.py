@@ -16,7 +16,7 @@ import pyarrow as pa
 from wjoin.executor.blocks import concatenate, cut
 from wjoin.executor.combinations import Assembler, Combinations, Pieces
 from wjoin.executor.key_counts import count_keys
-from wjoin.executor.multiway import MultiwayJoin, Work
+from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.retention import kept, settled, watermark
@@ -63,15 +63,16 @@ class Arrivals:
 
 @dataclass
 class Counts:
-    """What one micro-batch did at one worker: ``work`` and ``matches``, and a report by stream."""
+    """What one micro-batch did at one worker: a report of the stage, and one of each stream."""
 
-    matches: int = 0
-    work: Work = field(default_factory=Work)
+    stage: Report = field(default_factory=Report)
     streams: dict[int, Report] = field(default_factory=dict)
 
     def of(self, stream: int) -> Report:
         """Return the report of a stream."""
-        return self.streams.setdefault(stream, Report())
+        if stream not in self.streams:
+            self.streams[stream] = Report()
+        return self.streams[stream]
 
 
 @dataclass(frozen=True)
@@ -122,10 +123,10 @@ class StageLogic:
         old: Sequence[Sequence[SortedRun]],
         probing: Sequence[SortedRun | None],
         stored: Sequence[SortedRun | None],
-        work: Work,
+        counted: Report,
     ) -> Iterator[Combinations]:
         """Yield every combination with at least one new row, each once, as the probes of the stage say."""
-        join = MultiwayJoin(self.plan, self.number, work)
+        join = MultiwayJoin(self.plan, self.number, counted)
         for probe in self.stage.probes:
             run = probing[probe.origin]
             if run is None:
@@ -144,8 +145,8 @@ class StageLogic:
             logic = self._with(preferred(logic._meetings(new), logic.stage.kernels[0]))
             new = logic._arranged(new, self.shapes)
         assembler = logic.assembler()
-        for found in logic.join([[] for _ in new.stored], new.probing, new.stored, counts.work):
-            counts.matches += len(found)
+        for found in logic.join([[] for _ in new.stored], new.probing, new.stored, counts.stage):
+            counts.stage.add("matches", len(found))
             yield assembler.block(found)
 
     def stream(
@@ -193,8 +194,8 @@ class StageLogic:
             for shape, group in zip(shapes, manifest.slices, strict=True)
         ]
         assembler = self.assembler()
-        for found in self.join(old, new.probing, new.stored, counts.work):
-            counts.matches += len(found)
+        for found in self.join(old, new.probing, new.stored, counts.stage):
+            counts.stage.add("matches", len(found))
             yield assembler.block(found)
         seen = dict(manifest.seen)
         for stream, time in arrivals.seen.items():

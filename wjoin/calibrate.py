@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 
 from wjoin.calibrate_tables import table_costs
 from wjoin.executor.combinations import Pieces
-from wjoin.executor.multiway import MultiwayJoin, Work
+from wjoin.executor.multiway import MultiwayJoin
+from wjoin.executor.report import Report
 from wjoin.executor.step import StageLogic
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.parts.kernels.merge_window import MergeWindow
@@ -118,13 +119,13 @@ def timed(kernel: Kernel, *, probing: int, held: int, near: int, agree: bool) ->
     runs = [each.sort(block) for each, block in zip(shape, blocks, strict=True)]
     seconds, compared = [], 0
     for _ in range(_REPETITIONS):
-        work = Work()
-        join = MultiwayJoin(plan, 0, work, {kernel.name: kernel})
+        counted = Report()
+        join = MultiwayJoin(plan, 0, counted, {kernel.name: kernel})
         start = time.process_time()
         for found in join.results(plan.stages[0].probes[0], [Pieces((runs[0],)), Pieces((runs[1],))]):
             assembler.block(found)
         seconds.append(time.process_time() - start)
-        compared = work.comparisons
+        compared = counted["comparisons"]
     return statistics.median(seconds), compared
 
 

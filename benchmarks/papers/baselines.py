@@ -22,7 +22,8 @@ import pyarrow as pa
 
 from wjoin.executor.blocks import concatenate
 from wjoin.executor.combinations import Pieces
-from wjoin.executor.multiway import MultiwayJoin, Work
+from wjoin.executor.multiway import MultiwayJoin
+from wjoin.executor.report import Report
 from wjoin.executor.state.retention import kept, watermark
 from wjoin.executor.step import Arrivals, StageLogic
 from wjoin.parts.kernels.candidates import Candidates, Search
@@ -73,10 +74,10 @@ class AdaptedJoin:
     def __post_init__(self) -> None:
         self._buffers = [[] for _ in self.plan.stages[0].inputs]
 
-    def batch(self, arrivals: Arrivals, work: Work) -> Iterator[pa.RecordBatch]:
+    def batch(self, arrivals: Arrivals, counted: Report) -> Iterator[pa.RecordBatch]:
         """Yield the results of a micro-batch; rows of each stream come in the order of time."""
         # It searches in its own way, whatever kernel the steps name.
-        join = MultiwayJoin(self.plan, 0, work, dict.fromkeys(KERNELS, self.search))
+        join = MultiwayJoin(self.plan, 0, counted, dict.fromkeys(KERNELS, self.search))
         assembler = StageLogic(self.plan, 0).assembler()
         new = [
             self._shape(number).sort(concatenate([block for _, block in blocks])) if blocks else None

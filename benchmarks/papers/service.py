@@ -12,7 +12,7 @@ import pyarrow as pa
 from loads import Load
 
 from wjoin.executor.local import MemoryStore
-from wjoin.executor.multiway import Work
+from wjoin.executor.report import Report
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.step import Arrivals, Counts, StageLogic
 from wjoin.parts.kernels.runs import Int64Array, int64_view
@@ -31,7 +31,7 @@ PRACTICE = 3
 class Join(Protocol):
     """A join of streams that keeps its own state from micro-batch to micro-batch."""
 
-    def batch(self, arrivals: Arrivals, work: Work) -> Iterator[pa.RecordBatch]:
+    def batch(self, arrivals: Arrivals, counted: Report) -> Iterator[pa.RecordBatch]:
         """Yield the results of a micro-batch and count the comparisons."""
         ...
 
@@ -44,9 +44,9 @@ class KernelJoin:
         self._store = MemoryStore()
         self._manifest = Manifest.fresh("plan", 1, len(plan.stages[0].inputs))
 
-    def batch(self, arrivals: Arrivals, work: Work) -> Iterator[pa.RecordBatch]:
+    def batch(self, arrivals: Arrivals, counted: Report) -> Iterator[pa.RecordBatch]:
         """Yield the results of a micro-batch."""
-        counts = Counts(work=work)
+        counts = Counts(counted)
         for result in self._logic.stream(self._manifest, self._store, arrivals, counts):
             if isinstance(result, Manifest):
                 self._manifest = result
@@ -121,12 +121,12 @@ def serve(join: Join, load: Load) -> Service:
     count = checksum = 0
     gc.collect()
     for arrivals in load.batches:
-        work = Work()
+        counted = Report()
         # Processor time: that of other jobs on the machine does not count.
         start = time.process_time()
-        results = list(join.batch(arrivals, work))
+        results = list(join.batch(arrivals, counted))
         seconds.append(time.process_time() - start)
-        comparisons.append(work.comparisons)
+        comparisons.append(counted["comparisons"])
         for each in results:
             count += each.num_rows
             checksum = (checksum + _checksum(each, len(arrivals.blocks))) % (1 << 64)

@@ -43,7 +43,7 @@ class Operator:
         for result in self.logic.batch(arrivals, counts):
             found += self.result_messages(result)
         # For the meter: a next stage reads nothing from it.
-        found.append(messages.report(self._target, _NO_STREAM, _work(counts)))
+        found.append(messages.report(self._target, _NO_STREAM, counts.stage))
         return pa.Table.from_pylist(found, schema=messages.SCHEMA)
 
     def arrivals(self, rows: Iterable[Mapping[Any, Any]]) -> Arrivals:
@@ -82,7 +82,7 @@ class Operator:
         self, worker: int, after: Manifest, told: Mapping[int, Report], counts: Counts
     ) -> Iterator[messages.Message]:
         """Yield the reports of a micro-batch, and the progress for the next stage."""
-        yield messages.report(self._target, _NO_STREAM, _work(counts))
+        yield messages.report(self._target, _NO_STREAM, counts.stage)
         for stream in self.logic.stage.members:
             counted = counts.of(stream)
             if stream in told:
@@ -96,14 +96,6 @@ class Operator:
 
 
 _NO_STREAM = -1
-
-
-def _work(counts: Counts) -> Report:
-    """Return what is counted of the stage itself."""
-    found = Report()
-    found.add("matches", counts.matches)
-    found.add("comparisons", counts.work.comparisons)
-    return found
 
 
 class JoinProcessor(StatefulProcessor):

@@ -43,18 +43,23 @@ class Route(ABC):
     """Which worker stores a row, and which workers it visits; it has no state.
 
     ``name`` is that of EXPLAIN and of checkpoints; ``meaning`` says it in a picture of the plan.
-    A result is made once if for each of its rows, and all others of it that came before, exactly one
-    worker has the others stored that gets the row to probe.
+
+    Nothing removes a result that is made twice. So for each row of a result exactly one worker that gets the
+    row to probe must have those rows of it stored that came before. Rows are told late by each worker that
+    they probe: where these are several, by each of them.
     """
 
     name: str
     meaning: str
 
     warning = ""
-    """What EXPLAIN warns of where a stage has this route."""
+    """What the page of EXPLAIN warns of where a stage has this route."""
 
-    copies = 1.0
-    """How often a row is sent, on average."""
+    sent = 1.0
+    """To how many workers a row goes, on average, as the cost model takes it."""
+
+    kept = 1.0
+    """On how many of them it is kept."""
 
     @abstractmethod
     def applies(self, *, keyed: bool) -> bool:

@@ -125,15 +125,18 @@ class CostModel:
             self.statistics[stream].rate.value * self.statistics[stream].width.value for stream in plan.staged
         )
         batches = self.arrival.batches
+        # Those of a stage concern its inputs; the shares of the streams are taken to be alike.
+        sent = max((ROUTES[stage.route].sent for stage in plan.stages), default=1.0)
         whole = self.stages(plan)
+        kept_by = [ROUTES[stage.route].kept for stage in plan.stages]
+        inputs = [(times, each) for times, stage in zip(kept_by, whole, strict=True) for each in stage.inputs]
         if plan.method is Method.NATIVE:
             count.add("micro-batches", batches, self.constants.native_batch)
             for each in whole:
                 _native(count, each, self.constants, batches)
         else:
-            copies = max((ROUTES[stage.route].copies for stage in plan.stages), default=1.0)
-            count.add("rows", rate * copies, self.constants.row)
-            count.add("rows", width * copies, self.constants.byte)
+            count.add("rows", rate * sent, self.constants.row)
+            count.add("rows", width * sent, self.constants.byte)
             count.add(
                 "micro-batches", batches, self.constants.batch + len(plan.stages) * self.constants.stage
             )
@@ -142,20 +145,20 @@ class CostModel:
                 for stage, each in zip(plan.stages, stages, strict=True):
                     _multiway(count, stage, each, self.constants, self.arrival)
             if self.arrival.streaming:
-                kept = sum(each.rate for stage in whole for each in stage.inputs)
+                kept = sum(times * each.rate for times, each in inputs)
                 count.add("state", kept, self.constants.state)
         results = whole[-1].results if whole else rate
         width_out = sum(self.statistics[stream].width.value for stream in plan.staged)
         own = self.constants.result + width_out * self.constants.byte
         count.add("results", results, self.constants.native_result if plan.method is Method.NATIVE else own)
-        state = [each for stage in whole for each in stage.inputs] if self.arrival.streaming else []
+        state = inputs if self.arrival.streaming else []
         cost = Cost(
             terms=count.terms,
             comparisons=count.comparisons * self.units,
             results=results * self.units,
-            shuffled_bytes=(width + ROW_BYTES * rate) * self.units,
-            state_rows=sum(each.kept_rows for each in state),
-            state_bytes=sum(each.kept_rows * (each.width + ROW_BYTES) for each in state),
+            shuffled_bytes=(width + ROW_BYTES * rate) * sent * self.units,
+            state_rows=sum(times * each.kept_rows for times, each in state),
+            state_bytes=sum(times * each.kept_rows * (each.width + ROW_BYTES) for times, each in state),
         )
         return Estimated(whole, cost)
 

@@ -57,7 +57,6 @@ def test_more_bounds_kernels_and_passes_are_more_work_in_the_order_of_the_paper(
         (each.plan.stages[0].bounds.value, each.plan.stages[0].kernels[0]): each.estimated.cost.comparisons
         for each in of_our_own(plan)
     }
-    assert len(work) == 9
     for kernel in ("hw", "mw", "nlw"):
         assert work["exact", kernel] < work["lca", kernel] < work["gca", kernel]
     for bounds in ("exact", "lca", "gca"):

@@ -80,7 +80,7 @@ def test_a_worker_changes_its_kernel_when_the_streams_change() -> None:
         found = sum(each.num_rows for each in worker.run(blocks, counts["adaptive"]))
         for kernel, other in others.items():
             assert sum(each.num_rows for each in other.run(blocks, counts[kernel])) == found
-        compared = {kernel: each.work.comparisons for kernel, each in counts.items()}
+        compared = {kernel: each.stage["comparisons"] for kernel, each in counts.items()}
         kernels.append([kernel for kernel in others if compared[kernel] == compared["adaptive"]])
     # The rows of one micro-batch tell the kernel of the next; of sparse rows both compare as many.
     assert kernels[:2] == [["hw"], ["hw"]]

@@ -17,7 +17,7 @@ from service import DisagreementError, Join, KernelJoin, measure
 from window_plans import Choice, one_window, pair_windows, path, window_plan
 from wjoin2002_joins import THE_PAPERS, Scale
 
-from wjoin.executor.multiway import Work
+from wjoin.executor.report import Report
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.planner.physical import Bounds, Passes, PhysicalPlan
 
@@ -46,7 +46,7 @@ def combinations(join: Join, load: Load) -> Counter[tuple[Combination, int]]:
     """Return the event times of every combination, with its value."""
     found: Counter[tuple[Combination, int]] = Counter()
     for arrivals in load.batches:
-        for batch in join.batch(arrivals, Work()):
+        for batch in join.batch(arrivals, Report()):
             columns = batch.to_pydict()
             names = [f"t{number}" for number in range(len(arrivals.blocks))]
             times = zip(*(columns[name] for name in names), strict=True)

@@ -38,8 +38,10 @@ def test_a_new_kernel_is_weighed_explained_and_measured() -> None:
 
 
 def test_a_new_route_is_weighed_where_it_applies() -> None:
+    before = {each.route for each in describe(plan(KEYLESS)).candidates}
     with ROUTE:
-        routes = {each.plan.stages[0].route for each in plan(KEYLESS).candidates}
-        keyed = {each.plan.stages[0].route for each in plan(KEYED).candidates}
-    assert routes == {"single", "everywhere"}
-    assert keyed == {"hash"}
+        found = {each.route: each.plan for each in describe(plan(KEYLESS)).candidates}
+        keyed = {each.route for each in describe(plan(KEYED)).candidates}
+    assert found.keys() - before == {"everywhere"}
+    assert "everywhere" in found["everywhere"]
+    assert "everywhere" not in keyed

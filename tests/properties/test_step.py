@@ -350,7 +350,7 @@ def comparisons(plan: PhysicalPlan, bounds: Bounds, kernel: str, rows: dict[int,
     arrivals = Arrivals([[(Role.BOTH, block(logic.plan, each, rows[each.members[0]]))] for each in inputs])
     counts = Counts()
     list(logic.batch(arrivals, counts))
-    return counts.work.comparisons
+    return counts.stage["comparisons"]
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
