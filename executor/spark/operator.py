@@ -22,6 +22,9 @@ from wjoin.parts.routes.route import Role
 MANIFEST = "manifest"
 """The key of the manifest in Spark's state; the names of the slices that it lists are numbers."""
 
+_NO_STREAM = -1
+"""What the report of a stage itself is of."""
+
 
 @dataclass(frozen=True)
 class Operator:
@@ -93,9 +96,6 @@ class Operator:
             for other in self.router.workers:
                 for stream, seen in after.seen.items():
                     yield messages.progress(other, stream, seen)
-
-
-_NO_STREAM = -1
 
 
 class JoinProcessor(StatefulProcessor):
