@@ -2,7 +2,11 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
+
+_OFFSET_BYTES = 4
+_LARGE = (pa.types.is_large_string, pa.types.is_large_binary)
 
 
 def encode_block(batch: pa.RecordBatch) -> bytes:
@@ -53,3 +57,55 @@ def _stable_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_list(kind):
         return pa.list_(kind.value_field.with_type(_stable_type(kind.value_type)))
     return kind
+
+
+def value_bytes(batch: pa.RecordBatch) -> int:
+    """Return the bytes of the values of some rows: the same however rows are cut into batches."""
+    return sum(_value_bytes(column) for column in batch.columns)
+
+
+def _value_bytes(array: pa.Array) -> int:
+    kind = array.type
+    types = pa.types
+    if types.is_struct(kind):
+        return sum(_value_bytes(child) for child in array.flatten())
+    if types.is_fixed_size_list(kind):
+        return _value_bytes(array.flatten())
+    if types.is_map(kind) or types.is_list(kind) or types.is_large_list(kind):
+        children = [array.keys, array.items] if types.is_map(kind) else [array.values]
+        begin, end = _ends(array)
+        inside = sum(_value_bytes(child.slice(begin, end - begin)) for child in children)
+        return inside + _OFFSET_BYTES * len(array)
+    if any(check(kind) for check in (types.is_string, types.is_binary, *_LARGE)):
+        begin, end = _ends(array)
+        return end - begin + _OFFSET_BYTES * len(array)
+    if types.is_null(kind):
+        return 0
+    width: int = kind.bit_width // 8
+    return max(1, width) * len(array)
+
+
+def taken_bytes(array: pa.Array, places: pa.Array) -> int:
+    """Return about how many bytes the values at some places (int64) of an array take."""
+    kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        offsets = array.buffers()[1]
+        if offsets is None or not len(array):
+            return 0
+        begins = np.frombuffer(offsets, np.int32)[array.offset :]
+        rows = places.to_numpy()
+        return int((begins[1:][rows] - begins[rows]).sum(dtype=np.int64)) + _OFFSET_BYTES * len(rows)
+    if pa.types.is_primitive(kind):
+        width: int = kind.bit_width // 8
+        return max(1, width) * len(places)
+    return -(-_value_bytes(array) * len(places) // max(1, len(array)))
+
+
+def _ends(array: pa.Array) -> tuple[int, int]:
+    """Return where the values of an array with offsets begin and end."""
+    offsets = array.buffers()[1]
+    if not len(array) or offsets is None:
+        return 0, 0
+    large = any(check(array.type) for check in (*_LARGE, pa.types.is_large_list))
+    places = np.frombuffer(offsets, np.int64 if large else np.int32)
+    return int(places[array.offset]), int(places[array.offset + len(array)])

@@ -1,13 +1,17 @@
 """What a join makes: combinations of rows, as row numbers; and the assembler that makes columns of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
+from wjoin.executor.blocks import taken_bytes
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, SortedRun
+
+RESULT_BYTES = 1 << 26
+"""About the most bytes of results that are made at once: a wide row may have many partners."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,14 @@ class Gathering:
             back[order] = np.arange(len(order))
             self._back = pa.array(back)
 
+    def size(self, name: str) -> int:
+        """Return about how many bytes the values of a block column take."""
+        columns = ((self._pieces.runs[number].batch.column(name), places) for number, places in self._parts)
+        return sum(taken_bytes(column, places) for column, places in columns)
+
     def column(self, name: str) -> pa.Array:
         """Return the values of a block column."""
-        columns = (
-            self._pieces.runs[number].batch.column(name).take(places) for number, places in self._parts
-        )
-        parts = list(columns)
+        parts = [self._pieces.runs[number].batch.column(name).take(places) for number, places in self._parts]
         if not parts:
             return self._pieces.runs[0].batch.column(name).slice(0, 0)
         return parts[0] if self._back is None else pa.concat_arrays(parts).take(self._back)
@@ -80,7 +86,7 @@ class Combinations:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def pick(self, chosen: Int64Array | BoolArray) -> "Combinations":
+    def pick(self, chosen: Int64Array | BoolArray | slice) -> "Combinations":
         """Return the tuples at the given places."""
         return Combinations(
             self.pieces,
@@ -91,9 +97,13 @@ class Combinations:
 
     def column(self, number: int, name: str) -> pa.Array:
         """Return the values of a block column of a joined input."""
+        return self.gathering(number).column(name)
+
+    def gathering(self, number: int) -> Gathering:
+        """Return how the rows of a joined input are gathered."""
         if number not in self._gatherings:
             self._gatherings[number] = Gathering(self.pieces[number], self.rows[number])
-        return self._gatherings[number].column(name)
+        return self._gatherings[number]
 
 
 @dataclass(frozen=True)
@@ -101,6 +111,16 @@ class Assembler:
     """Makes blocks of combinations; ``columns`` are (input, name of the block column)."""
 
     columns: tuple[tuple[int, str], ...]
+
+    def blocks(self, combinations: Combinations) -> Iterator[pa.RecordBatch]:
+        """Yield the combinations as rows, in blocks of at most RESULT_BYTES unless one row takes more."""
+        count = len(combinations)
+        size = sum(combinations.gathering(number).size(name) for number, name in self.columns)
+        if size <= RESULT_BYTES or count == 1:
+            yield self.block(combinations)
+            return
+        for half in (slice(None, count // 2), slice(count // 2, None)):
+            yield from self.blocks(combinations.pick(half))
 
     def block(self, combinations: Combinations) -> pa.RecordBatch:
         """Return the combinations as rows."""

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.routing import Router, worker_count
 from wjoin.executor.state.manifest import Manifest
-from wjoin.executor.step import Arrivals, Counts, StageLogic
+from wjoin.executor.step import Counts, StageLogic
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.layout import time_name
 from wjoin.planner.physical import PhysicalPlan

@@ -4,7 +4,7 @@ A partial tuple starts as one new row and grows by one input at a time, as the s
 say: each looks in the time range that all joined rows allow, and checks what is left to check.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -104,12 +104,11 @@ class MultiwayJoin:
 
     def _sweep(self, partial: Combinations, probe: Probe) -> Combinations:
         """Keep the tuples that reach some row of every required input (Mode 1 of MW)."""
-        streams = partial.times.keys()
         for step in probe.steps:
             if not self.stage.inputs[step.input].required:
                 continue
             alive = np.zeros(len(partial), bool)
-            for found in self._candidates(partial, step, streams)[1]:
+            for found in self._candidates(partial, step)[1]:
                 alive[found.tuples] = True
             partial = partial if alive.all() else partial.pick(alive)
         return partial
@@ -125,25 +124,24 @@ class MultiwayJoin:
             return
         count = len(partial)
         if pairs > PARTIAL_LIMIT and count > 1:
-            for part in (np.arange(count // 2), np.arange(count // 2, count)):
-                yield from self._grow(partial.pick(part), steps)
+            for half in (slice(None, count // 2), slice(count // 2, None)):
+                yield from self._grow(partial.pick(half), steps)
             return
         self.counted.add("comparisons", pairs)
-        grown = self._checked(self._extended(partial, step, search, found), step)
-        if len(grown):
-            yield from self._grow(grown, others)
+        for part in _parts(found) if pairs > PARTIAL_LIMIT else [found]:
+            grown = self._checked(self._extended(partial, step, search, part), step)
+            if len(grown):
+                yield from self._grow(grown, others)
 
-    def _candidates(
-        self, partial: Combinations, step: Step, streams: Collection[int] | None = None
-    ) -> tuple[Search, list[Candidates]]:
+    def _candidates(self, partial: Combinations, step: Step) -> tuple[Search, list[Candidates]]:
         """Return what partial tuples look for on an input, and the candidates in each of its runs.
 
-        They look where ``streams`` allow, where only these of the joined ones are there yet.
+        They look where the streams allow that they have joined yet.
         """
         low = np.full(len(partial), LEAST, np.int64)
         high = np.full(len(partial), GREATEST, np.int64)
         for each in step.ranges:
-            if streams is not None and each.stream not in streams:
+            if each.stream not in partial.times:
                 continue
             times = partial.times[each.stream]
             low = np.maximum(low, shifted(times, None if each.back is None else -each.back, LEAST))
@@ -225,6 +223,16 @@ class MultiwayJoin:
         if wanted is not None:
             keep &= wanted
         return complete if keep.all() else complete.pick(keep)
+
+
+def _parts(found: Sequence[Candidates]) -> Iterator[list[Candidates]]:
+    """Yield the candidates of one tuple, whose rows are too many at once, in parts."""
+    for number, each in enumerate(found):
+        for begin, end in zip(each.first.tolist(), each.last.tolist(), strict=True):
+            for first in range(begin, end, PARTIAL_LIMIT):
+                rows = (first, min(end, first + PARTIAL_LIMIT))
+                piece = Candidates(each.tuples[:1], *(np.array([row], np.int64) for row in rows))
+                yield [piece if other == number else each.none() for other, each in enumerate(found)]
 
 
 def _negated(bound: float | None) -> float | None:

@@ -5,23 +5,26 @@ runs under Spark's operator, in batch and in simulated crashes.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import concatenate, cut
 from wjoin.executor.combinations import Assembler, Combinations, Pieces
 from wjoin.executor.key_counts import count_keys
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.report import NOTHING_SEEN, Report
+from wjoin.executor.spool import Spool
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.retention import kept, settled, watermark
 from wjoin.executor.state.slices import Slice, maintain
 from wjoin.executor.state.writing import Writing
+from wjoin.executor.stretches import STRETCH_BYTES, Arrived, stretches
 from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, Order, RunShape, SortedRun, int64_view, select
@@ -29,7 +32,7 @@ from wjoin.parts.routes.route import Role
 from wjoin.planner.edges import result_columns
 from wjoin.planner.layout import code_name, stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan, Retention, Rows, Stage, StageInput
-from wjoin.planner.probes import with_kernel
+from wjoin.planner.probes import over_streams, with_kernel
 
 
 class SliceStore(Protocol):
@@ -46,19 +49,6 @@ class SliceStore(Protocol):
     def remove(self, name: str) -> None:
         """Forget a slice."""
         ...
-
-
-@dataclass
-class Arrivals:
-    """What reached a worker in one micro-batch.
-
-    ``blocks``: the new rows of each input, and as what they came. ``seen``: the greatest event time of each
-    stream that sent anything. ``told``: what was counted of a stream's rows on their way, at one worker only.
-    """
-
-    blocks: list[list[tuple[Role, pa.RecordBatch]]]
-    seen: dict[int, int] = field(default_factory=dict)
-    told: dict[int, Report] = field(default_factory=dict)
 
 
 @dataclass
@@ -84,11 +74,24 @@ class _New:
 
 
 @dataclass(frozen=True)
+class _Keeper:
+    """How rows of an input are kept: in what order, which, and from which time on where that is known."""
+
+    shape: RunShape
+    live: Callable[[SortedRun], BoolArray]
+    settled: int | None
+
+
+@dataclass(frozen=True)
 class StageLogic:
-    """Stage ``number`` of a plan, ready to run; plain data, so that it can be sent to a worker."""
+    """Stage ``number`` of a plan, ready to run; plain data, so that it can be sent to a worker.
+
+    ``stretch``: the bytes of new rows that are joined at once.
+    """
 
     plan: PhysicalPlan
     number: int
+    stretch: int = STRETCH_BYTES
 
     @property
     def stage(self) -> Stage:
@@ -107,13 +110,14 @@ class StageLogic:
             value = stored_column(self.plan, *own).name
         return RunShape(code, times, order, value)
 
-    @property
+    @cached_property
     def shapes(self) -> list[RunShape]:
         """The shapes of all inputs."""
         return [self.shape(number) for number in range(len(self.stage.inputs))]
 
+    @cached_property
     def assembler(self) -> Assembler:
-        """Return what makes blocks of the stage's results."""
+        """What makes blocks of the stage's results."""
         inputs = enumerate(self.stage.inputs)
         places = {name: number for number, each in inputs for name in each.columns}
         return Assembler(tuple((places[name], name) for name in result_columns(self.plan, self.number)))
@@ -140,14 +144,19 @@ class StageLogic:
     def batch(self, arrivals: Arrivals, counts: Counts) -> Iterator[pa.RecordBatch]:
         """Yield the results over complete inputs: no state, nothing is late."""
         logic = self._with(self.stage.kernels[0])
-        new = logic._new(arrivals, counts, {})
-        if len(self.stage.kernels) > 1:
-            logic = self._with(preferred(logic._meetings(new), logic.stage.kernels[0]))
-            new = logic._arranged(new, self.shapes)
-        assembler = logic.assembler()
-        for found in logic.join([[] for _ in new.stored], new.probing, new.stored, counts.stage):
-            counts.stage.add("matches", len(found))
-            yield assembler.block(found)
+        working: list[list[SortedRun]] = [[] for _ in logic.stage.inputs]
+        for stretch in stretches(arrivals.blocks, logic.shapes, self.stretch):
+            if stretch.later is not None and not logic.plan.streaming:
+                # Rows of one stretch meet those of the next ones.
+                logic = replace(logic, plan=over_streams(logic.plan, logic.number))
+            new = logic._new(stretch.blocks, counts, {})
+            if len(self.stage.kernels) > 1 and not any(working):
+                known = logic.shapes
+                logic = self._suited(logic, new)
+                new = logic._arranged(new, known)
+            yield from logic._results(working, new, counts)
+            if stretch.later is not None:
+                working = logic._working(working, new.stored, stretch.later, arrivals.spool)
 
     def stream(
         self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts
@@ -165,7 +174,7 @@ class StageLogic:
         if self.stage.kernels == (kernel,):
             return self
         stage = with_kernel(self.plan, self.stage, kernel)
-        return StageLogic(self.plan.with_stage(self.number, stage), self.number)
+        return replace(self, plan=self.plan.with_stage(self.number, stage))
 
     def _micro_batch(
         self,
@@ -177,9 +186,12 @@ class StageLogic:
         *,
         among: "StageLogic",
     ) -> Iterator[pa.RecordBatch | Manifest]:
-        new = self._new(arrivals, counts, manifest.seen)
         shapes = self.shapes
-        self._count_keys(new.probing, counts)
+        cutting = writing.cutting
+        seen = dict(manifest.seen)
+        for stream, time in arrivals.seen.items():
+            seen[stream] = max(time, seen.get(stream, time))
+        marks = self._marks(seen)
         loaded: dict[str, SortedRun] = {}
 
         def load(shape: RunShape, each: Slice) -> SortedRun:
@@ -189,39 +201,54 @@ class StageLogic:
                 loaded[each.name] = shape.read(store.load(each.name), (each.earliest, each.latest))
             return loaded[each.name]
 
-        old = [
+        keepers = [
+            _Keeper(
+                shapes[number].ordered(writing.orders[number]),
+                partial(_live, writing.retentions[number], each, marks),
+                settled(writing.retentions[number], marks),
+            )
+            for number, each in enumerate(self.stage.inputs)
+        ]
+        names = itertools.count(manifest.written)
+        slices = [list(group) for group in manifest.slices]
+        working = [
             [load(shape, each) for each in group]
             for shape, group in zip(shapes, manifest.slices, strict=True)
         ]
-        assembler = self.assembler()
-        for found in self.join(old, new.probing, new.stored, counts.stage):
-            counts.stage.add("matches", len(found))
-            yield assembler.block(found)
-        seen = dict(manifest.seen)
-        for stream, time in arrivals.seen.items():
-            seen[stream] = max(time, seen.get(stream, time))
-        marks = self._marks(seen)
+        for stretch in stretches(arrivals.blocks, shapes, cutting.stretch):
+            new = self._new(stretch.blocks, counts, manifest.seen)
+            self._count_keys(new.probing, counts)
+            yield from self._results(working, new, counts)
+            if stretch.later is None:
+                break
+            for number, keeper in enumerate(keepers):
+                run = _sorted_as(keeper.shape, new.stored[number], shapes[number])
+                if run is not None and (keep := keeper.live(run)).any():
+                    kept_run = select(run, keeper.shape, keep)
+                    slices[number] += _slices(store, names, keeper.shape, kept_run, cutting.large_slice)
+            working = self._working(working, new.stored, stretch.later, arrivals.spool)
         groups: list[tuple[Slice, ...]] = []
-        names = itertools.count(manifest.written)
         for number, each in enumerate(self.stage.inputs):
             if not each.stored:
                 groups.append(())
                 continue
-            shape = shapes[number].ordered(writing.orders[number])
-            live = partial(_live, writing.retentions[number], each, marks)
+            keeper = keepers[number]
             change = maintain(
-                manifest.slices[number],
-                _sorted_as(shape, new.stored[number], shapes[number]),
-                shape,
-                partial(load, shape),
-                live,
-                settled(writing.retentions[number], marks),
-                writing.cutting,
+                tuple(slices[number]),
+                _sorted_as(keeper.shape, new.stored[number], shapes[number]),
+                keeper.shape,
+                partial(load, keeper.shape),
+                keeper.live,
+                keeper.settled,
+                cutting,
             )
             for slice_ in change.remove:
                 store.remove(slice_.name)
-            size = writing.cutting.large_slice
-            written = (piece for run in change.write for piece in _slices(store, names, shape, run, size))
+            written = (
+                piece
+                for run in change.write
+                for piece in _slices(store, names, keeper.shape, run, cutting.large_slice)
+            )
             groups.append((*change.stay, *written))
         after = replace(
             manifest,
@@ -233,18 +260,59 @@ class StageLogic:
         self._count_state(manifest, after, counts)
         yield after
 
+    def _results(
+        self, working: Sequence[Sequence[SortedRun]], new: _New, counts: Counts
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the results of new rows with those that are there, and count them."""
+        for found in self.join(working, new.probing, new.stored, counts.stage):
+            counts.stage.add("matches", len(found))
+            yield from self.assembler.blocks(found)
+
+    def _working(
+        self,
+        working: Sequence[Sequence[SortedRun]],
+        stored: Sequence[SortedRun | None],
+        later: int,
+        spool: Spool,
+    ) -> list[list[SortedRun]]:
+        """Return the runs that rows at or after the time ``later`` may still meet.
+
+        What is more than a stretch is mapped from disk.
+        """
+        marks: dict[int, int | None] = dict.fromkeys(self.stage.members, later)
+        found: list[list[SortedRun]] = []
+        size = 0
+        for each, shape, runs, new in zip(self.stage.inputs, self.shapes, working, stored, strict=True):
+            cut = settled(each.retention, marks)
+            met: list[SortedRun] = []
+            for run in (*runs, new):
+                if run is None or run.rows == 0:
+                    continue
+                if cut is not None and run.span[1] < cut:
+                    continue
+                if cut is None and not _live(each.retention, each, marks, run).any():
+                    continue
+                size += run.batch.nbytes
+                if run is new and size > self.stretch:
+                    run = shape.read(spool.put(run.batch))
+                met.append(run)
+            found.append(met)
+        return found
+
     def _next_writing(self, current: "StageLogic", new: _New) -> Writing:
         """Return the rules for the next micro-batch, of the kernel that suits the new rows."""
-        logic = current
-        if len(self.stage.kernels) > 1:
-            logic = self._with(preferred(current._meetings(new), current.stage.kernels[0]))
-        return Writing.of(logic.stage, logic.shapes)
+        logic = self._suited(current, new) if len(self.stage.kernels) > 1 else current
+        return Writing.of(logic.stage, logic.shapes, self.stretch)
 
-    def _new(self, arrivals: Arrivals, counts: Counts, seen: Mapping[int, int]) -> _New:
+    def _suited(self, current: "StageLogic", new: _New) -> "StageLogic":
+        """Return the logic with the kernel, of those of the stage, that suits the new rows."""
+        return current._with(preferred(current._meetings(new), current.stage.kernels[0]))
+
+    def _new(self, arrived: Sequence[Arrived], counts: Counts, seen: Mapping[int, int]) -> _New:
         """Return the new rows that are not late, sorted; ``seen`` are the event times before them."""
         found = _New([], [])
         for number, each in enumerate(self.stage.inputs):
-            shape, blocks = self.shape(number), arrivals.blocks[number]
+            shape, blocks = self.shapes[number], arrived[number]
             alike = all(role in (Role.BOTH, Role.PASSED) for role, _ in blocks)
             for role, block in blocks:
                 if role is Role.PASSED:
@@ -313,11 +381,13 @@ class StageLogic:
         return _New(arranged(new.probing), arranged(new.stored))
 
     def _count_keys(self, new: Iterable[SortedRun | None], counts: Counts) -> None:
-        """Count how the keys of each stream's new rows are spread."""
+        """Count how the keys of each stream's new rows are spread; of many stretches, in one."""
         for each, shape, run in zip(self.stage.inputs, self.shapes, new, strict=True):
-            found = count_keys(run, shape.order) if run is not None else None
-            if each.stage is None and found is not None:
-                own = counts.of(each.members[0])
+            own = counts.of(each.members[0])
+            if each.stage is not None or run is None or own["counted"]:
+                continue
+            found = count_keys(run, shape.order)
+            if found is not None:
                 own.add("counted", found.rows)
                 own.add("distinct", found.distinct)
                 own.add("heaviest", found.heaviest)

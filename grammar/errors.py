@@ -148,6 +148,11 @@ _ENTRIES = (
         "set spark.sql.shuffle.partitions to the number in the message",
     ),
     ErrorCode("WJ704", "a statement failed while it ran", "see Spark's message"),
+    ErrorCode(
+        "WJ705",
+        "the rows of a micro-batch are more than fit into memory, and cannot be set down on local disk",
+        "give spark.local.dir a disk with more room, or have the source read less at once",
+    ),
     # 8xx: warnings
     ErrorCode(
         "WJ801",

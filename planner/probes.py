@@ -54,6 +54,12 @@ def arranged_stage(plan: PhysicalPlan, stage: Stage, orders: Orders | None) -> S
     return replace(stage, probes=tuple(_probes(plan, stage, orders, beginning)))
 
 
+def over_streams(plan: PhysicalPlan, number: int) -> PhysicalPlan:
+    """Return a plan over tables as one over streams, with a stage whose inputs come bit by bit."""
+    plan = replace(plan, streams=tuple(replace(scan, streaming=True) for scan in plan.streams))
+    return plan.with_stage(number, arranged_stage(plan, plan.stages[number], None))
+
+
 def with_kernel(plan: PhysicalPlan, stage: Stage, kernel: str) -> Stage:
     """Return a stage that finds candidates by one kernel."""
     kept = replace(stage, kernels=(kernel,))

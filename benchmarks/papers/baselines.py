@@ -20,12 +20,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import concatenate
 from wjoin.executor.combinations import Pieces
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.report import Report
 from wjoin.executor.state.retention import kept, watermark
-from wjoin.executor.step import Arrivals, StageLogic
+from wjoin.executor.step import StageLogic
 from wjoin.parts.kernels.candidates import Candidates, Search
 from wjoin.parts.kernels.hash_window import HashWindow
 from wjoin.parts.kernels.kernel import Kernel
@@ -78,7 +79,7 @@ class AdaptedJoin:
         """Yield the results of a micro-batch; rows of each stream come in the order of time."""
         # It searches in its own way, whatever kernel the steps name.
         join = MultiwayJoin(self.plan, 0, counted, dict.fromkeys(KERNELS, self.search))
-        assembler = StageLogic(self.plan, 0).assembler()
+        assembler = StageLogic(self.plan, 0).assembler
         new = [
             self._shape(number).sort(concatenate([block for _, block in blocks])) if blocks else None
             for number, blocks in enumerate(arrivals.blocks)

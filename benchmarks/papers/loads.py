@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.step import Arrivals
+from wjoin.executor.arrivals import Arrivals
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.route import Role
 from wjoin.planner.layout import code_name, time_name

@@ -29,6 +29,7 @@ from wjoin.executor.spark.typing import KEY_TYPES, typed
 from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, flat_name
 from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.step import StageLogic
+from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.executor.workers import worker_ids
 from wjoin.planner.edges import destination
 from wjoin.planner.layout import (
@@ -80,18 +81,22 @@ class Counting:
 
 
 def compile_plan(
-    plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting | None = None
+    plan: PhysicalPlan,
+    inputs: Sequence[DataFrame],
+    counting: Counting | None = None,
+    stretch: int = STRETCH_BYTES,
 ) -> dict[str, DataFrame]:
     """Return the joined rows of each output of a plan, by its sink; ``inputs`` are in FROM order.
 
     They have one STRUCT column for each stream that has output columns, named by its alias, and the
-    match columns that the output asks for. Streaming DataFrames when the inputs stream.
+    match columns that the output asks for. Streaming DataFrames when the inputs stream. ``stretch``: the
+    bytes of new rows that a worker joins at once.
     """
     counting = counting or Counting()
     if not plan.stages or plan.method is Method.NATIVE:
         joined: DataFrame | None = None
     else:
-        joined = _joined(plan, inputs, counting)
+        joined = _joined(plan, inputs, counting, stretch)
     return {output.sink: _output(plan, output, joined, inputs, counting) for output in plan.outputs}
 
 
@@ -112,7 +117,7 @@ def _output(
     return _dated(plan, output, look_up(plan, output, rows, inputs))
 
 
-def _joined(plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting) -> DataFrame:
+def _joined(plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting, stretch: int) -> DataFrame:
     """Return the messages of the last stage."""
     meter = None if plan.streaming else counting.meter
     spark = inputs[0].sparkSession
@@ -136,7 +141,7 @@ def _joined(plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting)
             arriving.append(scans[each.members[0]].mapInArrow(pack.__call__, MESSAGES))
         to = destination(plan, number)
         router = None if to is None else Router.to(plan.stages[to[0]], to[1], workers[to[0]])
-        logic = StageLogic(plan, number)
+        logic = StageLogic(plan, number, stretch)
         operator = Operator(logic, workers[number], router, fingerprint(plan, stage))
         results.append(_run(plan, operator, arriving, counting))
     return results[-1]
@@ -191,13 +196,14 @@ def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], coun
     blocks = arriving[0]
     for other in arriving[1:]:
         blocks = blocks.union(other)
-    grouped = blocks.groupBy("worker")
     if not plan.streaming:
-        # A plain function of one argument: Spark would count self of a method.
-        joined = grouped.applyInArrow(lambda group: operator.batch(group), MESSAGES)
+        # A grouped map would hold all messages of a worker at once, and all its results.
+        joined = blocks.repartition("worker").mapInArrow(operator.batch, MESSAGES)
         part = stage_part(operator.logic.number)
         return joined if counting.meter is None else counting.meter.watch(part, joined, work_counts())
-    joined = grouped.transformWithStateInPandas(JoinProcessor(operator), MESSAGES, "append", "none")
+    joined = blocks.groupBy("worker").transformWithStateInPandas(
+        JoinProcessor(operator), MESSAGES, "append", "none"
+    )
     counted = observed(plan, operator.logic.number, joined, counting.query, counting.measured)
     return typed(counted, {each.name: each.dataType for each in MESSAGES})
 

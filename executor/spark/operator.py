@@ -1,6 +1,6 @@
-"""The join operator: one stage under Spark's transformWithState, or under a grouped map in batch."""
+"""The join operator: one stage under Spark's transformWithState, or under a map of partitions in batch."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
+from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import concatenate, decode_block, encode_block
 from wjoin.executor.faults import fault_point
 from wjoin.executor.report import Report
@@ -15,8 +16,9 @@ from wjoin.executor.routing import Router
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.cache import SliceCache
 from wjoin.executor.spark.task import run_phase
+from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
-from wjoin.executor.step import Arrivals, Counts, StageLogic
+from wjoin.executor.step import Counts, StageLogic
 from wjoin.parts.routes.route import Role
 
 MANIFEST = "manifest"
@@ -38,31 +40,40 @@ class Operator:
     router: Router | None
     fingerprint: str
 
-    def batch(self, group: pa.Table) -> pa.Table:
-        """Join the blocks of one worker, all inputs complete."""
-        arrivals = self.arrivals(row for batch in group.to_batches() for row in _arrow_rows(batch))
-        counts = Counts()
-        found: list[messages.Message] = []
-        for result in self.logic.batch(arrivals, counts):
-            found += self.result_messages(result)
-        # For the meter: a next stage reads nothing from it.
-        found.append(messages.report(self._target, _NO_STREAM, counts.stage))
-        return pa.Table.from_pylist(found, schema=messages.SCHEMA)
+    def batch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Join the blocks of the workers of one partition, all inputs complete."""
+        return run_phase("operator", self._batch, batches)
 
-    def arrivals(self, rows: Iterable[Mapping[Any, Any]]) -> Arrivals:
-        """Return what the messages to a worker bring."""
-        arrivals = Arrivals([[] for _ in self.logic.stage.inputs])
-        members = self.logic.stage.members
-        for row in rows:
-            number = row["number"]
-            if messages.is_block(row):
-                arrivals.blocks[number].append((Role(row["kind"]), decode_block(row["block"])))
-            elif row["kind"] == messages.PROGRESS and number in members:
-                seen = int(row["seen"])
-                arrivals.seen[number] = max(seen, arrivals.seen.get(number, seen))
-            elif row["kind"] == messages.REPORT and self._enters(number):
-                arrivals.told.setdefault(number, Report()).merge(row["counts"])
-        return arrivals
+    def _batch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        arrived: dict[int, Arrivals] = {}
+        for batch in batches:
+            for row in _arrow_rows(batch):
+                if row["worker"] not in arrived:
+                    arrived[row["worker"]] = self.no_arrivals()
+                self.take(arrived[row["worker"]], row)
+        for arrivals in arrived.values():
+            counts = Counts()
+            for result in self.logic.batch(arrivals, counts):
+                yield messages.batch(list(self.result_messages(result)))
+            # For the meter: a next stage reads nothing from it.
+            yield messages.batch([messages.report(self._target, _NO_STREAM, counts.stage)])
+            arrivals.spool.close()
+
+    def no_arrivals(self) -> Arrivals:
+        """Return what a worker has before its first message."""
+        return Arrivals([[] for _ in self.logic.stage.inputs], spool=Spool(local_folder()))
+
+    def take(self, arrivals: Arrivals, row: Mapping[Any, Any]) -> None:
+        """Add to arrivals what a message brings."""
+        number = row["number"]
+        if messages.is_block(row):
+            block, logic = decode_block(row["block"]), self.logic
+            arrivals.add(number, Role(row["kind"]), block, logic.shapes, logic.stretch)
+        elif row["kind"] == messages.PROGRESS and number in self.logic.stage.members:
+            seen = int(row["seen"])
+            arrivals.seen[number] = max(seen, arrivals.seen.get(number, seen))
+        elif row["kind"] == messages.REPORT and self._enters(number):
+            arrivals.told.setdefault(number, Report()).merge(row["counts"])
 
     def _enters(self, stream: int) -> bool:
         inputs = self.logic.stage.inputs
@@ -119,7 +130,10 @@ class JoinProcessor(StatefulProcessor):
 
     def _join(self, worker: int, rows: Iterator[Any]) -> Iterator[pd.DataFrame]:
         operator = self._operator
-        arrivals = operator.arrivals(row for frame in rows for row in frame.to_dict("records"))
+        arrivals = operator.no_arrivals()
+        for frame in rows:
+            for row in frame.to_dict("records"):
+                operator.take(arrivals, row)
         # Not in init(): Spark also calls that at the driver, to learn the state's schema.
         manifest = self._read_manifest()
         self._cache = SliceCache.of_this_process(manifest.lineage)
@@ -140,6 +154,7 @@ class JoinProcessor(StatefulProcessor):
         self._state.updateValue((MANIFEST,), (after.encode(),))
         last = list(operator.result_messages(concatenate(waiting))) if waiting else []
         yield _frame([*last, *operator.last_messages(worker, after, arrivals.told, counts)])
+        arrivals.spool.close()
 
     def close(self) -> None:
         """Nothing is held between micro-batches."""

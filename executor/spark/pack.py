@@ -20,7 +20,7 @@ from wjoin.planner.physical import PhysicalPlan
 KEEP = "__wjoin_keep"
 """The column that tells whether a row passes its stream's filters."""
 
-GATHERED_BYTES = 1 << 28
+GATHERED_BYTES = 1 << 26
 """Bytes that are packed at once at the most."""
 
 _INTEGER_BYTES = 8

@@ -1,5 +1,6 @@
 """The slices of a worker's state: sorted runs, written once, merged when many, dropped when expired."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -102,13 +103,16 @@ def _merge(change: Change, shape: RunShape, load: Load, live: Kept, cutting: Cut
     groups: dict[int, list[Slice | SortedRun]] = {}
     pieces: list[Slice | SortedRun] = [*change.stay, *change.write]
     for each in pieces:
-        size = each.size if isinstance(each, Slice) else each.batch.nbytes
-        if size < cutting.large_slice:
+        if _size(each) < cutting.large_slice:
             groups.setdefault(max(1, each.rows).bit_length() // 2, []).append(each)
     crowded = {number: group for number, group in groups.items() if len(group) >= cutting.merged_at_once}
     if not crowded:
         return change
     merging = [each for group in crowded.values() for each in group]
+    if cutting.merged_bytes is not None:
+        sizes = itertools.accumulate(_size(each) for each in merging)
+        fitting = [each for each, size in zip(merging, sizes, strict=True) if size <= cutting.merged_bytes]
+        merging = fitting if len(fitting) > 1 else merging[:2]
     old = [each for each in merging if isinstance(each, Slice)]
     new = [each for each in merging if isinstance(each, SortedRun)]
     runs = [load(each) for each in old] + new
@@ -122,3 +126,7 @@ def _merge(change: Change, shape: RunShape, load: Load, live: Kept, cutting: Cut
         write=(*(each for each in change.write if not any(each is other for other in new)), merged),
         remove=(*change.remove, *old),
     )
+
+
+def _size(each: Slice | SortedRun) -> int:
+    return each.size if isinstance(each, Slice) else int(each.batch.nbytes)

@@ -6,16 +6,17 @@ is decided one micro-batch ahead.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.hash_window import HashWindow
 from wjoin.parts.kernels.runs import RunShape
 from wjoin.planner.physical import Bounds, PhysicalPlan, Retention, Stage
 from wjoin.planner.probes import retention
 
-VERSION = 1
+VERSION = 2
 """Raised whenever slices are cut in another way than these rules tell (``state.slices.maintain``)."""
 
 
@@ -25,18 +26,26 @@ class Cutting:
 
     ``merged_at_once``: slices of one size class that are merged into one. ``large_slice``: bytes from
     which on a slice is large enough to be searched on its own, and is no longer merged. ``dead_share``:
-    expired rows, as a share of the live ones, above which slices are rewritten without them.
+    expired rows, as a share of the live ones, above which slices are rewritten without them. ``stretch``:
+    bytes of new rows that are joined and written at once (``executor.stretches``), ``merged_bytes``: those
+    that are merged at once; None for no limit, as the first version of the rules had none.
     """
 
     merged_at_once: int
     large_slice: int
     dead_share: float
+    stretch: int | None
+    merged_bytes: int | None
 
 
-CUTTING = Cutting(merged_at_once=4, large_slice=1 << 25, dead_share=0.25)
-"""How this version has slices cut from the second micro-batch on."""
+CUTTING = Cutting(
+    merged_at_once=4, large_slice=1 << 25, dead_share=0.25, stretch=STRETCH_BYTES, merged_bytes=1 << 27
+)
+"""How this version has slices cut from the second micro-batch on, but for the stretch of a session."""
 
-FIRST_CUTTING = Cutting(merged_at_once=4, large_slice=1 << 25, dead_share=0.25)
+FIRST_CUTTING = Cutting(
+    merged_at_once=4, large_slice=1 << 25, dead_share=0.25, stretch=1 << 26, merged_bytes=1 << 27
+)
 """How those of the first micro-batch are cut; it may change together with the state format only."""
 
 
@@ -50,12 +59,12 @@ class Writing:
     cutting: Cutting
 
     @classmethod
-    def of(cls, stage: Stage, shapes: Sequence[RunShape]) -> "Writing":
+    def of(cls, stage: Stage, shapes: Sequence[RunShape], stretch: int) -> "Writing":
         """Return the rules of a stage whose runs have these shapes."""
         return cls(
             tuple(shape.order_name for shape in shapes),
             tuple(each.retention for each in stage.inputs),
-            CUTTING,
+            replace(CUTTING, stretch=stretch),
         )
 
     @classmethod
@@ -71,9 +80,7 @@ class Writing:
         """Return the rules as plain data."""
         return {
             "version": VERSION,
-            "merged_at_once": self.cutting.merged_at_once,
-            "large_slice": self.cutting.large_slice,
-            "dead_share": self.cutting.dead_share,
+            **asdict(self.cutting),
             "inputs": [
                 {
                     "order": order,
@@ -86,7 +93,7 @@ class Writing:
 
 def decode_writing(body: Mapping[str, Any]) -> Writing:
     """Read the rules in a manifest; raises WJoinError WJ701 where this version does not cut by them."""
-    if body["version"] != VERSION:
+    if body["version"] not in (1, VERSION):
         raise WJoinError(
             "WJ701",
             f"the checkpoint's next micro-batch is to be written by rules number {body['version']}, "
@@ -101,5 +108,11 @@ def decode_writing(body: Mapping[str, Any]) -> Writing:
             )
             for each in body["inputs"]
         ),
-        Cutting(body["merged_at_once"], body["large_slice"], body["dead_share"]),
+        Cutting(
+            body["merged_at_once"],
+            body["large_slice"],
+            body["dead_share"],
+            body.get("stretch"),
+            body.get("merged_bytes"),
+        ),
     )

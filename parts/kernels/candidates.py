@@ -20,6 +20,10 @@ class Candidates:
         """How many pairs of a tuple and a row that is."""
         return int((self.last - self.first).sum())
 
+    def none(self) -> "Candidates":
+        """Return no candidates."""
+        return Candidates(self.tuples[:0], self.first[:0], self.last[:0])
+
     def expand(self) -> tuple[Int64Array, Int64Array]:
         """Return the pairs: (tuple, row), int64 of one length."""
         counts = self.last - self.first

@@ -12,9 +12,11 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.local import MemoryStore
 from wjoin.executor.state.manifest import Manifest, decode_manifest
-from wjoin.executor.step import Arrivals, Counts, StageLogic
+from wjoin.executor.step import Counts, StageLogic
+from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels import adaptive
 from wjoin.parts.kernels.registry import KERNELS, kernels_of
 from wjoin.parts.routes.route import Role
@@ -38,6 +40,7 @@ from wjoin.planner.physical import (
 from wjoin.planner.probes import Orders, arranged, chosen_orders
 
 NAMES = (*KERNELS, adaptive.NAME)
+STRETCHES = st.sampled_from([STRETCH_BYTES, 300, 100, 1])
 
 Row = tuple[int, int, int | None]  # key, time, value
 
@@ -57,6 +60,7 @@ class Worker:
     plan: PhysicalPlan
     stores: list[StrictStore]
     manifests: list[bytes]
+    stretch: int = STRETCH_BYTES
 
     @classmethod
     def fresh(cls, plan: PhysicalPlan) -> "Worker":
@@ -67,13 +71,14 @@ class Worker:
         """Run one micro-batch; return the combinations of the last stage in stream order."""
         outputs: list[list[pa.RecordBatch]] = []
         for number, stage in enumerate(self.plan.stages):
-            logic = StageLogic(self.plan, number)
+            logic = StageLogic(self.plan, number, self.stretch)
             arrivals = Arrivals([[] for _ in stage.inputs])
             for place, each in enumerate(stage.inputs):
                 new = outputs[each.stage] if each.stage is not None else []
                 if each.stage is None and batches[each.members[0]]:
                     new = [block(self.plan, each, batches[each.members[0]])]
-                arrivals.blocks[place] = [(Role.BOTH, one) for one in new]
+                for one in new:
+                    arrivals.add(place, Role.BOTH, one, logic.shapes, self.stretch)
             for stream in stage.members:
                 times = [time for _, time, _ in batches[stream]]
                 if times:
@@ -305,6 +310,7 @@ def assert_defined_result(plan: PhysicalPlan, data: st.DataObject, kernels: Coll
     clock = 0
     for _ in range(data.draw(st.integers(1, 6))):
         clock += data.draw(st.integers(0, 6))
+        worker.stretch = data.draw(STRETCHES)
         row = st.tuples(st.integers(0, 1), st.integers(clock - 5, clock + 5), st.none() | st.integers(0, 3))
         batches = {n: data.draw(st.lists(row, max_size=4)) for n in range(len(plan.streams))}
         for n, rows in batches.items():
@@ -351,6 +357,28 @@ def comparisons(plan: PhysicalPlan, bounds: Bounds, kernel: str, rows: dict[int,
     counts = Counts()
     list(logic.batch(arrivals, counts))
     return counts.stage["comparisons"]
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(plans(), st.sampled_from(NAMES), st.data())
+def test_tables_in_stretches(plan: PhysicalPlan, kernel: str, data: st.DataObject) -> None:
+    """Complete inputs that are joined bit by bit have the results that brute force finds."""
+    row = st.tuples(st.integers(0, 2), st.integers(0, 20), st.none() | st.integers(0, 3))
+    rows = {n: data.draw(st.lists(row, max_size=8)) for n in range(len(plan.streams))}
+    scans = tuple(dataclasses.replace(each, streaming=False) for each in plan.streams)
+    plan = with_choice(dataclasses.replace(plan, streams=scans), kernel=kernel)
+    outputs: list[list[pa.RecordBatch]] = []
+    for number, stage in enumerate(plan.stages):
+        logic = StageLogic(plan, number, data.draw(STRETCHES))
+        arrivals = Arrivals([[] for _ in stage.inputs])
+        for place, each in enumerate(stage.inputs):
+            own = rows.get(each.members[0], [])
+            new = outputs[each.stage] if each.stage is not None else [block(plan, each, own)] if own else []
+            for one in new:
+                arrivals.add(place, Role.BOTH, one, logic.shapes, logic.stretch)
+        outputs.append(list(logic.batch(arrivals, Counts())))
+    found = Counter(each for result in outputs[-1] for each in combinations(plan, result))
+    assert found == expected(plan, [rows[n] for n in range(len(plan.streams))])
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -9,12 +10,13 @@ import pyarrow as pa
 import pytest
 
 from tests.plans.catalogue import plan
+from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.local import MemoryStore
 from wjoin.executor.state import writing
 from wjoin.executor.state.identity import fingerprint, stage_identity
 from wjoin.executor.state.manifest import Manifest, decode_manifest
-from wjoin.executor.state.writing import Cutting, Writing
-from wjoin.executor.step import Arrivals, Counts, StageLogic
+from wjoin.executor.state.writing import CUTTING, Cutting, Writing
+from wjoin.executor.step import Counts, StageLogic
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.routes.route import Role
 from wjoin.planner.physical import PhysicalPlan, Retention
@@ -44,7 +46,7 @@ def test_a_repeated_micro_batch_writes_the_same_whatever_plan_and_version_repeat
     stores = [copy.deepcopy(store) for _ in range(3)]
     first = run(HW, manifest, stores[0], 40)
     other_plan = run(MW, manifest, stores[1], 40)
-    newer = Cutting(merged_at_once=2, large_slice=100, dead_share=0.0)
+    newer = replace(CUTTING, merged_at_once=2, large_slice=100, dead_share=0.0)
     with patch.object(writing, "CUTTING", newer):
         newer_version = run(HW, manifest, stores[2], 40)
     assert first.slices == other_plan.slices == newer_version.slices
@@ -69,14 +71,22 @@ def test_the_first_micro_batch_is_written_the_same_by_every_plan() -> None:
 
 def test_rules_come_back_as_they_were_and_unknown_ones_are_refused() -> None:
     kept = (Retention(1, ((0, 5), (2, None))),)
-    rules = Writing(("key", "value c0_1"), (kept, ()), Cutting(3, 1000, 0.5))
+    rules = Writing(("key", "value c0_1"), (kept, ()), Cutting(3, 1000, 0.5, 4000, 2000))
     manifest = Manifest("plan", 2, "line", 4, {0: 7}, ((), ()), rules)
     assert decode_manifest(manifest.encode(), "plan", 2) == manifest
     body = json.loads(manifest.encode())
     body["writing"]["version"] += 1
-    with pytest.raises(WJoinError, match="rules number 2, this version of wjoin knows number 1") as refused:
+    with pytest.raises(WJoinError, match="rules number 3, this version of wjoin knows number 2") as refused:
         decode_manifest(json.dumps(body).encode(), "plan", 2)
     assert refused.value.code == "WJ701"
+
+
+def test_rules_of_the_first_version_are_followed_once_more() -> None:
+    rules = Writing(("key", "key"), ((), ()), Cutting(3, 1000, 0.5, None, None))
+    body = json.loads(Manifest("plan", 2, "line", 4, {0: 7}, ((), ()), rules).encode())
+    body["writing"]["version"] = 1
+    del body["writing"]["stretch"], body["writing"]["merged_bytes"]
+    assert decode_manifest(json.dumps(body).encode(), "plan", 2).writing == rules
 
 
 def test_the_identity_of_a_stage_is_what_stands_here() -> None:

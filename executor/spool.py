@@ -1,0 +1,67 @@
+"""Blocks set down on local disk and mapped back: what a task holds beyond what shall be in memory."""
+
+import mmap
+import os
+import tempfile
+import weakref
+from pathlib import Path
+
+import pyarrow as pa
+
+from wjoin.executor.blocks import decode_block, encode_block
+from wjoin.grammar.errors import WJoinError
+
+
+class Spool:
+    """A temporary file without a name: it is gone with the process, however that ends.
+
+    It is made in ``folder`` (that of temporary files by default) once a block is put there.
+    """
+
+    def __init__(self, folder: str | None = None) -> None:
+        self._folder = folder or tempfile.gettempdir()
+        self._file: int | None = None
+        self._end = 0
+
+    def put(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Set a batch down; return it mapped, so that only the pages that are touched take memory.
+
+        Raises WJoinError WJ705 where the disk is full or cannot be written.
+        """
+        data = encode_block(batch)
+        try:
+            if self._file is None:
+                self._file, name = tempfile.mkstemp(prefix="wjoin-", dir=self._folder)
+                self._close = weakref.finalize(self, os.close, self._file)
+                Path(name).unlink()
+            _write(self._file, data, self._end)
+            mapped = mmap.mmap(self._file, len(data), access=mmap.ACCESS_READ, offset=self._end)
+        except OSError as error:
+            raise WJoinError(
+                "WJ705",
+                f"a micro-batch is larger than memory, and its rows cannot be set down in {self._folder}: "
+                f"{error.strerror}",
+                help="give spark.local.dir a disk with room for the rows of one micro-batch, or have the "
+                "source read less at once (maxFilesPerTrigger, maxOffsetsPerTrigger)",
+            ) from error
+        # A mapping begins at a page.
+        self._end += -(-len(data) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+        return decode_block(pa.py_buffer(mapped))
+
+    def close(self) -> None:
+        """Give the disk back, as soon as nothing is mapped any more."""
+        if self._file is not None:
+            self._close()
+            self._file = None
+
+
+def _write(file: int, data: bytes, place: int) -> None:
+    rest = memoryview(data)
+    while len(rest):
+        written = os.pwrite(file, rest, place)
+        rest, place = rest[written:], place + written
+
+
+def local_folder() -> str | None:
+    """Return the first of the folders that Spark gives a worker for temporary files, None outside of one."""
+    return os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None

@@ -1,0 +1,175 @@
+"""Stretches of event time: a micro-batch of any size, worked off in pieces that fit into memory.
+
+The rows of a worker are cut where their event times say, the same over all inputs. After a stretch no
+row comes with an earlier time, so that what is held for the next ones is what the windows hold. What the cuts
+are follows from the rows alone, not from the order in which they came or how they were packed.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from wjoin.executor.blocks import value_bytes
+from wjoin.parts.kernels.runs import BoolArray, Int64Array, RunShape, int64_view, radix_order
+from wjoin.parts.routes.route import Role
+
+Arrived = list[tuple[Role, pa.RecordBatch]]
+"""New rows of one input, and as what they came."""
+
+STRETCH_BYTES = 1 << 26
+"""Bytes of new rows that a worker joins at once, unless a session says otherwise."""
+
+_MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
+"""Not that of the hash route, whose rows on one worker are alike."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """New rows of each input; ``later``: the least time of those in later stretches, None at the end."""
+
+    blocks: list[Arrived]
+    later: int | None
+
+
+@dataclass
+class _Block:
+    """Rows of an input in the order of their ``instants``; those before ``place`` are done."""
+
+    input: int
+    role: Role
+    batch: pa.RecordBatch
+    instants: Int64Array
+    place: int = 0
+
+    def until(self, time: int | None) -> int:
+        """Return the number of rows before a time; None for all."""
+        return len(self.instants) if time is None else int(np.searchsorted(self.instants, time, side="left"))
+
+
+def instants(batch: pa.RecordBatch, shape: RunShape) -> Int64Array:
+    """Return the earliest event time of each row, int64: that of all its members."""
+    times = [int64_view(batch.column(name)) for name in shape.times]
+    earliest: Int64Array = np.minimum.reduce(times)
+    return earliest
+
+
+def in_time_order(batch: pa.RecordBatch, shape: RunShape) -> pa.RecordBatch:
+    """Return the rows in the order of their instants."""
+    found = instants(batch, shape)
+    if not len(found) or bool((found[1:] >= found[:-1]).all()):
+        return batch
+    least, greatest = int(found.min()), int(found.max())
+    if greatest - least < 1 << 63:
+        order = radix_order(found - np.int64(least), greatest - least)
+    else:
+        order = np.argsort(found, kind="stable")
+    return batch.take(pa.array(order))
+
+
+def stretches(blocks: list[Arrived], shapes: Sequence[RunShape], limit: int | None) -> Iterator[Stretch]:
+    """Yield the new rows in stretches of about ``limit`` bytes, all at once where that is None or enough.
+
+    Rows of one instant and one key stay together. ``blocks`` is emptied, so that nothing is held longer
+    than it is used.
+    """
+    sizes = [sum(value_bytes(batch) for _, batch in group) for group in blocks]
+    rows = sum(batch.num_rows for group in blocks for _, batch in group)
+    if limit is None or sum(sizes) <= limit or not rows:
+        yield Stretch([list(group) for group in blocks], None)
+        blocks.clear()
+        return
+    ordered = []
+    widths: list[int] = []
+    for number, (shape, group, size) in enumerate(zip(shapes, blocks, sizes, strict=True)):
+        widths.append(-(-size // max(1, sum(batch.num_rows for _, batch in group))))
+        for role, batch in group:
+            if batch.num_rows:
+                sorted_batch = in_time_order(batch, shape)
+                ordered.append(_Block(number, role, sorted_batch, instants(sorted_batch, shape)))
+    blocks.clear()
+    for end in (*_edges(ordered, widths, limit), None):
+        weight = _weight(ordered, widths, end)
+        if weight:
+            one_instant = _least(ordered) == _greatest(ordered, end)
+            yield from _taken(ordered, shapes, end, -(-weight // limit) if one_instant else 1)
+
+
+def _taken(
+    ordered: list[_Block], shapes: Sequence[RunShape], end: int | None, parts: int
+) -> Iterator[Stretch]:
+    """Yield the rows before a time; those of one instant in parts of whole keys."""
+    begin = _least(ordered)
+    rows: list[tuple[_Block, pa.RecordBatch]] = []
+    for each in ordered:
+        stop = each.until(end)
+        if stop > each.place:
+            rows.append((each, each.batch.slice(each.place, stop - each.place)))
+            each.place = stop
+    ordered[:] = [each for each in ordered if each.place < len(each.instants)]
+    later = _least(ordered)
+    for part in range(parts):
+        groups: list[Arrived] = [[] for _ in shapes]
+        for block, batch in rows:
+            mask = _part(batch, shapes[block.input], part, parts)
+            groups[block.input].append((block.role, batch if mask is None else batch.filter(pa.array(mask))))
+        yield Stretch(groups, later if part == parts - 1 else begin)
+
+
+def _part(batch: pa.RecordBatch, shape: RunShape, part: int, parts: int) -> BoolArray | None:
+    """Return which rows have keys of one of some parts, None for all."""
+    if parts == 1:
+        return None
+    if shape.code not in batch.schema.names:
+        # Rows without a key, or only counted.
+        return np.full(batch.num_rows, part == 0)
+    mixed = int64_view(batch.column(shape.code)).view(np.uint64) * _MULTIPLIER
+    chosen: BoolArray = (mixed >> np.uint64(33)) % np.uint64(parts) == np.uint64(part)
+    return chosen
+
+
+def _least(ordered: Sequence[_Block]) -> int | None:
+    """Return the least instant of the rows that are left."""
+    return min((int(each.instants[each.place]) for each in ordered), default=None)
+
+
+def _greatest(ordered: Sequence[_Block], end: int | None) -> int:
+    """Return the greatest instant of the rows that are left before a time; there are some."""
+    found = ((each, each.until(end)) for each in ordered)
+    return max(int(each.instants[stop - 1]) for each, stop in found if stop > each.place)
+
+
+def _weight(ordered: Sequence[_Block], widths: Sequence[int], end: int | None) -> int:
+    """Return about how many bytes the rows that are left have before a time."""
+    return sum((each.until(end) - each.place) * widths[each.input] for each in ordered)
+
+
+def _edges(ordered: Sequence[_Block], widths: Sequence[int], limit: int) -> list[int]:
+    """Return the times, ascending, before which stretches end; an instant that is too heavy stands alone."""
+    total = _weight(ordered, widths, None)
+    count = -(-total // limit)
+    targets = np.array([total * number // count for number in range(1, count)], np.int64)
+    least = int(min(each.instants[0] for each in ordered))
+    last = np.uint64(int(max(each.instants[-1] for each in ordered)) - least)
+
+    def before(places: npt.NDArray[np.uint64]) -> Int64Array:
+        """Return the bytes before some times, given as their distance from the least."""
+        times = (places + np.uint64(least % (1 << 64))).view(np.int64)
+        found = np.zeros(len(places), np.int64)
+        for each in ordered:
+            found += np.searchsorted(each.instants, times, side="left") * np.int64(widths[each.input])
+        return found
+
+    # The least time with so many bytes before it, or that of the last row.
+    low = np.zeros(len(targets), np.uint64)
+    high = np.full(len(targets), last, np.uint64)
+    while bool((low < high).any()):
+        middle = low + (high - low) // np.uint64(2)
+        enough = before(middle) >= targets
+        high = np.where(enough, middle, high)
+        low = np.where(enough, low, middle + np.uint64(1))
+    found = np.unique(low[low > 0])
+    heavy = found[before(found) - before(found - np.uint64(1)) > limit]
+    return sorted({int(place) + least for place in (*found, *(heavy - np.uint64(1)))} - {least})
