@@ -72,7 +72,7 @@ class Worker:
             for place, each in enumerate(stage.inputs):
                 new = outputs[each.stage] if each.stage is not None else []
                 if each.stage is None and batches[each.members[0]]:
-                    new = [block(self.plan, each, batches[each.members[0]])]
+                    new = [block(self.plan, each.members[0], batches[each.members[0]], each.columns)]
                 arrivals.blocks[place] = [(Role.BOTH, one) for one in new]
             for stream in stage.members:
                 times = [time for _, time, _ in batches[stream]]
@@ -97,8 +97,8 @@ class Worker:
         return [[each.rows for each in group] for group in manifest.slices]
 
 
-def block(plan: PhysicalPlan, each: StageInput, rows: list[Row]) -> pa.RecordBatch:
-    stream = each.members[0]
+def block(plan: PhysicalPlan, stream: int, rows: list[Row], names: Collection[str]) -> pa.RecordBatch:
+    """Return rows of a stream as a block with the columns ``names``."""
     columns = {
         f"t{stream}": pa.array([time for _, time, _ in rows], pa.int64()),
         f"c{stream}_0": pa.array([value for _, _, value in rows], pa.int64()),
@@ -106,7 +106,7 @@ def block(plan: PhysicalPlan, each: StageInput, rows: list[Row]) -> pa.RecordBat
     }
     for code in range(len(plan.streams[stream].codes)):
         columns[f"k{stream}_{code}"] = pa.array([key for key, _, _ in rows], pa.int64())
-    return pa.RecordBatch.from_pydict({name: columns[name] for name in each.columns})
+    return pa.RecordBatch.from_pydict({name: columns[name] for name in names})
 
 
 def combinations(plan: PhysicalPlan, result: pa.RecordBatch) -> list[tuple[Row, ...]]:
@@ -347,7 +347,12 @@ def comparisons(plan: PhysicalPlan, bounds: Bounds, kernel: str, rows: dict[int,
     scans = tuple(dataclasses.replace(each, streaming=False) for each in plan.streams)
     logic = StageLogic(with_choice(dataclasses.replace(plan, streams=scans), kernel=kernel, bounds=bounds), 0)
     inputs = logic.stage.inputs
-    arrivals = Arrivals([[(Role.BOTH, block(logic.plan, each, rows[each.members[0]]))] for each in inputs])
+    arrivals = Arrivals(
+        [
+            [(Role.BOTH, block(logic.plan, each.members[0], rows[each.members[0]], each.columns))]
+            for each in inputs
+        ]
+    )
     counts = Counts()
     list(logic.batch(arrivals, counts))
     return counts.stage["comparisons"]
