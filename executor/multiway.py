@@ -34,7 +34,6 @@ from wjoin.planner.physical import (
     Comparison,
     Operand,
     Output,
-    Passes,
     PhysicalPlan,
     Probe,
     Stage,
@@ -74,7 +73,7 @@ class MultiwayJoin:
     def outputs(self) -> tuple[Output, ...]:
         """The outputs to choose results for, in the last stage; passes apart keep to one alternative each."""
         last = self.number == len(self.plan.stages) - 1
-        return self.plan.outputs if last and self.plan.passes is Passes.HULL else ()
+        return self.plan.outputs if last and not self.plan.apart else ()
 
     def results(self, probe: Probe, pieces: Sequence[Pieces]) -> Iterator[Combinations]:
         """Yield the combinations that a probe makes.

@@ -6,6 +6,7 @@ import numpy as np
 
 from wjoin.parts.kernels.runs import GREATEST, BoolArray, Int64Array, shifted
 from wjoin.planner.physical import Output, UpperBounds, WindowCheck
+from wjoin.planner.probes import window_checks
 
 Times = Mapping[int, Int64Array]
 """The event times of tuples by stream, int64 of one length."""
@@ -21,9 +22,7 @@ def inside(checks: Iterable[WindowCheck], times: Times) -> BoolArray:
 
 def within(upper: UpperBounds, times: Times) -> BoolArray:
     """Return which tuples keep every bound of ``upper`` between the streams in ``times``."""
-    pairs = ((first, second) for first in times for second in times if first != second)
-    bounds = ((first, second, upper[first][second]) for first, second in pairs)
-    return inside((WindowCheck(*each[:2], each[2]) for each in bounds if each[2] is not None), times)
+    return inside(window_checks(upper, times, times), times)
 
 
 def wanted(output: Output, times: Times) -> BoolArray | None:

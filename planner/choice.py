@@ -45,12 +45,20 @@ class Options:
 
 @dataclass(frozen=True)
 class Wish:
-    """A value that a hint asks for, or a setting where ``span`` is None; ``part``: for a part of the plan."""
+    """A value that a hint asks for, or a setting where ``span`` is None; ``part``: for a part of the plan.
+
+    ``part`` is the value's own name, but for the hint PLAN, which stands for several parts.
+    """
 
     name: str
     value: str
     span: Span | None
     part: str
+
+    @classmethod
+    def of(cls, name: str, value: str, span: Span | None = None) -> "Wish":
+        """Return the wish for a value of hint ``name``, as it is written."""
+        return cls(name, value.upper(), span, value.lower())
 
     def refused(self, reason: str, remedy: str) -> WJoinError:
         """Return the error that says why the wish cannot be granted."""
@@ -64,7 +72,7 @@ def check_setting(name: str, value: str) -> None:
         known = ", ".join(each.lower() for each in HINTS[name])
         message = f"wjoin.{name.lower()} has no value {value}"
         raise WJoinError("WJ603", message, help=f"known: {known}")
-    _require_available(Wish(name, value.upper(), None, value.lower()))
+    _require_available(Wish.of(name, value))
 
 
 def options(
@@ -98,11 +106,8 @@ def options(
 
 def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
     """Return what settings and hints ask, by part of the plan: the hint PLAN stands for several."""
-    given = {name: Wish(name, value.upper(), None, value.lower()) for name, value in settings.items()}
-    given |= {
-        hint.name: Wish(hint.name, hint.arguments[0], hint.span, hint.arguments[0].lower())
-        for hint in block.hints
-    }
+    given = {name: Wish.of(name, value) for name, value in settings.items()}
+    given |= {hint.name: Wish.of(hint.name, hint.arguments[0], hint.span) for hint in block.hints}
     wishes: dict[str, Wish] = {}
     for name, wish in given.items():
         if name not in HINTS:

@@ -331,6 +331,11 @@ class PhysicalPlan:
     watermarked: tuple[int, ...] = ()
 
     @property
+    def apart(self) -> bool:
+        """Whether each alternative of the windows has a pass of its own."""
+        return bool(self.branches) and self.passes is Passes.UNION
+
+    @property
     def staged(self) -> tuple[int, ...]:
         """The streams that the stages join; a single one needs no stage."""
         static = {each.stream for each in self.lookups}

@@ -11,7 +11,6 @@ from wjoin.planner.physical import (
     Bounds,
     Comparison,
     Operand,
-    Passes,
     PhysicalPlan,
     Probe,
     Range,
@@ -63,13 +62,13 @@ def over_streams(plan: PhysicalPlan, number: int) -> PhysicalPlan:
 def with_kernel(plan: PhysicalPlan, stage: Stage, kernel: str) -> Stage:
     """Return a stage that finds candidates by one kernel."""
     kept = replace(stage, kernels=(kernel,))
-    probes = (_probe(plan, kept, each.origin, each.order, each) for each in stage.probes)
+    probes = (_probe(plan, kept, each.order, each) for each in stage.probes)
     return replace(kept, probes=tuple(probes))
 
 
 def in_order(plan: PhysicalPlan, stage: Stage, probe: Probe, order: Sequence[int]) -> Probe:
     """Return a probe of a stage with its steps in another order."""
-    return probe if tuple(order) == probe.order else _probe(plan, stage, probe.origin, order, probe)
+    return probe if tuple(order) == probe.order else _probe(plan, stage, order, probe)
 
 
 def chosen_orders(stage: Stage) -> Orders | None:
@@ -101,38 +100,37 @@ def _probes(
         order = others if orders is None else orders[origin]
         for upper, excluded in _passes(plan):
             begun = Probe(origin, (), orders is not None, upper, excluded)
-            yield _probe(plan, stage, origin, order, begun)
+            yield _probe(plan, stage, order, begun)
 
 
 def _passes(plan: PhysicalPlan) -> Iterator[tuple[UpperBounds, tuple[UpperBounds, ...]]]:
     """Yield the windows of each pass, and those of the passes before it."""
-    if plan.branches and plan.passes is Passes.UNION:
+    if plan.apart:
         for number, upper in enumerate(plan.branches):
             yield upper, plan.branches[:number]
     else:
         yield plan.upper, ()
 
 
-def _probe(plan: PhysicalPlan, stage: Stage, origin: int, order: Sequence[int], begun: Probe) -> Probe:
+def _probe(plan: PhysicalPlan, stage: Stage, order: Sequence[int], begun: Probe) -> Probe:
     """Return a probe with its steps in an order; all else is as in ``begun``."""
     distances = reach(stage.bounds, begun.upper, plan.staged)
     steps = []
-    joined = [origin]
+    joined = [begun.origin]
     for target in order:
         step = step_to(plan, stage, joined, target, distances, begun.upper)
         joined.append(target)
         if len(joined) == len(stage.inputs) and not _checked_on_the_way(plan, stage):
             members = sorted(stage.members)
-            step = replace(step, windows=tuple(_window_checks(begun.upper, members, members)))
+            step = replace(step, windows=tuple(window_checks(begun.upper, members, members)))
         steps.append(step)
-    return replace(begun, origin=origin, steps=tuple(steps))
+    return replace(begun, steps=tuple(steps))
 
 
 def _checked_on_the_way(plan: PhysicalPlan, stage: Stage) -> bool:
     """Return whether every step leaves tuples inside the windows only."""
     # An input that is a result of several passes may be inside the windows of another one.
-    union = bool(plan.branches) and plan.passes is Passes.UNION
-    return stage.bounds is Bounds.EXACT and not union
+    return stage.bounds is Bounds.EXACT and not plan.apart
 
 
 def step_to(
@@ -158,7 +156,7 @@ def step_to(
             Range(stream, distances.back[stream][anchor], distances.ahead[stream][anchor]) for stream in known
         ),
         index=index_of(each, known) if KERNELS[kernel].order is Order.VALUE else None,
-        windows=tuple(_window_checks(upper, known, others)) if exact else (),
+        windows=tuple(window_checks(upper, known, others)) if exact else (),
         keys=tuple(_key_pairs(plan, stage.inputs[joined[0]], each)),
         comparisons=tuple(completed(stage.comparisons, known, each.members)),
         bands=tuple(band for band in completed(stage.bands, known, each.members) if not band.checked),
@@ -172,10 +170,10 @@ def index_of(each: StageInput, known: Collection[int]) -> Band | None:
     return each.index
 
 
-def _window_checks(
-    upper: UpperBounds, streams: Sequence[int], others: Sequence[int]
+def window_checks(
+    upper: UpperBounds, streams: Iterable[int], others: Collection[int]
 ) -> Iterator[WindowCheck]:
-    """Yield the bounds between streams and others, each once."""
+    """Yield the bounds of ``upper`` between streams and others, each once."""
     pairs = dict.fromkeys(
         pair for first in streams for second in others for pair in ((first, second), (second, first))
     )

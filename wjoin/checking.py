@@ -67,7 +67,7 @@ def _insert(
 ) -> str:
     sink = target_sink(context.catalog, text, statement)
     if sink is None:
-        refuse_unknown_sink(context.engine, context.catalog, context.settings, text, statement, params)
+        refuse_unknown_sink(context, text, statement, params)
         if isinstance(statement.body, Query):
             return _query(context, text, statement.body, params)
         return "not run"
@@ -83,9 +83,7 @@ def _insert(
 
 
 def _query(context: Context, text: str, query: Query, params: dict[str, Any]) -> str:
-    engine = context.engine
-    kept = Kept(engine.spark, None)
-    rewriting = rewrite(engine, context.catalog, context.settings, text, query, params, kept)
+    rewriting = rewrite(context, text, query, params, Kept(context.engine.spark, None))
     kind = "stream" if rewriting.run().isStreaming else "tables"
     return f"good, {_joins(len(rewriting.planned))} over {'a ' if kind == 'stream' else ''}{kind}"
 

@@ -158,11 +158,10 @@ def _explain(options: argparse.Namespace) -> int:
     with embedded(options) as session:
         if options.checkpoint is not None:
             session.settings["wjoin.checkpoint"] = options.checkpoint
-        engine, catalog, settings = session.context.engine, session.context.catalog, session.context.settings
         for statement in script.statements:
             body = statement.body if isinstance(statement, Explain | InsertInto | CreateView) else statement
             if isinstance(statement, Explain) or isinstance(body, Query):
-                explained = explain(engine, catalog, settings, text, statement, params, options.mode)
+                explained = explain(session.context, text, statement, params, options.mode)
                 documents += explained.described
                 if options.format == "text":
                     print(explained)

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from wjoin.catalog import Catalog
-from wjoin.engine import Engine
+from wjoin.context import Context
 from wjoin.explanation import Explanation
 from wjoin.failures import placed
 from wjoin.grammar.syntax import CreateView, Explain, Identifier, InsertInto, Query, Statement
@@ -15,17 +14,10 @@ from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.relations import spark_plan
 from wjoin.rewrite import rewrite
-from wjoin.settings import Settings
 
 
 def explain(
-    engine: Engine,
-    catalog: Catalog,
-    settings: Settings,
-    text: str,
-    statement: Statement,
-    params: dict[str, Any],
-    mode: str = "",
+    context: Context, text: str, statement: Statement, params: dict[str, Any], mode: str = ""
 ) -> Explanation:
     """Return the plans of a statement's W-joins, and in the text what the mode asks for besides.
 
@@ -41,10 +33,10 @@ def explain(
         statement = statement.body
     if not isinstance(statement, Query):
         with placed(text, statement.span):
-            frame = engine.run(f"EXPLAIN {mode} {statement.span.of(text)}")
+            frame = context.engine.run(f"EXPLAIN {mode} {statement.span.of(text)}")
         return Explanation("\n".join(row[0] for row in frame.collect()))
-    kept = Kept(engine.spark, explained_checkpoint(catalog, settings, target))
-    rewriting = rewrite(engine, catalog, settings, text, statement, params, kept, metered=mode == "ANALYZE")
+    kept = Kept(context.engine.spark, explained_checkpoint(context.catalog, context.settings, target))
+    rewriting = rewrite(context, text, statement, params, kept, metered=mode == "ANALYZE")
     documents = [describe(planned) for planned in rewriting.planned]
     parts = [explain_text(each) for each in documents]
     if mode == "COST":

@@ -9,7 +9,6 @@ from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.catalog import Catalog, SinkDeclaration, find
 from wjoin.context import Context
-from wjoin.engine import Engine
 from wjoin.executor.state.identity import identity
 from wjoin.failures import RAISED_BY_SPARK, first_line, placed
 from wjoin.format_options import own_option, without
@@ -65,14 +64,13 @@ def insert(
 
 def _into_table(context: Context, text: str, statement: InsertInto, params: dict[str, Any]) -> None:
     """Run an INSERT INTO a table of Spark's."""
-    engine, catalog, settings = context.engine, context.catalog, context.settings
-    refuse_unknown_sink(engine, catalog, settings, text, statement, params)
+    refuse_unknown_sink(context, text, statement, params)
     if isinstance(statement.body, SparkStatement):
-        pass_through(engine, catalog, statement.span.of(text), None, params)
+        pass_through(context.engine, context.catalog, statement.span.of(text), None, params)
     else:
         # The whole statement goes to Spark, with the W-joins of its query cut out.
         whole = Query(statement.body.blocks, statement.span)
-        joined_rows(engine, catalog, settings, text, whole, params)
+        joined_rows(context, text, whole, params)
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def plan_insert(
     context.queries.settle()
     folder = _checkpoint(context.settings, context.queries, sink, checkpoint)
     kept = Kept(engine.spark, folder)
-    frame, joins = _rows(engine, context.catalog, context.settings, text, statement, params, kept)
+    frame, joins = _rows(context, text, statement, params, kept)
     frame = rows_for(sink, frame, statement, text)
     if frame.isStreaming and folder is not None:
         _refuse_checkpoint(engine.spark, text, statement, sink, folder, kept, joins)
@@ -140,21 +138,14 @@ def _refuse_stream(catalog: Catalog, text: str, statement: InsertInto) -> None:
         )
 
 
-def refuse_unknown_sink(
-    engine: Engine,
-    catalog: Catalog,
-    settings: Settings,
-    text: str,
-    statement: InsertInto,
-    params: dict[str, Any],
-) -> None:
+def refuse_unknown_sink(context: Context, text: str, statement: InsertInto, params: dict[str, Any]) -> None:
     """Refuse streaming rows for a target that is no sink: Spark's INSERT INTO is for batches only."""
-    target = statement.target[-1]
-    if not catalog.sinks and engine.exists(".".join(quoted(p.name) for p in statement.target)):
+    catalog, target = context.catalog, statement.target[-1]
+    if not catalog.sinks and context.engine.exists(".".join(quoted(p.name) for p in statement.target)):
         return
     body = statement.body
     streams = isinstance(body, Query) or reads(body.span.of(text), catalog.delays)
-    if streams and _rows(engine, catalog, settings, text, statement, params, None)[0].isStreaming:
+    if streams and _rows(context, text, statement, params, None)[0].isStreaming:
         find(catalog.sinks, "sink", target.name, target.span, text)
 
 
@@ -168,19 +159,13 @@ def _remedy(joins: Joins | None) -> str | None:
 
 
 def _rows(
-    engine: Engine,
-    catalog: Catalog,
-    settings: Settings,
-    text: str,
-    statement: InsertInto,
-    params: dict[str, Any],
-    kept: Kept | None,
+    context: Context, text: str, statement: InsertInto, params: dict[str, Any], kept: Kept | None
 ) -> tuple[DataFrame, Joins | None]:
     """Return what an INSERT INTO writes, and its W-joins, None where it has none."""
     body = statement.body
     if isinstance(body, Query):
-        return joined_rows(engine, catalog, settings, text, body, params, kept)
-    return pass_through(engine, catalog, body.span.of(text), None, params), None
+        return joined_rows(context, text, body, params, kept)
+    return pass_through(context.engine, context.catalog, body.span.of(text), None, params), None
 
 
 def _start(

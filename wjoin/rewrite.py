@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame
 
-from wjoin.catalog import DATAFRAME, Catalog, StreamDeclaration
+from wjoin.catalog import DATAFRAME, StreamDeclaration
+from wjoin.context import Context
 from wjoin.delays import output_delays, relation_delays
-from wjoin.engine import Engine
 from wjoin.executor.spark.compile import Counting, compile_plan
 from wjoin.executor.spark.meter import Meter
 from wjoin.failures import first_line, placed
@@ -28,13 +28,11 @@ from wjoin.measured.kept import Kept
 from wjoin.names import invented_names
 from wjoin.options import require_streaming
 from wjoin.planner.catalog import Delays, Relation
-from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.names import suggestion
 from wjoin.planner.physical import Method, PhysicalPlan, TimeKind
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
 from wjoin.planner.sequences import UNKNOWN
 from wjoin.relations import SparkTypes, describe
-from wjoin.settings import Settings
 
 Placed = TypeVar("Placed", WJoinError, WJoinWarning)
 
@@ -57,9 +55,7 @@ class Joins:
 
 
 def rewrite(
-    engine: Engine,
-    catalog: Catalog,
-    settings: Settings,
+    context: Context,
     text: str,
     query: Query,
     params: dict[str, Any],
@@ -72,34 +68,27 @@ def rewrite(
     ``query`` is a part of ``text``, ``metered`` where EXPLAIN ANALYZE runs it.
     """
     piece = " " * query.span.start + query.span.of(text)
-    hints, costs = settings.hint_defaults(), settings.costs()
-    rewriting = Rewriting(engine, catalog, params, hints, costs, text, piece, query, kept, metered)
+    rewriting = Rewriting(context, params, text, piece, query, kept, metered)
     rewriting.plan()
     return rewriting
 
 
 def joined_rows(
-    engine: Engine,
-    catalog: Catalog,
-    settings: Settings,
-    text: str,
-    query: Query,
-    params: dict[str, Any],
-    kept: Kept | None = None,
+    context: Context, text: str, query: Query, params: dict[str, Any], kept: Kept | None = None
 ) -> tuple[DataFrame, Joins]:
     """Return the rows of a query and its W-joins (see ``rewrite``).
 
     What Spark refuses of the edited text is an error at the place of the query.
     """
-    rewriting = rewrite(engine, catalog, settings, text, query, params, kept)
+    rewriting = rewrite(context, text, query, params, kept)
     return rewriting.run_placed(), rewriting.joins
 
 
 def joined_view(
-    engine: Engine, catalog: Catalog, settings: Settings, text: str, query: Query, params: dict[str, Any]
+    context: Context, text: str, query: Query, params: dict[str, Any]
 ) -> tuple[DataFrame, Delays]:
     """Return the rows of a query (see ``joined_rows``) and the delays of its columns."""
-    rewriting = rewrite(engine, catalog, settings, text, query, params)
+    rewriting = rewrite(context, text, query, params)
     return rewriting.run_placed(), rewriting.delays(rewriting.text) or {}
 
 
@@ -113,11 +102,8 @@ class Rewriting:
     meter that counts what it does over tables.
     """
 
-    engine: Engine
-    catalog: Catalog
+    context: Context
     parameters: dict[str, Any]
-    hints: dict[str, str]
-    costs: CostSettings
     original: str
     text: str
     statement: Query
@@ -169,14 +155,14 @@ class Rewriting:
     def _run(self, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
         """Run a piece of Spark SQL with the statement's parameters and DataFrames for its ``{names}``."""
         arguments: dict[str, object] = {"args": self.parameters} if self.parameters else {}
-        return self.engine.run(text, **arguments, **frames)
+        return self.context.engine.run(text, **arguments, **frames)
 
     def _compiled(self, number: int) -> DataFrame:
         """Return the joined rows of a plan."""
         name = _placeholder(number)
         if name not in self.frames:
             if self.planned[number].physical.streaming:
-                watch(self.engine.spark)
+                watch(self.context.engine.spark)
             self.frames |= compile_plan(
                 self.planned[number].physical, self.inputs[number], self.countings[number]
             )
@@ -198,7 +184,7 @@ class Rewriting:
         for item in block.items:
             frame = self._frame(block, item)
             inputs.append(frame)
-            known = self.catalog.known(item.parts[0].name) if len(item.parts) == 1 else {}
+            known = self.context.catalog.known(item.parts[0].name) if len(item.parts) == 1 else {}
             relation = describe(frame, self._declaration(block, item), known)
             relations.append(
                 replace(relation, watermark=relation.watermark or self._watermarked(block, item))
@@ -213,7 +199,7 @@ class Rewriting:
             sequences = self.kept.sequence(len(self.planned))
             relations = [self._measured(*each) for each in zip(relations, aliases, strict=True)]
         placeholder = _placeholder(len(self.planned))
-        types = SparkTypes(self.engine.spark, aliases, inputs)
+        types = SparkTypes(self.context.engine.spark, aliases, inputs)
         planned = plan_select(
             self.text,
             block,
@@ -221,12 +207,12 @@ class Rewriting:
             types,
             self.parameters,
             placeholder,
-            self.hints,
-            self.costs,
+            self.context.settings.hint_defaults(),
+            self.context.settings.costs(),
             sequences,
         )
         if planned.physical.streaming:
-            require_streaming(self.engine.spark)
+            require_streaming(self.context.engine.spark)
             self._warn_of_delays(block, planned)
         self.inputs.append(inputs)
         self.planned.append(planned)
@@ -258,7 +244,7 @@ class Rewriting:
                 span=item.span,
                 help=f"declare it: {remedy.format(example)}; a delay of 0 where rows are in order",
             )
-            self.catalog.warn_once(
+            self.context.catalog.warn_once(
                 f"{declared.name.lower() if declared else relation}.{time}", self._placed(warning)
             )
 
@@ -275,13 +261,13 @@ class Rewriting:
         try:
             frame = self.query(text)
             if item.streaming and item.parts and not frame.isStreaming:
-                frame = self.engine.spark.readStream.table(item.relation.of(self.text))
+                frame = self.context.engine.spark.readStream.table(item.relation.of(self.text))
             return frame
         except (AnalysisException, ParseException) as error:
             message = first_line(error)
             if "TABLE_OR_VIEW_NOT_FOUND" in message and item.parts:
                 name = ".".join(part.name for part in item.parts)
-                known = [each.name for each in self.engine.spark.catalog.listTables()]
+                known = [each.name for each in self.context.engine.spark.catalog.listTables()]
                 remedy = suggestion(name, known)
                 raise WJoinError(
                     "WJ214", f"there is no table, view or stream {name}", span=item.relation, help=remedy
@@ -299,7 +285,7 @@ class Rewriting:
     def _declared(self, block: SelectBlock, item: FromItem) -> StreamDeclaration | None:
         """Return the declaration of a FROM item that is a stream by its name."""
         named = len(item.parts) == 1 and not block.withs
-        return self.catalog.stream(item.parts[0].name) if named else None
+        return self.context.catalog.stream(item.parts[0].name) if named else None
 
     def _declaration(self, block: SelectBlock, item: FromItem) -> StreamDeclaration | None:
         """Return what is known of the time of a FROM item: declared, or derived from what it reads."""
@@ -312,7 +298,7 @@ class Rewriting:
     def delays(self, query: str) -> Delays | None:
         """Return the delays of a query's columns, None where it reads neither a stream nor a W-join."""
         joined = {_placeholder(number): output_delays(each) for number, each in enumerate(self.planned)}
-        return relation_delays(query, self.catalog, self.engine, joined)
+        return relation_delays(query, self.context.catalog, self.context.engine, joined)
 
     def _watermarked(self, block: SelectBlock, item: FromItem) -> bool:
         """Return whether a FROM item reads a W-join whose result has a watermark of Spark's."""

@@ -126,8 +126,7 @@ class Session:
         Its method ``rendered`` gives it as ``json``, ``html`` or ``dot``.
         """
         statement = parse_statement(sqlQuery)
-        engine, catalog, settings = self.context.engine, self.context.catalog, self.context.settings
-        return explain(engine, catalog, settings, sqlQuery, statement, {**(args or {}), **params})
+        return explain(self.context, sqlQuery, statement, {**(args or {}), **params})
 
     def run_script(
         self,

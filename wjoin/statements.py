@@ -63,7 +63,7 @@ def _executed(context: Context, text: str, statement: Statement, params: dict[st
         case CreateView():
             _create_view(context, text, statement, params)
         case Explain():
-            plan = explain(engine, catalog, settings, text, statement, params)
+            plan = explain(context, text, statement, params)
             return engine.rows([(plan,)], "plan STRING")
         case CreateStream():
             create_stream(engine, catalog, text, statement)
@@ -95,13 +95,12 @@ def _executed(context: Context, text: str, statement: Statement, params: dict[st
 
 
 def _query(context: Context, text: str, query: Query, params: dict[str, Any]) -> DataFrame:
-    return joined_rows(context.engine, context.catalog, context.settings, text, query, params)[0]
+    return joined_rows(context, text, query, params)[0]
 
 
 def _create_view(context: Context, text: str, statement: CreateView, params: dict[str, Any]) -> None:
-    engine, catalog = context.engine, context.catalog
-    rows, delays = joined_view(engine, catalog, context.settings, text, statement.body, params)
-    create_view(engine, catalog, text, statement, rows, delays)
+    rows, delays = joined_view(context, text, statement.body, params)
+    create_view(context.engine, context.catalog, text, statement, rows, delays)
 
 
 def _insert(context: Context, text: str, statement: InsertInto, params: dict[str, Any]) -> DataFrame:

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -25,6 +25,7 @@ from wjoin.executor.spark.native import WATERMARKED, native_rows, watermark_dela
 from wjoin.executor.spark.observe import observed, work_counts
 from wjoin.executor.spark.operator import JoinProcessor, Operator
 from wjoin.executor.spark.pack import KEEP, Pack
+from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.typing import KEY_TYPES, typed
 from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, flat_name
 from wjoin.executor.state.identity import fingerprint
@@ -123,6 +124,8 @@ def _joined(plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting,
     spark = inputs[0].sparkSession
     partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
     groups = worker_ids(partitions)
+    # Every task reads what it runs: eight streams have eight probes of seven steps.
+    stageless = replace(plan, stages=())
     workers = [groups[: worker_count(stage, partitions)] for stage in plan.stages]
     scans = {number: _scan(plan, number, inputs[number]) for number in plan.staged}
     if meter is not None:
@@ -137,7 +140,7 @@ def _joined(plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting,
             if each.stage is not None:
                 arriving.append(results[each.stage])
                 continue
-            pack = Pack(plan, each.members[0], each.columns, Router.to(stage, place, workers[number]))
+            pack = Pack(stageless, each.columns, Router.to(stage, place, workers[number]))
             arriving.append(scans[each.members[0]].mapInArrow(pack.__call__, MESSAGES))
         to = destination(plan, number)
         router = None if to is None else Router.to(plan.stages[to[0]], to[1], workers[to[0]])
@@ -225,12 +228,13 @@ def _unpacked(
         fields.append(StructField(MATCH_COLUMNS[match], kind))
     if not fields:
         fields.append(StructField("rows", BooleanType()))
-    flat = joined.mapInArrow(Unpack(plan, output).__call__, StructType(fields))
+    flat = joined.mapInArrow(Unpack(replace(plan, stages=()), output).__call__, StructType(fields))
     columns = [F.col(time_name(stream)).alias(joined_time(stream)) for stream in times]
     columns += [F.col(MATCH_COLUMNS[match]) for match in matches]
     if not plan.lookups:
         flat = _dated(plan, output, flat)
-    return flat.select(*(_structs(plan, output) + columns or [F.col("rows")]))
+    made = structs(plan, plan.staged_columns(output), lambda *each: F.col(flat_name(*each)))
+    return flat.select(*(made + columns or [F.col("rows")]))
 
 
 def _dated(plan: PhysicalPlan, output: Output, rows: DataFrame) -> DataFrame:
@@ -246,11 +250,3 @@ def _dated(plan: PhysicalPlan, output: Output, rows: DataFrame) -> DataFrame:
 def _is_dated(plan: PhysicalPlan, output: Output) -> bool:
     # Spark takes a TIMESTAMP only as event time of a watermark.
     return plan.streaming and "time" in output.match and plan.time_kind is TimeKind.TIMESTAMP
-
-
-def _structs(plan: PhysicalPlan, output: Output) -> list[F.Column]:
-    members: dict[int, list[F.Column]] = {}
-    for stream, number in plan.staged_columns(output):
-        name = str(plan.streams[stream].columns[number].output)
-        members.setdefault(stream, []).append(F.col(flat_name(stream, number)).alias(name))
-    return [F.struct(*each).alias(plan.streams[stream].alias) for stream, each in members.items()]

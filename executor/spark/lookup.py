@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.unpack import MATCH_COLUMNS
 from wjoin.planner.layout import event_time_expression, quoted
 from wjoin.planner.physical import Output, PhysicalPlan, StaticJoin, TimeKind, UpperBounds
+from wjoin.planner.probes import window_checks
 
 
 def joined_time(stream: int) -> str:
@@ -29,12 +31,11 @@ def relation_rows(plan: PhysicalPlan, output: Output, stream: int, source: DataF
     rows = source.alias(scan.alias).filter(F.expr(f"{time} IS NOT NULL"))
     for each in scan.filters:
         rows = rows.filter(F.expr(each))
-    outputs = [scan.columns[number] for each, number in output.columns if each == stream]
-    members = [F.expr(column.expression).alias(str(column.output)) for column in outputs]
-    structs = [F.struct(*members).alias(scan.alias)] if members else []
+    columns = [each for each in output.columns if each[0] == stream]
+    made = structs(plan, columns, lambda stream, number: F.expr(scan.columns[number].expression))
     if plan.time_kind is TimeKind.INTEGRAL:
         time = f"CAST({time} AS BIGINT)"
-    return rows.select(*structs, F.expr(time).alias(joined_time(stream)))
+    return rows.select(*made, F.expr(time).alias(joined_time(stream)))
 
 
 def look_up(plan: PhysicalPlan, output: Output, rows: DataFrame, inputs: Sequence[DataFrame]) -> DataFrame:
@@ -53,9 +54,9 @@ def look_up(plan: PhysicalPlan, output: Output, rows: DataFrame, inputs: Sequenc
         rows = rows.join(right, F.expr(" AND ".join(conditions)))
         joined.append(join.stream)
     shown = dict.fromkeys(plan.streams[stream].alias for stream, _ in output.columns)
-    structs = [F.col(quoted(name)) for name in shown]
+    joined_structs = [F.col(quoted(name)) for name in shown]
     matches = [F.expr(_match(plan, each)).alias(MATCH_COLUMNS[each]) for each in sorted(output.match)]
-    return rows.select(*(structs + matches or [F.lit(None).cast("boolean").alias("rows")]))
+    return rows.select(*(joined_structs + matches or [F.lit(None).cast("boolean").alias("rows")]))
 
 
 def _conditions(plan: PhysicalPlan, output: Output, join: StaticJoin, joined: Sequence[int]) -> Iterator[str]:
@@ -77,16 +78,9 @@ def bounds(
     plan: PhysicalPlan, upper: UpperBounds, streams: Sequence[int], others: Sequence[int]
 ) -> Iterator[str]:
     """Yield the bounds between streams and others, each once, as conditions on their event times."""
-    pairs = {
-        (first, second)
-        for one in streams
-        for other in others
-        for first, second in ((one, other), (other, one))
-    }
-    for first, second in sorted(pairs):
-        bound = upper[first][second]
-        if first != second and bound is not None:
-            yield _bound(plan.time_kind, joined_time(first), joined_time(second), bound)
+    checks = window_checks(upper, streams, others)
+    for each in sorted(checks, key=lambda check: (check.first, check.second)):
+        yield _bound(plan.time_kind, joined_time(each.first), joined_time(each.second), each.upper)
 
 
 def _bound(kind: TimeKind, first: str, second: str, bound: int) -> str:

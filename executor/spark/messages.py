@@ -13,6 +13,7 @@ from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, Stru
 
 from wjoin.executor.blocks import cut, encode_block
 from wjoin.executor.report import Report
+from wjoin.executor.routing import Router
 from wjoin.parts.routes.route import Role
 
 BLOCK_ROWS = 1 << 18
@@ -56,6 +57,12 @@ def blocks(worker: int, number: int, role: Role, tuples: pa.RecordBatch) -> Iter
     """Yield tuples as blocks of a size that travels well."""
     for piece in cut(tuples, BLOCK_ROWS, BLOCK_BYTES):
         yield _message(worker, int(role), number, block=encode_block(piece))
+
+
+def routed(router: Router, tuples: pa.RecordBatch) -> Iterator[Message]:
+    """Yield tuples as blocks for the workers that a router says."""
+    for worker, share, role in router.parts(tuples):
+        yield from blocks(worker, router.number, role, share)
 
 
 def progress(worker: int, stream: int, seen: int) -> Message:

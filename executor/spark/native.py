@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from wjoin.executor.spark.lookup import bounds, joined_time, look_up, one_alternative
 from wjoin.executor.spark.meter import RESULTS, Meter, rows_part
 from wjoin.executor.spark.pack import KEEP
+from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.unpack import MATCH_COLUMNS
 from wjoin.planner.layout import (
     code_name,
@@ -52,7 +53,8 @@ def native_rows(
     if meter is not None:
         rows = meter.watch(RESULTS, rows, ["count(1) AS matches"])
     times = [F.col(joined_time(stream)) for stream in plan.staged]
-    rows = look_up(plan, output, rows.select(*_structs(plan, output), *times), inputs)
+    made = structs(plan, plan.staged_columns(output), lambda *each: F.col(_column(plan, *each)))
+    rows = look_up(plan, output, rows.select(*made, *times), inputs)
     if plan.streaming and "time" in output.match:
         rows = rows.withMetadata(MATCH_COLUMNS["time"], WATERMARKED)
     return rows
@@ -163,12 +165,3 @@ def _ranges(plan: PhysicalPlan, join: PairJoin) -> Iterator[str]:
         if bound is not None:
             earlier, later = (f"CAST({_latest(each)} AS BIGINT)" for each in (first, second))
             yield f"{later} <= {earlier} + ({whole_seconds(bound)})"
-
-
-def _structs(plan: PhysicalPlan, output: Output) -> Iterator[F.Column]:
-    members: dict[int, list[F.Column]] = {}
-    for stream, number in plan.staged_columns(output):
-        name = str(plan.streams[stream].columns[number].output)
-        members.setdefault(stream, []).append(F.col(_column(plan, stream, number)).alias(name))
-    for stream, each in members.items():
-        yield F.struct(*each).alias(plan.streams[stream].alias)

@@ -89,8 +89,7 @@ class Operator:
         if self.router is None:
             yield from messages.blocks(messages.OUT, 0, Role.BOTH, result)
             return
-        for worker, share, role in self.router.parts(result):
-            yield from messages.blocks(worker, self.router.number, role, share)
+        yield from messages.routed(self.router, result)
 
     def last_messages(
         self, worker: int, after: Manifest, told: Mapping[int, Report], counts: Counts

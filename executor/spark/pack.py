@@ -32,11 +32,10 @@ class Pack:
 
     Its input batches have the columns of ``scan``: the event time, the filter's verdict where
     there is a filter, then codes and scan columns under the names of a block; ``columns`` are those that
-    travel on.
+    travel on. The stages of the plan are not read.
     """
 
     plan: PhysicalPlan
-    stream: int
     columns: tuple[str, ...]
     router: Router
 
@@ -49,23 +48,27 @@ class Pack:
         streaming = self.plan.streaming
         for batch in _gathered(batches):
             block = self._block(batch)
-            times = block.column(time_name(self.stream))
+            times = block.column(time_name(self._stream))
             counted.note(times)
             joinable = self._joinable(batch, block)
             everything = pc.all(joinable).as_py() is not False
             kept = block if everything else block.filter(joinable)
             counted.add("passed", kept.num_rows)
             counted.add("size", self._size(kept))
-            yield messages.batch(list(self._blocks(kept.select(self.columns))))
+            yield messages.batch(list(messages.routed(self.router, kept.select(self.columns))))
             if streaming and not everything:
                 yield from self._removed(times.filter(pc.invert(joinable)).drop_null())
         if streaming and counted["rows"]:
             yield messages.batch(list(self._told(counted)))
 
+    @property
+    def _stream(self) -> int:
+        return self.router.stream
+
     def _size(self, block: pa.RecordBatch) -> int:
         """Return the bytes of the columns of some rows, those not counted that the join adds itself."""
-        scan = self.plan.streams[self.stream]
-        stored = [stored_column(self.plan, self.stream, number) for number in range(len(scan.columns))]
+        scan = self.plan.streams[self._stream]
+        stored = [stored_column(self.plan, self._stream, number) for number in range(len(scan.columns))]
         restored = sum(each.restored for each in stored)
         added = 1 + len(scan.codes)
         rows, size = int(block.num_rows), int(block.nbytes)
@@ -73,40 +76,36 @@ class Pack:
 
     def _block(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return all rows as a block, with times and codes as int64."""
-        scan = self.plan.streams[self.stream]
-        own = {time_name(self.stream), *(code_name(self.stream, number) for number in range(len(scan.codes)))}
+        numbers = range(len(self.plan.streams[self._stream].codes))
+        own = {time_name(self._stream), *(code_name(self._stream, number) for number in numbers)}
         return pa.RecordBatch.from_pydict(
             {
                 name: integers(batch.column(name)) if name in own else stable(batch.column(name))
-                for name in scan_columns(self.plan, self.stream)
+                for name in scan_columns(self.plan, self._stream)
             }
         )
 
     def _joinable(self, batch: pa.RecordBatch, block: pa.RecordBatch) -> pa.Array:
         """Return which rows can join: those with a time and all codes that the filter keeps."""
-        mask = pc.is_valid(block.column(time_name(self.stream)))
+        mask = pc.is_valid(block.column(time_name(self._stream)))
         if KEEP in batch.schema.names:
             mask = pc.and_(mask, pc.fill_null(batch.column(KEEP), False))
-        for number in range(len(self.plan.streams[self.stream].codes)):
-            mask = pc.and_(mask, pc.is_valid(block.column(code_name(self.stream, number))))
+        for number in range(len(self.plan.streams[self._stream].codes)):
+            mask = pc.and_(mask, pc.is_valid(block.column(code_name(self._stream, number))))
         return mask
 
     def _removed(self, times: pa.Array) -> Iterator[pa.RecordBatch]:
         """Yield the times of rows that cannot join, for one worker to count the late ones."""
-        only = pa.RecordBatch.from_pydict({time_name(self.stream): times})
+        only = pa.RecordBatch.from_pydict({time_name(self._stream): times})
         router = self.router
         found = list(messages.blocks(router.workers[0], router.number, Role.PASSED, only))
         if found:
             yield messages.batch(found)
 
-    def _blocks(self, block: pa.RecordBatch) -> Iterator[messages.Message]:
-        for worker, share, role in self.router.parts(block):
-            yield from messages.blocks(worker, self.router.number, role, share)
-
     def _told(self, counted: Report) -> Iterator[messages.Message]:
         for worker in self.router.workers if counted["seen"] != NOTHING_SEEN else ():
-            yield messages.progress(worker, self.stream, counted["seen"])
-        yield messages.report(self.router.workers[0], self.stream, counted)
+            yield messages.progress(worker, self._stream, counted["seen"])
+        yield messages.report(self.router.workers[0], self._stream, counted)
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

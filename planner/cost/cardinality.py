@@ -11,7 +11,7 @@ these tell.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from wjoin.parts.kernels.kernel import StepEstimate
 from wjoin.planner.catalog import Origin
 from wjoin.planner.measurement import stage_name
 from wjoin.planner.physical import Band, PhysicalPlan, Stage, StageInput, UpperBounds, WindowCheck
-from wjoin.planner.probes import chosen_orders, completed, index_of, origins, step_to
+from wjoin.planner.probes import chosen_orders, completed, index_of, origins, step_to, window_checks
 from wjoin.planner.reach import reach
 from wjoin.planner.statistics import KEYLESS, KeyStatistics, StreamStatistics
 
@@ -404,7 +404,7 @@ def _tail(first: KeyStatistics, second: KeyStatistics) -> float:
     return max(1.0, first.distinct.value - 1, second.distinct.value - 1)
 
 
-def _inside(windows: Sequence[WindowCheck], sample: _Sample) -> npt.NDArray[np.bool_]:
+def _inside(windows: Iterable[WindowCheck], sample: _Sample) -> npt.NDArray[np.bool_]:
     keep = np.ones(SAMPLE, bool)
     for each in windows:
         keep &= sample.times[each.second] - sample.times[each.first] <= each.upper
@@ -412,10 +412,4 @@ def _inside(windows: Sequence[WindowCheck], sample: _Sample) -> npt.NDArray[np.b
 
 
 def _within(upper: UpperBounds, sample: _Sample) -> npt.NDArray[np.bool_]:
-    keep = np.ones(SAMPLE, bool)
-    for first, early in sample.times.items():
-        for second, late in sample.times.items():
-            bound = upper[first][second]
-            if first != second and bound is not None:
-                keep &= late - early <= bound
-    return keep
+    return _inside(window_checks(upper, sample.times, sample.times), sample)

@@ -8,7 +8,7 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.cost.cardinality import Arrival, StageEstimate, estimate_stages
 from wjoin.planner.cost.constants import Constants
-from wjoin.planner.physical import Band, Bounds, Method, Passes, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.physical import Band, Bounds, Method, PhysicalPlan, Stage, UpperBounds
 from wjoin.planner.probes import chosen_orders
 from wjoin.planner.statistics import StreamStatistics
 
@@ -172,7 +172,7 @@ def _joined(plan: PhysicalPlan) -> Hashable:
 
 def _passes(plan: PhysicalPlan) -> list[PhysicalPlan]:
     """Return the plan of each pass over the windows."""
-    if plan.branches and plan.passes is Passes.UNION:
+    if plan.apart:
         return [replace(plan, upper=branch, branches=()) for branch in plan.branches]
     return [plan]
 

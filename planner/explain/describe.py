@@ -17,7 +17,6 @@ from wjoin.planner.physical import (
     Bounds,
     Comparison,
     Method,
-    Passes,
     PhysicalPlan,
     Stage,
     StreamScan,
@@ -257,7 +256,7 @@ def _plain_words(plan: PhysicalPlan) -> str:
         return "one relation, nothing to join"
     kernels = dict.fromkeys(_kernel_words(stage) for stage in plan.stages)
     bounds = BOUNDS_WORDS[plan.stages[0].bounds]
-    passes = ", alternatives apart" if plan.branches and plan.passes is Passes.UNION else ""
+    passes = ", alternatives apart" if plan.apart else ""
     return f"{'; '.join(kernels)}{bounds}{passes} ({plan_words(plan)})"
 
 

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from unittest.mock import patch
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.parts.worked_example import EVERYWHERE
-from tests.properties.test_step import Row, combinations, expected, plans
+from tests.properties.test_step import Row, block, combinations, expected, plans
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.step import Counts
 from wjoin.parts.kernels.runs import Int64Array
@@ -40,13 +39,6 @@ def routed(plan: PhysicalPlan, name: str) -> PhysicalPlan:
     return dataclasses.replace(
         plan, stages=tuple(dataclasses.replace(each, route=name) for each in plan.stages)
     )
-
-
-def block(plan: PhysicalPlan, stream: int, rows: list[Row]) -> pa.RecordBatch:
-    keys, times, values = zip(*rows, strict=True) if rows else ((), (), ())
-    found = {f"t{stream}": times, f"k{stream}_0": keys, f"c{stream}_0": values, f"c{stream}_1": keys}
-    arrays = {name: pa.array(found[name], pa.int64()) for name in scan_columns(plan, stream)}
-    return pa.RecordBatch.from_pydict(arrays)
 
 
 @pytest.mark.parametrize("route", [*ROUTES, *OWN])
@@ -77,7 +69,9 @@ def test_every_result_is_made_once(route: str, plan: PhysicalPlan, workers: int,
                 rows[n] += on_time
             for n, new in batch.items():
                 seen |= {n: max(*(time for _, time, _ in new), seen.get(n, -99))} if new else {}
-            made = local.run({n: block(plan, n, new) for n, new in batch.items()}, counts)
+            made = local.run(
+                {n: block(plan, n, new, scan_columns(plan, n)) for n, new in batch.items()}, counts
+            )
             found.update(each for result in made for each in combinations(plan, result))
     assert found == expected(plan, rows)
     if route != Visiting.name:

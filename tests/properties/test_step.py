@@ -76,7 +76,7 @@ class Worker:
             for place, each in enumerate(stage.inputs):
                 new = outputs[each.stage] if each.stage is not None else []
                 if each.stage is None and batches[each.members[0]]:
-                    new = [block(self.plan, each, batches[each.members[0]])]
+                    new = [block(self.plan, each.members[0], batches[each.members[0]], each.columns)]
                 for one in new:
                     arrivals.add(place, Role.BOTH, one, logic.shapes, self.stretch)
             for stream in stage.members:
@@ -102,8 +102,8 @@ class Worker:
         return [[each.rows for each in group] for group in manifest.slices]
 
 
-def block(plan: PhysicalPlan, each: StageInput, rows: list[Row]) -> pa.RecordBatch:
-    stream = each.members[0]
+def block(plan: PhysicalPlan, stream: int, rows: list[Row], names: Collection[str]) -> pa.RecordBatch:
+    """Return rows of a stream as a block with the columns ``names``."""
     columns = {
         f"t{stream}": pa.array([time for _, time, _ in rows], pa.int64()),
         f"c{stream}_0": pa.array([value for _, _, value in rows], pa.int64()),
@@ -111,7 +111,7 @@ def block(plan: PhysicalPlan, each: StageInput, rows: list[Row]) -> pa.RecordBat
     }
     for code in range(len(plan.streams[stream].codes)):
         columns[f"k{stream}_{code}"] = pa.array([key for key, _, _ in rows], pa.int64())
-    return pa.RecordBatch.from_pydict({name: columns[name] for name in each.columns})
+    return pa.RecordBatch.from_pydict({name: columns[name] for name in names})
 
 
 def combinations(plan: PhysicalPlan, result: pa.RecordBatch) -> list[tuple[Row, ...]]:
@@ -353,7 +353,12 @@ def comparisons(plan: PhysicalPlan, bounds: Bounds, kernel: str, rows: dict[int,
     scans = tuple(dataclasses.replace(each, streaming=False) for each in plan.streams)
     logic = StageLogic(with_choice(dataclasses.replace(plan, streams=scans), kernel=kernel, bounds=bounds), 0)
     inputs = logic.stage.inputs
-    arrivals = Arrivals([[(Role.BOTH, block(logic.plan, each, rows[each.members[0]]))] for each in inputs])
+    arrivals = Arrivals(
+        [
+            [(Role.BOTH, block(logic.plan, each.members[0], rows[each.members[0]], each.columns))]
+            for each in inputs
+        ]
+    )
     counts = Counts()
     list(logic.batch(arrivals, counts))
     return counts.stage["comparisons"]
@@ -372,8 +377,12 @@ def test_tables_in_stretches(plan: PhysicalPlan, kernel: str, data: st.DataObjec
         logic = StageLogic(plan, number, data.draw(STRETCHES))
         arrivals = Arrivals([[] for _ in stage.inputs])
         for place, each in enumerate(stage.inputs):
-            own = rows.get(each.members[0], [])
-            new = outputs[each.stage] if each.stage is not None else [block(plan, each, own)] if own else []
+            stream = each.members[0]
+            new = (
+                [block(plan, stream, rows[stream], each.columns)]
+                if each.stage is None
+                else outputs[each.stage]
+            )
             for one in new:
                 arrivals.add(place, Role.BOTH, one, logic.shapes, logic.stretch)
         outputs.append(list(logic.batch(arrivals, Counts())))

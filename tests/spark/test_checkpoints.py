@@ -120,7 +120,7 @@ def test_other_sources_have_no_such_column(spark: SparkSession) -> None:
     """Rests on it: ``order_of`` (executor/spark/arrival.py), which then claims no order."""
     rates = spark.readStream.format("rate").load()
     with pytest.raises(AnalysisException):
-        rates.select(rates.metadataColumn("_metadata").getField("file_path")).columns  # noqa: B018
+        rates.select(rates.metadataColumn("_metadata").getField("file_path")).columns  # noqa: B018 (analyses)
 
 
 def test_a_sink_of_files_lists_what_is_committed(spark: SparkSession, tmp_path: Path) -> None:
@@ -162,6 +162,6 @@ def test_a_path_that_is_not_there_is_told_by_a_condition(spark: SparkSession, tm
     """
     path = str(tmp_path / "none")
     with pytest.raises(AnalysisException, match="PATH_NOT_FOUND"):
-        spark.read.text([path, path]).columns  # noqa: B018 (lists the paths)
+        spark.read.text([path, path]).columns  # noqa: B018 (to ask lists the paths)
     assert not exists(spark, path)
     assert exists(spark, str(tmp_path))

@@ -111,4 +111,4 @@ def test_what_an_optimized_part_observes_is_told_by_an_assertion_of_java(
     rows = spark.range(3).observe(observation, F.expr("count(1) AS rows")).limit(0)
     rows.write.format("noop").mode("overwrite").save()
     with pytest.raises(Py4JJavaError, match=r"java\.lang\.AssertionError"):
-        observation.get  # noqa: B018 (asks Spark)
+        observation.get  # noqa: B018 (to ask is what raises)

@@ -78,6 +78,7 @@ def test_a_session_can_be_a_weak_key_and_take_another_sql(spark: SparkSession) -
     assert weakref.ref(spark)() is spark
     assert {spark: 1}[spark] == 1
     assert "sql" not in vars(spark)
+    # As ``enable`` does with a method of its own; this one only hands its text back.
     spark.sql = lambda text: text  # type: ignore[method-assign,assignment,return-value]
     assert spark.sql("own") == "own"
     del spark.sql

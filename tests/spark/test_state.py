@@ -43,7 +43,12 @@ class Notes(StatefulProcessor):
         where = "driver" if context is None else "task"
         (self._folder / f"init-{where}-{os.getpid()}").touch()
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+    def handleInputRows(  # noqa: N802 (Spark's name)
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: Any,  # noqa: N803 (Spark's name)
+    ) -> Iterator[pd.DataFrame]:
         frames = list(rows)
         stored = self._state.getValue(("count",))
         before = "" if stored is None else bytes(stored[0]).decode()

@@ -105,8 +105,7 @@ def _values(row: Any) -> Mapping[str, int | None]:
 
 
 def _body(progress: Any) -> Mapping[str, Any]:
-    if isinstance(progress, str):
-        return json.loads(progress)  # type: ignore[no-any-return]
     if isinstance(progress, Mapping):
         return progress
-    return json.loads(progress.json)  # type: ignore[no-any-return]
+    body: dict[str, Any] = json.loads(progress if isinstance(progress, str) else progress.json)
+    return body
