@@ -20,7 +20,7 @@ from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.retention import kept, settled, watermark
-from wjoin.executor.state.slices import Slice, maintain
+from wjoin.executor.state.slices import Slice, Stored, maintain
 from wjoin.executor.state.writing import Writing
 from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import KERNELS
@@ -35,15 +35,15 @@ from wjoin.planner.probes import with_kernel
 class SliceStore(Protocol):
     """Where a worker's slices are kept."""
 
-    def load(self, name: str) -> pa.RecordBatch:
+    def load(self, stored: Slice) -> pa.RecordBatch:
         """Return the rows of a slice."""
         ...
 
-    def save(self, name: str, batch: pa.RecordBatch) -> int:
-        """Write a slice under a new name; return its size in bytes."""
+    def save(self, name: str, batch: pa.RecordBatch) -> Stored:
+        """Write a slice under a new name."""
         ...
 
-    def remove(self, name: str) -> None:
+    def remove(self, stored: Slice) -> None:
         """Forget a slice."""
         ...
 
@@ -184,9 +184,9 @@ class StageLogic:
 
         def load(shape: RunShape, each: Slice) -> SortedRun:
             if each.order != shape.order_name:
-                return shape.sort(store.load(each.name))
+                return shape.sort(store.load(each))
             if each.name not in loaded:
-                loaded[each.name] = shape.read(store.load(each.name), (each.earliest, each.latest))
+                loaded[each.name] = shape.read(store.load(each), (each.earliest, each.latest))
             return loaded[each.name]
 
         old = [
@@ -219,7 +219,7 @@ class StageLogic:
                 writing.cutting,
             )
             for slice_ in change.remove:
-                store.remove(slice_.name)
+                store.remove(slice_)
             size = writing.cutting.large_slice
             written = (piece for run in change.write for piece in _slices(store, names, shape, run, size))
             groups.append((*change.stay, *written))
@@ -355,4 +355,5 @@ def _slices(
     for batch in cut(run.batch, max(1, run.rows), 2 * large):
         piece = shape.read(batch)
         name = str(next(names))
-        yield Slice(name, piece.rows, store.save(name, batch), *piece.span, shape.order_name)
+        stored = store.save(name, batch)
+        yield Slice(name, piece.rows, stored.size, *piece.span, shape.order_name, stored.digest)

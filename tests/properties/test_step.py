@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from wjoin.executor.local import MemoryStore
 from wjoin.executor.state.manifest import Manifest, decode_manifest
+from wjoin.executor.state.slices import Stored
 from wjoin.executor.step import Arrivals, Counts, StageLogic
 from wjoin.parts.kernels import adaptive
 from wjoin.parts.kernels.registry import KERNELS, kernels_of
@@ -45,7 +46,7 @@ Row = tuple[int, int, int | None]  # key, time, value
 class StrictStore(MemoryStore):
     """Slices in a dictionary, none written twice; a crash is a return to an earlier copy."""
 
-    def save(self, name: str, batch: pa.RecordBatch) -> int:
+    def save(self, name: str, batch: pa.RecordBatch) -> Stored:
         assert name not in self.slices
         return super().save(name, batch)
 

@@ -70,7 +70,7 @@ def test_the_first_micro_batch_is_written_the_same_by_every_plan() -> None:
 def test_rules_come_back_as_they_were_and_unknown_ones_are_refused() -> None:
     kept = (Retention(1, ((0, 5), (2, None))),)
     rules = Writing(("key", "value c0_1"), (kept, ()), Cutting(3, 1000, 0.5))
-    manifest = Manifest("plan", 2, "line", 4, {0: 7}, ((), ()), rules)
+    manifest = Manifest("plan", 2, 4, {0: 7}, ((), ()), rules)
     assert decode_manifest(manifest.encode(), "plan", 2) == manifest
     body = json.loads(manifest.encode())
     body["writing"]["version"] += 1
