@@ -8,6 +8,7 @@ import pyarrow as pa
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.routing import Router, worker_count
 from wjoin.executor.state.manifest import Manifest
+from wjoin.executor.state.slices import Slice, Stored
 from wjoin.executor.step import Counts, StageLogic
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.layout import time_name
@@ -20,18 +21,18 @@ class MemoryStore:
 
     slices: dict[str, pa.RecordBatch] = field(default_factory=dict)
 
-    def load(self, name: str) -> pa.RecordBatch:
+    def load(self, stored: Slice) -> pa.RecordBatch:
         """Return the rows of a slice."""
-        return self.slices[name]
+        return self.slices[stored.name]
 
-    def save(self, name: str, batch: pa.RecordBatch) -> int:
-        """Keep a slice; return its size in bytes."""
+    def save(self, name: str, batch: pa.RecordBatch) -> Stored:
+        """Keep a slice under a new name."""
         self.slices[name] = batch
-        return int(batch.nbytes)
+        return Stored(int(batch.nbytes))
 
-    def remove(self, name: str) -> None:
+    def remove(self, stored: Slice) -> None:
         """Forget a slice."""
-        del self.slices[name]
+        del self.slices[stored.name]
 
 
 @dataclass

@@ -22,7 +22,7 @@ from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.spool import Spool
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.retention import kept, settled, watermark
-from wjoin.executor.state.slices import Slice, maintain
+from wjoin.executor.state.slices import Slice, Stored, maintain
 from wjoin.executor.state.writing import Writing
 from wjoin.executor.stretches import STRETCH_BYTES, Arrived, stretches
 from wjoin.parts.kernels.adaptive import Meeting, preferred
@@ -38,15 +38,15 @@ from wjoin.planner.probes import over_streams, with_kernel
 class SliceStore(Protocol):
     """Where a worker's slices are kept."""
 
-    def load(self, name: str) -> pa.RecordBatch:
+    def load(self, stored: Slice) -> pa.RecordBatch:
         """Return the rows of a slice."""
         ...
 
-    def save(self, name: str, batch: pa.RecordBatch) -> int:
-        """Write a slice under a new name; return its size in bytes."""
+    def save(self, name: str, batch: pa.RecordBatch) -> Stored:
+        """Write a slice under a new name."""
         ...
 
-    def remove(self, name: str) -> None:
+    def remove(self, stored: Slice) -> None:
         """Forget a slice."""
         ...
 
@@ -196,9 +196,9 @@ class StageLogic:
 
         def load(shape: RunShape, each: Slice) -> SortedRun:
             if each.order != shape.order_name:
-                return shape.sort(store.load(each.name))
+                return shape.sort(store.load(each))
             if each.name not in loaded:
-                loaded[each.name] = shape.read(store.load(each.name), (each.earliest, each.latest))
+                loaded[each.name] = shape.read(store.load(each), (each.earliest, each.latest))
             return loaded[each.name]
 
         keepers = [
@@ -243,7 +243,7 @@ class StageLogic:
                 cutting,
             )
             for slice_ in change.remove:
-                store.remove(slice_.name)
+                store.remove(slice_)
             written = (
                 piece
                 for run in change.write
@@ -425,4 +425,5 @@ def _slices(
     for batch in cut(run.batch, max(1, run.rows), 2 * large):
         piece = shape.read(batch)
         name = str(next(names))
-        yield Slice(name, piece.rows, store.save(name, batch), *piece.span, shape.order_name)
+        stored = store.save(name, batch)
+        yield Slice(name, piece.rows, stored.size, *piece.span, shape.order_name, stored.digest)

@@ -22,8 +22,9 @@ _LONG = (
     *("results/test_choices.py", "results/test_key_kinds.py"),
     *("session/test_checkpoints.py", "session/test_computed_columns.py", "session/test_docs_pages.py"),
     *("session/test_failures.py", "session/test_spark_process.py"),
-    *("stream/test_lateness.py", "stream/test_measured.py", "stream/test_sequences.py"),
-    *("stream/test_state.py", "stream/test_static_members.py", "stream/test_watermarked_inputs.py"),
+    *("stream/test_copied_checkpoints.py", "stream/test_lateness.py", "stream/test_measured.py"),
+    *("stream/test_sequences.py", "stream/test_state.py", "stream/test_static_members.py"),
+    "stream/test_watermarked_inputs.py",
 )
 # The order in which they run, after the tests without any of these marks.
 _COSTLY = ("slow", "spark", "faults")

@@ -14,10 +14,11 @@ from wjoin.executor.faults import fault_point
 from wjoin.executor.report import Report
 from wjoin.executor.routing import Router
 from wjoin.executor.spark import messages
-from wjoin.executor.spark.cache import SliceCache
+from wjoin.executor.spark.cache import cache_of_this_process
 from wjoin.executor.spark.task import run_phase
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
+from wjoin.executor.state.slices import Slice, Stored, digest_of
 from wjoin.executor.step import Counts, StageLogic
 from wjoin.parts.routes.route import Role
 
@@ -135,7 +136,7 @@ class JoinProcessor(StatefulProcessor):
                 operator.take(arrivals, row)
         # Not in init(): Spark also calls that at the driver, to learn the state's schema.
         manifest = self._read_manifest()
-        self._cache = SliceCache.of_this_process(manifest.lineage)
+        self._cache = cache_of_this_process()
         fault_point("state-read")
         counts = Counts()
         after = manifest
@@ -167,28 +168,34 @@ class JoinProcessor(StatefulProcessor):
             )
         return decode_manifest(bytes(stored[0]), operator.fingerprint, len(operator.workers))
 
-    def load(self, name: str) -> pa.RecordBatch:
+    def load(self, stored: Slice) -> pa.RecordBatch:
         """Return a slice, from this machine's cache or from Spark's state."""
-        block = self._cache.get(name)
-        if block is None:
-            stored = self._state.getValue((name,))
-            if stored is None:
-                raise RuntimeError(f"slice {name} is listed in the state but not stored in it")
-            block = pa.py_buffer(bytes(stored[0]))
-            self._cache.put(name, block)
+        digest = stored.digest
+        cached = None if digest is None else self._cache.get(digest, stored.size)
+        if cached is not None:
+            return decode_block(cached)
+        value = self._state.getValue((stored.name,))
+        if value is None:
+            raise RuntimeError(f"slice {stored.name} is listed in the state but not stored in it")
+        block = bytes(value[0])
+        # It may be of an earlier attempt than the manifest is: the same rows, perhaps in another order.
+        if digest is not None and digest_of(block) == digest:
+            self._cache.put(digest, block)
         return decode_block(block)
 
-    def save(self, name: str, batch: pa.RecordBatch) -> int:
+    def save(self, name: str, batch: pa.RecordBatch) -> Stored:
         """Write a slice under a new name."""
         data = encode_block(batch)
+        digest = digest_of(data)
         self._state.updateValue((name,), (data,))
-        self._cache.put(name, pa.py_buffer(data))
-        return len(data)
+        self._cache.put(digest, data)
+        return Stored(len(data), digest)
 
-    def remove(self, name: str) -> None:
+    def remove(self, stored: Slice) -> None:
         """Forget a slice."""
-        self._state.removeKey((name,))
-        self._cache.remove(name)
+        self._state.removeKey((stored.name,))
+        if stored.digest is not None:
+            self._cache.remove(stored.digest)
 
 
 def _arrow_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

@@ -14,8 +14,11 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.planner.durations import human
 from wjoin.planner.physical import Method, PhysicalPlan, Stage
 
-STATE_FORMAT = 2
-"""Raised whenever a checkpoint of an older version can no longer be read."""
+STATE_FORMAT = 3
+"""The state format that is written: raised whenever an older version could not read what this one writes."""
+
+READ_FORMATS = (2, STATE_FORMAT)
+"""The state formats that are read."""
 
 
 def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
@@ -92,9 +95,10 @@ def identity(plans: Sequence[PhysicalPlan], partitions: int, around: Sequence[st
 
 def refuse_format(found: object) -> None:
     """Raise WJoinError WJ701 for a state format that this version does not read."""
-    if found != STATE_FORMAT:
+    if found not in READ_FORMATS:
+        readable = " and ".join(map(str, READ_FORMATS))
         raise WJoinError(
-            "WJ701", f"the checkpoint has state format {found}, this version of wjoin reads {STATE_FORMAT}"
+            "WJ701", f"the checkpoint has state format {found}, this version of wjoin reads {readable}"
         )
 
 

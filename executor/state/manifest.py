@@ -1,7 +1,6 @@
 """The table of contents of a worker's state: a plain, versioned value."""
 
 import json
-import uuid
 from dataclasses import asdict, dataclass
 
 from wjoin.executor.state.identity import STATE_FORMAT, refuse_format, refuse_workers
@@ -15,8 +14,8 @@ class Manifest:
     """What one worker of one stage keeps: event times seen and the slices of each input.
 
     ``plan`` is the fingerprint of the stage's identity, ``workers`` how many workers share
-    the stage; both must stay the same for the life of a checkpoint. ``lineage`` tells this
-    state from all others on a machine; ``written`` counts the slices ever written.
+    the stage; both must stay the same for the life of a checkpoint. ``written`` counts the slices
+    ever written.
 
     Slices are named by that count, so that an attempt that is repeated writes the same slices
     under the same names: after a crash Spark may keep what the first attempt wrote of a version
@@ -26,7 +25,6 @@ class Manifest:
 
     plan: str
     workers: int
-    lineage: str
     written: int
     seen: dict[int, int]
     slices: tuple[tuple[Slice, ...], ...]
@@ -35,7 +33,7 @@ class Manifest:
     @classmethod
     def fresh(cls, plan: str, workers: int, inputs: int) -> "Manifest":
         """Return the manifest of a worker that keeps nothing yet."""
-        return cls(plan, workers, uuid.uuid4().hex, 0, {}, ((),) * inputs)
+        return cls(plan, workers, 0, {}, ((),) * inputs)
 
     def encode(self) -> bytes:
         """Return the manifest as JSON with the number of the state format."""
@@ -43,7 +41,6 @@ class Manifest:
             "format": STATE_FORMAT,
             "plan": self.plan,
             "workers": self.workers,
-            "lineage": self.lineage,
             "written": self.written,
             "seen": {str(stream): time for stream, time in self.seen.items()},
             "slices": [[asdict(each) for each in group] for group in self.slices],
@@ -55,6 +52,7 @@ class Manifest:
 def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
     """Read a manifest that a worker of ``plan`` with ``workers`` workers wrote.
 
+    One of an earlier format that is read has slices without digests.
     Raises WJoinError WJ701, WJ702 or WJ703 where the checkpoint is of another state format,
     another statement or another number of workers.
     """
@@ -66,7 +64,6 @@ def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
     return Manifest(
         plan,
         workers,
-        body["lineage"],
         body["written"],
         {int(stream): time for stream, time in body["seen"].items()},
         tuple(tuple(Slice(**each) for each in group) for group in body["slices"]),

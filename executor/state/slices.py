@@ -1,10 +1,12 @@
 """The slices of a worker's state: sorted runs, written once, merged when many, dropped when expired."""
 
+import hashlib
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 
 from wjoin.executor.blocks import concatenate
 from wjoin.executor.state.writing import Cutting
@@ -13,7 +15,10 @@ from wjoin.parts.kernels.runs import BoolArray, RunShape, SortedRun, select
 
 @dataclass(frozen=True)
 class Slice:
-    """One stored run: its name, rows and bytes, the range of its first time column, its order."""
+    """One stored run: its name, rows and bytes, the range of its first time column, its order.
+
+    ``digest`` is that of its bytes (``digest_of``), None where an earlier version has written it.
+    """
 
     name: str
     rows: int
@@ -21,6 +26,20 @@ class Slice:
     earliest: int
     latest: int
     order: str
+    digest: str | None = None
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How a run was stored: its bytes and, where there are such, their digest."""
+
+    size: int
+    digest: str | None = None
+
+
+def digest_of(data: bytes | pa.Buffer) -> str:
+    """Return a name for a slice that no other content has."""
+    return hashlib.sha256(data).hexdigest()[:32]
 
 
 Load = Callable[[Slice], SortedRun]

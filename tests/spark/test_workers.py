@@ -10,33 +10,36 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyspark import SparkFiles, TaskContext
+from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from wjoin.executor.workers import worker_ids
 
 
 class Folders:
-    """Tells the folder of Spark's files, from inside of a task."""
+    """Tells Spark's local folders, from inside of a task."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            folder = SparkFiles.getRootDirectory()
+            folders = os.environ["SPARK_LOCAL_DIRS"]
+            there = all(Path(folder).is_dir() for folder in folders.split(","))
             yield pa.RecordBatch.from_pydict(
-                {"folder": [folder] * batch.num_rows, "there": [Path(folder).is_dir()] * batch.num_rows}
+                {"folders": [folders] * batch.num_rows, "there": [there] * batch.num_rows}
             )
 
 
-def test_workers_of_one_application_share_a_folder_that_they_may_write_to(spark: SparkSession) -> None:
-    """Rests on it: executor/spark/cache.py. Else slices would be cached nowhere, or by each worker alone.
+def test_workers_are_told_folders_of_their_application_to_write_to(spark: SparkSession) -> None:
+    """Rests on it: executor/spark/cache.py. Else slices would be cached nowhere, or by each worker alone, or
+    be left behind: Spark removes these folders when the application ends.
 
     It also needs that Spark takes a bound ``__call__`` as the function of ``mapInArrow``
     (executor/spark/compile.py).
     """
-    found = spark.range(4, numPartitions=4).mapInArrow(Folders().__call__, "folder STRING, there BOOLEAN")
-    ((folder, there),) = found.distinct().collect()
+    found = spark.range(4, numPartitions=4).mapInArrow(Folders().__call__, "folders STRING, there BOOLEAN")
+    ((folders, there),) = found.distinct().collect()
     assert there
-    assert os.access(folder, os.W_OK)
+    assert all(os.access(folder, os.W_OK) for folder in folders.split(","))
+    assert all(Path(folder).name.startswith("blockmgr-") for folder in folders.split(","))
 
 
 def test_a_worker_process_is_used_again_and_collects_garbage_after_each_task(spark: SparkSession) -> None:

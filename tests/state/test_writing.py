@@ -72,7 +72,7 @@ def test_the_first_micro_batch_is_written_the_same_by_every_plan() -> None:
 def test_rules_come_back_as_they_were_and_unknown_ones_are_refused() -> None:
     kept = (Retention(1, ((0, 5), (2, None))),)
     rules = Writing(("key", "value c0_1"), (kept, ()), Cutting(3, 1000, 0.5, 4000, 2000))
-    manifest = Manifest("plan", 2, "line", 4, {0: 7}, ((), ()), rules)
+    manifest = Manifest("plan", 2, 4, {0: 7}, ((), ()), rules)
     assert decode_manifest(manifest.encode(), "plan", 2) == manifest
     body = json.loads(manifest.encode())
     body["writing"]["version"] += 1
@@ -83,7 +83,7 @@ def test_rules_come_back_as_they_were_and_unknown_ones_are_refused() -> None:
 
 def test_rules_of_the_first_version_are_followed_once_more() -> None:
     rules = Writing(("key", "key"), ((), ()), Cutting(3, 1000, 0.5, None, None))
-    body = json.loads(Manifest("plan", 2, "line", 4, {0: 7}, ((), ()), rules).encode())
+    body = json.loads(Manifest("plan", 2, 4, {0: 7}, ((), ()), rules).encode())
     body["writing"]["version"] = 1
     del body["writing"]["stretch"], body["writing"]["merged_bytes"]
     assert decode_manifest(json.dumps(body).encode(), "plan", 2).writing == rules

@@ -30,7 +30,7 @@ GOES_ON = None
 """The query goes on, and its results are those of all rows."""
 
 EXPECTED: dict[str, Refused | None] = {
-    "1": Refused("WJ701", "the checkpoint has state format 1, this version of wjoin reads 2"),
+    "1": Refused("WJ701", "the checkpoint has state format 1, this version of wjoin reads 2 and 3"),
     "2": GOES_ON,
 }
 """What becomes of each stored checkpoint; for one that is read no more ``Refused("WJ701", "…")``."""
