@@ -164,7 +164,10 @@ class Rewriting:
             if self.planned[number].physical.streaming:
                 watch(self.context.engine.spark)
             self.frames |= compile_plan(
-                self.planned[number].physical, self.inputs[number], self.countings[number]
+                self.planned[number].physical,
+                self.inputs[number],
+                self.countings[number],
+                self.context.settings.stretch(),
             )
         return self.frames[name]
 

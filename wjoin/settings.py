@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 
 from wjoin.engine import Engine
+from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.hints import HINTS
@@ -18,11 +19,14 @@ from wjoin.planner.cost.model import CostSettings
 from wjoin.triggers import processing_time
 
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
-SETTINGS = ("wjoin.checkpoint", "wjoin.interval", "wjoin.memory", "wjoin.trigger", *_HINT_SETTINGS)
+SETTINGS = (
+    *("wjoin.checkpoint", "wjoin.interval", "wjoin.memory", "wjoin.stretch", "wjoin.trigger"),
+    *_HINT_SETTINGS,
+)
 """The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
 ``wjoin.interval`` the event time that a micro-batch is expected to bring, ``wjoin.memory`` what the
-state of a join may take, ``wjoin.trigger`` how often micro-batches start; the others are defaults for
-the hints of their names."""
+state of a join may take, ``wjoin.stretch`` how many bytes of new rows a worker joins at once,
+``wjoin.trigger`` how often micro-batches start; the others are defaults for the hints of their names."""
 
 
 def _interval(value: str) -> float:
@@ -37,17 +41,18 @@ def _interval(value: str) -> float:
     return seconds
 
 
-def _memory(value: str) -> int:
+def _bytes(name: str, value: str) -> int:
     """Return a size in bytes. Raises WJoinError WJ603."""
     found = re.fullmatch(r"(\d+) *([kmgt]?)b?", value.strip().lower())
     if found is None or int(found[1]) == 0:
-        raise WJoinError("WJ603", f"wjoin.memory is {value}", help="give a size, such as '4g' or '512m'")
+        raise WJoinError("WJ603", f"{name} is {value}", help="give a size, such as '4g' or '512m'")
     return int(found[1]) << (10 * " kmgt".index(found[2] or " "))
 
 
 _CHECKED: dict[str, Callable[[str], object]] = {
     "wjoin.interval": _interval,
-    "wjoin.memory": _memory,
+    "wjoin.memory": lambda value: _bytes("wjoin.memory", value),
+    "wjoin.stretch": lambda value: _bytes("wjoin.stretch", value),
     "wjoin.trigger": lambda value: processing_time(value, "wjoin.trigger"),
 }
 
@@ -83,8 +88,13 @@ class Settings:
         return CostSettings(
             load_constants(),
             1.0 if interval is None else _interval(interval),
-            None if memory is None else _memory(memory),
+            None if memory is None else _bytes("wjoin.memory", memory),
         )
+
+    def stretch(self) -> int:
+        """Return the bytes of new rows that a worker joins at once."""
+        value = self.get("wjoin.stretch")
+        return STRETCH_BYTES if value is None else _bytes("wjoin.stretch", value)
 
 
 def set_option(engine: Engine, settings: Settings, text: str, statement: SetOption) -> DataFrame:
