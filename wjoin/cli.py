@@ -121,7 +121,7 @@ def _show(
         elif not frame.isStreaming:
             print_rows(frame, options.rows)
         elif options.once:
-            print_once(session.spark, frame, options.rows)
+            print_once(frame, options.rows)
         else:
             every = options.trigger or session.context.settings.get("wjoin.trigger")
             query = start_printing(frame, options.rows, processing_time(every) if every else None)
