@@ -169,7 +169,7 @@ def _edges(ordered: Sequence[_Block], widths: Sequence[int], limit: int) -> list
         middle = low + (high - low) // np.uint64(2)
         enough = before(middle) >= targets
         high = np.where(enough, middle, high)
-        low = np.where(enough, low, middle + np.uint64(1))
+        low = np.where(enough, low, np.minimum(middle + np.uint64(1), high))
     found = np.unique(low[low > 0])
     heavy = found[before(found) - before(found - np.uint64(1)) > limit]
     return sorted({int(place) + least for place in (*found, *(heavy - np.uint64(1)))} - {least})

@@ -1,0 +1,183 @@
+"""Stretches of event time: what they cut, whatever the rows are and however they were packed."""
+
+import itertools
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.properties.test_step import assert_defined_result, plans
+from wjoin.executor import combinations, multiway
+from wjoin.executor.arrivals import Arrivals
+from wjoin.executor.blocks import taken_bytes, value_bytes
+from wjoin.executor.spool import Spool
+from wjoin.executor.stretches import Arrived, Stretch, stretches
+from wjoin.grammar.errors import WJoinError
+from wjoin.parts.kernels.registry import KERNELS
+from wjoin.parts.kernels.runs import GREATEST, LEAST, Order, RunShape
+from wjoin.parts.routes.route import Role
+from wjoin.planner.physical import PhysicalPlan
+
+ONE = RunShape("k0_0", ("t0",), Order.KEY)
+TWO = RunShape("k1_0", ("t1", "t2"), Order.KEY)
+KEYLESS = RunShape(None, ("t0",), Order.TIME)
+
+Row = tuple[int, int, int, str]  # times of two members, key, text
+
+
+def batch(rows: list[Row], shape: RunShape) -> pa.RecordBatch:
+    columns = {name: pa.array([row[n] for row in rows], pa.int64()) for n, name in enumerate(shape.times)}
+    if shape.code is not None:
+        columns[shape.code] = pa.array([row[2] for row in rows], pa.int64())
+    return pa.RecordBatch.from_pydict({**columns, "text": pa.array([row[3] for row in rows], pa.string())})
+
+
+def rows_of(stretch: Stretch, number: int) -> Counter[tuple[object, ...]]:
+    return Counter(tuple(row.values()) for _, block in stretch.blocks[number] for row in block.to_pylist())
+
+
+def instants_of(rows: Counter[tuple[object, ...]], shape: RunShape) -> list[int]:
+    return [min(int(str(time)) for time in row[: len(shape.times)]) for row in rows]
+
+
+TIMES = st.one_of(
+    st.integers(0, 30), st.sampled_from([LEAST, LEAST + 1, -1, GREATEST - 1, GREATEST]), st.just(7)
+)
+ROWS = st.lists(st.tuples(TIMES, TIMES, st.integers(0, 3), st.text("ab", max_size=4)), max_size=30)
+
+
+def packed(data: st.DataObject, rows: list[Row], shape: RunShape) -> Arrived:
+    """Return rows in an order and in batches as they may come."""
+    order = data.draw(st.permutations(rows))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3)))
+    edges = [0, *cuts, len(rows)]
+    return [(Role.BOTH, batch(order[a:b], shape)) for a, b in itertools.pairwise(edges)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(ROWS, ROWS, st.sampled_from([TWO, KEYLESS]), st.sampled_from([None, 10**6, 300, 60, 1]), st.data())
+def test_rows_are_cut_by_time_and_always_in_the_same_way(
+    first: list[Row], second: list[Row], shape: RunShape, limit: int | None, data: st.DataObject
+) -> None:
+    shapes = (ONE, shape)
+    attempts = []
+    for _ in range(2):
+        blocks = [packed(data, rows, each) for rows, each in zip((first, second), shapes, strict=True)]
+        attempts.append(list(stretches(blocks, shapes, limit)))
+        assert blocks == []
+    again, found = attempts
+    assert [[rows_of(each, n) for n in (0, 1)] for each in found] == [
+        [rows_of(each, n) for n in (0, 1)] for each in again
+    ]
+    for number, (rows, each) in enumerate(zip((first, second), shapes, strict=True)):
+        whole = sum((rows_of(stretch, number) for stretch in found), Counter())
+        assert whole == rows_of(Stretch([[(Role.BOTH, batch(rows, each))]], None), 0)
+    assert found[-1].later is None
+    for position, stretch in enumerate(found[:-1]):
+        assert stretch.later is not None
+        for after, (number, each) in itertools.product(found[position + 1 :], enumerate(shapes)):
+            assert all(time >= stretch.later for time in instants_of(rows_of(after, number), each))
+    if limit is None or limit == 10**6:
+        assert len(found) == 1
+
+
+def test_stretches_are_about_as_large_as_they_shall_be() -> None:
+    random = np.random.default_rng(5)
+    times = np.concatenate([random.integers(0, 10**6, 5000), np.full(5000, 10**9), [GREATEST]])
+    keys = random.integers(0, 500, len(times))
+    rows = [(int(time), 0, int(key), "x" * 20) for time, key in zip(times, keys, strict=True)]
+    block = batch(rows, ONE)
+    limit = value_bytes(block) // 20
+    found = list(
+        stretches([[(Role.BOTH, block.slice(0, 3000)), (Role.BOTH, block.slice(3000))]], (ONE,), limit)
+    )
+    sizes = [sum(value_bytes(each) for _, each in stretch.blocks[0]) for stretch in found]
+    assert sum(sizes) == value_bytes(block)
+    # Those of the one heavy instant are cut by keys, which do not fall evenly.
+    assert max(sizes) < 1.5 * limit
+    assert len(sizes) < 30
+
+
+def test_sizes_do_not_depend_on_how_rows_are_cut() -> None:
+    columns = {
+        "text": ["a", None, "ccc", ""],
+        "list": [["x", "yy"], None, [], ["z"]],
+        "map": pa.array([[("k", 1)], None, [], [("l", 2), ("m", 3)]], pa.map_(pa.string(), pa.int32())),
+        "struct": [{"n": 1, "t": "abc"}, None, {"n": 2, "t": ""}, {"n": 3, "t": None}],
+        "flag": [True, None, False, True],
+        "nothing": pa.nulls(4),
+        "large": pa.array(["a", None, "bb", "c"], pa.large_string()),
+    }
+    whole = pa.RecordBatch.from_pydict(columns)
+    for cut in range(5):
+        assert value_bytes(whole.slice(0, cut)) + value_bytes(whole.slice(cut)) == value_bytes(whole)
+    places = pa.array([2, 2, 0])
+    for column in whole.slice(0, 3).columns[:1]:
+        assert taken_bytes(column, places) == value_bytes(
+            pa.RecordBatch.from_arrays([column.take(places)], ["c"])
+        )
+
+
+def test_what_is_set_down_comes_back_and_leaves_no_file(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path))
+    batches = [batch([(n, n, n, "x" * n)] * n, ONE) for n in range(1, 6)]
+    mapped = [spool.put(each) for each in batches]
+    assert list(tmp_path.iterdir()) == []
+    spool.close()
+    assert mapped == batches
+
+
+def test_more_than_the_limit_is_set_down_in_the_order_of_time(tmp_path: Path) -> None:
+    arrivals = Arrivals([[], []], spool=Spool(str(tmp_path)))
+    rows = [(time, time, 1, "abc") for time in (5, 3, 9)]
+    for _ in range(3):
+        arrivals.add(0, Role.STORE, batch(rows, ONE), (ONE, KEYLESS), limit=200)
+    assert [block.column("t0").to_pylist() for _, block in arrivals.blocks[0]] == [[3, 5, 9]] * 3
+    assert {role for role, _ in arrivals.blocks[0]} == {Role.STORE}
+    assert list(tmp_path.iterdir()) == []
+    arrivals.spool.close()
+
+
+def test_a_disk_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WJoinError, match=r"cannot be set down in .*missing: No such file") as refused:
+        Spool(str(tmp_path / "missing")).put(batch([(1, 1, 1, "a")], ONE))
+    assert refused.value.code == "WJ705"
+
+
+FULL = """
+import resource, signal, sys
+import pyarrow as pa
+from wjoin.executor.spool import Spool
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+spool = Spool(sys.argv[1])
+rows = pa.RecordBatch.from_pydict({"n": list(range(10_000))})
+spool.put(rows)
+try:
+    spool.put(rows)
+except Exception as error:
+    print(error.code, error.help)
+"""
+
+
+def test_a_full_disk_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("WJ705 give spark.local.dir a disk with room")
+    assert list(tmp_path.iterdir()) == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(plans(), st.data())
+def test_results_in_small_parts_are_the_same(plan: PhysicalPlan, data: st.DataObject) -> None:
+    """A tuple with more partners than are worked off at once, and rows too wide for one block."""
+    with patch.object(multiway, "PARTIAL_LIMIT", 2), patch.object(combinations, "RESULT_BYTES", 100):
+        assert_defined_result(plan, data, tuple(KERNELS))
