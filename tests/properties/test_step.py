@@ -304,7 +304,7 @@ ENDS = tuple(end + step for end, step in itertools.product((-(1 << 63), (1 << 63
 """The times with the least and the greatest numbers that there are."""
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(plans(), st.data())
 def test_no_sum_overflows_at_the_ends_of_64_bits(plan: PhysicalPlan, data: st.DataObject) -> None:
     assert_defined_result(plan, data, NAMES, ENDS)
