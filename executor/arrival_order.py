@@ -30,7 +30,9 @@ class Piece:
     def note(self, times: Int64Array) -> None:
         """Take the event times of more rows, in their order."""
         latest = np.maximum.accumulate(np.maximum(times, self.greatest))
-        self.within = max(self.within, int((latest - times).max()))
+        # As numbers without a sign: the ends of int64 are further apart than int64 reaches.
+        behind = latest.view(np.uint64) - times.view(np.uint64)
+        self.within = max(self.within, int(behind.max()))
         self.least = min(self.least, int(times.min()))
         self.greatest = int(latest[-1])
 

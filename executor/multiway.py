@@ -145,6 +145,14 @@ class MultiwayJoin:
             times = partial.times[each.stream]
             low = np.maximum(low, shifted(times, None if each.back is None else -each.back, LEAST))
             high = np.minimum(high, shifted(times, each.ahead, GREATEST))
+            beyond = np.zeros(len(times), bool)
+            if each.back is not None and each.back < 0:
+                beyond |= times > GREATEST + each.back
+            if each.ahead is not None and each.ahead < 0:
+                beyond |= times < LEAST - each.ahead
+            if beyond.any():
+                # Past the ends of 64 bits there is no row.
+                low[beyond], high[beyond] = GREATEST, LEAST
         index = None if step.index is None else self._value_range(step.index, partial)
         search = Search(partial.codes, low, high, *(index or (None, None)))
         kernel = self.kernels[step.kernel]

@@ -63,6 +63,9 @@ COUNTERS = (
     Counter("rows", Scope.STREAM),
     Counter("undated", Scope.STREAM),
     Counter("late", Scope.STREAM),
+    # Rows too far ahead; the greatest event time of those, or of the state where that is too far ahead.
+    Counter("ahead", Scope.STREAM),
+    Counter("furthest", Scope.STREAM, Fold.MAX),
     Counter("kept", Scope.STREAM),
     Counter("kept_bytes", Scope.STREAM),
     # The greatest event time.

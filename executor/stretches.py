@@ -172,4 +172,6 @@ def _edges(ordered: Sequence[_Block], widths: Sequence[int], limit: int) -> list
         low = np.where(enough, low, np.minimum(middle + np.uint64(1), high))
     found = np.unique(low[low > 0])
     heavy = found[before(found) - before(found - np.uint64(1)) > limit]
-    return sorted({int(place) + least for place in (*found, *(heavy - np.uint64(1)))} - {least})
+    places = (*found, *(heavy - np.uint64(1)))
+    # A time after the last row ends nothing, and may be none that 64 bits hold.
+    return sorted({int(place) + least for place in places if place <= last} - {least})

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from wjoin.parts.kernels.runs import GREATEST, BoolArray, Int64Array, shifted
+from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, shifted
 from wjoin.planner.physical import Output, UpperBounds, WindowCheck
 from wjoin.planner.probes import window_checks
 
@@ -17,6 +17,9 @@ def inside(checks: Iterable[WindowCheck], times: Times) -> BoolArray:
     keep = np.ones(len(next(iter(times.values()))), bool)
     for each in checks:
         keep &= times[each.second] <= shifted(times[each.first], each.upper, GREATEST)
+        if each.upper < 0:
+            # No time is that much earlier.
+            keep &= times[each.first] >= LEAST - each.upper
     return keep
 
 

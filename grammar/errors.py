@@ -182,6 +182,16 @@ _ENTRIES = (
         "no row of a stream could be joined",
         "compare the names of its columns, and their order in CSV, with the source: others are NULL",
     ),
+    ErrorCode(
+        "WJ807",
+        "rows too far in the future have been dropped: they would make all later rows late",
+        "mend the source; the stream's option wjoin.ahead says how far ahead of its arrival a row may be",
+    ),
+    ErrorCode(
+        "WJ808",
+        "a row too far in the future has made all later rows late, in an earlier version of wjoin",
+        "start from a new checkpoint folder, and a new folder for the results",
+    ),
 )
 
 CATALOGUE = {entry.code: entry for entry in _ENTRIES}

@@ -42,11 +42,13 @@ class Delay:
     """How far rows may be out of order by a column: microseconds, or the column's own unit when integral.
 
     ``value`` is None where nothing bounds it. ``declared`` says whether somebody has told it: where nobody
-    has, it is 0.
+    has, it is 0. ``ahead``: how many microseconds later than its micro-batch a row may be, None where that
+    is not declared (see ``planner.ahead``).
     """
 
     value: int | None
     declared: bool = True
+    ahead: int | None = None
 
 
 UNDECLARED = Delay(0, declared=False)

@@ -17,12 +17,16 @@ _INTEGRAL = {"tinyint", "smallint", "int", "integer", "bigint", "byte", "short",
 
 @dataclass(frozen=True)
 class EventTime:
-    """Event-time column and allowed disorder of a stream; ``declared`` where somebody has told that."""
+    """Event-time column and allowed disorder of a stream; ``declared`` where somebody has told that.
+
+    ``ahead`` is that of its ``Delay``.
+    """
 
     column: Column
     kind: TimeKind
     delay: int
     declared: bool
+    ahead: int | None = None
 
 
 def event_times(
@@ -55,15 +59,16 @@ def _event_time(text: str, source: Source, parameters: Mapping[str, object]) -> 
         column = _only_timestamp(text, source)
         span = source.item.span
     kind = checked_kind(source.name, column, source.relation.columns, span)
+    known = source.relation.delay(column.name)
+    ahead = None if known is None else known.ahead
     if clause is not None and clause.delay is not None:
         delay = duration_value(clause.delay, kind, parameters)
         if delay < 0:
             remedy = "give 0 or more"
             raise WJoinError("WJ110", "a delay cannot be negative", span=clause.delay.span, help=remedy)
-        return EventTime(column, kind, delay, True)
-    known = source.relation.delay(column.name)
+        return EventTime(column, kind, delay, True, ahead)
     if known is not None and known.value is not None:
-        return EventTime(column, kind, known.value, known.declared)
+        return EventTime(column, kind, known.value, known.declared, ahead)
     if not source.relation.streaming:
         # Nothing is late there.
         return EventTime(column, kind, 0, True)

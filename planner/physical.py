@@ -85,7 +85,11 @@ class KeyCode:
 
 @dataclass(frozen=True)
 class StreamScan:
-    """What is read of one stream. ``codes`` are its join keys, one for each stage that uses one."""
+    """What is read of one stream. ``codes`` are its join keys, one for each stage that uses one.
+
+    ``ahead``: how many microseconds later than its micro-batch a row of it may be, None where that is not
+    declared (see ``planner.ahead``).
+    """
 
     alias: str
     event_time: str
@@ -94,6 +98,7 @@ class StreamScan:
     columns: tuple[ScanColumn, ...]
     codes: tuple[KeyCode, ...]
     streaming: bool
+    ahead: int | None = None
 
 
 @dataclass(frozen=True)

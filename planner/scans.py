@@ -74,4 +74,5 @@ class ScanBuilder:
             columns=tuple(self._columns),
             codes=tuple(self._codes),
             streaming=self._source.relation.streaming,
+            ahead=self._time.ahead,
         )

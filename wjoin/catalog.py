@@ -1,7 +1,7 @@
 """The catalog of a session: the streams, sinks and views over streams that it has declared."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -155,17 +155,31 @@ def _refuse_other(
 
 
 def declared_delays(
-    event_time: str | None, delay: int | None, columns: Mapping[str, str]
+    event_time: str | None, delay: int | None, columns: Mapping[str, str], ahead: int | None = None
 ) -> dict[str, Delay]:
     """Return the delays of the columns that may be a stream's event time, from what was declared.
 
-    ``delay`` is None where nobody has told it. ``columns``: Spark types by name.
+    ``delay`` and ``ahead`` are None where nobody has told them. ``columns``: Spark types by name.
     """
-    known = UNDECLARED if delay is None else Delay(delay)
+    known = replace(UNDECLARED if delay is None else Delay(delay), ahead=ahead)
     if event_time is not None:
         return {event_time.lower(): known}
     timestamps = (TimeKind.TIMESTAMP, TimeKind.TIMESTAMP_NTZ)
     return {name.lower(): known for name, kind in columns.items() if time_kind(kind) in timestamps}
+
+
+def declared_ahead(ahead: int, event_time: str | None, columns: Mapping[str, str]) -> int:
+    """Return how many microseconds later than its micro-batch a row of a stream may be.
+
+    Raises WJoinError WJ110 for a negative number, and WJ305 where no clock shows the event time.
+    """
+    if ahead < 0:
+        raise WJoinError("WJ110", "a limit for times ahead cannot be negative", help="give 0 or more")
+    kinds = {name.lower(): kind for name, kind in columns.items()}
+    if event_time is not None and time_kind(kinds[event_time.lower()]) is TimeKind.INTEGRAL:
+        message = f"a limit for times ahead has a unit, but the event time {event_time} is integral"
+        raise WJoinError("WJ305", message, help="leave it out, or make a timestamp of the event time")
+    return ahead
 
 
 def microseconds(delay: str | timedelta | int) -> int:

@@ -3,7 +3,7 @@
 import contextlib
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -64,9 +64,9 @@ def describe(
         # Whoever gave Spark a watermark has told how far rows may be out of order.
         delays = {name: Delay(delay) for name, delay in watermarks.items()}
     if declaration is not None:
-        delays |= {
-            name: delay for name, delay in declaration.delays.items() if delay.declared or name not in delays
-        }
+        for name, delay in declaration.delays.items():
+            told = delay.declared or name not in delays
+            delays[name] = delay if told else replace(delays[name], ahead=delay.ahead)
     known = None if declaration is None else declaration.streaming
     return Relation(
         columns,

@@ -10,7 +10,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wjoin.catalog import DATAFRAME, Catalog, StreamDeclaration, catalog_of, declared_delays, microseconds
+from wjoin.catalog import (
+    DATAFRAME,
+    Catalog,
+    StreamDeclaration,
+    catalog_of,
+    declared_ahead,
+    declared_delays,
+    microseconds,
+)
 from wjoin.context import Context
 from wjoin.engine import Engine
 from wjoin.explain import explain
@@ -92,14 +100,17 @@ class Session:
         df: DataFrame,
         event_time: str | None = None,
         delay: str | datetime.timedelta | None = None,
+        ahead: str | datetime.timedelta | None = None,
     ) -> None:
         """Register a DataFrame, streaming or static, as a stream of this session.
 
         ``event_time`` names its event-time column (the only timestamp column when left out),
         ``delay`` how far rows may be out of order: text with a unit, a timedelta, or for an
         integral event time a number in its own unit. Left out, it is that of the watermark that the
-        column has in Spark, and else 0, of which a join of streams warns (WJ801). Raises WJoinError
-        WJ202 where the DataFrame has no such column.
+        column has in Spark, and else 0, of which a join of streams warns (WJ801). ``ahead`` is how much
+        later than its micro-batch a row may be, text with a unit or a timedelta: rows further ahead are
+        dropped and counted. Raises WJoinError WJ202 where the DataFrame has no such column, and WJ110 and
+        WJ305 for an ``ahead`` that is negative or of an integral event time.
         """
         if event_time is not None and event_time.lower() not in map(str.lower, df.columns):
             remedy = suggestion(event_time, df.columns) or f"it has {', '.join(df.columns)}"
@@ -114,7 +125,12 @@ class Session:
         # What a pipeline's functions may not ask Spark any more.
         streaming = None if held is None else held.isStreaming
         columns = {each.name: each.dataType.simpleString() for each in df.schema.fields}
-        delays = declared_delays(event_time, None if delay is None else microseconds(delay), columns)
+        delays = declared_delays(
+            event_time,
+            None if delay is None else microseconds(delay),
+            columns,
+            None if ahead is None else declared_ahead(microseconds(ahead), event_time, columns),
+        )
         declared = StreamDeclaration(
             name, event_time, delays, DATAFRAME, frame=held, streaming=streaming, rows=df
         )

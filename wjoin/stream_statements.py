@@ -1,21 +1,29 @@
 """The statements that declare streams, show them and forget them."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame
 
-from wjoin.catalog import Catalog, StreamDeclaration, declared_delays, find_stream
+from wjoin.catalog import Catalog, StreamDeclaration, declared_ahead, declared_delays, find_stream
 from wjoin.computed import with_computed
 from wjoin.engine import Engine
 from wjoin.failures import first_line
-from wjoin.format_options import STREAM_OPTIONS, check_options, own_option
+from wjoin.format_options import STREAM_OPTIONS, check_options, own_option, without
+from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateStream, DescribeStream, DropStream
 from wjoin.planner.catalog import Column
-from wjoin.planner.durations import duration_value
+from wjoin.planner.durations import duration_value, human
 from wjoin.planner.event_time import checked_kind
 from wjoin.planner.names import suggestion
+from wjoin.planner.physical import TimeKind
 from wjoin.planner.time_columns import remedy_for_type
 from wjoin.relations import event_time, stream_fields
 from wjoin.spark_process import resolved
+
+AHEAD = "wjoin.ahead"
+"""The option of a stream that says how much later than its micro-batch a row may be."""
 
 
 def create_stream(engine: Engine, catalog: Catalog, text: str, statement: CreateStream) -> None:
@@ -30,7 +38,8 @@ def create_stream(engine: Engine, catalog: Catalog, text: str, statement: Create
             )
     names = [option for option, _ in statement.options]
     check_options(names, STREAM_OPTIONS, statement.provider.name, statement.span, text)
-    reader = engine.spark.readStream.format(statement.provider.name).options(**dict(statement.options))
+    given = without(dict(statement.options), AHEAD)
+    reader = engine.spark.readStream.format(statement.provider.name).options(**given)
     try:
         if statement.columns is not None:
             reader = reader.schema(statement.columns)
@@ -67,13 +76,28 @@ def create_stream(engine: Engine, catalog: Catalog, text: str, statement: Create
             raise _with_remedy(error, columns[event_time.lower()], [*columns.values()]).within(text) from None
     frame.createOrReplaceTempView(name)
     types = {each.name: each.dataType.simpleString() for each in fields.values()}
-    delays = declared_delays(event_time, delay, types)
+    delays = declared_delays(event_time, delay, types, _ahead(statement, event_time, types, text))
     options = {key.lower(): value.lower() for key, value in statement.options}
     rows = None if options.get("latestfirst") == "true" else frame
     declared = StreamDeclaration(
         name, event_time, delays, statement.provider.name, rows=rows, statement=statement
     )
     catalog.add_stream(declared)
+
+
+def _ahead(
+    statement: CreateStream, event_time: str | None, types: Mapping[str, str], text: str
+) -> int | None:
+    """Return the declared limit for times ahead of the clock."""
+    value = own_option(dict(statement.options), AHEAD)
+    if value is None:
+        return None
+    start = text.lower().index(AHEAD, statement.span.start)
+    span = Span(start, start + len(AHEAD))
+    try:
+        return declared_ahead(from_pairs(value, span), event_time, types)
+    except WJoinError as error:
+        raise WJoinError(error.code, error.message, span=span, text=text, help=error.help) from None
 
 
 def _with_remedy(error: WJoinError, column: Column, columns: list[Column]) -> WJoinError:
@@ -104,6 +128,9 @@ def describe_stream(engine: Engine, catalog: Catalog, text: str, statement: Desc
     rows = []
     for name, kind in fields.items():
         notes = [f"event time, out of order by up to {delay}"] if name == time else []
+        known = stream.delays.get(name.lower()) if name == time else None
+        if known is not None and known.ahead is not None:
+            notes.append(f"at most {human(known.ahead, TimeKind.TIMESTAMP)} ahead of the clock")
         notes += [f"computed: {computed[name]}"] if name in computed else []
         rows.append((name, kind, "; ".join(notes) or None))
     return engine.rows(rows, "col_name STRING, data_type STRING, comment STRING")

@@ -15,13 +15,15 @@ from datasketches import (
     hll_union,
     tgt_hll_type,
 )
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.executor.arrival_order import Piece, Pieces, disorder
 from wjoin.executor.spark.arrival import MAJOR, NAME, START, order_of
 from wjoin.executor.spark.once import collect_once
 from wjoin.parts.kernels.runs import int64_view, integers
+from wjoin.planner.ahead import too_far_ahead
+from wjoin.planner.event_time import time_kind
 from wjoin.planner.layout import quoted
 
 _SKETCH_SIZE = 12
@@ -68,13 +70,22 @@ def analyze(
     order = order_of(frame) if sample is None and event_time is not None else None
     if sample is not None:
         frame = frame.limit(sample)
-    time = F.lit(None).cast("bigint") if event_time is None else F.col(quoted(event_time))
+    time = F.lit(None).cast("bigint") if event_time is None else _time(frame, event_time)
     chosen = [F.col(quoted(column)) for column in columns]
     chosen += [F.col(quoted(column)).cast("double").alias(column) for column in measures]
     places = () if order is None else order.columns
     read = partial(_sketched, log=order is not None and order.log)
     rows = _collected(frame.select(time.alias(_TIME), *places, *chosen).mapInArrow(read, _DDL))
     return _profile(rows, list(columns), ordered=order is not None)
+
+
+def _time(frame: DataFrame, event_time: str) -> Column:
+    """Return the event time of a DataFrame; of a stream NULL for a row too far ahead, which it drops."""
+    time = F.col(quoted(event_time))
+    if not frame.isStreaming:
+        return time
+    kind = time_kind(frame.select(time).schema[0].dataType.simpleString())
+    return time if kind is None else F.when(~F.expr(too_far_ahead(quoted(event_time), kind, None)), time)
 
 
 def _collected(sketched: DataFrame) -> list[tuple[str, float | None, bytes | None]]:

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
@@ -24,7 +24,7 @@ from wjoin.executor.spark.meter import Meter, rows_part, stage_part
 from wjoin.executor.spark.native import WATERMARKED, native_rows, watermark_delay
 from wjoin.executor.spark.observe import observed, work_counts
 from wjoin.executor.spark.operator import JoinProcessor, Operator
-from wjoin.executor.spark.pack import KEEP, Pack
+from wjoin.executor.spark.pack import AHEAD, KEEP, Pack
 from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.typing import KEY_TYPES, typed
 from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, flat_name
@@ -32,6 +32,7 @@ from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.executor.workers import worker_ids
+from wjoin.planner.ahead import too_far_ahead
 from wjoin.planner.edges import destination
 from wjoin.planner.layout import (
     code_name,
@@ -49,6 +50,9 @@ from wjoin.planner.physical import (
     StreamScan,
     TimeKind,
 )
+
+_DATED = "__wjoin_dated"
+"""The event time with Spark's own watermark, where an input needs one: NULL for a row too far ahead."""
 
 _HASH_BITS = 0xFFFFFFFF
 """Hashed codes are 32 bits wide: (code, time) then mostly fits one 64-bit sort key. Keys are verified."""
@@ -110,12 +114,14 @@ def _output(
 ) -> DataFrame:
     if joined is not None:
         rows = _unpacked(plan, output, joined, inputs)
-        return _dated(plan, output, look_up(plan, output, rows, inputs)) if plan.lookups else rows
+        if not plan.lookups:
+            return rows
+        return _dated(plan, output, look_up(plan, output, rows, inputs, counting.query))
     if plan.stages:
-        return native_rows(plan, output, inputs, None if plan.streaming else counting.meter)
+        return native_rows(plan, output, inputs, counting.query, None if plan.streaming else counting.meter)
     only = plan.staged[0]
-    rows = relation_rows(plan, output, only, inputs[only])
-    return _dated(plan, output, look_up(plan, output, rows, inputs))
+    rows = relation_rows(plan, output, only, inputs[only], counting.query)
+    return _dated(plan, output, look_up(plan, output, rows, inputs, counting.query))
 
 
 def _joined(plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting, stretch: int) -> DataFrame:
@@ -156,7 +162,10 @@ def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
     dated = any(_is_dated(plan, output) and not output.undated for output in plan.outputs)
     if dated and plan.watermarked and number not in plan.watermarked:
         # MATCH_TIME goes by the watermarks of the inputs, so each must have one.
-        source = source.withWatermark(quoted(scan.event_time), watermark_delay(scan.delay))
+        own = F.col(quoted(scan.event_time))
+        ahead = F.expr(too_far_ahead(quoted(scan.event_time), plan.time_kind, scan.ahead))
+        source = source.withColumn(_DATED, F.when(~ahead, own))
+        source = source.withWatermark(_DATED, watermark_delay(scan.delay))
     rows = source.alias(scan.alias)
     time = F.expr(_time(scan, plan.time_kind)).alias(time_name(number))
     values = [(code_name(number, n), F.expr(_code(code))) for n, code in enumerate(scan.codes)]
@@ -169,8 +178,13 @@ def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
             values.append((name, F.expr(column.expression)))
             known = None if column.output is None else source.schema[column.output].dataType
             types[name] = known or KEY_TYPES.get(column.type)
+    judged_ahead: list[Column] = []
+    if scan.streaming and scan.ahead is not None:
+        beyond = too_far_ahead(event_time_expression(scan), plan.time_kind, scan.ahead)
+        judged_ahead = [F.expr(beyond).alias(AHEAD)]
+        types[AHEAD] = BooleanType()
     if not scan.filters:
-        return typed(rows.select(time, *(value.alias(name) for name, value in values)), types)
+        return typed(rows.select(time, *(value.alias(name) for name, value in values), *judged_ahead), types)
     verdict = F.expr(" AND ".join(f"({each})" for each in scan.filters))
     if not plan.streaming:
         remaining = rows.filter(verdict)
@@ -180,7 +194,7 @@ def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
     judged = rows.select("*", verdict.alias(KEEP))
     kept = F.col(KEEP)
     hidden = (F.when(kept, value).alias(name) for name, value in values)
-    return typed(judged.select(time, *hidden, kept), {**types, KEEP: BooleanType()})
+    return typed(judged.select(time, *hidden, *judged_ahead, kept), {**types, KEEP: BooleanType()})
 
 
 def _time(scan: StreamScan, kind: TimeKind) -> str:

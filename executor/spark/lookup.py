@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from wjoin.executor.spark.dated import dated_rows
 from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.unpack import MATCH_COLUMNS
+from wjoin.parts.kernels.runs import GREATEST
 from wjoin.planner.layout import event_time_expression, quoted
 from wjoin.planner.physical import Output, PhysicalPlan, StaticJoin, TimeKind, UpperBounds
 from wjoin.planner.probes import window_checks
@@ -21,14 +23,16 @@ def joined_time(stream: int) -> str:
     return f"__wjoin_time_{stream}"
 
 
-def relation_rows(plan: PhysicalPlan, output: Output, stream: int, source: DataFrame) -> DataFrame:
+def relation_rows(
+    plan: PhysicalPlan, output: Output, stream: int, source: DataFrame, query: int
+) -> DataFrame:
     """Return the filtered rows of a relation that no stage reads: its struct and its event time.
 
-    Rows without an event time are left out.
+    They are those of ``dated_rows``.
     """
     scan = plan.streams[stream]
     time = event_time_expression(scan)
-    rows = source.alias(scan.alias).filter(F.expr(f"{time} IS NOT NULL"))
+    rows = dated_rows(plan, stream, source, query)
     for each in scan.filters:
         rows = rows.filter(F.expr(each))
     columns = [each for each in output.columns if each[0] == stream]
@@ -38,14 +42,16 @@ def relation_rows(plan: PhysicalPlan, output: Output, stream: int, source: DataF
     return rows.select(*made, F.expr(time).alias(joined_time(stream)))
 
 
-def look_up(plan: PhysicalPlan, output: Output, rows: DataFrame, inputs: Sequence[DataFrame]) -> DataFrame:
+def look_up(
+    plan: PhysicalPlan, output: Output, rows: DataFrame, inputs: Sequence[DataFrame], query: int
+) -> DataFrame:
     """Return the rows joined with every static relation: a struct for each stream, and the match columns.
 
     ``rows`` has the structs and event times of the other streams.
     """
     joined = list(plan.staged)
     for join in plan.lookups:
-        right = relation_rows(plan, output, join.stream, inputs[join.stream])
+        right = relation_rows(plan, output, join.stream, inputs[join.stream], query)
         conditions = [f"({each})" for each in _conditions(plan, output, join, joined)] or ["true"]
         # The stages must be read once and to their end, or their state is not committed. Spark
         # stops reading beside an empty broadcast hash table, and reads one side of a Cartesian
@@ -86,7 +92,9 @@ def bounds(
 def _bound(kind: TimeKind, first: str, second: str, bound: int) -> str:
     """Return ``second - first <= bound`` in SQL, exact in every time zone."""
     if kind is TimeKind.TIMESTAMP:
-        return f"unix_micros({second}) - unix_micros({first}) <= {bound}"
+        # The sum of a time at the ends of 64 bits may not be one; then it is beyond all times.
+        beyond = str(bound > 0).lower()
+        return f"coalesce(unix_micros({second}) <= try_add(unix_micros({first}), {bound}), {beyond})"
     if kind is TimeKind.TIMESTAMP_NTZ:
         seconds, rest = divmod(abs(bound), 1_000_000)
         sign = "-" if bound < 0 else ""
@@ -102,5 +110,8 @@ def _match(plan: PhysicalPlan, match: str) -> str:
         return latest if match == "time" else earliest
     if plan.time_kind is TimeKind.TIMESTAMP:
         # A difference of timestamps is one of local times in Spark, a change of the clock in it.
-        return f"(unix_micros({latest}) - unix_micros({earliest})) * INTERVAL '0.000001' SECOND"
+        span = f"try_subtract(unix_micros({latest}), unix_micros({earliest}))"
+        return f"coalesce({span}, {GREATEST}) * INTERVAL '0.000001' SECOND"
+    if plan.time_kind is TimeKind.INTEGRAL:
+        return f"coalesce(try_subtract({latest}, {earliest}), {GREATEST})"
     return f"{latest} - {earliest}"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from wjoin.executor.spark.dated import dated_rows
 from wjoin.executor.spark.lookup import bounds, joined_time, look_up, one_alternative
 from wjoin.executor.spark.meter import RESULTS, Meter, rows_part
 from wjoin.executor.spark.pack import KEEP
@@ -34,10 +35,17 @@ WATERMARKED = {WATERMARK: 0}
 
 
 def native_rows(
-    plan: PhysicalPlan, output: Output, inputs: Sequence[DataFrame], meter: Meter | None = None
+    plan: PhysicalPlan,
+    output: Output,
+    inputs: Sequence[DataFrame],
+    query: int,
+    meter: Meter | None = None,
 ) -> DataFrame:
-    """Return the joined rows of an output, as ``compile_plan`` does; ``meter`` counts over tables."""
-    scans = {stream: _scan(plan, stream, inputs[stream]) for stream in plan.staged}
+    """Return the joined rows of an output, as ``compile_plan`` does; ``meter`` counts over tables.
+
+    Spark's progress tells what was dropped under the number ``query``.
+    """
+    scans = {stream: _scan(plan, stream, inputs[stream], query) for stream in plan.staged}
     if meter is not None:
         scans = {
             stream: meter.watch(rows_part(stream), rows, ["count(1) AS rows"])
@@ -54,7 +62,7 @@ def native_rows(
         rows = meter.watch(RESULTS, rows, ["count(1) AS matches"])
     times = [F.col(joined_time(stream)) for stream in plan.staged]
     made = structs(plan, plan.staged_columns(output), lambda *each: F.col(_column(plan, *each)))
-    rows = look_up(plan, output, rows.select(*made, *times), inputs)
+    rows = look_up(plan, output, rows.select(*made, *times), inputs, query)
     if plan.streaming and "time" in output.match:
         rows = rows.withMetadata(MATCH_COLUMNS["time"], WATERMARKED)
     return rows
@@ -68,11 +76,11 @@ def _latest(members: Sequence[int]) -> str:
 # Scans ----------------------------------------------------------------------
 
 
-def _scan(plan: PhysicalPlan, stream: int, source: DataFrame) -> DataFrame:
+def _scan(plan: PhysicalPlan, stream: int, source: DataFrame, query: int) -> DataFrame:
     """Return the rows of a stream that can join: its event time, keys and columns."""
     scan = plan.streams[stream]
     time = event_time_expression(scan)
-    rows = source.alias(scan.alias).filter(F.expr(f"{time} IS NOT NULL"))
+    rows = dated_rows(plan, stream, source, query)
     verdict = F.expr(" AND ".join(f"({each})" for each in scan.filters) or "true")
     own = F.expr(f"CAST({time} AS BIGINT)" if plan.time_kind is TimeKind.INTEGRAL else time)
     columns = [F.expr(expression).alias(name) for name, expression in _values(plan, stream)]

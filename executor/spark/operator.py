@@ -21,6 +21,7 @@ from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Slice, Stored, digest_of
 from wjoin.executor.step import Counts, StageLogic
 from wjoin.parts.routes.route import Role
+from wjoin.planner.ahead import greatest_time
 
 MANIFEST = "manifest"
 """The key of the manifest in Spark's state; the names of the slices that it lists are numbers."""
@@ -139,6 +140,10 @@ class JoinProcessor(StatefulProcessor):
         self._cache = cache_of_this_process()
         fault_point("state-read")
         counts = Counts()
+        for stream, seen in manifest.seen.items():
+            if seen > greatest_time(operator.logic.plan.time_kind):
+                # An earlier version has taken it in: all rows that can be true are late now.
+                counts.of(stream).add("furthest", seen)
         after = manifest
         waiting: list[pa.RecordBatch] = []
         for result in operator.logic.stream(manifest, self, arrivals, counts):

@@ -13,12 +13,16 @@ from wjoin.executor.spark import messages
 from wjoin.executor.spark.task import run_phase
 from wjoin.parts.kernels.runs import integers
 from wjoin.parts.routes.route import Role
+from wjoin.planner.ahead import greatest_time
 from wjoin.planner.edges import scan_columns
 from wjoin.planner.layout import code_name, stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan
 
 KEEP = "__wjoin_keep"
 """The column that tells whether a row passes its stream's filters."""
+
+AHEAD = "__wjoin_ahead"
+"""The column that tells whether a row is too far ahead, where its stream has a declared limit."""
 
 GATHERED_BYTES = 1 << 26
 """Bytes that are packed at once at the most."""
@@ -30,9 +34,10 @@ _INTEGER_BYTES = 8
 class Pack:
     """Packs one stream for the stage input that reads it; sent to Spark's Python workers.
 
-    Its input batches have the columns of ``scan``: the event time, the filter's verdict where
-    there is a filter, then codes and scan columns under the names of a block; ``columns`` are those that
-    travel on. The stages of the plan are not read.
+    Its input batches have the columns of ``scan``: the event time, whether the row is too far ahead where
+    a limit is declared, the filter's verdict where there is a filter, then codes and scan columns under the
+    names of a block; ``columns`` are those that travel on. The stages of the plan
+    are not read.
     """
 
     plan: PhysicalPlan
@@ -46,7 +51,8 @@ class Pack:
     def _packed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         counted = Report()
         streaming = self.plan.streaming
-        for batch in _gathered(batches):
+        for given in _gathered(batches):
+            batch = self._without_ahead(given, counted) if streaming else given
             block = self._block(batch)
             times = block.column(time_name(self._stream))
             counted.note(times)
@@ -64,6 +70,25 @@ class Pack:
     @property
     def _stream(self) -> int:
         return self.router.stream
+
+    def _without_ahead(self, batch: pa.RecordBatch, counted: Report) -> pa.RecordBatch:
+        """Return rows without those too far ahead, which are counted: they would make all later ones late."""
+        scan, name = self.plan.streams[self._stream], time_name(self._stream)
+        times = integers(batch.column(name))
+        greatest = pc.max(times).as_py()
+        limit = greatest_time(self.plan.time_kind)
+        if not scan.streaming or greatest is None or (scan.ahead is None and greatest <= limit):
+            return batch
+        ahead = pc.fill_null(pc.greater(times, pa.scalar(limit, pa.int64())), False)
+        if AHEAD in batch.schema.names:
+            ahead = pc.or_(ahead, batch.column(AHEAD))
+        count = pc.sum(ahead).as_py()
+        if not count:
+            return batch
+        counted.add("rows", count)
+        counted.add("ahead", count)
+        counted.add("furthest", pc.max(times.filter(ahead)).as_py())
+        return batch.filter(pc.invert(ahead))
 
     def _size(self, block: pa.RecordBatch) -> int:
         """Return the bytes of the columns of some rows, those not counted that the join adds itself."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 from wjoin.executor.blocks import decode_block
 from wjoin.executor.spark.task import run_phase
 from wjoin.executor.windows import wanted
-from wjoin.parts.kernels.runs import Int64Array, int64_view
+from wjoin.parts.kernels.runs import GREATEST, Int64Array, int64_view
 from wjoin.planner.layout import stored_column, time_name
 from wjoin.planner.physical import Output, PhysicalPlan, TimeKind
 
@@ -54,7 +54,7 @@ class Unpack:
             times = list(self._times(block).values())
             latest = np.maximum.reduce(times)
             earliest = np.minimum.reduce(times)
-            values_by_name = {"time": latest, "start": earliest, "span": latest - earliest}
+            values_by_name = {"time": latest, "start": earliest, "span": _span(latest, earliest)}
             for match in sorted(self.output.match):
                 columns[MATCH_COLUMNS[match]] = self._match_value(match, pa.array(values_by_name[match]))
         if not columns:
@@ -72,6 +72,14 @@ class Unpack:
 
     def _time(self, values: pa.Array) -> pa.Array:
         return _restore(values, self.plan.time_kind.value)
+
+
+def _span(latest: Int64Array, earliest: Int64Array) -> Int64Array:
+    """Return the differences, those that 64 bits do not hold as the greatest that they do."""
+    spans: Int64Array = latest - earliest
+    if len(spans) and spans.min() < 0:
+        spans[spans < 0] = GREATEST
+    return spans
 
 
 def flat_name(stream: int, number: int) -> str:

@@ -35,6 +35,12 @@ def pieces(partitions: list[list[Row]], size: int, *, log: bool) -> list:
     return found
 
 
+def test_the_ends_of_64_bits_are_further_apart_than_64_bits_tell() -> None:
+    times = [(1 << 63) - 1, 0, -(1 << 63)]
+    rows = [("a", 0, 0, time) for time in times]
+    assert disorder(pieces([rows], 2, log=False)) == behind(times) == (1 << 64) - 1
+
+
 @pytest.mark.parametrize("size", [1, 7, 1000])
 @pytest.mark.parametrize("seed", range(5))
 def test_splits_of_files_in_any_partitions(size: int, seed: int) -> None:

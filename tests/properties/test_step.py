@@ -300,8 +300,23 @@ def with_choice(plan: PhysicalPlan, *, kernel: str, bounds: Bounds | None = None
     return arranged(dataclasses.replace(plan, stages=stages), orders)
 
 
-def assert_defined_result(plan: PhysicalPlan, data: st.DataObject, kernels: Collection[str]) -> None:
-    """Assert that a run over random micro-batches with crashes gives what brute force does."""
+ENDS = tuple(end + step for end, step in itertools.product((-(1 << 63), (1 << 63) - 8), range(8)))
+"""The times with the least and the greatest numbers that there are."""
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(plans(), st.data())
+def test_no_sum_overflows_at_the_ends_of_64_bits(plan: PhysicalPlan, data: st.DataObject) -> None:
+    assert_defined_result(plan, data, NAMES, ENDS)
+
+
+def assert_defined_result(
+    plan: PhysicalPlan, data: st.DataObject, kernels: Collection[str], ends: Sequence[int] = ()
+) -> None:
+    """Assert that a run over random micro-batches with crashes gives what brute force does.
+
+    Where there are ``ends``, half of the rows have one of them as event time.
+    """
     worker = Worker.fresh(plan)
     seen: dict[int, int] = {}
     on_time: list[list[Row]] = [[] for _ in plan.streams]
@@ -312,7 +327,9 @@ def assert_defined_result(plan: PhysicalPlan, data: st.DataObject, kernels: Coll
     for _ in range(data.draw(st.integers(1, 6))):
         clock += data.draw(st.integers(0, 6))
         worker.stretch = data.draw(STRETCHES)
-        row = st.tuples(st.integers(0, 1), st.integers(clock - 5, clock + 5), st.none() | st.integers(0, 3))
+        times = st.integers(clock - 5, clock + 5)
+        times = times | st.sampled_from(ends) if ends else times
+        row = st.tuples(st.integers(0, 1), times, st.none() | st.integers(0, 3))
         batches = {n: data.draw(st.lists(row, max_size=4)) for n in range(len(plan.streams))}
         for n, rows in batches.items():
             mark = seen[n] - plan.streams[n].delay if n in seen else None

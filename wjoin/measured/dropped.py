@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -106,6 +107,9 @@ class Losses:
         self._seen: set[int] = set()
         self._late: Counter[str] = Counter()
         self._undated: Counter[str] = Counter()
+        self._ahead: Counter[str] = Counter()
+        self._furthest: dict[str, int] = {}
+        self._moved: dict[str, int] = {}
         self._by_spark = 0
         self._rows: Counter[str] = Counter()
         self._passed: Counter[str] = Counter()
@@ -126,7 +130,7 @@ class Losses:
         self._sweep()
         self._tell(None)
         for alias, passed in self._passed.items():
-            dated = self._rows[alias] - self._undated[alias]
+            dated = self._rows[alias] - self._undated[alias] - self._ahead[alias]
             if dated and not passed:
                 message = f"none of {dated:,} rows of {alias} in {self._subject()} could be joined: "
                 remaining = "each has a NULL in its key, or is removed by the filters"
@@ -148,6 +152,11 @@ class Losses:
         self._seen.add(progress.batch)
         self._late.update(progress.late)
         self._undated.update(progress.null_times)
+        self._ahead.update(progress.ahead)
+        for alias, latest in progress.furthest.items():
+            # Where no row was that far ahead, the state is.
+            known = self._furthest if progress.ahead.get(alias) else self._moved
+            known[alias] = max(latest, known.get(alias, latest))
         self._rows.update(progress.rows_in)
         for _, _, values in observations(report):
             for name, value in values.items():
@@ -162,6 +171,15 @@ class Losses:
         self._tell_one(now, "WJ803", f"{dropped} {{}} late rows{_by_stream(late)}", late.total())
         self._tell_one(
             now, "WJ804", f"{dropped} {{}} rows without an event time{_by_stream(undated)}", undated.total()
+        )
+        far = f"rows too far ahead{_by_stream(self._ahead)}, the furthest at {_times(self._furthest)}"
+        self._tell_one(now, "WJ807", f"{dropped} {{}} {far}", self._ahead.total())
+        self._tell_one(
+            now,
+            "WJ808",
+            f"in the checkpoint of {self._subject()} time has come to {_times(self._moved)}: "
+            "all rows before that are late",
+            len(self._moved),
         )
         self._tell_one(
             now,
@@ -179,6 +197,19 @@ class Losses:
         if count > told and (now is None or now - when >= _AGAIN_SECONDS):
             self._told = {**self._told, code: (count, now or 0.0)}
             tell(WJoinWarning(code, message.format(f"{count:,}")))
+
+
+def _times(found: Mapping[str, int]) -> str:
+    """Return the event times of streams, by alias, as people read them."""
+    return ", ".join(f"{_instant(latest)} in {alias}" for alias, latest in found.items())
+
+
+def _instant(latest: int) -> str:
+    """Return an event time too far ahead; a number where the calendar has none, as for integral ones."""
+    try:
+        return str(datetime(1970, 1, 1) + timedelta(microseconds=latest))
+    except OverflowError:
+        return str(latest)
 
 
 def _by_stream(counts: Counter[str]) -> str:

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from wjoin.executor.report import NOTHING_SEEN
 from wjoin.executor.spark.observe import PREFIX
 
 
@@ -12,8 +13,9 @@ from wjoin.executor.spark.observe import PREFIX
 class Progress:
     """The counts of one micro-batch of one query, by stream alias where they are per stream.
 
-    ``rows_in``: rows read. ``late`` and ``null_times``: rows dropped as older than their
-    stream's watermark, or without event time. ``comparisons`` of a combination with a row, in
+    ``rows_in``: rows read. ``late``, ``null_times`` and ``ahead``: rows dropped as older than their
+    stream's watermark, without event time, or too far ahead; ``furthest`` is the greatest event time of
+    those, or that of the state where one has moved it. ``comparisons`` of a combination with a row, in
     all stages. ``state_rows``: rows kept (those of an input of
     several streams at its first). ``watermarks``: microseconds, or the event time's own unit;
     a stream that has sent nothing has none. ``seconds`` is the length of the micro-batch, ``started``
@@ -35,6 +37,8 @@ class Progress:
     source_rows: int = 0
     started: str = ""
     idle: bool = False
+    ahead: dict[str, int] = field(default_factory=dict)
+    furthest: dict[str, int] = field(default_factory=dict)
 
     @property
     def rows_per_second(self) -> float:
@@ -56,17 +60,17 @@ def read(progress: Any) -> Progress:
     matches: dict[int, tuple[int, int]] = {}
     comparisons = 0
     for query, stage, values in observations(body):
-        matches[query] = max(matches.get(query, (-1, 0)), (stage, values["matches"] or 0))
-        comparisons += values["comparisons"] or 0
+        matches[query] = max(matches.get(query, (-1, 0)), (stage, values.get("matches") or 0))
+        comparisons += values.get("comparisons") or 0
         for key, value in values.items():
             count, _, alias = key.partition(":")
             if alias and value is not None:
                 by_alias = totals.setdefault(count, {})
-                if count in ("seen", "delay"):
+                if count in ("seen", "delay", "furthest"):
                     by_alias[alias] = max(value, by_alias.get(alias, value))
                 else:
                     by_alias[alias] = by_alias.get(alias, 0) + value
-    seen = {alias: time for alias, time in totals.get("seen", {}).items() if time > -(1 << 63)}
+    seen, furthest = (_known(totals.get(name, {})) for name in ("seen", "furthest"))
     return Progress(
         query=body.get("name") or str(body.get("id")),
         batch=body["batchId"],
@@ -83,7 +87,13 @@ def read(progress: Any) -> Progress:
         started=str(body.get("timestamp", "")),
         # Spark measures how long a micro-batch took to be written only where there was one.
         idle="addBatch" not in body.get("durationMs", {"addBatch": 0}),
+        ahead=totals.get("ahead", {}),
+        furthest=furthest,
     )
+
+
+def _known(times: Mapping[str, int]) -> dict[str, int]:
+    return {alias: time for alias, time in times.items() if time > NOTHING_SEEN}
 
 
 def observations(progress: Any) -> Iterator[tuple[int, int, Mapping[str, int | None]]]:

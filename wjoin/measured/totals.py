@@ -14,6 +14,7 @@ class Totals:
         self.matches = 0
         self.late = 0
         self.null_times = 0
+        self.ahead = 0
         self.batches = 0
         self.newest: Progress | None = None
         self.idle_since: datetime | None = None
@@ -39,6 +40,7 @@ class Totals:
         self.matches += progress.matches
         self.late += sum(progress.late.values())
         self.null_times += sum(progress.null_times.values())
+        self.ahead += sum(progress.ahead.values())
         return True
 
     @property
@@ -62,6 +64,8 @@ class Totals:
                 f"{rows} ({by_stream}), {self.matches:,} results of the join, {self.late:,} late,"
                 f" {self.null_times:,} without event time"
             )
+            if self.ahead:
+                rows += f", {self.ahead:,} too far ahead"
         return f"{rows}, {self.batches:,} micro-batch{'es' if self.batches != 1 else ''}"
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from wjoin.planner.ahead import greatest_time
+from wjoin.planner.physical import TimeKind
 from wjoin.testing.oracle import combinations, event_times, project
 from wjoin.testing.statement import Statement
 
@@ -18,7 +20,7 @@ Batch = Mapping[str, pa.Table]
 class Survivors:
     """What is left of one stream: the rows that count, and the micro-batch that each came in.
 
-    ``late``, ``null_times`` and ``rows_in`` count per micro-batch; ``watermarks`` are those
+    ``late``, ``null_times``, ``ahead`` and ``rows_in`` count per micro-batch; ``watermarks`` are those
     at the end of each micro-batch, None before the first event time.
     """
 
@@ -28,33 +30,38 @@ class Survivors:
     late: tuple[int, ...]
     null_times: tuple[int, ...]
     watermarks: tuple[int | None, ...]
+    ahead: tuple[int, ...] = ()
 
 
 def survivors(tables: Sequence[pa.Table], event_time: str, delay: int) -> Survivors:
     """Return what is left of a stream that arrives as the given micro-batches.
 
     A row is late when it is older than the largest event time of the micro-batches before
-    its own minus ``delay``. Rows that a predicate removes count for the time like any other.
+    its own minus ``delay``. Rows that a predicate removes count for the time like any other, those of a
+    time that no clock shows do not.
     """
+    integral = not pa.types.is_timestamp(tables[0].schema.field(event_time).type)
+    limit = greatest_time(TimeKind.INTEGRAL if integral else TimeKind.TIMESTAMP)
     greatest: int | None = None
     kept: list[pa.Table] = []
     batch: list[int] = []
-    late, nulls, watermarks = [], [], []
+    late, nulls, watermarks, ahead = [], [], [], []
     for number, table in enumerate(tables):
         times = event_times(table, event_time)
         floor = None if greatest is None else greatest - delay
-        keep = [time is not None and (floor is None or time >= floor) for time in times]
-        nulls.append(times.count(None))
-        late.append(len(times) - sum(keep) - nulls[-1])
+        known = [time for time in times if time is not None and time <= limit]
+        keep = [time is not None and time <= limit and (floor is None or time >= floor) for time in times]
         kept.append(table.filter(pa.array(keep, pa.bool_())))
         batch += [number] * sum(keep)
-        known = [time for time in times if time is not None]
+        nulls.append(times.count(None))
+        ahead.append(len(times) - len(known) - nulls[-1])
+        late.append(len(known) - sum(keep))
         if known:
             greatest = max(known) if greatest is None else max(greatest, *known)
         watermarks.append(None if greatest is None else greatest - delay)
     counts = tuple(table.num_rows for table in tables)
     whole = pa.concat_tables(kept)
-    return Survivors(whole, tuple(batch), counts, tuple(late), tuple(nulls), tuple(watermarks))
+    return Survivors(whole, tuple(batch), counts, tuple(late), tuple(nulls), tuple(watermarks), tuple(ahead))
 
 
 def surviving(statement: Statement, batches: Sequence[Batch]) -> dict[str, Survivors]:

@@ -72,7 +72,9 @@ def _database() -> duckdb.DuckDBPyConnection:
 
 def _query(statement: Statement) -> str:
     rows = ", ".join(f"{alias}.__row" for alias in statement.aliases)
-    source = ", ".join(f"input_{alias} AS {alias}" for alias in statement.aliases)
+    # The difference of two numbers of 64 bits may have more.
+    wide = "SELECT * REPLACE (CAST(__time AS HUGEINT) AS __time) FROM input_"
+    source = ", ".join(f"({wide}{alias}) AS {alias}" for alias in statement.aliases)
     conditions = [f"{alias}.__time IS NOT NULL" for alias in statement.aliases]
     conditions.append(_window(statement.window, statement.aliases))
     conditions += [f"({sql(each)})" for each in statement.where]

@@ -1,0 +1,45 @@
+"""The rows of a stream that Spark's own operators read: those with an event time that can be true.
+
+Pack does the same for wjoin's stages, and counts there.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from wjoin.executor.report import NOTHING_SEEN
+from wjoin.executor.spark.observe import PREFIX
+from wjoin.planner.ahead import too_far_ahead
+from wjoin.planner.layout import event_time_expression, quoted
+from wjoin.planner.physical import PhysicalPlan, TimeKind
+
+_MICROSECONDS = {
+    TimeKind.INTEGRAL: "CAST({} AS BIGINT)",
+    TimeKind.TIMESTAMP: "unix_micros({})",
+    # Spark tells them of a timestamp with a time zone only.
+    TimeKind.TIMESTAMP_NTZ: "unix_micros(from_utc_timestamp(CAST({} AS TIMESTAMP), current_timezone()))",
+}
+
+
+def dated_rows(plan: PhysicalPlan, stream: int, source: DataFrame, query: int) -> DataFrame:
+    """Return the rows of a relation with an event time, under its alias.
+
+    Of a stream those too far ahead are left out as well, and Spark's progress has the counts of both as
+    ``wjoin:query:stream``.
+    """
+    scan = plan.streams[stream]
+    time = event_time_expression(scan)
+    rows = source.alias(scan.alias)
+    if not scan.streaming:
+        return rows.filter(F.expr(f"{time} IS NOT NULL"))
+    ahead = too_far_ahead(time, plan.time_kind, scan.ahead)
+    number = _MICROSECONDS[plan.time_kind].format(time)
+    counts = {
+        "undated": f"count_if({time} IS NULL)",
+        "ahead": f"count_if({ahead})",
+        "furthest": f"coalesce(max(IF({ahead}, {number}, NULL)), {NOTHING_SEEN}L)",
+    }
+    observed = rows.observe(
+        f"{PREFIX}:{query}:{stream}",
+        *(F.expr(f"{value} AS {quoted(f'{name}:{scan.alias}')}") for name, value in counts.items()),
+    )
+    return observed.filter(F.expr(f"{time} IS NOT NULL AND NOT {ahead}"))
