@@ -1,0 +1,106 @@
+"""How long a row waits for its results: from its file's appearing to their commit by the sink."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import pyarrow.parquet as pq
+from feed import STREAMS, Feed, Offered, script
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Seconds between the appearing of the file that completes a result and the commit of the result.
+
+    ``results`` is how many were looked at, ``batches`` in how many micro-batches they came.
+    """
+
+    p50: float
+    p99: float
+    results: int
+    batches: int
+
+
+def latency(warm_up: float, seconds: float, settings: Mapping[str, str], scratch: str | None) -> Latency:
+    """Run a script as a user does while files appear; what appears after ``warm_up`` seconds counts.
+
+    Raises RuntimeError where the command fails.
+    """
+    offered = Offered()
+    with tempfile.TemporaryDirectory(prefix="wjoin-latency-", dir=scratch) as folder:
+        root = Path(folder)
+        (root / "join.sql").write_text(script(offered, root, tidy=False))
+        with (root / "log").open("w") as log, Feed(offered, root) as feed:
+            process = subprocess.Popen(
+                [*run_command(root, settings)], stdout=log, stderr=log, env=dict(os.environ)
+            )
+            first = time.time() + warm_up
+            while time.time() < first + seconds and process.poll() is None:
+                time.sleep(0.2)
+            last = time.time()
+        # What appeared last must be committed, too.
+        time.sleep(5)
+        stop(process)
+        if process.returncode:
+            raise RuntimeError(f"wjoin run failed:\n{(root / 'log').read_text()[-4000:]}")
+        return _measured(root / "joined", feed.appeared, offered, first, last)
+
+
+def run_command(root: Path, settings: Mapping[str, str]) -> list[str]:
+    """Return the command that runs the script of a folder, its checkpoint in the same folder."""
+    given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+    command = [sys.executable, "-m", "wjoin.cli", "run", str(root / "join.sql"), "--json"]
+    return [*command, "--checkpoint", str(root / "checkpoints"), *given]
+
+
+def stop(process: "subprocess.Popen[str] | subprocess.Popen[bytes]") -> None:
+    """Stop a command as a user does; kill it where it has not ended after a minute."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _measured(
+    sink: Path, appeared: Mapping[str, Sequence[float]], offered: Offered, first: float, last: float
+) -> Latency:
+    """Return the latency of the results whose last file appeared between two moments."""
+    found, batches = [], set()
+    for path, moment in commits(sink).items():
+        table = pq.read_table(path, columns=[f"{stream}_line" for stream in STREAMS])
+        complete = np.full(table.num_rows, -np.inf)
+        for stream in STREAMS:
+            files = table[f"{stream}_line"].to_numpy() // offered.file_rows
+            complete = np.maximum(complete, np.asarray(appeared[stream])[files])
+        counted = (complete >= first) & (complete <= last)
+        found.append(moment - complete[counted])
+        if counted.any():
+            batches.add(moment)
+    waited = np.concatenate(found)
+    p50, p99 = np.quantile(waited, [0.5, 0.99])
+    return Latency(float(p50), float(p99), len(waited), len(batches))
+
+
+def commits(sink: Path) -> dict[Path, float]:
+    """Return the moment at which each file of a sink was committed, from the entries of Spark's log of it."""
+    entries = [path for path in (sink / "_spark_metadata").iterdir() if path.name.split(".")[0].isdigit()]
+    found: dict[Path, float] = {}
+    for entry in sorted(entries, key=lambda path: (int(path.name.split(".")[0]), path.name)):
+        # An entry is renamed into the log, which changes the time of its inode only.
+        moment = entry.stat().st_ctime
+        for line in entry.read_text().splitlines()[1:]:
+            path = Path(unquote(urlsplit(json.loads(line)["path"]).path))
+            found.setdefault(path, moment)
+    return found
