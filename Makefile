@@ -52,7 +52,7 @@ spark: $(READY) ## the tests on Spark
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m spark $(ARGS)
 
 faults: $(READY) ## kill running queries 25 times, and let 12,000,000 rows wait: results and peak memory
-	@$(FIND_JAVA) && $(PYTEST) -m faults --thorough --kills 25 --backlog 12000000 --limit-gb 4 $(ARGS)
+	@$(FIND_JAVA) && $(PYTEST) -m faults --thorough --kills 25 --backlog 12000000 --limit-gb 4 -rP $(ARGS)
 
 bench: $(READY) ## measure wjoin against hand-written chains of Spark joins, and against reading alone
 	@$(FIND_JAVA) && $(BIN)/python benchmarks/bench.py $(ARGS)

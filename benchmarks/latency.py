@@ -31,7 +31,10 @@ class Latency:
 
 
 def latency(warm_up: float, seconds: float, settings: Mapping[str, str], scratch: str | None) -> Latency:
-    """Run a script as a user does while files appear; what appears after ``warm_up`` seconds counts.
+    """Run a script as a user does while files appear, and measure for so many seconds.
+
+    That begins ``warm_up`` seconds after the first commit: by then the query has caught up with what came
+    while it was starting.
 
     Raises RuntimeError where the command fails.
     """
@@ -41,18 +44,30 @@ def latency(warm_up: float, seconds: float, settings: Mapping[str, str], scratch
         (root / "join.sql").write_text(script(offered, root, tidy=False))
         with (root / "log").open("w") as log, Feed(offered, root) as feed:
             process = subprocess.Popen(
-                [*run_command(root, settings)], stdout=log, stderr=log, env=dict(os.environ)
+                run_command(root, settings), stdout=log, stderr=log, env=dict(os.environ)
             )
-            first = time.time() + warm_up
-            while time.time() < first + seconds and process.poll() is None:
+            begun = root / "joined" / "_spark_metadata" / "0"
+            while not begun.exists() and process.poll() is None:
                 time.sleep(0.2)
-            last = time.time()
-        # What appeared last must be committed, too.
-        time.sleep(5)
+            first = time.time() + warm_up
+            last = first + seconds
+            while time.time() < last and process.poll() is None:
+                time.sleep(0.2)
+        _drain(root / "joined")
         stop(process)
         if process.returncode:
             raise RuntimeError(f"wjoin run failed:\n{(root / 'log').read_text()[-4000:]}")
         return _measured(root / "joined", feed.appeared, offered, first, last)
+
+
+def _drain(sink: Path) -> None:
+    """Wait until nothing more is committed: what appeared last must not be missing among the slow ones."""
+    found = commits(sink)
+    while True:
+        time.sleep(5)
+        before, found = found, commits(sink)
+        if len(found) == len(before):
+            return
 
 
 def run_command(root: Path, settings: Mapping[str, str]) -> list[str]:

@@ -62,7 +62,7 @@ def soak(root: Path, offered: Offered, seconds: float, settings: dict[str, str])
     disk: list[Disk] = []
     with (root / "reports").open("w") as out, (root / "log").open("w") as log, Feed(offered, root):
         process = subprocess.Popen(
-            run_command(root, settings), stdout=log, stderr=out, env=os.environ | temporary
+            run_command(root, settings), stdout=out, stderr=log, env=os.environ | temporary
         )
         with Sampler(process.pid, interval=_EVERY) as usage:
             end = time.time() + seconds
