@@ -49,7 +49,7 @@ def script(offered: Offered, root: Path, *, tidy: bool) -> str:
 
     ``tidy`` lets Spark delete files that it has read, and forget in the sink's log what is old.
     """
-    clean, retention = (", cleanSource 'delete'", ", retention '2 minutes'") if tidy else ("", "")
+    clean, retention = (", cleanSource 'delete'", ", retention '120s'") if tidy else ("", "")
     source = root / "source"
     streams = (_SCRIPT.format(stream=stream, source=source, clean=clean) for stream in STREAMS)
     query = _QUERY.format(sink=root / "joined", window=offered.window, retention=retention)

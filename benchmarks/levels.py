@@ -49,8 +49,10 @@ class Level:
 
 def level(curve: Curve) -> Level:
     """Judge a curve: the first third is for it to settle. Raises ValueError where a third has no values."""
-    start, end = curve.moments[0], curve.moments[-1]
     thirds: tuple[list[float], list[float], list[float]] = ([], [], [])
+    if len(curve.values) < len(thirds):
+        raise ValueError(f"{curve.title}: too few values")
+    start, end = curve.moments[0], curve.moments[-1]
     for moment, value in zip(curve.moments, curve.values, strict=True):
         thirds[min(2, int(3 * (moment - start) / (end - start)))].append(value)
     if not all(thirds):

@@ -53,7 +53,10 @@ class Disk:
 
 
 def soak(root: Path, offered: Offered, seconds: float, settings: dict[str, str]) -> list[Curve]:
-    """Run a query for so long; return what was measured. Raises RuntimeError where it ends before."""
+    """Run a query for so long after its first micro-batch; return what was measured.
+
+    Raises RuntimeError where it ends before.
+    """
     (root / "join.sql").write_text(script(offered, root, tidy=True))
     (root / "tmp").mkdir()
     temporary = {"TMPDIR": str(root / "tmp"), "SPARK_LOCAL_DIRS": str(root / "tmp")}
@@ -64,6 +67,7 @@ def soak(root: Path, offered: Offered, seconds: float, settings: dict[str, str])
         process = subprocess.Popen(
             run_command(root, settings), stdout=out, stderr=log, env=os.environ | temporary
         )
+        _wait_for(root / "checkpoints" / "joined" / "commits" / "0", process)
         with Sampler(process.pid, interval=_EVERY) as usage:
             end = time.time() + seconds
             while time.time() < end and process.poll() is None:
@@ -76,6 +80,11 @@ def soak(root: Path, offered: Offered, seconds: float, settings: dict[str, str])
         words = (root / "log").read_text()[-2000:] + (root / "reports").read_text()[-4000:]
         raise RuntimeError(f"wjoin run has ended:\n{words}")
     return [*_of_memory(usage.samples), *_of_disk(disk), *_of_reports(_reports(root / "reports"))]
+
+
+def _wait_for(path: Path, process: "subprocess.Popen[bytes]") -> None:
+    while not path.exists() and process.poll() is None:
+        time.sleep(0.5)
 
 
 def _disk(root: Path) -> Disk:

@@ -40,3 +40,5 @@ def test_what_falls_is_level():
 def test_a_third_without_values_cannot_be_judged():
     with pytest.raises(ValueError, match="too few values"):
         level(Curve("memory", "MB", 0.05, 0, (0.0, 1.0, 100.0), (1.0, 1.0, 1.0)))
+    with pytest.raises(ValueError, match="too few values"):
+        level(Curve("memory", "MB", 0.05, 0, (0.0,), (1.0,)))
