@@ -1,10 +1,6 @@
 """How long a row waits for its results: from its file's appearing to their commit by the sink."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -14,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow.parquet as pq
+from command import running
 from feed import STREAMS, Feed, Offered, script
 
 
@@ -42,21 +39,16 @@ def latency(warm_up: float, seconds: float, settings: Mapping[str, str], scratch
     with tempfile.TemporaryDirectory(prefix="wjoin-latency-", dir=scratch) as folder:
         root = Path(folder)
         (root / "join.sql").write_text(script(offered, root, tidy=False))
-        with (root / "log").open("w") as log, Feed(offered, root) as feed:
-            process = subprocess.Popen(
-                run_command(root, settings), stdout=log, stderr=log, env=dict(os.environ)
-            )
-            begun = root / "joined" / "_spark_metadata" / "0"
-            while not begun.exists() and process.poll() is None:
-                time.sleep(0.2)
-            first = time.time() + warm_up
-            last = first + seconds
-            while time.time() < last and process.poll() is None:
-                time.sleep(0.2)
-        _drain(root / "joined")
-        stop(process)
-        if process.returncode:
-            raise RuntimeError(f"wjoin run failed:\n{(root / 'log').read_text()[-4000:]}")
+        with running(root, settings) as process:
+            with Feed(offered, root) as feed:
+                begun = root / "joined" / "_spark_metadata" / "0"
+                while not begun.exists() and process.poll() is None:
+                    time.sleep(0.2)
+                first = time.time() + warm_up
+                last = first + seconds
+                while time.time() < last and process.poll() is None:
+                    time.sleep(0.2)
+            _drain(root / "joined")
         return _measured(root / "joined", feed.appeared, offered, first, last)
 
 
@@ -68,24 +60,6 @@ def _drain(sink: Path) -> None:
         before, found = found, commits(sink)
         if len(found) == len(before):
             return
-
-
-def run_command(root: Path, settings: Mapping[str, str]) -> list[str]:
-    """Return the command that runs the script of a folder, its checkpoint in the same folder."""
-    given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
-    command = [sys.executable, "-m", "wjoin.cli", "run", str(root / "join.sql"), "--json"]
-    return [*command, "--checkpoint", str(root / "checkpoints"), *given]
-
-
-def stop(process: "subprocess.Popen[str] | subprocess.Popen[bytes]") -> None:
-    """Stop a command as a user does; kill it where it has not ended after a minute."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
-    try:
-        process.wait(timeout=60)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _measured(
@@ -110,7 +84,8 @@ def _measured(
 
 def commits(sink: Path) -> dict[Path, float]:
     """Return the moment at which each file of a sink was committed, from the entries of Spark's log of it."""
-    entries = [path for path in (sink / "_spark_metadata").iterdir() if path.name.split(".")[0].isdigit()]
+    log = sink / "_spark_metadata"
+    entries = [path for path in log.glob("*") if path.name.split(".")[0].isdigit()]
     found: dict[Path, float] = {}
     for entry in sorted(entries, key=lambda path: (int(path.name.split(".")[0]), path.name)):
         # An entry is renamed into the log, which changes the time of its inode only.

@@ -16,8 +16,6 @@ import argparse
 import dataclasses
 import datetime
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,9 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from command import OUTPUT, running
 from disk import Files, files_below
 from feed import Feed, Offered, script
-from latency import run_command, stop
 from levels import Curve, level, verdicts
 from plots import plot
 from tables import aligned
@@ -63,28 +61,17 @@ def soak(root: Path, offered: Offered, seconds: float, settings: dict[str, str])
     # RocksDB's library and other files of the JVM would lie elsewhere.
     temporary["JAVA_TOOL_OPTIONS"] = f"-Djava.io.tmpdir={root / 'tmp'}"
     disk: list[Disk] = []
-    with (root / "reports").open("w") as out, (root / "log").open("w") as log, Feed(offered, root):
-        process = subprocess.Popen(
-            run_command(root, settings), stdout=out, stderr=log, env=os.environ | temporary
-        )
-        _wait_for(root / "checkpoints" / "joined" / "commits" / "0", process)
+    with running(root, settings, temporary) as process, Feed(offered, root):
+        begun = root / "checkpoints" / "joined" / "commits" / "0"
+        while not begun.exists() and process.poll() is None:
+            time.sleep(_EVERY)
         with Sampler(process.pid, interval=_EVERY) as usage:
             end = time.time() + seconds
             while time.time() < end and process.poll() is None:
                 time.sleep(_EVERY)
                 disk.append(_disk(root))
                 _consume(root / "joined")
-            early = process.poll() is not None
-            stop(process)
-    if early or process.returncode:
-        words = (root / "log").read_text()[-2000:] + (root / "reports").read_text()[-4000:]
-        raise RuntimeError(f"wjoin run has ended:\n{words}")
-    return [*_of_memory(usage.samples), *_of_disk(disk), *_of_reports(_reports(root / "reports"))]
-
-
-def _wait_for(path: Path, process: "subprocess.Popen[bytes]") -> None:
-    while not path.exists() and process.poll() is None:
-        time.sleep(0.5)
+    return [*_of_memory(usage.samples), *_of_disk(disk), *_of_reports(_reports(root / OUTPUT))]
 
 
 def _disk(root: Path) -> Disk:

@@ -64,14 +64,16 @@ def run(case: Case, root: Path) -> Ran:
             env=environment,
             stdout=subprocess.PIPE,
             stderr=log,
-            start_new_session=True,
         )
-        assert process.stdout is not None
+    assert process.stdout is not None
+    printed = Printed()
+    try:
         with Sampler(process.pid, limit=KILLED_AT, proportional=True) as usage, process.stdout as out:
-            printed = Printed()
             for line in out:
                 printed.take(line)
             status = process.wait()
+    finally:
+        process.kill()
     seconds = time.monotonic() - began
     return Ran(seconds, usage, status, printed, (root / "log").read_text()[-3000:])
 
