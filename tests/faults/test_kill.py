@@ -15,22 +15,18 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from wjoin.settings import SETTINGS
-
 CHILD = Path(__file__).with_name("child.py")
 
-_STRETCH = "wjoin.stretch"
 _KINDS = {
     "plain": (),
     # Python workers that talk to Spark another way.
     "sockets": ("spark.python.unix.domain.socket.enabled=true",),
     # Every worker joins its few rows in many stretches, and spills what waits.
-    "spilling": (f"{_STRETCH}=4096",),
+    "spilling": ("wjoin.stretch=4096",),
 }
 KINDS = [
     pytest.param(conf, id=name, marks=() if name == "plain" else pytest.mark.thorough)
     for name, conf in _KINDS.items()
-    if name != "spilling" or _STRETCH in SETTINGS
 ]
 """Settings under which nothing may be lost or doubled either."""
 
