@@ -18,7 +18,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java demo test long unit spark faults bench papers choices choices-tables browser lint format types docs docs-update check lock clean
+.PHONY: help setup java demo test long unit spark faults bench soak papers choices choices-tables browser lint format types docs docs-update check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,11 +51,14 @@ unit: $(READY) ## the fast tests, without Spark
 spark: $(READY) ## the tests on Spark
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m spark $(ARGS)
 
-faults: $(READY) ## kill a running query 25 times and compare its output with the oracle
-	@$(FIND_JAVA) && $(PYTEST) -m faults --kills 25 $(ARGS)
+faults: $(READY) ## kill running queries 25 times, and let 12,000,000 rows wait: results and peak memory
+	@$(FIND_JAVA) && $(PYTEST) -m faults --thorough --kills 25 --backlog 12000000 --limit-gb 4 -rP $(ARGS)
 
-bench: $(READY) ## measure wjoin against hand-written chains of Spark joins
-	@$(FIND_JAVA) && $(BIN)/python benchmarks/spark_chain.py $(ARGS)
+bench: $(READY) ## measure wjoin against hand-written chains of Spark joins, and against reading alone
+	@$(FIND_JAVA) && $(BIN)/python benchmarks/bench.py $(ARGS)
+
+soak: $(READY) ## run a query for an hour: do memory, state, files and micro-batches stay level?
+	@$(FIND_JAVA) && $(BIN)/python benchmarks/soak.py $(ARGS)
 
 papers: $(READY) ## reproduce the figures of the papers
 	@$(BIN)/python benchmarks/papers/wjoin2002.py $(ARGS)

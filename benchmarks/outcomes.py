@@ -3,33 +3,43 @@
 import datetime
 import json
 import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measure import Usage
 from streams import Load
+from systems import SYSTEMS
 
 from wjoin.progress import read as read_counts
+from wjoin.testing.processes import Usage
 
 _PARTS = ("latestOffset", "walCommit", "getBatch", "queryPlanning", "addBatch", "commitOffsets")
+
+FRESH = slice(2, 10)
+"""The micro-batches of a fresh process that count: the third to the tenth."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One system over one load; all but ``results`` and ``peak`` are medians over the measured micro-batches.
+    """One system over one load, fresh or practised; medians over the measured micro-batches.
 
-    ``parts`` are the milliseconds of a micro-batch by Spark's names for its steps; ``phases``
-    those inside Python, summed over the tasks that run side by side; ``state_commit`` those of
-    writing state, within addBatch. ``processor`` is in seconds, sizes are in bytes.
+    ``parts`` are the milliseconds of a micro-batch by Spark's names for its steps; ``phases`` those
+    inside Python, summed over the tasks that run side by side; ``state_commit`` those of
+    writing state, within addBatch. ``processor`` is in seconds, sizes are in bytes. ``results`` are
+    all that were made; ``peak`` memory is that of the process's whole life, ``anonymous`` what of
+    it belongs to no file.
     """
 
+    part: str
     system: str
+    when: str
     load: Load
     results: int
     seconds: float
     processor: float
     peak: int
+    anonymous: int
     state_rows: int
     state_bytes: int
     state_commit: float
@@ -42,40 +52,71 @@ class Outcome:
         return self.load.batch_rows / self.seconds
 
 
-def outcome(system: str, load: Load, filling: int, report: Path, usage: Usage, clock: Path) -> Outcome:
-    """Read the report of a run; the first ``filling`` micro-batches do not count.
+def outcomes(
+    part: str, system: str, load: Load, filling: int, report: Path, usage: Usage, clock: Path
+) -> list[Outcome]:
+    """Read the report of a run; of a practised one the first ``filling`` micro-batches do not count.
 
     Raises RuntimeError where a micro-batch did not read the rows that it should have.
     """
-    body = json.loads(report.read_text())
+    found = []
+    for when, body in json.loads(report.read_text()).items():
+        batches = _of_the_load(system, load, body["progress"])
+        measured = batches[FRESH] if when == "fresh" else batches[filling:]
+        times = [_span(each) for each in measured]
+        states = [_state(system, each) for each in measured]
+        one = Outcome(
+            part,
+            system,
+            when,
+            load,
+            body["results"],
+            statistics.median(end - start for start, end in times),
+            usage.processor_between(times[0][0], times[-1][1]) / len(measured),
+            usage.peak.resident,
+            usage.peak.anonymous,
+            int(statistics.median(rows for rows, _ in states)),
+            int(statistics.median(size for _, size in states)),
+            statistics.median(sum(op["commitTimeMs"] for op in each["stateOperators"]) for each in measured),
+            {
+                name: statistics.median(each["durationMs"].get(name, 0) for each in measured)
+                for name in _PARTS
+            },
+            _phases(clock, times),
+        )
+        found.append(one)
+    return found
+
+
+def disagreements(found: Sequence[Outcome]) -> list[str]:
+    """Return a sentence for each load on which systems, or runs, gave different numbers of results."""
+    results: dict[Load, set[int]] = {}
+    for each in found:
+        if SYSTEMS[each.system].joins:
+            results.setdefault(each.load, set()).add(each.results)
+        elif each.results != each.load.batch_rows * each.load.batches:
+            raise RuntimeError(f"{each.system} has read {each.results:,} rows of {each.load.title}")
+    return [f"{load.title}: {sorted(counts)}" for load, counts in results.items() if len(counts) > 1]
+
+
+def _of_the_load(system: str, load: Load, progress: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     # A last micro-batch without data only evicts.
-    batches = [each for each in body["progress"] if each["numInputRows"] > 0]
-    if len(batches) != load.batches or any(each["numInputRows"] != load.batch_rows for each in batches):
+    batches = [each for each in progress if each["numInputRows"] > 0]
+    if len(batches) != load.batches or any(each["numInputRows"] != _rows(load) for each in batches):
         raise RuntimeError(f"{system}: the micro-batches are not those of the load")
-    measured = batches[filling:]
-    times = [_span(each) for each in measured]
-    states = [_state(system, each) for each in measured]
-    return Outcome(
-        system,
-        load,
-        body["results"],
-        statistics.median(end - start for start, end in times),
-        usage.processor_between(times[0][0], times[-1][1]) / len(measured),
-        usage.peak,
-        int(statistics.median(rows for rows, _ in states)),
-        int(statistics.median(size for _, size in states)),
-        statistics.median(sum(op["commitTimeMs"] for op in each["stateOperators"]) for each in measured),
-        {part: statistics.median(each["durationMs"].get(part, 0) for each in measured) for part in _PARTS},
-        _phases(clock, times),
-    )
+    return batches
 
 
-def _span(progress: dict[str, Any]) -> tuple[float, float]:
+def _rows(load: Load) -> int:
+    return load.batch_rows // load.streams * load.streams
+
+
+def _span(progress: Mapping[str, Any]) -> tuple[float, float]:
     start = datetime.datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00")).timestamp()
     return start, start + progress["durationMs"]["triggerExecution"] / 1000
 
 
-def _state(system: str, progress: dict[str, Any]) -> tuple[int, int]:
+def _state(system: str, progress: Mapping[str, Any]) -> tuple[int, int]:
     """Return rows and bytes of state: Spark counts wjoin's blocks as rows, wjoin counts what is in them."""
     if system == "wjoin":
         counts = read_counts(progress)

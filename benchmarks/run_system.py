@@ -1,4 +1,4 @@
-"""Run one system over one set of streams to its end and write what it measured as JSON.
+"""Run one system over one set of streams to its end, and write what it measured as JSON.
 
 A process of its own, so that no system inherits another's heap, workers or settings.
 """
@@ -7,35 +7,77 @@ import json
 import shutil
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql import DataFrame, SparkSession
+from streams import Load
 from systems import SYSTEMS
 
+SINKS = ("noop", "parquet")
 
-def run(task: dict[str, Any]) -> dict[str, Any]:
-    """Run a system until it has read all of its data; return its results and Spark's progress of it.
 
-    Before that the same query runs for at least ``warm_up`` seconds, again and again over the
-    micro-batches of ``practice``, so that the virtual machine has compiled what it will, for
+@dataclass(frozen=True)
+class Task:
+    """What one process does; folders and files as text, ``warm_up`` in seconds.
+
+    The data are worked off after the practice and, where ``fresh`` says so, before it, too.
+    """
+
+    system: str
+    load: dict[str, int]
+    sink: str
+    data: str
+    practice: str
+    scratch: str
+    report: str
+    memory: str
+    warm_up: float
+    fresh: bool
+    settings: dict[str, str]
+
+
+def run(task: Task) -> dict[str, Any]:
+    """Work off the data of a task; return results and Spark's progress of the fresh and the practised run.
+
+    Between the two the same query runs until ``warm_up`` seconds have passed in all, again and again over
+    the micro-batches of ``practice``, so that the virtual machine has compiled what it will, for
     the fast systems and the slow ones alike.
     """
-    system = SYSTEMS[task["system"]]
-    scratch = Path(task["scratch"])
-    spark = system.start({**_common(scratch, task["memory"]), **system.settings, **task["settings"]})
+    system, load, scratch = SYSTEMS[task.system], Load(**task.load), Path(task.scratch)
+    spark = system.start({**_common(scratch, task.memory), **system.settings, **task.settings})
     spark.sparkContext.setLogLevel("ERROR")
-    end = time.monotonic() + task["warm_up"]
+    end = time.monotonic() + task.warm_up
+    found = {}
+
+    def work_off(data: str) -> dict[str, Any]:
+        rows = system.query(spark, Path(data), load)
+        done = _work_off(spark, rows, task.sink, scratch / "run")
+        shutil.rmtree(scratch / "run")
+        return done
+
+    if task.fresh:
+        found["fresh"] = work_off(task.data)
     while time.monotonic() < end:
-        _start(spark, task, Path(task["practice"]), scratch / "warm-up").awaitTermination()
-        shutil.rmtree(scratch / "warm-up")
+        work_off(task.practice)
     _forget(spark)
-    query = _start(spark, task, Path(task["data"]), scratch)
+    found["practised"] = work_off(task.data)
+    spark.stop()
+    return found
+
+
+def _work_off(spark: SparkSession, rows: DataFrame, sink: str, folder: Path) -> dict[str, Any]:
+    writer = rows.writeStream.format(sink).option("checkpointLocation", str(folder / "checkpoint"))
+    if sink == "parquet":
+        writer = writer.option("path", str(folder / "out"))
+    query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
     progress = [json.loads(each.json) for each in query.recentProgress]
-    results = spark.read.parquet(str(scratch / "out")).count()
-    spark.stop()
+    if sink == "parquet":
+        results = spark.read.parquet(str(folder / "out")).count()
+    else:
+        results = sum(max(0, each["sink"]["numOutputRows"]) for each in progress)
     return {"results": results, "progress": progress}
 
 
@@ -45,12 +87,6 @@ def _forget(spark: SparkSession) -> None:
     java: Any = spark._jvm
     java.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
     java.System.gc()
-
-
-def _start(spark: SparkSession, task: dict[str, Any], data: Path, folder: Path) -> StreamingQuery:
-    rows = SYSTEMS[task["system"]].query(spark, data, task["window"])
-    writer = rows.writeStream.format("parquet").option("path", str(folder / "out"))
-    return writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
 
 
 def _common(scratch: Path, memory: str) -> dict[str, str]:
@@ -70,5 +106,5 @@ def _common(scratch: Path, memory: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    given = json.loads(sys.argv[1])
-    Path(given["report"]).write_text(json.dumps(run(given)))
+    given = Task(**json.loads(sys.argv[1]))
+    Path(given.report).write_text(json.dumps(run(given)))

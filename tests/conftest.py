@@ -26,8 +26,12 @@ _LONG = (
     *("stream/test_sequences.py", "stream/test_state.py", "stream/test_static_members.py"),
     "stream/test_watermarked_inputs.py",
 )
-# The order in which they run, after the tests without any of these marks.
-_COSTLY = ("slow", "spark", "faults")
+# When they run, after the tests without any of these marks; the first mark counts. Files begin in this order:
+# one that takes minutes must not begin last, when the other processes have nothing left to do.
+_COSTLY = {"faults": 2, "spark": 3, "slow": 1}
+
+# Much code runs a few times only here: what a thorough compiler of it takes is more than it saves.
+_QUICK_START = "-XX:TieredStopAtLevel=1"
 
 hypothesis.settings.register_profile(
     "wjoin",
@@ -39,18 +43,29 @@ hypothesis.settings.load_profile("wjoin")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the costs that this machine's user has calibrated out of the plans that tests expect."""
+    """Keep the costs that this machine's user has calibrated out of the plans that tests expect.
+
+    And give every JVM, also of processes that tests start, the option of the shared one.
+    """
     folder = tempfile.TemporaryDirectory(prefix="wjoin-tests-")
     config.add_cleanup(folder.cleanup)
     os.environ["XDG_CONFIG_HOME"] = folder.name
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", _QUICK_START)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=3, help="how often the crash tests kill a query in all")
+    parser.addoption("--thorough", action="store_true", help="run the tests marked so, too (`make faults`)")
+    parser.addoption("--backlog", type=int, default=12_000_000, help="rows that wait in the tests of memory")
+    parser.addoption("--limit-gb", type=float, default=4.0, help="anonymous memory that these may take")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests by folder and fixture, and put those that need Spark last."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests by folder and fixture, put those that need Spark last, leave out the thorough ones."""
+    if not config.getoption("--thorough"):
+        thorough = [item for item in items if item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=thorough)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
     for item in items:
         folder = item.path.relative_to(_HERE).parts[0]
         if folder in _ON_SPARK or "spark" in getattr(item, "fixturenames", ()):
@@ -63,9 +78,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _cost(item: pytest.Item) -> int:
-    """Return 0 for a fast test, 1 for a slow one, 2 for one on Spark, 3 for one that kills queries."""
-    marked = [cost for cost, name in enumerate(_COSTLY, 1) if item.get_closest_marker(name)]
-    return max(marked, default=0)
+    """Return 0 for a fast test, 1 for a slow one, 2 for one that kills queries, 3 for another on Spark."""
+    return next((cost for name, cost in _COSTLY.items() if item.get_closest_marker(name)), 0)
 
 
 @pytest.fixture(scope="session")
@@ -75,13 +89,23 @@ def kills(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture(scope="session")
+def backlog(request: pytest.FixtureRequest) -> int:
+    """The rows that wait at the first start in the tests of memory: 12,000,000, or those of ``--backlog``."""
+    return request.config.getoption("--backlog")
+
+
+@pytest.fixture(scope="session")
+def limit_gb(request: pytest.FixtureRequest) -> float:
+    """The anonymous memory that these may take, in GB: 4, or what is given with ``--limit-gb``."""
+    return request.config.getoption("--limit-gb")
+
+
+@pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one Spark of all tests of this process, made by wjoin.connect()."""
     settings = {
         "spark.master": "local[2]",
         "spark.driver.memory": "2g",
-        # Much code runs a few times only here: what a thorough compiler of it takes is more than it saves.
-        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",

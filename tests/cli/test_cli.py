@@ -179,6 +179,7 @@ def test_runs_until_stopped_and_stops_cleanly(tmp_path: Path, declarations: str,
     path = script(tmp_path, f"{declarations} INSERT INTO pairs {JOIN}")
     screen, terminal = pty.openpty()
     command = [sys.executable, "-m", "wjoin.cli", "run", path, "--checkpoint", str(tmp_path / "checkpoints")]
+    command += ["--set", "spark.sql.streaming.noDataProgressEventInterval=1s"]
     commits = tmp_path / "checkpoints" / "pairs" / "commits"
     with (tmp_path / "errors").open("w") as errors:
         environment = {**os.environ, "COLUMNS": "160"}
@@ -187,8 +188,8 @@ def test_runs_until_stopped_and_stops_cleanly(tmp_path: Path, declarations: str,
     reading = threading.Thread(target=lambda: shown.extend(iter(lambda: read_screen(screen), b"")))
     reading.start()
     wait_for(running, (commits / "2").exists, tmp_path / "errors")
-    # Spark reports an idle time after ten seconds.
-    time.sleep(13)
+    # Spark reports an idle time after one second.
+    time.sleep(4)
     running.send_signal(number)
     running.wait(timeout=60)
     os.close(terminal)

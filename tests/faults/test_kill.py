@@ -17,6 +17,19 @@ from pyspark.sql import SparkSession
 
 CHILD = Path(__file__).with_name("child.py")
 
+_KINDS = {
+    "plain": (),
+    # Python workers that talk to Spark another way.
+    "sockets": ("spark.python.unix.domain.socket.enabled=true",),
+    # Every worker joins its few rows in many stretches, and spills what waits.
+    "spilling": ("wjoin.stretch=4096",),
+}
+KINDS = [
+    pytest.param(conf, id=name, marks=() if name == "plain" else pytest.mark.thorough)
+    for name, conf in _KINDS.items()
+]
+"""Settings under which nothing may be lost or doubled either."""
+
 ORACLE = """
 SELECT a.row_id AS a, b.row_id AS b, c.row_id AS c
 FROM read_parquet('{root}/camera1/*.parquet') a, read_parquet('{root}/camera2/*.parquet') b,
@@ -117,14 +130,17 @@ def count(rows: str) -> int:
 
 
 @pytest.mark.timeout(1800)
-def test_driver_killed_at_random_moments(tmp_path: Path, spark: SparkSession, kills: int) -> None:
+@pytest.mark.parametrize("conf", KINDS)
+def test_driver_killed_at_random_moments(
+    tmp_path: Path, spark: SparkSession, kills: int, conf: tuple[str, ...]
+) -> None:
     write_streams(tmp_path, 4 * kills + 8)
     chance, met = random.Random(time.time_ns()), Kills()
     while met.done < kills:
-        child = start(tmp_path)
+        child = start(tmp_path, None, *conf)
         if not kill_after_progress(tmp_path, child, chance, met):
             break
-    finish(tmp_path, start(tmp_path))
+    finish(tmp_path, start(tmp_path, None, *conf))
     print(f"{met.done} kills, {met.inside} inside a micro-batch")
     assert met.done == kills
     assert_exactly_once(spark, tmp_path)
@@ -132,11 +148,12 @@ def test_driver_killed_at_random_moments(tmp_path: Path, spark: SparkSession, ki
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("place", ["state-read", "before-state-write"])
+@pytest.mark.parametrize("conf", KINDS)
 def test_python_workers_killed_and_their_tasks_retried(
-    tmp_path: Path, spark: SparkSession, place: str
+    tmp_path: Path, spark: SparkSession, conf: tuple[str, ...], place: str
 ) -> None:
     write_streams(tmp_path, 8)
-    child = start(tmp_path, {"WJOIN_FAULT": f"{place}:0.25"}, "spark.master=local[2,12]")
+    child = start(tmp_path, {"WJOIN_FAULT": f"{place}:0.25"}, "spark.master=local[2,12]", *conf)
     printed = finish(tmp_path, child)
     assert_exactly_once(spark, tmp_path)
     assert "exited unexpectedly" in printed, "no worker was killed"
