@@ -12,6 +12,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.catalog import DATAFRAME, Catalog, StreamDeclaration, catalog_of, declared_delays, microseconds
 from wjoin.context import Context
+from wjoin.embedded import embedded_settings
 from wjoin.engine import Engine
 from wjoin.explain import explain
 from wjoin.explanation import Explanation
@@ -20,7 +21,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
 from wjoin.inserts import insert
-from wjoin.options import configure, embedded_settings, in_pipeline, prepare
+from wjoin.options import configure, in_pipeline, prepare
 from wjoin.planner.names import suggestion
 from wjoin.queries import Queries
 from wjoin.settings import Settings
@@ -204,8 +205,9 @@ def connect(spark: SparkSession | None = None, **conf: str) -> Session:
 
 def _connected(spark: SparkSession | None, conf: dict[str, str], log: str | None) -> Session:
     if spark is None:
-        builder = configure(SparkSession.builder.master("local[*]").appName("wjoin"))
-        for name, value in {**embedded_settings(), **conf}.items():
+        master = conf.get("spark.master", "local[*]")
+        builder = configure(SparkSession.builder.master(master).appName("wjoin"))
+        for name, value in {**embedded_settings(master), **conf}.items():
             builder = builder.config(name, value)
         with logged(log):
             return Session(builder.getOrCreate())
