@@ -2,10 +2,13 @@
 
 import os
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyspark
 
+from wjoin.local_files import file_settings
+from wjoin.worker_daemon import daemon_settings
 from wjoin.worker_sockets import socket_settings
 
 _SETTINGS = {
@@ -21,15 +24,17 @@ _SETTINGS = {
 _CHECKPOINT_MANAGER = "FileSystemBasedCheckpointFileManager"
 
 
-def embedded_settings(master: str = "local[*]") -> dict[str, str]:
-    """Return the further settings of the Spark that ``connect()`` starts at a master.
+def embedded_settings(given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the settings of the Spark that ``connect()`` starts: wjoin's, and over them those ``given``.
 
     They depend on the version of Spark, and on whether its workers run on this machine.
     """
+    given = given or {}
     settings = _SETTINGS | {"spark.driver.memory": _driver_memory()} | _checkpoint_settings()
-    if master.startswith("local"):
-        settings |= socket_settings(pyspark.__version__)
-    return settings
+    if not given.get("spark.master", "local").startswith("local"):
+        return {**settings, **given}
+    settings.update(socket_settings(pyspark.__version__))
+    return {**settings, **given, **daemon_settings(given), **file_settings(given)}
 
 
 def _checkpoint_settings() -> dict[str, str]:

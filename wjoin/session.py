@@ -28,6 +28,7 @@ from wjoin.settings import Settings
 from wjoin.spark_process import log_path, logged
 from wjoin.spark_statements import pass_through
 from wjoin.statements import execute
+from wjoin.worker_daemon import start_daemon
 
 
 class Session:
@@ -205,12 +206,13 @@ def connect(spark: SparkSession | None = None, **conf: str) -> Session:
 
 def _connected(spark: SparkSession | None, conf: dict[str, str], log: str | None) -> Session:
     if spark is None:
-        master = conf.get("spark.master", "local[*]")
-        builder = configure(SparkSession.builder.master(master).appName("wjoin"))
-        for name, value in {**embedded_settings(master), **conf}.items():
+        builder = configure(SparkSession.builder.master("local[*]").appName("wjoin"))
+        for name, value in embedded_settings(conf).items():
             builder = builder.config(name, value)
         with logged(log):
-            return Session(builder.getOrCreate())
+            started = builder.getOrCreate()
+        start_daemon(started)
+        return Session(started)
     if log is not None:
         raise WJoinError("WJ603", "wjoin.log is for the Spark that connect() starts, and this one runs")
     prepare(spark)

@@ -44,4 +44,4 @@ def test_sparks_before_4_1_are_told_nothing(version: str, known: bool):
 
 
 def test_a_spark_on_other_machines_is_told_no_folder_of_this_one():
-    assert FOLDER not in embedded_settings("spark://elsewhere:7077")
+    assert FOLDER not in embedded_settings({"spark.master": "spark://elsewhere:7077"})
