@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyspark
 
-from wjoin.local_files import file_settings
-from wjoin.worker_daemon import daemon_settings
+from wjoin.local_files import CLASS_PATHS, file_settings
+from wjoin.worker_daemon import WORKERS_PATH, daemon_settings
 from wjoin.worker_sockets import socket_settings
 
 _SETTINGS = {
@@ -34,7 +34,11 @@ def embedded_settings(given: Mapping[str, str] | None = None) -> dict[str, str]:
     if not given.get("spark.master", "local").startswith("local"):
         return {**settings, **given}
     settings.update(socket_settings(pyspark.__version__))
-    return {**settings, **given, **daemon_settings(given), **file_settings(given)}
+    settings.update(daemon_settings(given))
+    settings.update(file_settings(given))
+    # These name the user's places, too.
+    joined = {name: value for name, value in settings.items() if name in (WORKERS_PATH, *CLASS_PATHS)}
+    return {**settings, **given, **joined}
 
 
 def _checkpoint_settings() -> dict[str, str]:

@@ -13,8 +13,10 @@ JAR = Path(__file__).parent / "jars" / "wjoin.jar"
 FILE_SYSTEM = "wjoin.files.CheckedFiles"
 """Hadoop's own file system for file: paths, but for how it sets permissions."""
 
+CLASS_PATHS = ("spark.driver.extraClassPath", "spark.executor.extraClassPath")
+"""The settings by which Spark finds the jar."""
+
 _SETTING = "spark.hadoop.fs.file.impl"
-_CLASS_PATHS = ("spark.driver.extraClassPath", "spark.executor.extraClassPath")
 
 
 def file_settings(given: Mapping[str, str]) -> Mapping[str, str]:
@@ -26,7 +28,7 @@ def file_settings(given: Mapping[str, str]) -> Mapping[str, str]:
     """
     if _SETTING in given or not JAR.is_file() or not _has_class():
         return {}
-    paths = {name: os.pathsep.join(filter(None, (given.get(name), str(JAR)))) for name in _CLASS_PATHS}
+    paths = {name: os.pathsep.join(filter(None, (given.get(name), str(JAR)))) for name in CLASS_PATHS}
     return {_SETTING: FILE_SYSTEM, **paths}
 
 

@@ -1,14 +1,12 @@
 """The daemon of the embedded Spark's Python workers: how Spark finds it, and that it starts early."""
 
-import contextlib
+import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from wjoin.executor.spark import workers
@@ -16,8 +14,11 @@ from wjoin.executor.spark import workers
 DAEMON = "wjoin_daemon"
 """The module of the daemon, as Spark finds it in the folder that it has on its workers' path."""
 
+WORKERS_PATH = "spark.executorEnv.PYTHONPATH"
+"""The setting by which workers find the module."""
+
+_LOG = logging.getLogger(__name__)
 _MODULE = "spark.python.daemon.module"
-_PATH = "spark.executorEnv.PYTHONPATH"
 _FOLDER = Path(workers.__file__).parent
 
 
@@ -31,7 +32,7 @@ def daemon_settings(given: Mapping[str, str]) -> Mapping[str, str]:
         return {}
     return {
         _MODULE: DAEMON,
-        _PATH: os.pathsep.join(filter(None, (given.get(_PATH), str(_FOLDER)))),
+        WORKERS_PATH: os.pathsep.join(filter(None, (given.get(WORKERS_PATH), str(_FOLDER)))),
         # Spark keeps a daemon for each environment that it gives to workers, and gives this variable
         # to those of functions over rows, not to those of operators with state.
         "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
@@ -46,16 +47,16 @@ def start_daemon(spark: SparkSession) -> threading.Thread:
 
 
 def _use_workers(spark: SparkSession) -> None:
-    """Run a function without effect in as many workers as there are cores.
-
-    What can go wrong is that Spark is stopped meanwhile, or has no Python: whoever uses workers is told.
-    """
+    """Run a function without effect in as many workers as there are cores."""
 
     def unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Not sent by its name: it would be there only where wjoin can be imported.
         yield from batches
 
     cores = os.cpu_count() or 2
-    with contextlib.suppress(PySparkException, Py4JError, OSError):
+    try:
         rows = spark.range(0, cores, 1, cores).mapInArrow(unchanged, "id BIGINT")
         rows.write.format("noop").mode("append").save()
+    except Exception:  # noqa: BLE001 (Spark has been stopped, in whatever state that finds it)
+        # Or there is no Python for workers: then whoever uses them is told.
+        _LOG.debug("Spark's Python workers did not start early", exc_info=True)

@@ -42,6 +42,11 @@ def test_the_users_path_of_workers_stays():
     assert embedded_settings({PATH: "/mine"})[PATH].split(os.pathsep)[0] == "/mine"
 
 
+def test_the_users_own_variables_of_workers_win():
+    given = {"spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": ""}
+    assert embedded_settings(given).items() >= given.items()
+
+
 def test_the_users_daemon_wins():
     given = {"spark.python.daemon.module": "mine"}
     assert daemon_settings(given) == {}
