@@ -18,7 +18,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java demo test long unit spark faults bench soak papers choices choices-tables browser lint format types docs docs-update check lock clean
+.PHONY: help setup java demo test long unit spark faults bench soak papers choices choices-tables jar browser lint format types docs docs-update check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ choices: $(READY) ## run every candidate plan of many workloads, and compare the
 
 choices-tables: $(READY) ## the same over tables: wjoin's stages against Spark's own joins
 	@$(FIND_JAVA) && $(BIN)/python benchmarks/choices_tables.py $(ARGS)
+
+jar: $(READY) ## compile java/ into wjoin/jars/wjoin.jar; needs a JDK
+	@$(FIND_JAVA) && $(BIN)/python scripts/build_jar.py
 
 browser: ## find Chromium and its driver, or install them, or say how
 	@scripts/find_browser.sh

@@ -2,10 +2,7 @@
 
 import os
 import sys
-import zipfile
-from pathlib import Path
 
-import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -24,19 +21,6 @@ SESSION_SETTINGS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(1 << 26),
 }
 """Runtime settings that wjoin sets where the session has not set them itself."""
-
-_EMBEDDED_SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
-    # The shuffle of a local Spark crosses no network.
-    "spark.shuffle.compress": "false",
-    # Throughput counts here; on few cores the concurrent threads of G1 compete with the tasks.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
-}
-"""Further settings of the local Spark that ``connect()`` starts."""
-
-_CHECKPOINT_MANAGER = "FileSystemBasedCheckpointFileManager"
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
@@ -104,28 +88,3 @@ def require_streaming(spark: SparkSession) -> None:
             f"{multiple} is false: Spark then drops rows between stateful operators",
             help=f"spark.conf.unset('{multiple}')",
         )
-
-
-def embedded_settings() -> dict[str, str]:
-    """Return the further settings of the local Spark that ``connect()`` starts, by the Spark installed.
-
-    Hadoop starts a process for every permission that it sets on a local file, far fewer by its
-    FileSystem than by its FileContext, Spark's first choice; both rename files atomically. By its
-    FileSystem, what a first attempt wrote of a version of the state is kept when the attempt is
-    repeated: slices therefore have the same names in both (see ``executor.state.manifest``).
-    """
-    settings = dict(_EMBEDDED_SETTINGS)
-    settings["spark.driver.memory"] = _driver_memory()
-    for jar in (Path(pyspark.__file__).parent / "jars").glob("spark-sql_*.jar"):
-        with zipfile.ZipFile(jar) as classes:
-            for name in classes.namelist():
-                if name.endswith(f"/{_CHECKPOINT_MANAGER}.class"):
-                    manager = name.removesuffix(".class").replace("/", ".")
-                    settings["spark.sql.streaming.checkpointFileManagerClass"] = manager
-    return settings
-
-
-def _driver_memory() -> str:
-    """Return the memory of an embedded driver: a quarter of the machine's, 1 to 8 GiB."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return f"{max(1, min(8, total // 4 // 1024**3))}g"

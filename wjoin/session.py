@@ -20,6 +20,7 @@ from wjoin.catalog import (
     microseconds,
 )
 from wjoin.context import Context
+from wjoin.embedded import embedded_settings
 from wjoin.engine import Engine
 from wjoin.explain import explain
 from wjoin.explanation import Explanation
@@ -28,13 +29,14 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
 from wjoin.inserts import insert
-from wjoin.options import configure, embedded_settings, in_pipeline, prepare
+from wjoin.options import configure, in_pipeline, prepare
 from wjoin.planner.names import suggestion
 from wjoin.queries import Queries
 from wjoin.settings import Settings
 from wjoin.spark_process import log_path, logged
 from wjoin.spark_statements import pass_through
 from wjoin.statements import execute
+from wjoin.worker_daemon import start_daemon
 
 
 class Session:
@@ -221,10 +223,12 @@ def connect(spark: SparkSession | None = None, **conf: str) -> Session:
 def _connected(spark: SparkSession | None, conf: dict[str, str], log: str | None) -> Session:
     if spark is None:
         builder = configure(SparkSession.builder.master("local[*]").appName("wjoin"))
-        for name, value in {**embedded_settings(), **conf}.items():
+        for name, value in embedded_settings(conf).items():
             builder = builder.config(name, value)
         with logged(log):
-            return Session(builder.getOrCreate())
+            started = builder.getOrCreate()
+        start_daemon(started)
+        return Session(started)
     if log is not None:
         raise WJoinError("WJ603", "wjoin.log is for the Spark that connect() starts, and this one runs")
     prepare(spark)

@@ -60,3 +60,18 @@ def test_a_streaming_join_says_nothing_but_its_rows(tmp_path: Path, log: str | N
     assert Path(path).exists() == (log is not None)
     if log is not None:
         assert Path(path) == tmp_path / log
+
+
+def test_a_spark_that_is_stopped_at_once_says_nothing(tmp_path: Path) -> None:
+    """Its workers are being started then, by a thread of connect()."""
+    search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, "-c", "import wjoin; wjoin.connect().spark.stop()"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": search},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from wjoin.embedded import embedded_settings
 from wjoin.format_options import SINK_OPTIONS, STREAM_OPTIONS
-from wjoin.options import ROCKSDB, SESSION_SETTINGS, embedded_settings
+from wjoin.options import ROCKSDB, SESSION_SETTINGS
 
 
 def defaults(spark: SparkSession) -> Any:
@@ -44,7 +45,7 @@ def test_changelog_checkpoints_are_not_set_by_themselves(spark: SparkSession) ->
 
 
 def test_every_setting_of_sql_that_wjoin_sets_is_one_of_sparks(spark: SparkSession) -> None:
-    """Rests on it: wjoin/options.py. Spark takes an unknown name without a word."""
+    """Rests on it: wjoin/options.py and wjoin/embedded.py. Spark takes an unknown name without a word."""
     tried = "spark.sql.streaming.checkpointFileManagerClass"
     named = {*SESSION_SETTINGS, *embedded_settings(), *DEFAULTS} - {tried}
     settings = spark._jvm.java.lang.Class.forName("org.apache.spark.sql.internal.SQLConf$")
@@ -59,7 +60,7 @@ def test_the_state_store_is_the_one_of_rocksdb(spark: SparkSession) -> None:
 
 
 def test_files_of_a_checkpoint_are_written_as_the_setting_says(spark: SparkSession, tmp_path: Path) -> None:
-    """Rests on it: ``embedded_settings`` (wjoin/options.py), which looks for the class in the jar of Spark
+    """Rests on it: ``embedded_settings`` (wjoin/embedded.py), which looks for the class in the jar of Spark
     SQL.
 
     Without it Spark starts a process for each file of a checkpoint.

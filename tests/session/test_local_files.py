@@ -1,0 +1,41 @@
+"""The jar of the embedded Spark's file system."""
+
+import importlib.util
+import os
+import zipfile
+
+import pytest
+
+from tests.packages import ROOT
+from wjoin.local_files import FILE_SYSTEM, JAR, file_settings
+
+CLASS_PATH = "spark.driver.extraClassPath"
+
+
+def test_the_jar_is_built_from_the_sources():
+    """``make jar`` builds it anew."""
+    spec = importlib.util.spec_from_file_location("build_jar", ROOT / "scripts" / "build_jar.py")
+    assert spec is not None and spec.loader is not None
+    build_jar = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(build_jar)
+    with zipfile.ZipFile(JAR) as archive:
+        assert archive.read(build_jar.DIGEST).decode() == build_jar.source_digest()
+        names = {name for name in archive.namelist() if name.endswith(".class")}
+    sources = {path.relative_to(build_jar.SOURCES) for path in build_jar.SOURCES.rglob("*.java")}
+    assert {path.with_suffix(".class").as_posix() for path in sources} == names
+    assert f"{FILE_SYSTEM.replace('.', '/')}.class" in names
+
+
+def test_the_users_class_path_stays(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("wjoin.local_files._has_class", lambda: True)
+    assert file_settings({CLASS_PATH: "mine.jar"})[CLASS_PATH] == f"mine.jar{os.pathsep}{JAR}"
+
+
+def test_the_users_file_system_wins():
+    assert file_settings({"spark.hadoop.fs.file.impl": "mine"}) == {}
+
+
+def test_a_java_process_that_started_this_one_is_not_asked_for_the_class(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("pyspark.SparkContext._gateway", None)
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    assert file_settings({}) == {}
