@@ -92,11 +92,30 @@ def above(first: float, second: float) -> bool:
     return math.isnan(first) or (not math.isnan(second) and first >= second)
 
 
-@given(st.lists(st.tuples(st.integers(-(2**62), 2**62), st.integers(-(2**62), 2**62)), max_size=30))
-def test_sort_order_is_by_code_then_time_for_any_span(pairs: list[tuple[int, int]]) -> None:
+SPANS = (1, 5, 2**20, 2**40, 2**56, 2**63 - 1)
+"""Codes and times as far from 0: narrow ones fit one number with the place of a row, wide ones do not."""
+
+
+@pytest.mark.parametrize("codes", SPANS)
+@pytest.mark.parametrize("times", SPANS)
+@given(data=st.data())
+def test_sort_order_is_by_code_then_time_for_any_span(codes: int, times: int, data: st.DataObject) -> None:
+    pair = st.tuples(st.integers(-codes - 1, codes), st.integers(-times - 1, times))
+    pairs = data.draw(st.lists(pair, max_size=30))
     columns = np.array(pairs, np.int64).reshape(-1, 2)
     order = sort_order(columns[:, 0], columns[:, 1])
+    assert order.dtype == np.int64
+    assert sorted(order.tolist()) == list(range(len(pairs)))
     assert [tuple(pair) for pair in columns[order].tolist()] == sorted(pairs)
+
+
+@pytest.mark.parametrize("times", SPANS)
+@given(data=st.data())
+def test_rows_of_one_code_and_time_keep_their_order(times: int, data: st.DataObject) -> None:
+    few = st.sampled_from([-times - 1, 0, times])
+    found = np.array(data.draw(st.lists(few, max_size=30)), np.int64)
+    order = sort_order(np.full(len(found), 7, np.int64), found)
+    assert order.tolist() == sorted(range(len(found)), key=found.__getitem__)
 
 
 @given(st.lists(st.lists(st.text(max_size=3), max_size=5), min_size=1, max_size=4), st.data())
