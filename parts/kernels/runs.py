@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wjoin.parts.kernels.key_index import KeyIndex
+
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -70,6 +72,11 @@ class SortedRun:
     def span(self) -> tuple[int, int]:
         """The earliest and the latest time of the first member; the run is not empty."""
         return self.known_span or (int(self.times[0].min()), int(self.times[0].max()))
+
+    @cached_property
+    def keys(self) -> KeyIndex:
+        """Where the rows of each key are; the run is not empty, and sorted by code."""
+        return KeyIndex(self.codes)
 
 
 @dataclass(frozen=True)
