@@ -1,15 +1,19 @@
 """Routing: the one place that asks a route which workers get which rows of a block, and as what."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
-from wjoin.parts.kernels.runs import int64_view
+from wjoin.parts.kernels.runs import Int64Array, int64_view
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.parts.routes.route import Role
+from wjoin.parts.routes.route import Role, Share
 from wjoin.planner.layout import code_name, time_name
 from wjoin.planner.physical import Stage
+
+TOGETHER_BYTES = 1 << 26
+"""About the most bytes of the rows that are taken at once for several workers."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +36,32 @@ class Router:
         """Yield (worker, its rows, as what it gets them)."""
         codes = None if self.key is None else int64_view(block.column(code_name(*self.key)))
         times = int64_view(block.column(time_name(self.stream)))
+        # Shares are small where workers are many, and a pass over all columns costs more than its rows.
+        most = block.num_rows * TOGETHER_BYTES // max(TOGETHER_BYTES, block.nbytes)
+        waiting: list[tuple[Share, Int64Array]] = []
+        rows = 0
         for share in ROUTES[self.route].shares(codes, times, len(self.workers)):
-            rows = block if share.rows is None else block.take(pa.array(share.rows))
-            yield self.workers[share.worker], rows, share.role
+            if share.rows is None:
+                yield self.workers[share.worker], block, share.role
+                continue
+            if rows + len(share.rows) > most:
+                yield from self._taken(block, waiting)
+                waiting, rows = [], 0
+            waiting.append((share, share.rows))
+            rows += len(share.rows)
+        yield from self._taken(block, waiting)
+
+    def _taken(
+        self, block: pa.RecordBatch, shares: Sequence[tuple[Share, Int64Array]]
+    ) -> Iterator[tuple[int, pa.RecordBatch, Role]]:
+        """Yield what some shares get of a block, taken at once."""
+        if not shares:
+            return
+        taken = block.take(pa.array(np.concatenate([rows for _, rows in shares])))
+        start = 0
+        for share, rows in shares:
+            yield self.workers[share.worker], taken.slice(start, len(rows)), share.role
+            start += len(rows)
 
 
 def worker_count(stage: Stage, partitions: int) -> int:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from wjoin.executor.blocks import value_bytes
-from wjoin.parts.kernels.runs import BoolArray, Int64Array, RunShape, int64_view, radix_order
+from wjoin.parts.kernels.runs import BoolArray, Int64Array, RunShape, int64_view, sort_order
 from wjoin.parts.routes.route import Role
 
 Arrived = list[tuple[Role, pa.RecordBatch]]
@@ -61,12 +61,7 @@ def in_time_order(batch: pa.RecordBatch, shape: RunShape) -> pa.RecordBatch:
     found = instants(batch, shape)
     if not len(found) or bool((found[1:] >= found[:-1]).all()):
         return batch
-    least, greatest = int(found.min()), int(found.max())
-    if greatest - least < 1 << 63:
-        order = radix_order(found - np.int64(least), greatest - least)
-    else:
-        order = np.argsort(found, kind="stable")
-    return batch.take(pa.array(order))
+    return batch.take(pa.array(sort_order(np.zeros(len(found), np.int64), found)))
 
 
 def stretches(blocks: list[Arrived], shapes: Sequence[RunShape], limit: int | None) -> Iterator[Stretch]:

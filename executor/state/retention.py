@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from wjoin.parts.kernels.runs import GREATEST, BoolArray, Int64Array, shifted
+from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array
 from wjoin.planner.physical import Retention
 
 
@@ -24,16 +24,20 @@ def kept(
 
     ``times`` holds an int64 array for each member of their input, ``marks`` the watermarks of the streams.
     """
-    keep = np.zeros(len(next(iter(times.values()))), bool)
+    keep: BoolArray = np.zeros(len(next(iter(times.values()))), bool)
     for each in retentions:
         mark = marks[each.stream]
-        if mark is None:
+        # t + distance >= mark, as t >= mark - distance: one comparison for each member, and no sum of rows.
+        ends = [
+            (member, mark - distance)
+            for member, distance in each.distances
+            if mark is not None and distance is not None and mark - distance > LEAST
+        ]
+        if not ends:
             keep[:] = True
             break
-        joinable = np.full(len(keep), GREATEST, np.int64)
-        for member, distance in each.distances:
-            joinable = np.minimum(joinable, shifted(times[member], distance, GREATEST))
-        keep |= joinable >= mark
+        if all(end <= GREATEST for _, end in ends):
+            keep |= np.logical_and.reduce([times[member] >= end for member, end in ends])
     return keep
 
 

@@ -7,40 +7,17 @@ import numpy as np
 from wjoin.parts.kernels.candidates import Search
 from wjoin.parts.kernels.runs import Int64Array, SortedRun, Values
 
-TABLE_LIMIT = 4
-"""How much longer than the probing tuples a table of the codes may be, to be built for one search."""
-
 
 def rows_of_keys(run: SortedRun, search: Search) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the tuples that find their code in a run near their time, and the row range of each.
 
-    The run is sorted by code first; the tuples' codes ascend.
+    The run is sorted by code first.
     """
     tuples = search.near(run)
     if len(tuples) == 0:
         return tuples, tuples, tuples
-    start, end = key_ranges(run.codes, search.codes[tuples])
-    hits = np.flatnonzero(end > start)
-    return tuples[hits], start[hits], end[hits]
-
-
-def key_ranges(codes: Int64Array, wanted: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return for each wanted code, ascending, its half-open row range in the ascending ``codes``."""
-    least, span = int(codes[0]), int(codes[-1]) - int(codes[0]) + 1
-    if len(wanted) and max(span, len(codes)) <= TABLE_LIMIT * len(wanted):
-        edges = np.zeros(span + 1, np.int64)
-        np.cumsum(np.bincount(codes - least, minlength=span), out=edges[1:])
-        known = (wanted >= least) & (wanted < least + span)
-        places = np.where(known, wanted - least, 0)
-        return np.where(known, edges[places], 0), np.where(known, edges[places + 1], 0)
-    groups = np.flatnonzero(np.concatenate(([True], wanted[1:] != wanted[:-1]))[: len(wanted)])
-    distinct = wanted[groups]
-    start = np.searchsorted(codes, distinct, side="left")
-    end = start.copy()
-    found = np.flatnonzero(codes[np.minimum(start, len(codes) - 1)] == distinct)
-    end[found] = np.searchsorted(codes, distinct[found], side="right")
-    sizes = np.diff(groups, append=len(wanted))
-    return np.repeat(start, sizes), np.repeat(end, sizes)
+    hits, start, end = run.keys.find(search.codes[tuples])
+    return tuples[hits], start, end
 
 
 def first_at_least(values: Values, start: Int64Array, end: Int64Array, wanted: Values) -> Int64Array:
@@ -56,9 +33,17 @@ def first_above(values: Values, start: Int64Array, end: Int64Array, wanted: Valu
 def _search(values: Values, start: Int64Array, end: Int64Array, wanted: Values, before: Any) -> Int64Array:
     if len(start) == 0:
         return start
-    low, high = start.copy(), end.copy()
+    # Most ranges are of a row or two: what their first row does not tell is looked for in few of them.
+    found: Int64Array = np.minimum(start + before(values[np.minimum(start, len(values) - 1)], wanted), end)
+    left = np.flatnonzero((found > start) & (found < end))
+    if len(left):
+        found[left] = _halved(values, found[left], end[left], wanted[left], before)
+    return found
+
+
+def _halved(values: Values, low: Int64Array, high: Int64Array, wanted: Values, before: Any) -> Int64Array:
     top = len(values) - 1
-    for _ in range(int((end - start).max()).bit_length()):
+    for _ in range(int((high - low).max()).bit_length()):
         middle = (low + high) >> 1
         below = before(values[np.minimum(middle, top)], wanted) & (low < high)
         low = np.where(below, middle + 1, low)

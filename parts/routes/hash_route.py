@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.route import Route, Share
@@ -31,14 +32,15 @@ class HashRoute(Route):
         if workers == 1:
             yield Share(0, None)
             return
-        assigned = worker_numbers(codes, workers)
-        for worker in range(workers):
-            mine = np.flatnonzero(assigned == worker)
-            if len(mine):
-                yield Share(worker, mine)
+        # Of numbers of 16 bits at the most, NumPy's stable sort counts.
+        assigned = worker_numbers(codes, workers).astype(np.min_scalar_type(workers - 1))
+        order = np.argsort(assigned, kind="stable")
+        edges = np.concatenate(([0], np.cumsum(np.bincount(assigned, minlength=workers))))
+        for worker in np.flatnonzero(np.diff(edges)).tolist():
+            yield Share(worker, order[edges[worker] : edges[worker + 1]])
 
 
-def worker_numbers(codes: Int64Array, workers: int) -> Int64Array:
+def worker_numbers(codes: Int64Array, workers: int) -> npt.NDArray[np.uint32]:
     """Return the number of the worker, 0 to ``workers`` - 1, of each key code (int64)."""
     mixed = (codes.view(np.uint64) * _MULTIPLIER) >> np.uint64(32)
-    return (mixed % np.uint64(workers)).astype(np.int64)
+    return mixed.astype(np.uint32) % np.uint32(workers)

@@ -1,5 +1,7 @@
 """Every kernel against brute force, and the sorted runs under them."""
 
+import bisect
+import itertools
 import math
 from collections import Counter
 
@@ -11,8 +13,10 @@ from hypothesis import strategies as st
 
 from wjoin.executor.combinations import Gathering, Pieces
 from wjoin.parts.kernels.candidates import Search
+from wjoin.parts.kernels.key_index import KeyIndex
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import Order, RunShape, SortedRun, sort_order
+from wjoin.parts.kernels.search import first_above, first_at_least
 
 rows = st.lists(st.tuples(st.integers(-3, 3), st.integers(-20, 20)), max_size=30)
 probes = st.lists(st.tuples(st.integers(-4, 4), st.integers(-25, 25), st.integers(0, 12)), max_size=20)
@@ -92,11 +96,59 @@ def above(first: float, second: float) -> bool:
     return math.isnan(first) or (not math.isnan(second) and first >= second)
 
 
-@given(st.lists(st.tuples(st.integers(-(2**62), 2**62), st.integers(-(2**62), 2**62)), max_size=30))
-def test_sort_order_is_by_code_then_time_for_any_span(pairs: list[tuple[int, int]]) -> None:
+SPANS = (1, 5, 2**20, 2**40, 2**56, 2**63 - 1)
+"""Codes and times as far from 0: narrow ones fit one number with the place of a row, wide ones do not."""
+
+
+@pytest.mark.parametrize("codes", SPANS)
+@pytest.mark.parametrize("times", SPANS)
+@given(data=st.data())
+def test_sort_order_is_by_code_then_time_for_any_span(codes: int, times: int, data: st.DataObject) -> None:
+    pair = st.tuples(st.integers(-codes - 1, codes), st.integers(-times - 1, times))
+    pairs = data.draw(st.lists(pair, max_size=30))
     columns = np.array(pairs, np.int64).reshape(-1, 2)
     order = sort_order(columns[:, 0], columns[:, 1])
+    assert order.dtype == np.int64
+    assert sorted(order.tolist()) == list(range(len(pairs)))
     assert [tuple(pair) for pair in columns[order].tolist()] == sorted(pairs)
+
+
+@pytest.mark.parametrize("times", SPANS)
+@given(data=st.data())
+def test_rows_of_one_code_and_time_keep_their_order(times: int, data: st.DataObject) -> None:
+    few = st.sampled_from([-times - 1, 0, times])
+    found = np.array(data.draw(st.lists(few, max_size=30)), np.int64)
+    order = sort_order(np.full(len(found), 7, np.int64), found)
+    assert order.tolist() == sorted(range(len(found)), key=found.__getitem__)
+
+
+@pytest.mark.parametrize("far", [6, 2**40, 2**63 - 1])
+@given(data=st.data())
+def test_an_index_finds_the_rows_of_a_code_however_often_it_is_asked(far: int, data: st.DataObject) -> None:
+    """Codes near each other get a table once it pays, which is soon here; those far apart never."""
+    some = st.integers(-far - 1, far) | st.integers(-3, 3)
+    codes = np.sort(np.array(data.draw(st.lists(some, min_size=1, max_size=12)), np.int64))
+    index = KeyIndex(codes)
+    for _ in range(3):
+        wanted = np.array(data.draw(st.lists(some | st.sampled_from(codes.tolist()), max_size=8)), np.int64)
+        places, start, end = index.find(wanted)
+        assert places.tolist() == [n for n, code in enumerate(wanted) if code in codes]
+        for place, first, last in zip(places, start, end, strict=True):
+            assert np.flatnonzero(codes == wanted[place]).tolist() == list(range(first, last))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 20])
+@given(data=st.data())
+def test_places_in_ranges_are_found_by_halving(rows: int, data: st.DataObject) -> None:
+    sizes = data.draw(st.lists(st.integers(0, rows), min_size=1, max_size=6))
+    values = [sorted(data.draw(st.lists(st.integers(-9, 9), min_size=n, max_size=n))) for n in sizes]
+    end = np.cumsum(sizes)
+    wanted = np.array([data.draw(st.integers(-10, 10)) for _ in sizes])
+    flat = np.array([*itertools.chain(*values), 0][: max(1, sum(sizes))], np.int64)
+    first = first_at_least(flat, end - sizes, end, wanted) - (end - sizes)
+    last = first_above(flat, end - sizes, end, wanted) - (end - sizes)
+    assert first.tolist() == [bisect.bisect_left(*each) for each in zip(values, wanted, strict=True)]
+    assert last.tolist() == [bisect.bisect_right(*each) for each in zip(values, wanted, strict=True)]
 
 
 @given(st.lists(st.lists(st.text(max_size=3), max_size=5), min_size=1, max_size=4), st.data())

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.parts.worked_example import EVERYWHERE
 from tests.properties.test_step import Row, block, combinations, expected, plans
+from wjoin.executor import routing
 from wjoin.executor.local import LocalWorkers
+from wjoin.executor.routing import Router
 from wjoin.executor.step import Counts
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.registry import ROUTES
@@ -77,6 +80,25 @@ def test_every_result_is_made_once(route: str, plan: PhysicalPlan, workers: int,
     if route != Visiting.name:
         # Where a row visits several workers, each of them finds it late.
         assert sum(report["late"] for report in counts.streams.values()) == late
+
+
+@pytest.mark.parametrize("together", [1, 200, routing.TOGETHER_BYTES])
+@pytest.mark.parametrize("name", ["hash", "single", "everywhere"])
+def test_a_router_sends_the_rows_of_each_share(name: str, together: int) -> None:
+    """However many shares are taken at once."""
+    times = np.arange(50, dtype=np.int64)
+    block = pa.RecordBatch.from_pydict({"t0": times, "k0_0": times, "c0_0": [str(n) for n in times]})
+    with patch.dict(ROUTES, OWN), patch.object(routing, "TOGETHER_BYTES", together):
+        workers = tuple(range(100, 100 + ROUTES[name].workers(5)))
+        router = Router(0, 0, (0, 0), name, workers)
+        found = [(worker, part.to_pydict(), role) for worker, part, role in router.parts(block)]
+        shares = list(ROUTES[name].shares(times, times, len(workers)))
+    rows = [times if share.rows is None else share.rows for share in shares]
+    assert found == [
+        (workers[share.worker], block.take(pa.array(own)).to_pydict(), share.role)
+        for share, own in zip(shares, rows, strict=True)
+    ]
+    assert len(found) == len(workers) * (2 if name == "everywhere" else 1)
 
 
 def test_each_worker_of_a_route_gets_a_share_of_the_keys() -> None:
