@@ -10,7 +10,7 @@ import pyarrow as pa
 from wjoin.executor.blocks import taken_bytes
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, SortedRun
 
-RESULT_BYTES = 1 << 26
+RESULT_BYTES = 1 << 24
 """About the most bytes of results that are made at once: a wide row may have many partners."""
 
 

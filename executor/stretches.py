@@ -19,7 +19,7 @@ from wjoin.parts.routes.route import Role
 Arrived = list[tuple[Role, pa.RecordBatch]]
 """New rows of one input, and as what they came."""
 
-STRETCH_BYTES = 1 << 26
+STRETCH_BYTES = 1 << 25
 """Bytes of new rows that a worker joins at once, unless a session says otherwise."""
 
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)

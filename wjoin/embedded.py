@@ -17,6 +17,8 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     # The shuffle of a local Spark crosses no network.
     "spark.shuffle.compress": "false",
+    # Blocks wait for their worker on disk, not in as much of the heap as there is.
+    "spark.shuffle.spill.maxSizeInBytesForSpillThreshold": "128m",
     # Throughput counts here; on few cores the concurrent threads of G1 compete with the tasks.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
 }
@@ -59,6 +61,9 @@ def _checkpoint_settings() -> dict[str, str]:
 
 
 def _driver_memory() -> str:
-    """Return the memory of an embedded driver: a quarter of the machine's, 1 to 8 GiB."""
+    """Return the memory of an embedded driver: an eighth of the machine's, 1 to 8 GiB.
+
+    What joins hold is in Python's workers and in RocksDB, outside of it.
+    """
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return f"{max(1, min(8, total // 4 // 1024**3))}g"
+    return f"{max(1, min(8, total // 8 // 1024**3))}g"

@@ -18,7 +18,7 @@ SESSION_SETTINGS = {
     # Fewer, larger batches between the JVM and Python.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "262144",
     # Of wide rows, and of blocks of rows, so many would be more than fits into memory.
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(1 << 26),
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(1 << 25),
 }
 """Runtime settings that wjoin sets where the session has not set them itself."""
 
@@ -63,8 +63,8 @@ def _set_by_user(spark: SparkSession, name: str) -> bool:
         ),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": None,
         "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-        # As Spark 4.1 has it; it shows sizes with their unit.
-        "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647b",
+        # Spark shows sizes with their unit.
+        "spark.sql.execution.arrow.maxBytesPerBatch": "67108864b",
     }
     return spark.conf.get(name, None) not in (None, defaults[name])
 

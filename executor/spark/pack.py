@@ -24,7 +24,7 @@ KEEP = "__wjoin_keep"
 AHEAD = "__wjoin_ahead"
 """The column that tells whether a row is too far ahead, where its stream has a declared limit."""
 
-GATHERED_BYTES = 1 << 26
+GATHERED_BYTES = 1 << 24
 """Bytes that are packed at once at the most."""
 
 _INTEGER_BYTES = 8

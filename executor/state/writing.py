@@ -44,7 +44,7 @@ CUTTING = Cutting(
 """How this version has slices cut from the second micro-batch on, but for the stretch of a session."""
 
 FIRST_CUTTING = Cutting(
-    merged_at_once=4, large_slice=1 << 25, dead_share=0.25, stretch=1 << 26, merged_bytes=1 << 27
+    merged_at_once=4, large_slice=1 << 25, dead_share=0.25, stretch=1 << 25, merged_bytes=1 << 27
 )
 """How those of the first micro-batch are cut; it may change together with the state format only."""
 

@@ -32,6 +32,7 @@ GOES_ON = None
 EXPECTED: dict[str, Refused | None] = {
     "1": Refused("WJ701", "the checkpoint has state format 1, this version of wjoin reads 2 and 3"),
     "2": GOES_ON,
+    "3": GOES_ON,
 }
 """What becomes of each stored checkpoint; for one that is read no more ``Refused("WJ701", "…")``."""
 
