@@ -114,9 +114,12 @@ def _data_files() -> Iterator[Path]:
     for folder in listed_packages().values():
         for pattern in patterns:
             yield from folder.glob(pattern)
+    yield ROOT / "wjoin" / "jars" / "wjoin.jar"
 
 
 def _path_in_wheel(path: Path) -> str:
+    if path.suffix == ".jar":
+        return path.relative_to(ROOT).as_posix()
     return f"{package_name(path.parent).replace('.', '/')}/{path.name}"
 
 
