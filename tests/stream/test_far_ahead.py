@@ -4,6 +4,7 @@ Rows of the far past are harmless: they are late, or join with their like.
 """
 
 import datetime
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ def scaled(window: Condition, unit: int) -> Condition:
 
 @st.composite
 def cases(
-    draw: st.DrawFn, batches: int, kinds: Sequence[str] = tuple(KINDS)
+    draw: st.DrawFn, batches: int, kinds: Sequence[str] = tuple(KINDS), earliest: int = LEAST
 ) -> tuple[Statement, list[dict[str, pa.Table]]]:
     """Return a statement over two streams with rows near the present, and others near sentinels."""
     kind = draw(st.sampled_from(kinds))
@@ -115,7 +116,7 @@ def cases(
     match = ("time", "start") if integral else ()
     case = statement("AB", window, ON_K, match=match, integral=integral, delay=draw(st.integers(0, 9)) * unit)
     near = st.integers(0, 20).map(lambda place: start + place * unit)
-    ends = st.sampled_from(SENTINELS[kind])
+    ends = st.sampled_from([each for each in SENTINELS[kind] if each >= earliest])
     times = st.lists(near | near | ends, min_size=1, max_size=6)
     cut = [{alias: rows(kind, draw(times), 10 * number) for alias in "AB"} for number in range(batches)]
     return case, cut
@@ -124,10 +125,13 @@ def cases(
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("method", METHODS)
 def test_any_times_on_a_stream(session: Any, method: str) -> None:
-    """NATIVE is over rows that come at once: it has fewer late rows than the model."""
+    """NATIVE is over rows that come at once: it has fewer late rows than the model.
+
+    Before its first watermark Spark takes those before 1970 for late, and says so (WJ805).
+    """
 
     @settings(max_examples=6 * EXAMPLES, suppress_health_check=list(HealthCheck), phases=PHASES)
-    @given(cases(3) if method == "blocks" else cases(1, ("timestamp",)))
+    @given(cases(3) if method == "blocks" else cases(1, ("timestamp",), earliest=0))
     def check(drawn: tuple[Statement, list[dict[str, pa.Table]]]) -> None:
         case, batches = drawn
         run = assert_stream(session, case, batches, METHODS[method])
@@ -196,15 +200,18 @@ def test_a_declared_limit_in_sql(session: wjoin.Session, tmp_path: Path) -> None
 
 def test_a_repeated_micro_batch_drops_the_same_rows(session: wjoin.Session, tmp_path: Path) -> None:
     """What is ahead of its first attempt is no more ahead of the clock when it is repeated."""
-    soon = 10 + 4 / 60
-    write(near_now(0, soon), tmp_path / "ma" / "0.parquet")
+    passed = time.monotonic() + 15
+    write(near_now(0, 10 + 15 / 60), tmp_path / "ma" / "0.parquet")
     write(near_now(0), tmp_path / "mb" / "0.parquet")
     script, folder = SCRIPT.format(root=tmp_path), tmp_path / "checkpoints"
     with pytest.warns(wjoin.WJoinWarning, match="1 rows too far ahead"):
         session.run_script(script, checkpoint=str(folder))
-    (folder / "out" / "commits" / "0").unlink()
+    for log in (folder / "out" / "commits", tmp_path / "out" / "_spark_metadata"):
+        (log / "0").unlink()
+        (log / ".0.crc").unlink(missing_ok=True)
     for name in ("STREAM ma", "STREAM mb", "SINK out"):
         session.sql(f"DROP {name}")
+    time.sleep(max(0.0, passed - time.monotonic()))
     with pytest.warns(wjoin.WJoinWarning, match="1 rows too far ahead"):
         session.run_script(script, checkpoint=str(folder))
     assert results(session, tmp_path) == {(0, 0)}

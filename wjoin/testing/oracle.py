@@ -155,7 +155,7 @@ def _holds(condition: Condition, times: Mapping[str, int]) -> bool:
 
 def project(statement: Statement, tables: Tables, found: Sequence[Combination]) -> list[tuple[Any, ...]]:
     """Return the select list of each combination as canonical values."""
-    rows = {alias: tables[alias].to_pylist() for alias in statement.aliases}
+    rows = {alias: _rows(tables[alias]) for alias in statement.aliases}
     times = {item.alias: event_times(tables[item.alias], item.event_time) for item in statement.inputs}
     results = []
     for numbers in found:
@@ -165,6 +165,19 @@ def project(statement: Statement, tables: Tables, found: Sequence[Combination]) 
         values = [_output(statement, output.expression, row, instants) for output in statement.select]
         results.append(tuple(canonical(value) for value in values))
     return results
+
+
+def _rows(table: pa.Table) -> list[Row]:
+    columns = {name: _values(column) for name, column in zip(table.column_names, table.columns, strict=True)}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    try:
+        return list(column.to_pylist())
+    except OverflowError:
+        # Timestamps that Python does not have: whoever compares them gets microseconds.
+        return list(column.cast(pa.int64()).to_pylist())
 
 
 def expected(statement: Statement, tables: Tables) -> Counter[tuple[Any, ...]]:
