@@ -18,7 +18,7 @@ SESSION_SETTINGS = {
     # Fewer, larger batches between the JVM and Python.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "262144",
     # Of wide rows, and of blocks of rows, so many would be more than fits into memory.
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(1 << 25),
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(1 << 24),
 }
 """Runtime settings that wjoin sets where the session has not set them itself."""
 

@@ -19,7 +19,7 @@ from wjoin.parts.routes.route import Role
 BLOCK_ROWS = 1 << 18
 """Rows of one block at the most."""
 
-BLOCK_BYTES = 1 << 24
+BLOCK_BYTES = 1 << 22
 """About the most bytes of one block: far below the limit of a binary column."""
 
 PROGRESS, REPORT = -1, -2
