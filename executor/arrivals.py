@@ -39,9 +39,5 @@ class Arrivals:
             return
         if before <= limit:
             for shape, group in zip(shapes, self.blocks, strict=True):
-                group[:] = [(each, self._set_down(each, rows, shape)) for each, rows in group]
-        self.blocks[number].append((role, self._set_down(role, block, shapes[number])))
-
-    def _set_down(self, role: Role, block: pa.RecordBatch, shape: RunShape) -> pa.RecordBatch:
-        # Rows that are only counted have no order.
-        return self.spool.put(block if role is Role.PASSED else in_time_order(block, shape))
+                group[:] = [(each, self.spool.put(in_time_order(rows, shape))) for each, rows in group]
+        self.blocks[number].append((role, self.spool.put(in_time_order(block, shapes[number]))))

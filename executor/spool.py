@@ -11,6 +11,11 @@ import pyarrow as pa
 from wjoin.executor.blocks import decode_block, encode_block
 from wjoin.grammar.errors import WJoinError
 
+_MAPPED_BYTES = 1 << 28
+"""Bytes of the file that are mapped at once; what of them is not written takes no disk."""
+
+_ALIGNED = 64
+
 
 class Spool:
     """A temporary file without a name: it is gone with the process, however that ends.
@@ -22,6 +27,8 @@ class Spool:
         self._folder = folder or tempfile.gettempdir()
         self._file: int | None = None
         self._end = 0
+        self._mapped: memoryview = memoryview(b"")
+        self._begin = 0
 
     def put(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Set a batch down; return it mapped, so that only the pages that are touched take memory.
@@ -34,8 +41,9 @@ class Spool:
                 self._file, name = tempfile.mkstemp(prefix="wjoin-", dir=self._folder)
                 self._close = weakref.finalize(self, os.close, self._file)
                 Path(name).unlink()
+            if self._end + len(data) > self._begin + len(self._mapped):
+                self._map(self._file, len(data))
             _write(self._file, data, self._end)
-            mapped = mmap.mmap(self._file, len(data), access=mmap.ACCESS_READ, offset=self._end)
         except OSError as error:
             raise WJoinError(
                 "WJ705",
@@ -44,9 +52,17 @@ class Spool:
                 help="give spark.local.dir a disk with room for the rows of one micro-batch, or have the "
                 "source read less at once (maxFilesPerTrigger, maxOffsetsPerTrigger)",
             ) from error
-        # A mapping begins at a page.
-        self._end += -(-len(data) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-        return decode_block(pa.py_buffer(mapped))
+        place = self._end - self._begin
+        self._end += -(-len(data) // _ALIGNED) * _ALIGNED
+        return decode_block(pa.py_buffer(self._mapped[place : place + len(data)]))
+
+    def _map(self, file: int, least: int) -> None:
+        """Map the next part of the file, for many blocks: each mapping holds a file descriptor."""
+        unit = mmap.ALLOCATIONGRANULARITY
+        self._begin = self._end = -(-self._end // unit) * unit
+        size = max(_MAPPED_BYTES, least)
+        os.ftruncate(file, self._begin + size)
+        self._mapped = memoryview(mmap.mmap(file, size, access=mmap.ACCESS_READ, offset=self._begin))
 
     def close(self) -> None:
         """Give the disk back, as soon as nothing is mapped any more."""

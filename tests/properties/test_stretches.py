@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.properties.test_step import assert_defined_result, plans
 from wjoin.executor import combinations, multiway
+from wjoin.executor import spool as spools
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import taken_bytes, value_bytes
 from wjoin.executor.spool import Spool
@@ -134,6 +135,19 @@ def test_what_is_set_down_comes_back_and_leaves_no_file(tmp_path: Path) -> None:
     assert mapped == batches
 
 
+def test_what_is_set_down_holds_few_files_open(tmp_path: Path) -> None:
+    """A process may have no more than a thousand, as a rule."""
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    spool = Spool(str(tmp_path))
+    with patch.object(spools, "_MAPPED_BYTES", 1 << 16):
+        mapped = [spool.put(batch([(n, n, n, "x" * 100)] * 100, ONE)) for n in range(100)]
+        wide = spool.put(batch([(1, 1, 1, "x" * 100_000)], ONE))
+    assert [each.column("t0")[99].as_py() for each in mapped] == list(range(100))
+    assert len(wide.column("text")[0].as_py()) == 100_000
+    assert len(list(Path("/proc/self/fd").iterdir())) - before < 40
+    spool.close()
+
+
 def test_more_than_the_limit_is_set_down_in_the_order_of_time(tmp_path: Path) -> None:
     arrivals = Arrivals([[], []], spool=Spool(str(tmp_path)))
     rows = [(time, time, 1, "abc") for time in (5, 3, 9)]
@@ -157,11 +171,8 @@ import pyarrow as pa
 from wjoin.executor.spool import Spool
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-spool = Spool(sys.argv[1])
-rows = pa.RecordBatch.from_pydict({"n": list(range(10_000))})
-spool.put(rows)
 try:
-    spool.put(rows)
+    Spool(sys.argv[1]).put(pa.RecordBatch.from_pydict({"n": list(range(10_000))}))
 except Exception as error:
     print(error.code, error.help)
 """
