@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pyspark import StorageLevel
+from pyspark.sql import functions as F
 
 from wjoin.executor.spark.once import select_name
 
@@ -14,9 +15,39 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 
+PAGE_ROWS = 100_000
+"""Rows that are printed as one table: the driver holds them as text."""
+
+_NUMBER = "__wjoin_number"
+_PARTITION_BITS = 33
+
+
 def print_rows(frame: "DataFrame", most: int) -> None:
-    """Print at most so many rows of a table."""
-    frame.show(most, truncate=False)
+    """Print at most so many rows of a table; many of them as several tables."""
+    if most <= PAGE_ROWS:
+        frame.show(most, truncate=False)
+        return
+    kept = frame.select("*", F.monotonically_increasing_id().alias(_NUMBER)).persist(StorageLevel.DISK_ONLY)
+    try:
+        left, pages = most, list(_pages(kept))
+        for first, rows in pages if pages else [(0, 0)]:
+            last = first + min(rows, left) - 1
+            if left:
+                page = kept.filter(F.col(_NUMBER).between(first, last)).drop(_NUMBER)
+                page.show(max(0, last - first + 1), truncate=False)
+            left -= last - first + 1
+        if sum(rows for _, rows in pages) > most:
+            print(f"only showing top {most} rows")
+    finally:
+        kept.unpersist()
+
+
+def _pages(numbered: "DataFrame") -> "Iterator[tuple[int, int]]":
+    """Yield the first number and the rows of each page; numbers begin anew in each partition."""
+    begins = F.shiftleft(F.shiftright(_NUMBER, _PARTITION_BITS), _PARTITION_BITS)
+    for begin, rows in sorted(map(tuple, numbered.groupBy(begins).count().collect())):
+        for first in range(0, rows, PAGE_ROWS):
+            yield begin + first, min(PAGE_ROWS, rows - first)
 
 
 def print_once(frame: "DataFrame", most: int) -> None:
@@ -28,7 +59,9 @@ def print_once(frame: "DataFrame", most: int) -> None:
         missing = most + 1 - sum(each.count() for each in found)
         with _run_once(rows) as (kept, count):
             if count and missing > 0:
-                found.append(kept.limit(missing).localCheckpoint())
+                # A limit would bring all rows into one partition.
+                shown = kept if count <= missing else kept.limit(missing)
+                found.append(shown.localCheckpoint())
 
     writer = frame.writeStream.foreachBatch(take).outputMode("append").queryName(select_name())
     writer.trigger(availableNow=True).start().awaitTermination()
