@@ -147,7 +147,7 @@ def test_deduplication(session: wjoin.Session, tmp_path: Path, page: Callable[[s
 
 
 def test_late_rows(session: wjoin.Session, tmp_path: Path, page: Callable[[str], None]) -> None:
-    for name, shift in (("requests", 0), ("replies", 2)):
+    for name, shift in (("requests", 0), ("replies", 2), ("sensors", 0)):
         rows = [{"id": i, "at": f"2024-05-01T10:00:{i + shift:02}Z"} for i in range(1, 30)]
         write(tmp_path, name, lines(*rows))
     page("late-rows.md")
