@@ -1,8 +1,10 @@
 """Tuple blocks: batches of rows as Arrow IPC bytes, the unit that travels and is stored (S2J)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 _OFFSET_BYTES = 4
@@ -89,10 +91,7 @@ def taken_bytes(array: pa.Array, places: pa.Array) -> int:
     """Return about how many bytes the values at some places (int64) of an array take."""
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        offsets = array.buffers()[1]
-        if offsets is None or not len(array):
-            return 0
-        begins = np.frombuffer(offsets, np.int32)[array.offset :]
+        begins = _offsets(array)
         rows = places.to_numpy()
         return int((begins[1:][rows] - begins[rows]).sum(dtype=np.int64)) + _OFFSET_BYTES * len(rows)
     if pa.types.is_primitive(kind):
@@ -103,9 +102,14 @@ def taken_bytes(array: pa.Array, places: pa.Array) -> int:
 
 def _ends(array: pa.Array) -> tuple[int, int]:
     """Return where the values of an array with offsets begin and end."""
+    offsets = _offsets(array)
+    return int(offsets[0]), int(offsets[len(array)])
+
+
+def _offsets(array: pa.Array) -> npt.NDArray[Any]:
+    """Return where each value of an array begins, and the last one ends."""
     offsets = array.buffers()[1]
     if not len(array) or offsets is None:
-        return 0, 0
+        return np.zeros(len(array) + 1, np.int32)
     large = any(check(array.type) for check in (*_LARGE, pa.types.is_large_list))
-    places = np.frombuffer(offsets, np.int64 if large else np.int32)
-    return int(places[array.offset]), int(places[array.offset + len(array)])
+    return np.frombuffer(offsets, np.int64 if large else np.int32)[array.offset :]

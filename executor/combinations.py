@@ -95,6 +95,12 @@ class Combinations:
             {stream: times[chosen] for stream, times in self.times.items()},
         )
 
+    def halves(self) -> Iterator["Combinations"]:
+        """Yield the first half of the tuples, then the others."""
+        middle = len(self) // 2
+        yield self.pick(slice(None, middle))
+        yield self.pick(slice(middle, None))
+
     def column(self, number: int, name: str) -> pa.Array:
         """Return the values of a block column of a joined input."""
         return self.gathering(number).column(name)
@@ -114,13 +120,12 @@ class Assembler:
 
     def blocks(self, combinations: Combinations) -> Iterator[pa.RecordBatch]:
         """Yield the combinations as rows, in blocks of at most RESULT_BYTES unless one row takes more."""
-        count = len(combinations)
         size = sum(combinations.gathering(number).size(name) for number, name in self.columns)
-        if size <= RESULT_BYTES or count == 1:
+        if size <= RESULT_BYTES or len(combinations) == 1:
             yield self.block(combinations)
             return
-        for half in (slice(None, count // 2), slice(count // 2, None)):
-            yield from self.blocks(combinations.pick(half))
+        for half in combinations.halves():
+            yield from self.blocks(half)
 
     def block(self, combinations: Combinations) -> pa.RecordBatch:
         """Return the combinations as rows."""

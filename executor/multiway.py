@@ -121,10 +121,9 @@ class MultiwayJoin:
         pairs = sum(each.pairs for each in found)
         if pairs == 0:
             return
-        count = len(partial)
-        if pairs > PARTIAL_LIMIT and count > 1:
-            for half in (slice(None, count // 2), slice(count // 2, None)):
-                yield from self._grow(partial.pick(half), steps)
+        if pairs > PARTIAL_LIMIT and len(partial) > 1:
+            for half in partial.halves():
+                yield from self._grow(half, steps)
             return
         self.counted.add("comparisons", pairs)
         for part in _parts(found) if pairs > PARTIAL_LIMIT else [found]:
@@ -145,14 +144,11 @@ class MultiwayJoin:
             times = partial.times[each.stream]
             low = np.maximum(low, shifted(times, None if each.back is None else -each.back, LEAST))
             high = np.minimum(high, shifted(times, each.ahead, GREATEST))
-            beyond = np.zeros(len(times), bool)
+            # Past the ends of 64 bits there is no row.
             if each.back is not None and each.back < 0:
-                beyond |= times > GREATEST + each.back
+                high = np.where(times > GREATEST + each.back, LEAST, high)
             if each.ahead is not None and each.ahead < 0:
-                beyond |= times < LEAST - each.ahead
-            if beyond.any():
-                # Past the ends of 64 bits there is no row.
-                low[beyond], high[beyond] = GREATEST, LEAST
+                low = np.where(times < LEAST - each.ahead, GREATEST, low)
         index = None if step.index is None else self._value_range(step.index, partial)
         search = Search(partial.codes, low, high, *(index or (None, None)))
         kernel = self.kernels[step.kernel]

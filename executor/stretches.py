@@ -71,15 +71,14 @@ def stretches(blocks: list[Arrived], shapes: Sequence[RunShape], limit: int | No
     than it is used.
     """
     sizes = [sum(value_bytes(batch) for _, batch in group) for group in blocks]
-    rows = sum(batch.num_rows for group in blocks for _, batch in group)
-    if limit is None or sum(sizes) <= limit or not rows:
+    rows = [sum(batch.num_rows for _, batch in group) for group in blocks]
+    if limit is None or sum(sizes) <= limit or not any(rows):
         yield Stretch([list(group) for group in blocks], None)
         blocks.clear()
         return
     ordered = []
-    widths: list[int] = []
-    for number, (shape, group, size) in enumerate(zip(shapes, blocks, sizes, strict=True)):
-        widths.append(-(-size // max(1, sum(batch.num_rows for _, batch in group))))
+    widths = [-(-size // max(1, count)) for size, count in zip(sizes, rows, strict=True)]
+    for number, (shape, group) in enumerate(zip(shapes, blocks, strict=True)):
         for role, batch in group:
             if batch.num_rows:
                 sorted_batch = in_time_order(batch, shape)

@@ -34,8 +34,9 @@ def too_far_ahead(time: str, kind: TimeKind, limit: int | None) -> str:
         beyond = f"CAST({time} AS BIGINT) > {GREATEST_NUMBER}"
     elif kind is TimeKind.TIMESTAMP:
         # In microseconds: Spark adds the days of an interval in local time.
-        now = "" if limit is None else f", unix_micros(current_timestamp()) + {least}"
-        greatest = f"least({GREATEST_TIMESTAMP}{now})" if now else str(GREATEST_TIMESTAMP)
+        greatest = str(GREATEST_TIMESTAMP)
+        if limit is not None:
+            greatest = f"least({greatest}, unix_micros(current_timestamp()) + {least})"
         beyond = f"unix_micros({time}) > {greatest}"
     else:
         seconds, rest = divmod(least, 1_000_000)

@@ -29,14 +29,17 @@ def print_rows(frame: "DataFrame", most: int) -> None:
         return
     kept = frame.select("*", F.monotonically_increasing_id().alias(_NUMBER)).persist(StorageLevel.DISK_ONLY)
     try:
-        left, pages = most, list(_pages(kept))
-        for first, rows in pages if pages else [(0, 0)]:
-            last = first + min(rows, left) - 1
-            if left:
-                page = kept.filter(F.col(_NUMBER).between(first, last)).drop(_NUMBER)
-                page.show(max(0, last - first + 1), truncate=False)
-            left -= last - first + 1
-        if sum(rows for _, rows in pages) > most:
+        pages = list(_pages(kept))
+        left = most
+        for first, rows in pages:
+            shown = min(rows, left)
+            if shown:
+                page = kept.filter(F.col(_NUMBER).between(first, first + shown - 1))
+                page.drop(_NUMBER).show(shown, truncate=False)
+            left -= shown
+        if not pages:
+            kept.drop(_NUMBER).show()
+        elif sum(rows for _, rows in pages) > most:
             print(f"only showing top {most} rows")
     finally:
         kept.unpersist()
@@ -53,15 +56,17 @@ def _pages(numbered: "DataFrame") -> "Iterator[tuple[int, int]]":
 def print_once(frame: "DataFrame", most: int) -> None:
     """Print at most so many rows of what a stream's sources hold."""
     found: list[DataFrame] = []
+    # One more than is shown tells that there are more.
+    missing = most + 1
 
     def take(rows: "DataFrame", batch: int) -> None:
-        # One more than is shown tells that there are more. Of the others only their number stays.
-        missing = most + 1 - sum(each.count() for each in found)
+        nonlocal missing
         with _run_once(rows) as (kept, count):
             if count and missing > 0:
                 # A limit would bring all rows into one partition.
                 shown = kept if count <= missing else kept.limit(missing)
                 found.append(shown.localCheckpoint())
+                missing -= min(count, missing)
 
     writer = frame.writeStream.foreachBatch(take).outputMode("append").queryName(select_name())
     writer.trigger(availableNow=True).start().awaitTermination()

@@ -130,8 +130,7 @@ def _joined(plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting,
     spark = inputs[0].sparkSession
     partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
     groups = worker_ids(partitions)
-    # Every task reads what it runs: eight streams have eight probes of seven steps.
-    stageless = replace(plan, stages=())
+    stageless = _stageless(plan)
     workers = [groups[: worker_count(stage, partitions)] for stage in plan.stages]
     scans = {number: _scan(plan, number, inputs[number]) for number in plan.staged}
     if meter is not None:
@@ -154,6 +153,11 @@ def _joined(plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting,
         operator = Operator(logic, workers[number], router, fingerprint(plan, stage))
         results.append(_run(plan, operator, arriving, counting))
     return results[-1]
+
+
+def _stageless(plan: PhysicalPlan) -> PhysicalPlan:
+    """Return a plan for tasks around the stages: each would read these, of eight streams 56 steps."""
+    return replace(plan, stages=())
 
 
 def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
@@ -242,7 +246,7 @@ def _unpacked(
         fields.append(StructField(MATCH_COLUMNS[match], kind))
     if not fields:
         fields.append(StructField("rows", BooleanType()))
-    flat = joined.mapInArrow(Unpack(replace(plan, stages=()), output).__call__, StructType(fields))
+    flat = joined.mapInArrow(Unpack(_stageless(plan), output).__call__, StructType(fields))
     columns = [F.col(time_name(stream)).alias(joined_time(stream)) for stream in times]
     columns += [F.col(MATCH_COLUMNS[match]) for match in matches]
     if not plan.lookups:

@@ -8,11 +8,11 @@ from pyspark.sql import functions as F
 
 from wjoin.executor.report import NOTHING_SEEN
 from wjoin.executor.spark.observe import PREFIX
+from wjoin.executor.spark.pack import AHEAD
 from wjoin.planner.ahead import too_far_ahead
 from wjoin.planner.layout import event_time_expression, quoted
 from wjoin.planner.physical import PhysicalPlan, TimeKind
 
-_AHEAD = "__wjoin_ahead"
 _MICROSECONDS = {
     TimeKind.INTEGRAL: "CAST({} AS BIGINT)",
     TimeKind.TIMESTAMP: "unix_micros({})",
@@ -33,15 +33,15 @@ def dated_rows(plan: PhysicalPlan, stream: int, source: DataFrame, query: int) -
     if not scan.streaming:
         return rows.filter(F.expr(f"{time} IS NOT NULL"))
     # Spark observes nothing that asks for the time of the micro-batch itself.
-    rows = rows.select("*", F.expr(too_far_ahead(time, plan.time_kind, scan.ahead)).alias(_AHEAD))
+    rows = rows.select("*", F.expr(too_far_ahead(time, plan.time_kind, scan.ahead)).alias(AHEAD))
     number = _MICROSECONDS[plan.time_kind].format(time)
     counts = {
         "undated": f"count_if({time} IS NULL)",
-        "ahead": f"count_if({_AHEAD})",
-        "furthest": f"coalesce(max(IF({_AHEAD}, {number}, NULL)), {NOTHING_SEEN}L)",
+        "ahead": f"count_if({AHEAD})",
+        "furthest": f"coalesce(max(IF({AHEAD}, {number}, NULL)), {NOTHING_SEEN}L)",
     }
     observed = rows.observe(
         f"{PREFIX}:{query}:{stream}",
         *(F.expr(f"{value} AS {quoted(f'{name}:{scan.alias}')}") for name, value in counts.items()),
     )
-    return observed.filter(F.expr(f"{time} IS NOT NULL AND NOT {_AHEAD}")).drop(_AHEAD)
+    return observed.filter(F.expr(f"{time} IS NOT NULL AND NOT {AHEAD}")).drop(AHEAD)

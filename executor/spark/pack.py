@@ -22,7 +22,7 @@ KEEP = "__wjoin_keep"
 """The column that tells whether a row passes its stream's filters."""
 
 AHEAD = "__wjoin_ahead"
-"""The column that tells whether a row is too far ahead, where its stream has a declared limit."""
+"""The column that tells whether a row is too far ahead; Pack has it where a limit is declared."""
 
 GATHERED_BYTES = 1 << 24
 """Bytes that are packed at once at the most."""

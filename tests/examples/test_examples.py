@@ -1,10 +1,7 @@
 """The scripts in examples/ run, and print what stands beside them."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +9,7 @@ from pyspark.sql import DataFrame
 
 import wjoin
 from tests.packages import ROOT
+from tests.programs import run_python
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.sql"))
 STREAMS = ROOT / "examples" / "12_streams.sql"
@@ -37,16 +35,7 @@ def test_command_line_prints_the_same(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     script = Path(shutil.copy(STREAMS, tmp_path / "scripts"))
     options = ["--once", "--checkpoint", "checkpoints"]
-    search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, "-m", "wjoin.cli", "run", f"scripts/{script.name}", *options],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": search},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    done = run_python(tmp_path, "-m", "wjoin.cli", "run", f"scripts/{script.name}", *options)
     report, _, rows = done.stdout.partition("\n")
     assert (done.returncode, rows) == (0, STREAMS.with_suffix(".out").read_text("utf-8")), done.stderr
     assert report.startswith("tracked: 210 rows in (A 100, B 100, C 10), ")

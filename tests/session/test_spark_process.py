@@ -1,13 +1,10 @@
 """A Python session: what Spark and its workers log stays away from a user's output."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.packages import ROOT
+from tests.programs import run_python
 
 pytestmark = pytest.mark.spark
 
@@ -40,16 +37,7 @@ print(session.spark_log)
 
 @pytest.mark.parametrize("log", [None, "logs/spark.log"])
 def test_a_streaming_join_says_nothing_but_its_rows(tmp_path: Path, log: str | None) -> None:
-    search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *([log] if log else [])],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": search},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    done = run_python(tmp_path, "-c", PROGRAM, *([log] if log else []))
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.split("\n")
     assert lines[:5] == ["-" * 43, "Batch: 0", "-" * 43, "+---+", "|  k|"]
@@ -64,14 +52,5 @@ def test_a_streaming_join_says_nothing_but_its_rows(tmp_path: Path, log: str | N
 
 def test_a_spark_that_is_stopped_at_once_says_nothing(tmp_path: Path) -> None:
     """Its workers are being started then, by a thread of connect()."""
-    search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, "-c", "import wjoin; wjoin.connect().spark.stop()"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": search},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    done = run_python(tmp_path, "-c", "import wjoin; wjoin.connect().spark.stop()")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,0 +1,22 @@
+"""Programs that tests run in processes of their own, as users do."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.packages import ROOT
+
+
+def run_python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run this Python in a folder, with the checkout on its path; return what it said."""
+    search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": search},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
