@@ -2,11 +2,12 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from pathlib import Path
 
+from bare import bare_stages
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from streams import DISORDER, SCHEMA, Load
@@ -117,9 +118,17 @@ def equalities(load: Load) -> list[str]:
 
 def read_only(spark: SparkSession, folder: Path, load: Load) -> DataFrame:
     """Return the rows of all streams: no shuffle, no state, every column that the join reads."""
+    return reduce(DataFrame.union, _columns(spark, folder, load))
+
+
+def bare(spark: SparkSession, folder: Path, load: Load) -> DataFrame:
+    """Return no rows, by Spark's own engine in the shape of a join."""
+    return bare_stages(list(_columns(spark, folder, load)))
+
+
+def _columns(spark: SparkSession, folder: Path, load: Load) -> Iterator[DataFrame]:
     columns = ["id", *(["other"] if load.stages > 1 else []), "ts", "payload"]
-    sources = (source(spark, folder, stream).select(*columns) for stream in load.names)
-    return reduce(DataFrame.union, sources)
+    return (source(spark, folder, stream).select(*columns) for stream in load.names)
 
 
 SYSTEMS = {
@@ -130,4 +139,5 @@ SYSTEMS = {
     "tuned": System("Spark chain, RocksDB tuned", plain_session, spark_chain, _TUNED),
     # With the settings that make micro-batches of wjoin cheaper, so that none of its gain is Spark's.
     "drop": System("Spark reading and dropping", wjoin_session, read_only, joins=False),
+    "bare": System("Spark's engine, no join", wjoin_session, bare, joins=False),
 }

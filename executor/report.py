@@ -70,6 +70,8 @@ COUNTERS = (
     Counter("kept_bytes", Scope.STREAM),
     # The greatest event time.
     Counter("seen", Scope.STREAM, Fold.MAX),
+    # The declared disorder.
+    Counter("delay", Scope.STREAM, Fold.MAX),
     # Rows that the join gets, and the bytes of their columns.
     Counter("passed", Scope.STATISTICS),
     Counter("size", Scope.STATISTICS),

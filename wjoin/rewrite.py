@@ -219,8 +219,7 @@ class Rewriting:
             self._warn_of_delays(block, planned)
         self.inputs.append(inputs)
         self.planned.append(planned)
-        measured = self.kept is not None and self.kept.has_place
-        self.countings.append(Counting(measured=measured, meter=Meter() if self.metered else None))
+        self.countings.append(Counting(meter=Meter() if self.metered else None))
         kind = planned.physical.time_kind
         names = invented_names(self.text, block, planned.outputs, inputs, kind, self._run)
         edits = tuple(sorted([*planned.edits, *names]))

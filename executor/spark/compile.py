@@ -75,13 +75,11 @@ def query_number() -> int:
 class Counting:
     """What is counted of a plan while it runs.
 
-    Spark's progress tells a stream's counts under the number ``query`` (see ``observe``); where
-    ``measured``, also what the statistics of its streams follow from, which Spark must plan in
-    every micro-batch. ``meter`` counts what a plan over tables does.
+    Spark's progress tells a stream's counts under the number ``query`` (see ``observe``).
+    ``meter`` counts what a plan over tables does.
     """
 
     query: int = field(default_factory=query_number)
-    measured: bool = False
     meter: Meter | None = None
 
 
@@ -225,7 +223,7 @@ def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], coun
     joined = blocks.groupBy("worker").transformWithStateInPandas(
         JoinProcessor(operator), MESSAGES, "append", "none"
     )
-    counted = observed(plan, operator.logic.number, joined, counting.query, counting.measured)
+    counted = observed(plan, operator.logic.number, joined, counting.query)
     return typed(counted, {each.name: each.dataType for each in MESSAGES})
 
 

@@ -2,7 +2,8 @@
 
 - A *block* brings tuples to a worker, for an input of its stage, as what the route says (``Role``).
 - *Progress* tells a worker the greatest event time of a stream.
-- A *report* tells what was counted of a stream; it is addressed to one worker, so that it counts once.
+- A *report* tells what was counted of a stream, or of a stage; it is addressed to one worker, so that it
+  counts once.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,9 @@ BLOCK_BYTES = 1 << 22
 
 PROGRESS, REPORT = -1, -2
 """The kinds of the other messages; that of a block is its role."""
+
+NO_STREAM = -1
+"""What the report of a stage is of."""
 
 OUT = -1
 """The worker that results are for, which leave the stages."""
@@ -70,9 +74,9 @@ def progress(worker: int, stream: int, seen: int) -> Message:
     return _message(worker, PROGRESS, stream, seen=seen)
 
 
-def report(worker: int, stream: int, counted: Report) -> Message:
-    """Return what was counted of a stream."""
-    return _message(worker, REPORT, stream, counts=counted.values)
+def report(worker: int, stream: int, *counted: Report) -> Message:
+    """Return what was counted of a stream; of a stage (``NO_STREAM``) and of its streams."""
+    return _message(worker, REPORT, stream, counts=[value for each in counted for value in each.values])
 
 
 def batch(messages: list[Message]) -> pa.RecordBatch:

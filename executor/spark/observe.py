@@ -1,16 +1,19 @@
 """Counts of a running join, carried to Spark's progress by ``DataFrame.observe``."""
 
+import json
 from collections.abc import Iterator
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from wjoin.executor.report import COUNTERS, PLACES, Counter, Scope
+from wjoin.executor.report import COUNTERS, PLACES, Fold, Scope
 from wjoin.executor.spark.messages import REPORT
-from wjoin.planner.layout import quoted
 from wjoin.planner.physical import PhysicalPlan
 
 PREFIX = "wjoin"
+
+COUNTS = "counts"
+"""The column of an observed row that has all counts of a stage, by name."""
 
 MEASURED = tuple(each.name for each in COUNTERS if each.scope is Scope.STATISTICS)
 """What the statistics of a stream are measured by."""
@@ -19,34 +22,52 @@ MEASURED = tuple(each.name for each in COUNTERS if each.scope is Scope.STATISTIC
 def work_counts() -> list[str]:
     """Return the aggregates of a stage's output that tell what is counted of the stage."""
     counters = (each for each in COUNTERS if each.scope is Scope.STAGE)
-    return [f"{_folded(each, f'kind = {REPORT}')} AS {each.name}" for each in counters]
+    return [
+        f"{each.fold.value}(IF(kind = {REPORT}, counts[{PLACES[each.name]}], NULL)) AS {each.name}"
+        for each in counters
+    ]
 
 
-def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int, measured: bool) -> DataFrame:
+def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int) -> DataFrame:
     """Return a stage's output with its counts observed as ``wjoin:query:stage``.
 
-    The observed row has the counters of the stage (``executor.report``), and for each stream of the stage,
-    after a colon its alias, those of a stream, and ``delay`` (its declared disorder). What an input of
-    several streams keeps is counted at its first stream. Where ``measured``, there is of a stream that
-    enters at this stage what its statistics follow from, too.
+    The observed row has a map, ``counts``: the counters of the stage (``executor.report``), and for each
+    stream of the stage, after a colon its alias, those of a stream, and of one that enters at this stage
+    what its statistics follow from. What an input of several streams keeps is counted at its first
+    stream. What nobody reported is NULL. ``joined`` has one report of each worker, in which the values
+    of the stage come first, and then those of its streams.
     """
-    counts = work_counts()
+    # One aggregate in all: Spark plans each anew in every micro-batch, and each task compiles it.
+    reports = f"collect_list(IF(kind = {REPORT}, counts, NULL))"
+    told = json.dumps(list(_told(plan, stage)))
+    # As bytes: what stands in quotes has another meaning with other settings of Spark.
+    text = f"CAST(X'{told.encode().hex()}' AS STRING)"
+    wanted = f"from_json({text}, 'ARRAY<STRUCT<name: STRING, place: INT, fold: STRING>>')"
+    own = "transform(reports, one -> one[each.place])"
+    folded = (
+        "CASE WHEN size(reports) = 0 THEN NULL "
+        f"WHEN each.fold = '{Fold.MAX.value}' THEN array_max({own}) "
+        f"WHEN each.fold = '{Fold.MIN.value}' THEN array_min({own}) "
+        "ELSE aggregate(reports, 0L, (sum, one) -> sum + one[each.place]) END"
+    )
+    counts = f"map_from_entries(transform({wanted}, each -> struct(each.name, {folded})))"
+    # The array of one element binds a name. Every method of a Column would be a round trip to the JVM.
+    bound = f"transform(array({reports}), reports -> {counts})[0] AS {COUNTS}"
+    return joined.observe(f"{PREFIX}:{query}:{stage}", F.expr(bound))
+
+
+def _told(plan: PhysicalPlan, stage: int) -> Iterator[dict[str, object]]:
+    """Yield the name, the place in a report and the fold of each value that is told of a stage."""
+    yield from _of(0, "", Scope.STAGE)
     entering = {each.members[0] for each in plan.stages[stage].inputs if each.stage is None}
-    for number in plan.stages[stage].members:
-        values = dict(_of_stream(number, statistics=measured and number in entering))
-        values["delay"] = f"max({plan.streams[number].delay}L)"
-        alias = plan.streams[number].alias
-        counts += [f"{value} AS {quoted(f'{name}:{alias}')}" for name, value in values.items()]
-    # Every method of a Column is a round trip to the JVM; an expression is one in all.
-    return joined.observe(f"{PREFIX}:{query}:{stage}", *map(F.expr, counts))
+    for place, number in enumerate(plan.stages[stage].members, start=1):
+        scopes = (Scope.STREAM, *([Scope.STATISTICS] if number in entering else []))
+        yield from _of(place, f":{plan.streams[number].alias}", *scopes)
 
 
-def _of_stream(number: int, *, statistics: bool) -> Iterator[tuple[str, str]]:
-    scopes = (Scope.STREAM, Scope.STATISTICS) if statistics else (Scope.STREAM,)
+def _of(report: int, subject: str, *scopes: Scope) -> Iterator[dict[str, object]]:
     for each in COUNTERS:
-        if each.scope in scopes:
-            yield each.name, _folded(each, f"kind = {REPORT} AND number = {number}")
-
-
-def _folded(counter: Counter, condition: str) -> str:
-    return f"{counter.fold.value}(IF({condition}, counts[{PLACES[counter.name]}], NULL))"
+        if each.scope not in scopes:
+            continue
+        place = report * len(COUNTERS) + PLACES[each.name]
+        yield {"name": f"{each.name}{subject}", "place": place, "fold": each.fold.value}

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import concatenate, decode_block, encode_block
@@ -26,8 +27,9 @@ from wjoin.planner.ahead import greatest_time
 MANIFEST = "manifest"
 """The key of the manifest in Spark's state; the names of the slices that it lists are numbers."""
 
-_NO_STREAM = -1
-"""What the report of a stage itself is of."""
+# Spark parses a schema that is text in every task, with a round trip to the JVM.
+_NAMES = StructType([StructField("name", StringType())])
+_DATA = StructType([StructField("data", BinaryType())])
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Operator:
             for result in self.logic.batch(arrivals, counts):
                 yield messages.batch(list(self.result_messages(result)))
             # For the meter: a next stage reads nothing from it.
-            yield messages.batch([messages.report(self._target, _NO_STREAM, counts.stage)])
+            yield messages.batch([messages.report(self._target, messages.NO_STREAM, counts.stage)])
             arrivals.spool.close()
 
     def no_arrivals(self) -> Arrivals:
@@ -96,13 +98,15 @@ class Operator:
     def last_messages(
         self, worker: int, after: Manifest, told: Mapping[int, Report], counts: Counts
     ) -> Iterator[messages.Message]:
-        """Yield the reports of a micro-batch, and the progress for the next stage."""
-        yield messages.report(self._target, _NO_STREAM, counts.stage)
+        """Yield the report of a micro-batch, and the progress for the next stage."""
+        of_streams = []
         for stream in self.logic.stage.members:
             counted = counts.of(stream)
+            counted.add("delay", self.logic.plan.streams[stream].delay)
             if stream in told:
                 counted.merge(told[stream].values)
-            yield messages.report(self._target, stream, counted)
+            of_streams.append(counted)
+        yield messages.report(self._target, messages.NO_STREAM, counts.stage, *of_streams)
         if self.router is not None and worker == self.workers[0]:
             # All workers of a stage have been told the same.
             for other in self.router.workers:
@@ -118,7 +122,7 @@ class JoinProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state. One variable: every further one costs round trips to the JVM in every task."""
-        self._state = handle.getMapState("state", "name STRING", "data BINARY")
+        self._state = handle.getMapState("state", _NAMES, _DATA)
 
     def handleInputRows(  # noqa: N802 (Spark's name)
         self,

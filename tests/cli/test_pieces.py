@@ -30,7 +30,7 @@ def report(batch: int, rows: int | None, start: str = "2024-05-01T12:00:00.000Z"
     }
     if rows is not None:
         counts = {"matches": rows // 2, "comparisons": rows, "rows:A": rows, "late:A": 1, "undated:A": 2}
-        body["observedMetrics"] = {"wjoin:1:0": counts | {"kept:A": 7, "kept_bytes:A": 70}}
+        body["observedMetrics"] = {"wjoin:1:0": {"counts": counts | {"kept:A": 7, "kept_bytes:A": 70}}}
     return body
 
 

@@ -22,9 +22,10 @@ def query(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tmp_path_factory.mktemp("rows")
     (folder / "0.json").write_text("".join(json.dumps({"id": number}) + "\n" for number in range(3)))
     rows = spark.readStream.schema("id BIGINT").json(str(folder))
-    counts = [F.expr("sum(id) AS `late:A`"), F.expr("max(IF(id > 9, id, NULL)) AS `seen:A`")]
-    counts += [F.expr(f"count(1) AS {name}") for name in ("matches", "comparisons")]
-    observed = rows.observe("wjoin:7:0", *counts)
+    names = ("late:A", "seen:A", "matches", "comparisons")
+    values = "aggregate(ids, 0L, (sum, id) -> sum + id), array_max(filter(ids, id -> id > 9)), size(ids), 3L"
+    counts = f"transform(array(collect_list(id)), ids -> map_from_arrays(array{names}, array({values})))[0]"
+    observed = rows.observe("wjoin:7:0", F.expr(f"{counts} AS counts"))
     query = observed.writeStream.format("noop").queryName("three_rows").start()
     query.processAllAvailable()
     deadline = time.monotonic() + 60
@@ -54,14 +55,17 @@ def test_a_report_has_the_fields_that_progress_reads(query: StreamingQuery) -> N
     assert abs(datetime.datetime.now(datetime.UTC) - started) < datetime.timedelta(minutes=10)
 
 
-def test_observed_metrics_have_the_names_that_they_were_given(query: StreamingQuery) -> None:
-    """Rests on it: executor/spark/observe.py and ``observations`` (wjoin/progress.py).
+def test_an_observed_metric_can_be_a_map_that_is_folded_from_a_list(query: StreamingQuery) -> None:
+    """Rests on it: executor/spark/observe.py and ``observations`` (wjoin/measured/progress.py).
 
-    All counts of a running join, its late rows among them, go this way.
+    All counts of a running join, its late rows among them, go this way, as one aggregate: Spark lets a
+    list be collected there, and functions be applied to it. Its JSON has the map by the same names.
     """
     (name, row), *others = reports(query)[0]["observedMetrics"].items()
     assert (name, others) == ("wjoin:7:0", [])
-    assert row.asDict() == {"late:A": 3, "seen:A": None, "matches": 3, "comparisons": 3}
+    counts = {"late:A": 3, "seen:A": None, "matches": 3, "comparisons": 3}
+    assert row.asDict() == {"counts": counts}
+    assert json.loads(reports(query)[0].json)["observedMetrics"] == {"wjoin:7:0": {"counts": counts}}
 
 
 def test_a_report_of_an_idle_query_has_no_added_batch_and_the_number_of_the_next(

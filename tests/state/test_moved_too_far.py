@@ -49,12 +49,12 @@ def told(tester: TwsTester, seen: Mapping[int, int]) -> dict[str, dict[str, int]
     """Run a micro-batch that brings the progress of streams; return what is counted of each stream."""
     brought = [messages.progress(0, stream, time) for stream, time in seen.items()]
     found = tester.testInPandas(0, pd.DataFrame(brought, columns=messages.SCHEMA.names))
-    counts: dict[str, dict[str, int]] = {}
-    for _, row in found.iterrows():
-        if row["kind"] == messages.REPORT and row["number"] >= 0:
-            values = {name: int(row["counts"][place]) for name, place in PLACES.items()}
-            counts["AB"[int(row["number"])]] = values
-    return counts
+    (values,) = (row["counts"] for _, row in found.iterrows() if row["kind"] == messages.REPORT)
+    # Those of the stage come first.
+    size = len(COUNTERS)
+    own = (values[size * number : size * (number + 1)] for number in (1, 2))
+    counts = [{name: int(each[place]) for name, place in PLACES.items()} for each in own]
+    return dict(zip("AB", counts, strict=True))
 
 
 def test_the_operator_counts_a_time_that_it_finds_too_far_ahead() -> None:
@@ -87,7 +87,7 @@ def report(batch: int, counts: Mapping[str, Mapping[str, int]]) -> dict[str, Any
         "batchId": batch,
         "numInputRows": 1,
         "stateOperators": [],
-        "observedMetrics": {"wjoin:0:0": values, "wjoin:0:1": values},
+        "observedMetrics": {"wjoin:0:0": {"counts": values}, "wjoin:0:1": {"counts": values}},
     }
 
 

@@ -47,11 +47,6 @@ class Kept:
     def __init__(self, spark: SparkSession, folder: str | None) -> None:
         self._beside = None if folder is None else Beside(spark, folder.rstrip("/"))
 
-    @property
-    def has_place(self) -> bool:
-        """Whether there is a checkpoint beside which something can be kept."""
-        return self._beside is not None
-
     def measured(self) -> Measured:
         """Return what earlier runs measured."""
         return self._statistics[1]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wjoin.executor.report import NOTHING_SEEN
-from wjoin.executor.spark.observe import PREFIX
+from wjoin.executor.spark.observe import COUNTS, PREFIX
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,9 @@ def _values(row: Any) -> Mapping[str, int | None]:
     values = row.asDict() if hasattr(row, "asDict") else row
     if set(values) == {"values", "schema"}:
         # Spark Connect gives the observed row and its schema apart.
-        return dict(
-            zip((field["name"] for field in values["schema"]["fields"]), values["values"], strict=True)
-        )
-    return dict(values)
+        names = (field["name"] for field in values["schema"]["fields"])
+        values = dict(zip(names, values["values"], strict=True))
+    return dict(values.get(COUNTS, values))
 
 
 def _body(progress: Any) -> Mapping[str, Any]:
