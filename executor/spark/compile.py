@@ -23,8 +23,9 @@ from wjoin.executor.spark.messages import MESSAGES
 from wjoin.executor.spark.meter import Meter, rows_part, stage_part
 from wjoin.executor.spark.native import WATERMARKED, native_rows, watermark_delay
 from wjoin.executor.spark.observe import observed, work_counts
-from wjoin.executor.spark.operator import JoinProcessor, Operator
+from wjoin.executor.spark.operator import Operator
 from wjoin.executor.spark.pack import AHEAD, KEEP, Pack
+from wjoin.executor.spark.processor import JoinProcessor
 from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.typing import KEY_TYPES, typed
 from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, flat_name

@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql.streaming.stateful_processor import MapState
 
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import concatenate, decode_block, encode_block
@@ -15,7 +14,7 @@ from wjoin.executor.faults import fault_point
 from wjoin.executor.report import Report
 from wjoin.executor.routing import Router
 from wjoin.executor.spark import messages
-from wjoin.executor.spark.cache import cache_of_this_process
+from wjoin.executor.spark.cache import SliceCache, cache_of_this_process
 from wjoin.executor.spark.task import run_phase
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
@@ -26,10 +25,6 @@ from wjoin.planner.ahead import greatest_time
 
 MANIFEST = "manifest"
 """The key of the manifest in Spark's state; the names of the slices that it lists are numbers."""
-
-# Spark parses a schema that is text in every task, with a round trip to the JVM.
-_NAMES = StructType([StructField("name", StringType())])
-_DATA = StructType([StructField("data", BinaryType())])
 
 
 @dataclass(frozen=True)
@@ -113,98 +108,82 @@ class Operator:
                 for stream, seen in after.seen.items():
                     yield messages.progress(other, stream, seen)
 
-
-class JoinProcessor(StatefulProcessor):
-    """Runs one stage's step on Spark's state: a manifest and the slices that it lists."""
-
-    def __init__(self, operator: Operator) -> None:
-        self._operator = operator
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state. One variable: every further one costs round trips to the JVM in every task."""
-        self._state = handle.getMapState("state", _NAMES, _DATA)
-
-    def handleInputRows(  # noqa: N802 (Spark's name)
-        self,
-        key: Any,
-        rows: Iterator[Any],
-        timerValues: Any,  # noqa: N803 (Spark's name)
-    ) -> Iterator[pd.DataFrame]:
+    def join(self, worker: int, state: MapState, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Join the new blocks of one worker with its state and with each other."""
-        return run_phase("operator", lambda frames: self._join(int(key[0]), frames), rows)
+        return run_phase("operator", lambda given: self._join(worker, state, given), frames)
 
-    def _join(self, worker: int, rows: Iterator[Any]) -> Iterator[pd.DataFrame]:
-        operator = self._operator
-        arrivals = operator.no_arrivals()
-        for frame in rows:
+    def _join(self, worker: int, state: MapState, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        arrivals = self.no_arrivals()
+        for frame in frames:
             for row in frame.to_dict("records"):
-                operator.take(arrivals, row)
-        # Not in init(): Spark also calls that at the driver, to learn the state's schema.
-        manifest = self._read_manifest()
-        self._cache = cache_of_this_process()
+                self.take(arrivals, row)
+        manifest = self._manifest(state)
+        slices = _Slices(state, cache_of_this_process())
         fault_point("state-read")
         counts = Counts()
         for stream, seen in manifest.seen.items():
-            if seen > greatest_time(operator.logic.plan.time_kind):
+            if seen > greatest_time(self.logic.plan.time_kind):
                 # An earlier version has taken it in: all rows that can be true are late now.
                 counts.of(stream).add("furthest", seen)
         after = manifest
         waiting: list[pa.RecordBatch] = []
-        for result in operator.logic.stream(manifest, self, arrivals, counts):
+        for result in self.logic.stream(manifest, slices, arrivals, counts):
             if isinstance(result, Manifest):
                 after = result
                 continue
             waiting.append(result)
             # A data frame of its own costs more than the rows of a small result.
             if sum(each.nbytes for each in waiting) > messages.BLOCK_BYTES:
-                yield _frame(list(operator.result_messages(concatenate(waiting))))
+                yield _frame(list(self.result_messages(concatenate(waiting))))
                 waiting = []
         fault_point("before-state-write")
-        self._state.updateValue((MANIFEST,), (after.encode(),))
-        last = list(operator.result_messages(concatenate(waiting))) if waiting else []
-        yield _frame([*last, *operator.last_messages(worker, after, arrivals.told, counts)])
+        state.updateValue((MANIFEST,), (after.encode(),))
+        last = list(self.result_messages(concatenate(waiting))) if waiting else []
+        yield _frame([*last, *self.last_messages(worker, after, arrivals.told, counts)])
         arrivals.spool.close()
 
-    def close(self) -> None:
-        """Nothing is held between micro-batches."""
-
-    def _read_manifest(self) -> Manifest:
-        operator = self._operator
-        stored = self._state.getValue((MANIFEST,))
+    def _manifest(self, state: MapState) -> Manifest:
+        stored = state.getValue((MANIFEST,))
         if stored is None:
-            return Manifest.fresh(
-                operator.fingerprint, len(operator.workers), len(operator.logic.stage.inputs)
-            )
-        return decode_manifest(bytes(stored[0]), operator.fingerprint, len(operator.workers))
+            return Manifest.fresh(self.fingerprint, len(self.workers), len(self.logic.stage.inputs))
+        return decode_manifest(bytes(stored[0]), self.fingerprint, len(self.workers))
+
+
+@dataclass(frozen=True)
+class _Slices:
+    """The slices of one worker in Spark's state, with a cache on this machine."""
+
+    state: MapState
+    cache: SliceCache
 
     def load(self, stored: Slice) -> pa.RecordBatch:
         """Return a slice, from this machine's cache or from Spark's state."""
         digest = stored.digest
-        cached = None if digest is None else self._cache.get(digest, stored.size)
+        cached = None if digest is None else self.cache.get(digest, stored.size)
         if cached is not None:
             return decode_block(cached)
-        value = self._state.getValue((stored.name,))
+        value = self.state.getValue((stored.name,))
         if value is None:
             raise RuntimeError(f"slice {stored.name} is listed in the state but not stored in it")
         block = bytes(value[0])
         # It may be of an earlier attempt than the manifest is: the same rows, perhaps in another order.
         if digest is not None and digest_of(block) == digest:
-            self._cache.put(digest, block)
+            self.cache.put(digest, block)
         return decode_block(block)
 
     def save(self, name: str, batch: pa.RecordBatch) -> Stored:
         """Write a slice under a new name."""
         data = encode_block(batch)
         digest = digest_of(data)
-        self._state.updateValue((name,), (data,))
-        self._cache.put(digest, data)
+        self.state.updateValue((name,), (data,))
+        self.cache.put(digest, data)
         return Stored(len(data), digest)
 
     def remove(self, stored: Slice) -> None:
         """Forget a slice."""
-        self._state.removeKey((stored.name,))
+        self.state.removeKey((stored.name,))
         if stored.digest is not None:
-            self._cache.remove(stored.digest)
+            self.cache.remove(stored.digest)
 
 
 def _arrow_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

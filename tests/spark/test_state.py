@@ -14,7 +14,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from wjoin.executor.spark.operator import JoinProcessor
+from wjoin.executor.spark.processor import JoinProcessor
 from wjoin.executor.workers import worker_ids
 
 CALLS = "worker INT, attempt STRING, called INT, rows INT, before STRING, place INT, kinds STRING"
@@ -136,7 +136,7 @@ def noted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Note
 
 
 def test_each_worker_is_called_once_a_micro_batch_with_all_its_rows(noted: Noted) -> None:
-    """Rests on it: ``JoinProcessor`` (executor/spark/operator.py) is one step of the join for each
+    """Rests on it: ``JoinProcessor`` (executor/spark/processor.py) is one step of the join for each
     micro-batch.
 
     Called twice it would judge late rows by a newer watermark, and combinations would depend on the cut.
@@ -161,7 +161,7 @@ def test_bytes_come_as_bytes_arrays_as_numbers_and_null_as_none(noted: Noted) ->
 
 
 def test_a_repeated_micro_batch_starts_from_the_state_before_it(noted: Noted) -> None:
-    """Rests on it: exactly once (executor/spark/operator.py): the step takes the manifest that it reads for
+    """Rests on it: exactly once (executor/spark/processor.py): the step takes the manifest that it reads for
     that of the micro-batch before. Else what a dead attempt had stored would be joined once more.
     """
     repeated = [call for call in noted.calls("second") if call["called"] == 2]
@@ -179,7 +179,7 @@ def test_after_a_repeated_micro_batch_the_state_is_that_of_one_attempt(noted: No
 
 
 def test_the_state_is_opened_at_the_driver_too(noted: Noted) -> None:
-    """Rests on it: ``JoinProcessor.init`` (executor/spark/operator.py) opens the state and reads nothing of
+    """Rests on it: ``JoinProcessor.init`` (executor/spark/processor.py) opens the state and reads nothing of
     it.
 
     At the driver Spark asks for the names and types of the state only.

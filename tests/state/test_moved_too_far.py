@@ -13,7 +13,8 @@ import wjoin
 from wjoin import progress
 from wjoin.executor.report import COUNTERS, NOTHING_SEEN, PLACES, Fold
 from wjoin.executor.spark import messages
-from wjoin.executor.spark.operator import JoinProcessor, Operator
+from wjoin.executor.spark.operator import Operator
+from wjoin.executor.spark.processor import JoinProcessor
 from wjoin.executor.step import StageLogic
 from wjoin.measured.dropped import Losses
 from wjoin.measured.totals import Totals

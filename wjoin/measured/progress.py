@@ -110,7 +110,8 @@ def _values(row: Any) -> Mapping[str, int | None]:
         # Spark Connect gives the observed row and its schema apart.
         names = (field["name"] for field in values["schema"]["fields"])
         values = dict(zip(names, values["values"], strict=True))
-    return dict(values.get(COUNTS, values))
+    # A map comes out of Spark in any order.
+    return dict(sorted(values.get(COUNTS, values).items()))
 
 
 def _body(progress: Any) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from pathlib import Path
 PRELOADED = (
     "wjoin.executor.spark.pack",
     "wjoin.executor.spark.operator",
+    "wjoin.executor.spark.processor",
     "wjoin.executor.spark.unpack",
     # What a worker of Spark imports when its first task comes.
     "pyarrow.pandas_compat",
