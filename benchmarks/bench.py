@@ -7,7 +7,9 @@ shuffle partitions. *Fresh* are the micro-batches 3 to 10 of a process that has 
 before, *practised* those after a minute of practice; figures are medians. The chain runs with
 Spark's settings as they come, but for its state store; wjoin with those of ``wjoin.connect()``.
 *Reading and dropping* is one query over the union of the streams, without a shuffle or state, with
-the same settings as wjoin: no engine on Spark that reads these files takes less. By default all
+the same settings as wjoin: no engine on Spark that reads these files takes less. *Spark's engine, no
+join* goes the way of a join through the same operators of Spark, and does nothing in them: what is
+more than that is wjoin's own. By default all
 drop their results, so that the time of a sink hides no difference; ``--sink parquet`` writes them.
 Fails when systems differ in the number of results. Linux only.
 """

@@ -25,28 +25,40 @@ spark.stop()
 
 @dataclass(frozen=True)
 class ColdStart:
-    """Medians of seconds, from the start of a process to its end: an example's script, and Spark alone."""
+    """Medians of seconds, from the start of a process to its end.
+
+    ``script``: an example's script; ``prepared``: the same, after ``wjoin prepare``; ``bare``: Spark alone.
+    """
 
     script: float
+    prepared: float
     bare: float
     runs: int
 
 
 def cold_start(runs: int, scratch: str | None) -> ColdStart:
-    """Run both in turn, each in a process and folder of its own. Raises RuntimeError where one fails."""
-    script, bare = [], []
-    for _ in range(runs):
-        bare.append(_seconds([sys.executable, "-c", _BARE], scratch))
-        script.append(_seconds([sys.executable, "-m", "wjoin.cli", "run", *_ARGUMENTS], scratch))
-    return ColdStart(statistics.median(script), statistics.median(bare), runs)
+    """Run all in turn, each in a process and folder of its own. Raises RuntimeError where one fails."""
+    wjoin = [sys.executable, "-m", "wjoin.cli"]
+    script, prepared, bare = [], [], []
+    with (
+        tempfile.TemporaryDirectory(prefix="wjoin-cache-", dir=scratch) as cache,
+        tempfile.TemporaryDirectory(prefix="wjoin-no-cache-", dir=scratch) as nothing,
+    ):
+        _seconds([*wjoin, "prepare"], scratch, cache)
+        for _ in range(runs):
+            bare.append(_seconds([sys.executable, "-c", _BARE], scratch, nothing))
+            script.append(_seconds([*wjoin, "run", *_ARGUMENTS], scratch, nothing))
+            prepared.append(_seconds([*wjoin, "run", *_ARGUMENTS], scratch, cache))
+    return ColdStart(*map(statistics.median, (script, prepared, bare)), runs)
 
 
-def _seconds(command: Sequence[str], scratch: str | None) -> float:
+def _seconds(command: Sequence[str], scratch: str | None, cache: str) -> float:
     with tempfile.TemporaryDirectory(prefix="wjoin-start-", dir=scratch) as folder:
         shutil.copy(EXAMPLE, folder)
         began = time.monotonic()
+        environment = os.environ | {"XDG_CACHE_HOME": cache}
         done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=False, env=dict(os.environ)
+            command, cwd=folder, capture_output=True, text=True, check=False, env=environment
         )
         seconds = time.monotonic() - began
     if done.returncode:

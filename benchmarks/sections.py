@@ -28,9 +28,9 @@ SECTIONS: Mapping[str, Section] = {
     "3k": Section(
         title="3,000 rows a micro-batch",
         loads=(Load(WINDOW, 3_000, 120),),
-        systems=("wjoin", "drop"),
+        systems=("wjoin", "drop", "bare"),
         filling=60,
-        fresh=("wjoin", "drop"),
+        fresh=("wjoin", "drop", "bare"),
     ),
     "300k": Section(
         title="300,000 rows a micro-batch",
@@ -76,7 +76,7 @@ QUICK = ("3k", "300k")
 def quick(section: Section) -> Section:
     """Return what a quick run measures of a section: wjoin and one other system, fewer micro-batches."""
     few = tuple(dataclasses.replace(load, batches=min(load.batches, 60)) for load in section.loads)
-    systems = tuple(each for each in section.systems if each in ("wjoin", "drop", "hdfs"))
+    systems = tuple(each for each in section.systems if each in ("wjoin", "drop", "bare", "hdfs"))
     if "hdfs" in systems:
         systems = ("wjoin", "hdfs")
     return dataclasses.replace(section, loads=few, systems=systems, filling=min(section.filling, 30))

@@ -52,7 +52,8 @@ def targets(outcomes: Sequence[Outcome], started: ColdStart | None, waited: Late
     found += [*_eight_streams(outcomes), *_two_stages(outcomes), *_long_window(outcomes)]
     if started is not None:
         what = "wjoin run examples/12_streams.sql --once, fresh process"
-        found.append(Target(what, started.script, "s", 14))
+        found.append(Target(f"{what}, after wjoin prepare", started.prepared, "s", 14))
+        found.append(Target(what, started.script, "s"))
         found.append(Target("Spark alone: a session and a trivial query", started.bare, "s"))
     if waited is not None:
         what = "3 × 5,000 rows/s: from a row's file to its result's commit"
@@ -71,6 +72,9 @@ def _against_reading(outcomes: Sequence[Outcome]) -> Iterator[Target]:
         wanted = 1.9 if when == "practised" else None
         what = f"3 × 1,000 rows: time of a micro-batch / of reading and dropping, {when}"
         yield Target(what, ours.seconds / other.seconds, _TIMES, wanted)
+    for when, ours, other in _pairs(outcomes, "3k", "bare"):
+        what = f"3 × 1,000 rows: time of a micro-batch / of Spark's engine with no join, {when}"
+        yield Target(what, ours.seconds / other.seconds, _TIMES)
 
 
 def _against_the_chain(outcomes: Sequence[Outcome]) -> Iterator[Target]:

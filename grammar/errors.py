@@ -131,6 +131,7 @@ _ENTRIES = (
     ),
     ErrorCode("WJ612", "rows are inserted into a stream", "create a sink, and insert into that"),
     ErrorCode("WJ613", "rows for a sink have two columns of one name", "name one of them with AS"),
+    ErrorCode("WJ614", "Spark's classes cannot be kept", "see the message"),
     # 7xx: while running
     ErrorCode(
         "WJ701",

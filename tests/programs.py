@@ -8,13 +8,13 @@ from pathlib import Path
 from tests.packages import ROOT
 
 
-def run_python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_python(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run this Python in a folder, with the checkout on its path; return what it said."""
     search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": search},
+        env={**os.environ, "PYTHONPATH": search, **environment},
         capture_output=True,
         text=True,
         timeout=240,

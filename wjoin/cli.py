@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import sys
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -193,6 +194,18 @@ def _calibrate(options: argparse.Namespace) -> int:
     return GOOD
 
 
+def _prepare(options: argparse.Namespace) -> int:
+    from wjoin.live import Waiting
+    from wjoin.prepare import prepare
+
+    began = time.monotonic()
+    with Waiting("Running a small join, and keeping the classes that Java has read").ticking():
+        file = prepare({"spark.log.level": "WARN", "wjoin.log": "stderr"} if options.debug else {})
+    took, size = time.monotonic() - began, file.stat().st_size / 1e6
+    print(f"wrote {file} ({size:.0f} MB) in {took:.0f} s; Spark starts from it now")
+    return GOOD
+
+
 def _demo(options: argparse.Namespace) -> int:
     from wjoin.demo import run_demo
     from wjoin.demo.data import missing_packages
@@ -209,6 +222,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "explain": _explain,
     "calibrate": _calibrate,
+    "prepare": _prepare,
     "demo": _demo,
 }
 

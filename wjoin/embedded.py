@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyspark
 
+from wjoin.class_archive import reading_options
 from wjoin.local_files import CLASS_PATHS, file_settings
 from wjoin.worker_daemon import WORKERS_PATH, daemon_settings
 from wjoin.worker_sockets import socket_settings
@@ -19,9 +20,12 @@ _SETTINGS = {
     "spark.shuffle.compress": "false",
     # Blocks wait for their worker on disk, not in as much of the heap as there is.
     "spark.shuffle.spill.maxSizeInBytesForSpillThreshold": "128m",
-    # Throughput counts here; on few cores the concurrent threads of G1 compete with the tasks.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
 }
+
+JAVA_SETTING = "spark.driver.extraJavaOptions"
+
+# Throughput counts here; on few cores the concurrent threads of G1 compete with the tasks.
+JAVA_OPTIONS = "-XX:+UseParallelGC"
 
 _CHECKPOINT_MANAGER = "FileSystemBasedCheckpointFileManager"
 
@@ -32,12 +36,14 @@ def embedded_settings(given: Mapping[str, str] | None = None) -> dict[str, str]:
     They depend on the version of Spark, and on whether its workers run on this machine.
     """
     given = given or {}
-    settings = _SETTINGS | {"spark.driver.memory": _driver_memory()} | _checkpoint_settings()
+    settings = {**_SETTINGS, JAVA_SETTING: JAVA_OPTIONS, "spark.driver.memory": _driver_memory()}
+    settings.update(_checkpoint_settings())
     if not given.get("spark.master", "local").startswith("local"):
         return {**settings, **given}
     settings.update(socket_settings(pyspark.__version__))
     settings.update(daemon_settings(given))
     settings.update(file_settings(given))
+    settings[JAVA_SETTING] = f"{JAVA_OPTIONS} {reading_options()}".rstrip()
     # These name the user's places, too.
     joined = {name: value for name, value in settings.items() if name in (WORKERS_PATH, *CLASS_PATHS)}
     return {**settings, **given, **joined}
