@@ -10,8 +10,8 @@ import pytest
 import wjoin
 from tests.packages import ROOT, module_name, source_files
 
-DOORS = {"wjoin", "wjoin.cli", "wjoin.starting"}
-"""The modules that import the session: what users import, the command line, and what makes it one."""
+DOORS = {"wjoin", "wjoin.cli", "wjoin.prepare", "wjoin.starting"}
+"""The modules that import the session: what users import, the command line, and what makes one for it."""
 
 Imports = Mapping[str, set[str]]
 
