@@ -5,11 +5,15 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from wjoin.executor.blocks import concatenate
 from wjoin.executor.report import Report
 from wjoin.executor.spool import Spool
 from wjoin.executor.stretches import Arrived, in_time_order
 from wjoin.parts.kernels.runs import RunShape
 from wjoin.parts.routes.route import Role
+
+_PIECE_BYTES = 1 << 22
+"""So many bytes of an input are set down on disk at once, in the order of time."""
 
 
 @dataclass
@@ -25,19 +29,32 @@ class Arrivals:
     told: dict[int, Report] = field(default_factory=dict)
     spool: Spool = field(default_factory=Spool)
     _held: int = 0
+    _down: dict[int, int] = field(default_factory=dict)
+    _waiting: dict[int, int] = field(default_factory=dict)
 
     def add(
         self, number: int, role: Role, block: pa.RecordBatch, shapes: Sequence[RunShape], limit: int
     ) -> None:
-        """Take more rows of an input; beyond ``limit`` bytes in memory all are set down on disk.
+        """Take more rows of an input; beyond ``limit`` bytes in memory nearly all are set down on disk.
 
         Raises WJoinError WJ705 where that fails.
         """
         before, self._held = self._held, self._held + block.nbytes
-        if self._held <= limit:
-            self.blocks[number].append((role, block))
-            return
-        if before <= limit:
-            for shape, group in zip(shapes, self.blocks, strict=True):
-                group[:] = [(each, self.spool.put(in_time_order(rows, shape))) for each, rows in group]
-        self.blocks[number].append((role, self.spool.put(in_time_order(block, shapes[number]))))
+        self.blocks[number].append((role, block))
+        self._waiting[number] = self._waiting.get(number, 0) + block.nbytes
+        if before <= limit < self._held:
+            for place, shape in enumerate(shapes):
+                self._set_down(place, shape)
+        elif self._held > limit and self._waiting[number] > _PIECE_BYTES:
+            self._set_down(number, shapes[number])
+
+    def _set_down(self, number: int, shape: RunShape) -> None:
+        """Put what of an input is still in memory on disk, as one piece of each role."""
+        group, done = self.blocks[number], self._down.get(number, 0)
+        waiting = group[done:]
+        del group[done:]
+        for role in Role:
+            rows = [block for own, block in waiting if own is role]
+            if rows:
+                group.append((role, self.spool.put(in_time_order(concatenate(rows), shape))))
+        self._down[number], self._waiting[number] = len(group), 0

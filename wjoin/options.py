@@ -15,10 +15,10 @@ SESSION_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
     # Uploads what changed instead of whole snapshots at every commit.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Fewer, larger batches between the JVM and Python.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "262144",
-    # Of wide rows, and of blocks of rows, so many would be more than fits into memory.
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(1 << 24),
+    # Batches between the JVM and Python that fit into memory also where rows, or blocks of them, are wide.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "512",
+    # Without a limit: Spark would measure a batch after each row, half of what reading the row takes.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
 }
 """Runtime settings that wjoin sets where the session has not set them itself."""
 

@@ -20,8 +20,8 @@ from wjoin.parts.routes.route import Role
 BLOCK_ROWS = 1 << 18
 """Rows of one block at the most."""
 
-BLOCK_BYTES = 1 << 22
-"""About the most bytes of one block: far below the limit of a binary column."""
+BLOCK_BYTES = 1 << 16
+"""About the most bytes of one block: Spark holds as many blocks at once as an Arrow batch may have rows."""
 
 PROGRESS, REPORT = -1, -2
 """The kinds of the other messages; that of a block is its role."""

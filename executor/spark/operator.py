@@ -26,6 +26,8 @@ from wjoin.planner.ahead import greatest_time
 MANIFEST = "manifest"
 """The key of the manifest in Spark's state; the names of the slices that it lists are numbers."""
 
+_FRAME_BYTES = 1 << 22
+
 
 @dataclass(frozen=True)
 class Operator:
@@ -133,7 +135,7 @@ class Operator:
                 continue
             waiting.append(result)
             # A data frame of its own costs more than the rows of a small result.
-            if sum(each.nbytes for each in waiting) > messages.BLOCK_BYTES:
+            if sum(each.nbytes for each in waiting) > _FRAME_BYTES:
                 yield _frame(list(self.result_messages(concatenate(waiting))))
                 waiting = []
         fault_point("before-state-write")

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.test_step import assert_defined_result, plans
+from wjoin.executor import arrivals as arriving
 from wjoin.executor import combinations, multiway
 from wjoin.executor import spool as spools
 from wjoin.executor.arrivals import Arrivals
@@ -148,15 +149,24 @@ def test_what_is_set_down_holds_few_files_open(tmp_path: Path) -> None:
     spool.close()
 
 
-def test_more_than_the_limit_is_set_down_in_the_order_of_time(tmp_path: Path) -> None:
-    arrivals = Arrivals([[], []], spool=Spool(str(tmp_path)))
+@pytest.mark.parametrize(("piece", "expected"), [(0, [3, 5, 9]), (1 << 22, [5, 3, 9])])
+def test_more_than_the_limit_is_set_down_in_the_order_of_time(
+    tmp_path: Path, piece: int, expected: list[int]
+) -> None:
+    """Rows that come later wait until they are worth a piece of their own."""
+    store = Arrivals([[], []], spool=Spool(str(tmp_path)))
     rows = [(time, time, 1, "abc") for time in (5, 3, 9)]
-    for _ in range(3):
-        arrivals.add(0, Role.STORE, batch(rows, ONE), (ONE, KEYLESS), limit=200)
-    assert [block.column("t0").to_pylist() for _, block in arrivals.blocks[0]] == [[3, 5, 9]] * 3
-    assert {role for role, _ in arrivals.blocks[0]} == {Role.STORE}
+    with patch.object(arriving, "_PIECE_BYTES", piece):
+        for role in (Role.STORE, Role.PROBE, Role.STORE, Role.PROBE):
+            store.add(0, role, batch(rows, ONE), (ONE, KEYLESS), limit=200)
+    found = [(role, block.column("t0").to_pylist()) for role, block in store.blocks[0]]
+    assert found == [
+        (Role.STORE, [3, 3, 5, 5, 9, 9]),
+        (Role.PROBE, [3, 5, 9]),
+        (Role.PROBE, expected),
+    ]
     assert list(tmp_path.iterdir()) == []
-    arrivals.spool.close()
+    store.spool.close()
 
 
 def test_a_disk_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from wjoin.executor.spark.processor import JoinProcessor
 from wjoin.executor.workers import worker_ids
+from wjoin.options import SESSION_SETTINGS
+
+ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 CALLS = "worker INT, attempt STRING, called INT, rows INT, before STRING, place INT, kinds STRING"
 WORKERS = worker_ids(2)
@@ -124,14 +127,14 @@ def noted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Note
 
     Frames have 10 rows at the most.
     """
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
+    spark.conf.set(ARROW_ROWS, "10")
     noted = Noted(spark, tmp_path_factory.mktemp("noted"))
     try:
         noted.run("first", 2)
         noted.forget_last_commit()
         noted.run("second", 1)
     finally:
-        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "262144")
+        spark.conf.set(ARROW_ROWS, SESSION_SETTINGS[ARROW_ROWS])
     return noted
 
 

@@ -14,6 +14,9 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from wjoin.executor.workers import worker_ids
+from wjoin.options import SESSION_SETTINGS
+
+ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 class Folders:
@@ -133,7 +136,7 @@ def test_a_grouped_map_gets_the_whole_group_as_one_table(spark: SparkSession) ->
 
     A plain function of one argument gets the table without its key.
     """
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
+    spark.conf.set(ARROW_ROWS, "10")
     try:
         rows = spark.range(100).selectExpr("CAST(id % 2 AS INT) AS worker", "CAST('x' AS BINARY) AS block")
         counted = rows.groupBy("worker").applyInArrow(
@@ -142,7 +145,7 @@ def test_a_grouped_map_gets_the_whole_group_as_one_table(spark: SparkSession) ->
         )
         assert counted.collect() == [("Table", 50), ("Table", 50)]
     finally:
-        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "262144")
+        spark.conf.set(ARROW_ROWS, SESSION_SETTINGS[ARROW_ROWS])
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 3, 8, 200])
