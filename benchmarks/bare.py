@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import StructType
 
 
 def bare_stages(streams: list[DataFrame]) -> DataFrame:
@@ -18,11 +19,13 @@ def bare_stages(streams: list[DataFrame]) -> DataFrame:
     on Spark's state takes less.
     """
     messages = "worker INT, block BINARY"
+    # Spark parses a schema that is text in every task.
+    names, data = StructType().add("name", "string"), StructType().add("data", "binary")
 
     # Defined here, so that Spark sends them to its workers whole.
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            # Which of a small batch's bytes travel makes no difference.
+            # As many bytes as there are, half of them to each worker; which ones makes no difference.
             block = bytes(batch.nbytes // 2)
             yield pa.RecordBatch.from_pydict(
                 {
@@ -33,7 +36,7 @@ def bare_stages(streams: list[DataFrame]) -> DataFrame:
 
     class Worker(StatefulProcessor):
         def init(self, handle: StatefulProcessorHandle) -> None:
-            self._state = handle.getMapState("state", "name STRING", "data BINARY")
+            self._state = handle.getMapState("state", names, data)
 
         def handleInputRows(  # noqa: N802 (Spark's name)
             self,

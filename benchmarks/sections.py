@@ -74,7 +74,7 @@ QUICK = ("3k", "300k")
 
 
 def quick(section: Section) -> Section:
-    """Return what a quick run measures of a section: wjoin and one other system, fewer micro-batches."""
+    """Return what a quick run measures of a section: fewer systems beside wjoin, fewer micro-batches."""
     few = tuple(dataclasses.replace(load, batches=min(load.batches, 60)) for load in section.loads)
     systems = tuple(each for each in section.systems if each in ("wjoin", "drop", "bare", "hdfs"))
     if "hdfs" in systems:

@@ -12,7 +12,7 @@ from wjoin.complaints import no_logs, print_error, printed_warnings
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import CreateView, Explain, InsertInto, Query, SparkStatement, Statement
-from wjoin.starting import embedded, stopping
+from wjoin.starting import LOG_TO_TERMINAL, embedded, stopping
 
 if TYPE_CHECKING:
     from wjoin.running import Running
@@ -200,7 +200,7 @@ def _prepare(options: argparse.Namespace) -> int:
 
     began = time.monotonic()
     with Waiting("Running a small join, and keeping the classes that Java has read").ticking():
-        file = prepare({"spark.log.level": "WARN", "wjoin.log": "stderr"} if options.debug else {})
+        file = prepare(LOG_TO_TERMINAL if options.debug else {})
     took, size = time.monotonic() - began, file.stat().st_size / 1e6
     print(f"wrote {file} ({size:.0f} MB) in {took:.0f} s; Spark starts from it now")
     return GOOD

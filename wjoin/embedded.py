@@ -43,7 +43,8 @@ def embedded_settings(given: Mapping[str, str] | None = None) -> dict[str, str]:
     settings.update(socket_settings(pyspark.__version__))
     settings.update(daemon_settings(given))
     settings.update(file_settings(given))
-    settings[JAVA_SETTING] = f"{JAVA_OPTIONS} {reading_options()}".rstrip()
+    if JAVA_SETTING not in given:
+        settings[JAVA_SETTING] = f"{JAVA_OPTIONS} {reading_options()}".rstrip()
     # These name the user's places, too.
     joined = {name: value for name, value in settings.items() if name in (WORKERS_PATH, *CLASS_PATHS)}
     return {**settings, **given, **joined}

@@ -1,6 +1,6 @@
 """``wjoin prepare``: let the embedded Spark of this machine start sooner."""
 
-import os
+import contextlib
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,18 +42,14 @@ def prepare(settings: Mapping[str, str]) -> Path:
         raise WJoinError("WJ614", "there is no Java to prepare", help="install Java, or set JAVA_HOME")
     folder = archive_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    home = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="unfinished-", dir=folder) as scratch:
         unfinished = Path(scratch, f"{name}{SUFFIX}")
         options = f"{JAVA_OPTIONS} {writing_options(unfinished)}"
-        os.chdir(scratch)
-        try:
+        with contextlib.chdir(scratch):
             session = connect(None, **{**settings, JAVA_SETTING: options})
             session.run_script(_SCRIPT, checkpoint="checkpoints")
             session.sql(_RESULTS).collect()
             session.spark.stop()
-        finally:
-            os.chdir(home)
         _end_java()
         if not unfinished.exists():
             raise WJoinError("WJ614", f"Java has not written {unfinished}", help="see the log with --debug")

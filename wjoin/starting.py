@@ -14,6 +14,9 @@ from wjoin.arguments import absolute, pairs
 if TYPE_CHECKING:
     from wjoin.session import Session
 
+LOG_TO_TERMINAL = {"spark.log.level": "WARN", "wjoin.log": "stderr"}
+"""The settings that --debug stands for."""
+
 _IMPATIENT_SECONDS = 2.0
 _PATHS = ("spark.sql.warehouse.dir", "wjoin.checkpoint", "wjoin.log")
 """Settings that are paths of the command line, not of the script."""
@@ -28,7 +31,7 @@ def embedded(options: argparse.Namespace) -> "Iterator[Session]":
         if settings.get(name, "stderr") != "stderr":
             settings[name] = absolute(settings[name])
     if options.debug:
-        settings = {"spark.log.level": "WARN", "wjoin.log": "stderr", **settings}
+        settings = {**LOG_TO_TERMINAL, **settings}
     if getattr(options, "checkpoint", None) is not None:
         options.checkpoint = absolute(options.checkpoint)
     from wjoin.live import Waiting

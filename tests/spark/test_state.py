@@ -164,7 +164,7 @@ def test_bytes_come_as_bytes_arrays_as_numbers_and_null_as_none(noted: Noted) ->
 
 
 def test_a_repeated_micro_batch_starts_from_the_state_before_it(noted: Noted) -> None:
-    """Rests on it: exactly once (executor/spark/processor.py): the step takes the manifest that it reads for
+    """Rests on it: exactly once (executor/spark/operator.py): the step takes the manifest that it reads for
     that of the micro-batch before. Else what a dead attempt had stored would be joined once more.
     """
     repeated = [call for call in noted.calls("second") if call["called"] == 2]
