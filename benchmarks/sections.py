@@ -42,14 +42,14 @@ SECTIONS: Mapping[str, Section] = {
     "1500k": Section(
         title="1,500,000 rows a micro-batch",
         loads=(Load(WINDOW, 1_500_000, 6),),
-        systems=("wjoin", "drop", "hdfs"),
+        systems=("wjoin", "drop", "bare", "hdfs"),
         filling=2,
         fresh=("wjoin", "drop"),
     ),
     "streams": Section(
         title="8 streams on one key",
         loads=(Load(WINDOW, 300_000, 13, streams=8),),
-        systems=("wjoin",),
+        systems=("wjoin", "drop", "bare"),
         filling=4,
         fresh=("wjoin",),
     ),

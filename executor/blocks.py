@@ -11,12 +11,17 @@ _OFFSET_BYTES = 4
 _LARGE = (pa.types.is_large_string, pa.types.is_large_binary)
 
 
-def encode_block(batch: pa.RecordBatch) -> bytes:
+def encoded(batch: pa.RecordBatch) -> pa.Buffer:
     """Return a record batch as one Arrow IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    return bytes(sink.getvalue().to_pybytes())
+    return sink.getvalue()
+
+
+def encode_block(batch: pa.RecordBatch) -> bytes:
+    """Return a record batch as one Arrow IPC stream, as bytes of Python."""
+    return bytes(encoded(batch).to_pybytes())
 
 
 def decode_block(block: bytes | pa.Buffer) -> pa.RecordBatch:

@@ -25,8 +25,8 @@ class MemoryStore:
         """Return the rows of a slice."""
         return self.slices[stored.name]
 
-    def save(self, name: str, batch: pa.RecordBatch) -> Stored:
-        """Keep a slice under a new name."""
+    def save(self, name: str, batch: pa.RecordBatch, piece: int | None) -> Stored:
+        """Keep a slice under a new name, in one piece."""
         self.slices[name] = batch
         return Stored(int(batch.nbytes))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from wjoin.executor.blocks import decode_block, encode_block
+from wjoin.executor.blocks import decode_block, encoded
 from wjoin.grammar.errors import WJoinError
 
 _MAPPED_BYTES = 1 << 28
@@ -35,7 +35,7 @@ class Spool:
 
         Raises WJoinError WJ705 where the disk is full or cannot be written.
         """
-        data = encode_block(batch)
+        data = encoded(batch)
         try:
             if self._file is None:
                 self._file, name = tempfile.mkstemp(prefix="wjoin-", dir=self._folder)
@@ -71,7 +71,7 @@ class Spool:
             self._file = None
 
 
-def _write(file: int, data: bytes, place: int) -> None:
+def _write(file: int, data: pa.Buffer, place: int) -> None:
     rest = memoryview(data)
     while len(rest):
         written = os.pwrite(file, rest, place)

@@ -23,7 +23,7 @@ from wjoin.executor.spool import Spool
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.retention import kept, settled, watermark
 from wjoin.executor.state.slices import Slice, Stored, maintain
-from wjoin.executor.state.writing import Writing
+from wjoin.executor.state.writing import Cutting, Writing
 from wjoin.executor.stretches import STRETCH_BYTES, Arrived, stretches
 from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import KERNELS
@@ -42,8 +42,8 @@ class SliceStore(Protocol):
         """Return the rows of a slice."""
         ...
 
-    def save(self, name: str, batch: pa.RecordBatch) -> Stored:
-        """Write a slice under a new name."""
+    def save(self, name: str, batch: pa.RecordBatch, piece: int | None) -> Stored:
+        """Write a slice under a new name, in pieces of at most so many bytes where a number is given."""
         ...
 
     def remove(self, stored: Slice) -> None:
@@ -225,7 +225,7 @@ class StageLogic:
                 run = _sorted_as(keeper.shape, new.stored[number], shapes[number])
                 if run is not None and (keep := keeper.live(run)).any():
                     kept_run = select(run, keeper.shape, keep)
-                    slices[number] += _slices(store, names, keeper.shape, kept_run, cutting.large_slice)
+                    slices[number] += _slices(store, names, keeper.shape, kept_run, cutting)
             working = self._working(working, new.stored, stretch.later, arrivals.spool)
         groups: list[tuple[Slice, ...]] = []
         for number, each in enumerate(self.stage.inputs):
@@ -245,9 +245,7 @@ class StageLogic:
             for slice_ in change.remove:
                 store.remove(slice_)
             written = (
-                piece
-                for run in change.write
-                for piece in _slices(store, names, keeper.shape, run, cutting.large_slice)
+                piece for run in change.write for piece in _slices(store, names, keeper.shape, run, cutting)
             )
             groups.append((*change.stay, *written))
         after = replace(
@@ -419,11 +417,12 @@ def _sorted_as(shape: RunShape, run: SortedRun | None, known: RunShape) -> Sorte
 
 
 def _slices(
-    store: SliceStore, names: Iterator[int], shape: RunShape, run: SortedRun, large: int
+    store: SliceStore, names: Iterator[int], shape: RunShape, run: SortedRun, cutting: Cutting
 ) -> Iterator[Slice]:
-    """Write a run as slices that are not much larger than ``large`` bytes."""
-    for batch in cut(run.batch, max(1, run.rows), 2 * large):
-        piece = shape.read(batch)
+    """Write a run as slices that are not much larger than a large one."""
+    for batch in cut(run.batch, max(1, run.rows), 2 * cutting.large_slice):
+        part = shape.read(batch)
         name = str(next(names))
-        stored = store.save(name, batch)
-        yield Slice(name, piece.rows, stored.size, *piece.span, shape.order_name, stored.digest)
+        stored = store.save(name, batch, cutting.piece)
+        of = (part.rows, stored.size, *part.span, shape.order_name)
+        yield Slice(name, *of, stored.digest, stored.pieces)

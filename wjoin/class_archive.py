@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyspark
 
-from wjoin.local_files import JAR
+from wjoin.java_classes import JAR
 
 SUFFIX = ".jsa"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyspark
 
 from wjoin.class_archive import reading_options
-from wjoin.local_files import CLASS_PATHS, file_settings
+from wjoin.java_classes import CLASS_PATHS, PLUGINS, class_settings
 from wjoin.worker_daemon import WORKERS_PATH, daemon_settings
 from wjoin.worker_sockets import socket_settings
 
@@ -42,11 +42,12 @@ def embedded_settings(given: Mapping[str, str] | None = None) -> dict[str, str]:
         return {**settings, **given}
     settings.update(socket_settings(pyspark.__version__))
     settings.update(daemon_settings(given))
-    settings.update(file_settings(given))
+    settings.update(class_settings(given))
     if JAVA_SETTING not in given:
         settings[JAVA_SETTING] = f"{JAVA_OPTIONS} {reading_options()}".rstrip()
-    # These name the user's places, too.
-    joined = {name: value for name, value in settings.items() if name in (WORKERS_PATH, *CLASS_PATHS)}
+    # These name what is the user's, too.
+    both = (WORKERS_PATH, PLUGINS, *CLASS_PATHS)
+    joined = {name: value for name, value in settings.items() if name in both}
     return {**settings, **given, **joined}
 
 
@@ -68,9 +69,9 @@ def _checkpoint_settings() -> dict[str, str]:
 
 
 def _driver_memory() -> str:
-    """Return the memory of an embedded driver: an eighth of the machine's, 1 to 8 GiB.
+    """Return the memory of an embedded driver: a sixteenth of the machine's, 1 to 4 GiB.
 
     What joins hold is in Python's workers and in RocksDB, outside of it.
     """
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return f"{max(1, min(8, total // 8 // 1024**3))}g"
+    return f"{max(1, min(4, total // 16 // 1024**3))}g"

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import MapState
 
 from wjoin.executor.arrivals import Arrivals
-from wjoin.executor.blocks import concatenate, decode_block, encode_block
+from wjoin.executor.blocks import concatenate, decode_block, encoded
 from wjoin.executor.faults import fault_point
 from wjoin.executor.report import Report
 from wjoin.executor.routing import Router
@@ -24,7 +24,7 @@ from wjoin.parts.routes.route import Role
 from wjoin.planner.ahead import greatest_time
 
 MANIFEST = "manifest"
-"""The key of the manifest in Spark's state; the names of the slices that it lists are numbers."""
+"""The key of the manifest in Spark's state; those of slices begin with a number."""
 
 _FRAME_BYTES = 1 << 22
 
@@ -164,28 +164,41 @@ class _Slices:
         cached = None if digest is None else self.cache.get(digest, stored.size)
         if cached is not None:
             return decode_block(cached)
-        value = self.state.getValue((stored.name,))
-        if value is None:
-            raise RuntimeError(f"slice {stored.name} is listed in the state but not stored in it")
-        block = bytes(value[0])
+        block = b"".join(self._piece(name) for name in _pieces(stored.name, stored.pieces))
         # It may be of an earlier attempt than the manifest is: the same rows, perhaps in another order.
         if digest is not None and digest_of(block) == digest:
             self.cache.put(digest, block)
         return decode_block(block)
 
-    def save(self, name: str, batch: pa.RecordBatch) -> Stored:
-        """Write a slice under a new name."""
-        data = encode_block(batch)
-        digest = digest_of(data)
-        self.state.updateValue((name,), (data,))
+    def _piece(self, name: str) -> bytes:
+        value = self.state.getValue((name,))
+        if value is None:
+            raise RuntimeError(f"slice {name} is listed in the state but not stored in it")
+        return bytes(value[0])
+
+    def save(self, name: str, batch: pa.RecordBatch, piece: int | None) -> Stored:
+        """Write a slice under a new name, in pieces of at most so many bytes where a number is given."""
+        data = encoded(batch)
+        digest, size = digest_of(data), len(data)
+        most = piece or size
+        count = -(-size // most)
+        for number, own in enumerate(_pieces(name, count)):
+            self.state.updateValue((own,), (data[number * most : (number + 1) * most].to_pybytes(),))
         self.cache.put(digest, data)
-        return Stored(len(data), digest)
+        return Stored(size, digest, count)
 
     def remove(self, stored: Slice) -> None:
         """Forget a slice."""
-        self.state.removeKey((stored.name,))
+        for name in _pieces(stored.name, stored.pieces):
+            self.state.removeKey((name,))
         if stored.digest is not None:
             self.cache.remove(stored.digest)
+
+
+def _pieces(name: str, count: int) -> Iterator[str]:
+    """Yield the keys under which the pieces of a slice are in the state."""
+    yield name
+    yield from (f"{name}.{number}" for number in range(1, count))
 
 
 def _arrow_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

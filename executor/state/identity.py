@@ -14,10 +14,10 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.planner.durations import human
 from wjoin.planner.physical import Method, PhysicalPlan, Stage
 
-STATE_FORMAT = 3
+STATE_FORMAT = 4
 """The state format that is written: raised whenever an older version could not read what this one writes."""
 
-READ_FORMATS = (2, STATE_FORMAT)
+READ_FORMATS = (2, 3, STATE_FORMAT)
 """The state formats that are read."""
 
 
@@ -96,7 +96,7 @@ def identity(plans: Sequence[PhysicalPlan], partitions: int, around: Sequence[st
 def refuse_format(found: object) -> None:
     """Raise WJoinError WJ701 for a state format that this version does not read."""
     if found not in READ_FORMATS:
-        readable = " and ".join(map(str, READ_FORMATS))
+        readable = f"{', '.join(map(str, READ_FORMATS[:-1]))} and {STATE_FORMAT}"
         raise WJoinError(
             "WJ701", f"the checkpoint has state format {found}, this version of wjoin reads {readable}"
         )

@@ -18,6 +18,7 @@ class Slice:
     """One stored run: its name, rows and bytes, the range of its first time column, its order.
 
     ``digest`` is that of its bytes (``digest_of``), None where an earlier version has written it.
+    ``pieces`` are the values of the state that hold them.
     """
 
     name: str
@@ -27,14 +28,16 @@ class Slice:
     latest: int
     order: str
     digest: str | None = None
+    pieces: int = 1
 
 
 @dataclass(frozen=True)
 class Stored:
-    """How a run was stored: its bytes and, where there are such, their digest."""
+    """How a run was stored: its bytes and, where there are such, their digest; as how many pieces."""
 
     size: int
     digest: str | None = None
+    pieces: int = 1
 
 
 def digest_of(data: bytes | pa.Buffer) -> str:

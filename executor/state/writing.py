@@ -16,7 +16,7 @@ from wjoin.parts.kernels.runs import RunShape
 from wjoin.planner.physical import Bounds, PhysicalPlan, Retention, Stage
 from wjoin.planner.probes import retention
 
-VERSION = 2
+VERSION = 3
 """Raised whenever slices are cut in another way than these rules tell (``state.slices.maintain``)."""
 
 
@@ -28,7 +28,8 @@ class Cutting:
     which on a slice is large enough to be searched on its own, and is no longer merged. ``dead_share``:
     expired rows, as a share of the live ones, above which slices are rewritten without them. ``stretch``:
     bytes of new rows that are joined and written at once (``executor.stretches``), ``merged_bytes``: those
-    that are merged at once; None for no limit, as the first version of the rules had none.
+    that are merged at once; ``piece``: bytes of a slice that are one value of Spark's state, which are copied
+    many times on their way. None for no limit, as earlier versions of the rules had none.
     """
 
     merged_at_once: int
@@ -36,15 +37,26 @@ class Cutting:
     dead_share: float
     stretch: int | None
     merged_bytes: int | None
+    piece: int | None
 
 
 CUTTING = Cutting(
-    merged_at_once=4, large_slice=1 << 25, dead_share=0.25, stretch=STRETCH_BYTES, merged_bytes=1 << 27
+    merged_at_once=4,
+    large_slice=1 << 25,
+    dead_share=0.25,
+    stretch=STRETCH_BYTES,
+    merged_bytes=1 << 26,
+    piece=1 << 22,
 )
 """How this version has slices cut from the second micro-batch on, but for the stretch of a session."""
 
 FIRST_CUTTING = Cutting(
-    merged_at_once=4, large_slice=1 << 25, dead_share=0.25, stretch=1 << 25, merged_bytes=1 << 27
+    merged_at_once=4,
+    large_slice=1 << 25,
+    dead_share=0.25,
+    stretch=1 << 25,
+    merged_bytes=1 << 26,
+    piece=1 << 22,
 )
 """How those of the first micro-batch are cut; it may change together with the state format only."""
 
@@ -93,7 +105,7 @@ class Writing:
 
 def decode_writing(body: Mapping[str, Any]) -> Writing:
     """Read the rules in a manifest; raises WJoinError WJ701 where this version does not cut by them."""
-    if body["version"] not in (1, VERSION):
+    if body["version"] not in range(1, VERSION + 1):
         raise WJoinError(
             "WJ701",
             f"the checkpoint's next micro-batch is to be written by rules number {body['version']}, "
@@ -114,5 +126,6 @@ def decode_writing(body: Mapping[str, Any]) -> Writing:
             body["dead_share"],
             body.get("stretch"),
             body.get("merged_bytes"),
+            body.get("piece"),
         ),
     )

@@ -49,9 +49,9 @@ Row = tuple[int, int, int | None]  # key, time, value
 class StrictStore(MemoryStore):
     """Slices in a dictionary, none written twice; a crash is a return to an earlier copy."""
 
-    def save(self, name: str, batch: pa.RecordBatch) -> Stored:
+    def save(self, name: str, batch: pa.RecordBatch, piece: int | None) -> Stored:
         assert name not in self.slices
-        return super().save(name, batch)
+        return super().save(name, batch, piece)
 
 
 @dataclass

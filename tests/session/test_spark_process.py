@@ -8,7 +8,7 @@ from tests.programs import run_python
 
 pytestmark = pytest.mark.spark
 
-PROGRAM = """
+QUERY = """
 import sys
 import wjoin
 
@@ -22,6 +22,10 @@ for name in "ab":
 matches = session.sql("SELECT A.k FROM a A, b B WINDOW = 5 SECONDS WHERE A.k = B.k")
 query = matches.writeStream.format("console").option("numRows", 3).trigger(availableNow=True).start()
 query.awaitTermination()
+"""
+
+PROGRAM = f"""
+{QUERY}
 try:
     session.sql("SELECT nothing(1)")
 except Exception as error:
@@ -54,3 +58,19 @@ def test_a_spark_that_is_stopped_at_once_says_nothing(tmp_path: Path) -> None:
     """Its workers are being started then, by a thread of connect()."""
     done = run_python(tmp_path, "-c", "import wjoin; wjoin.connect().spark.stop()")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+CLOSED = f"""
+{QUERY}
+stores = session.spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore
+before = stores.isMaintenanceRunning()
+session.spark.stop()
+print(before, stores.isMaintenanceRunning())
+"""
+
+
+def test_a_spark_that_is_stopped_closes_its_state(tmp_path: Path) -> None:
+    """Else the exit of Java may wait for RocksDB's threads, and they for Java: for good."""
+    done = run_python(tmp_path, "-c", CLOSED)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "True False"

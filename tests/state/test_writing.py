@@ -71,21 +71,21 @@ def test_the_first_micro_batch_is_written_the_same_by_every_plan() -> None:
 
 def test_rules_come_back_as_they_were_and_unknown_ones_are_refused() -> None:
     kept = (Retention(1, ((0, 5), (2, None))),)
-    rules = Writing(("key", "value c0_1"), (kept, ()), Cutting(3, 1000, 0.5, 4000, 2000))
+    rules = Writing(("key", "value c0_1"), (kept, ()), Cutting(3, 1000, 0.5, 4000, 2000, 500))
     manifest = Manifest("plan", 2, 4, {0: 7}, ((), ()), rules)
     assert decode_manifest(manifest.encode(), "plan", 2) == manifest
     body = json.loads(manifest.encode())
     body["writing"]["version"] += 1
-    with pytest.raises(WJoinError, match="rules number 3, this version of wjoin knows number 2") as refused:
+    with pytest.raises(WJoinError, match="rules number 4, this version of wjoin knows number 3") as refused:
         decode_manifest(json.dumps(body).encode(), "plan", 2)
     assert refused.value.code == "WJ701"
 
 
 def test_rules_of_the_first_version_are_followed_once_more() -> None:
-    rules = Writing(("key", "key"), ((), ()), Cutting(3, 1000, 0.5, None, None))
+    rules = Writing(("key", "key"), ((), ()), Cutting(3, 1000, 0.5, None, None, None))
     body = json.loads(Manifest("plan", 2, 4, {0: 7}, ((), ()), rules).encode())
     body["writing"]["version"] = 1
-    del body["writing"]["stretch"], body["writing"]["merged_bytes"]
+    del body["writing"]["stretch"], body["writing"]["merged_bytes"], body["writing"]["piece"]
     assert decode_manifest(json.dumps(body).encode(), "plan", 2).writing == rules
 
 

@@ -30,9 +30,10 @@ GOES_ON = None
 """The query goes on, and its results are those of all rows."""
 
 EXPECTED: dict[str, Refused | None] = {
-    "1": Refused("WJ701", "the checkpoint has state format 1, this version of wjoin reads 2 and 3"),
+    "1": Refused("WJ701", "the checkpoint has state format 1, this version of wjoin reads 2, 3 and 4"),
     "2": GOES_ON,
     "3": GOES_ON,
+    "4": GOES_ON,
 }
 """What becomes of each stored checkpoint; for one that is read no more ``Refused("WJ701", "…")``."""
 

@@ -1,4 +1,4 @@
-"""The jar of the embedded Spark's file system."""
+"""The jar of the embedded Spark."""
 
 import importlib.util
 import os
@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from tests.packages import ROOT
-from wjoin.local_files import FILE_SYSTEM, JAR, file_settings
+from wjoin.java_classes import FILE_SYSTEM, JAR, PLUGINS, STORES_CLOSED, class_settings
 
 CLASS_PATH = "spark.driver.extraClassPath"
 
@@ -22,20 +22,25 @@ def test_the_jar_is_built_from_the_sources():
         assert archive.read(build_jar.DIGEST).decode() == build_jar.source_digest()
         names = {name for name in archive.namelist() if name.endswith(".class")}
     sources = {path.relative_to(build_jar.SOURCES) for path in build_jar.SOURCES.rglob("*.java")}
-    assert {path.with_suffix(".class").as_posix() for path in sources} == names
-    assert f"{FILE_SYSTEM.replace('.', '/')}.class" in names
+    assert {path.with_suffix(".class").as_posix() for path in sources} == {
+        name for name in names if "$" not in name
+    }
+    assert {f"{each.replace('.', '/')}.class" for each in (FILE_SYSTEM, STORES_CLOSED)} <= names
 
 
-def test_the_users_class_path_stays(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("wjoin.local_files._has_class", lambda: True)
-    assert file_settings({CLASS_PATH: "mine.jar"})[CLASS_PATH] == f"mine.jar{os.pathsep}{JAR}"
+def test_the_users_class_path_and_plugins_stay(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("wjoin.java_classes._has_classes", lambda: True)
+    found = class_settings({CLASS_PATH: "mine.jar", PLUGINS: "Mine"})
+    assert found[CLASS_PATH] == f"mine.jar{os.pathsep}{JAR}"
+    assert found[PLUGINS] == f"Mine,{STORES_CLOSED}"
 
 
-def test_the_users_file_system_wins():
-    assert file_settings({"spark.hadoop.fs.file.impl": "mine"}) == {}
+def test_the_users_file_system_wins(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("wjoin.java_classes._has_classes", lambda: True)
+    assert "spark.hadoop.fs.file.impl" not in class_settings({"spark.hadoop.fs.file.impl": "mine"})
 
 
 def test_a_java_process_that_started_this_one_is_not_asked_for_the_class(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("pyspark.SparkContext._gateway", None)
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    assert file_settings({}) == {}
+    assert class_settings({}) == {}
