@@ -90,6 +90,7 @@ def _large(outcomes: Sequence[Outcome]) -> Iterator[Target]:
         what = f"1,500,000 rows: rate of reading and dropping / of wjoin, {when}"
         yield Target(what, other.rows_per_second / ours.rows_per_second, _TIMES, wanted)
         yield Target(f"1,500,000 rows: rate, {when}", ours.rows_per_second, _RATE)
+    yield from _of_the_engine(outcomes, "1500k", "1,500,000 rows")
 
 
 def _eight_streams(outcomes: Sequence[Outcome]) -> Iterator[Target]:
@@ -97,6 +98,12 @@ def _eight_streams(outcomes: Sequence[Outcome]) -> Iterator[Target]:
         wanted = 550_000 if ours.when == "practised" else None
         what = f"8 streams on one key, 300,000 rows: rate, {ours.when}"
         yield Target(what, ours.rows_per_second, _RATE, wanted, most=False)
+    yield from _of_the_engine(outcomes, "streams", "8 streams on one key, 300,000 rows")
+
+
+def _of_the_engine(outcomes: Sequence[Outcome], part: str, what: str) -> Iterator[Target]:
+    for each in _of(outcomes, part, "bare"):
+        yield Target(f"{what}: rate of Spark's engine with no join, {each.when}", each.rows_per_second, _RATE)
 
 
 def _two_stages(outcomes: Sequence[Outcome]) -> Iterator[Target]:

@@ -19,8 +19,8 @@ CHILD = Path(__file__).with_name("child.py")
 
 _KINDS = {
     "plain": (),
-    # Python workers that talk to Spark another way.
-    "sockets": ("spark.python.unix.domain.socket.enabled=true",),
+    # Python workers that talk to Spark as they do before Spark 4.1.
+    "tcp": ("spark.python.unix.domain.socket.enabled=false",),
     # Every worker joins its few rows in many stretches, and spills what waits.
     "spilling": ("wjoin.stretch=4096",),
 }
