@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.hash_window import HashWindow
 from wjoin.parts.kernels.runs import RunShape
@@ -40,16 +39,6 @@ class Cutting:
     piece: int | None
 
 
-CUTTING = Cutting(
-    merged_at_once=4,
-    large_slice=1 << 25,
-    dead_share=0.25,
-    stretch=STRETCH_BYTES,
-    merged_bytes=1 << 26,
-    piece=1 << 22,
-)
-"""How this version has slices cut from the second micro-batch on, but for the stretch of a session."""
-
 FIRST_CUTTING = Cutting(
     merged_at_once=4,
     large_slice=1 << 25,
@@ -58,7 +47,10 @@ FIRST_CUTTING = Cutting(
     merged_bytes=1 << 26,
     piece=1 << 22,
 )
-"""How those of the first micro-batch are cut; it may change together with the state format only."""
+"""How slices of the first micro-batch are cut; it may change together with the state format only."""
+
+CUTTING = FIRST_CUTTING
+"""How this version has slices cut from the second micro-batch on, but for the stretch of a session."""
 
 
 @dataclass(frozen=True)
