@@ -23,7 +23,8 @@ _LONG = (
     *("session/test_checkpoints.py", "session/test_class_archive.py", "session/test_computed_columns.py"),
     "session/test_docs_pages.py",
     *("session/test_failures.py", "session/test_spark_process.py"),
-    *("stream/test_copied_checkpoints.py", "stream/test_lateness.py", "stream/test_measured.py"),
+    *("stream/test_copied_checkpoints.py", "stream/test_far_ahead.py", "stream/test_large_slices.py"),
+    *("stream/test_lateness.py", "stream/test_measured.py"),
     *("stream/test_sequences.py", "stream/test_state.py", "stream/test_static_members.py"),
     "stream/test_watermarked_inputs.py",
 )
