@@ -6,6 +6,7 @@ A process of its own, so that no system inherits another's heap, workers or sett
 import json
 import shutil
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,10 @@ from streams import Load
 from systems import SYSTEMS
 
 SINKS = ("noop", "parquet")
+COMMITS = Path("run", "checkpoint", "commits")
+"""Where the micro-batches that a query has committed are told, in the scratch folder."""
+
+_TICK = 0.1
 
 
 @dataclass(frozen=True)
@@ -45,10 +50,11 @@ def run(task: Task) -> dict[str, Any]:
     the micro-batches of ``practice``, so that the virtual machine has compiled what it will, for
     the fast systems and the slow ones alike.
     """
+    clock = RunningTime()
+    clock.start()
     system, load, scratch = SYSTEMS[task.system], Load(**task.load), Path(task.scratch)
     spark = system.start({**_common(scratch, task.memory), **system.settings, **task.settings})
     spark.sparkContext.setLogLevel("ERROR")
-    end = time.monotonic() + task.warm_up
     found = {}
 
     def work_off(data: str) -> dict[str, Any]:
@@ -59,12 +65,29 @@ def run(task: Task) -> dict[str, Any]:
 
     if task.fresh:
         found["fresh"] = work_off(task.data)
-    while time.monotonic() < end:
+    while clock.seconds < task.warm_up:
         work_off(task.practice)
     _forget(spark)
     found["practised"] = work_off(task.data)
     spark.stop()
     return found
+
+
+class RunningTime(threading.Thread):
+    """Counts the ``seconds`` in which this process runs: it may be stopped for a while, and go on."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.seconds = 0.0
+
+    def run(self) -> None:
+        """Count until the process ends."""
+        last = time.monotonic()
+        while True:
+            time.sleep(_TICK)
+            now = time.monotonic()
+            self.seconds += min(now - last, 2 * _TICK)
+            last = now
 
 
 def _work_off(spark: SparkSession, rows: DataFrame, sink: str, folder: Path) -> dict[str, Any]:

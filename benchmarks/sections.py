@@ -35,7 +35,7 @@ SECTIONS: Mapping[str, Section] = {
     "300k": Section(
         title="300,000 rows a micro-batch",
         loads=(Load(WINDOW, 300_000, 13),),
-        systems=("wjoin", "drop", "native", "hdfs", "rocksdb", "tuned"),
+        systems=("wjoin", "drop", "hdfs", "native", "rocksdb", "tuned"),
         filling=3,
         fresh=("wjoin", "drop", "hdfs"),
     ),
@@ -55,7 +55,7 @@ SECTIONS: Mapping[str, Section] = {
     ),
     "stages": Section(
         title="Two stages: a.id = b.id AND b.other = c.other",
-        loads=(Load(WINDOW, 300_000, 13, stages=2),),
+        loads=(Load(WINDOW, 300_000, 13), Load(WINDOW, 300_000, 13, stages=2)),
         systems=("wjoin",),
         filling=3,
         fresh=("wjoin",),

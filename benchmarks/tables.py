@@ -62,4 +62,5 @@ def section_table(outcomes: Sequence[Outcome]) -> str:
 
 
 def _title(each: Outcome) -> tuple[str, str]:
-    return f"{SYSTEMS[each.system].title}, {each.load.window} s", each.when
+    stages = f", {each.load.stages} stages" if each.load.stages > 1 else ""
+    return f"{SYSTEMS[each.system].title}, {each.load.window} s{stages}", each.when

@@ -1,13 +1,14 @@
-"""The sampler sees what a process and its children take, and kills them at their limit."""
+"""The sampler sees what a process and its children take, and kills them at their limit. Others are paused."""
 
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from wjoin.testing.processes import Sampler, Usage
+from wjoin.testing.processes import Sampler, Usage, kill_tree, pause, resume
 
 CHILD = "kept = bytearray(60_000_000); kept[::4096] = b'x' * len(kept[::4096]); input()"
 PARENT = f"""
@@ -51,3 +52,34 @@ def test_processes_that_pass_their_limit_are_killed():
 def wait_until(usage: Usage, size: int) -> None:
     while usage.peak.anonymous < size:
         time.sleep(0.01)
+
+
+@pytest.mark.timeout(60)
+def test_what_a_process_has_started_is_paused_with_it():
+    # In a process group of its own, as Spark's daemon of Python workers.
+    child = "import os; os.setpgid(0, 0); print(os.getpid(), flush=True)\nwhile True: pass"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    process = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    busy = int(process.stdout.readline())
+    try:
+        pause(process.pid)
+        assert spent(busy, 0.5) == 0
+        resume(process.pid)
+        assert spent(busy, 0.5) > 0
+    finally:
+        kill_tree(process.pid)
+        process.wait()
+
+
+def spent(process: int, seconds: float) -> int:
+    """The ticks of processor time that a process takes in some seconds."""
+
+    def ticks() -> int:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    time.sleep(0.1)
+    before = ticks()
+    time.sleep(seconds)
+    return ticks() - before

@@ -6,6 +6,7 @@ it while it has some, so limits are on this one. *Proportional* memory counts a 
 processes share as 1/n in each.
 """
 
+import contextlib
 import os
 import signal
 import threading
@@ -126,7 +127,7 @@ class Sampler:
             self.usage.samples.append(sample)
             if self._limit is not None and sample.memory.anonymous > self._limit:
                 self.usage.killed = True
-                kill(alive)
+                kill_tree(self._root)
 
 
 @dataclass(frozen=True)
@@ -136,13 +137,29 @@ class _Process:
     memory: Memory
 
 
-def kill(processes: Mapping[int, object]) -> None:
-    """Kill processes by their numbers; those that have ended are no error."""
-    for process in processes:
-        try:
-            os.kill(process, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+def pause(root: int) -> None:
+    """Stop a process and everything it has started, until ``resume``."""
+    _signal(root, signal.SIGSTOP)
+
+
+def resume(root: int) -> None:
+    """Have a process and everything it has started go on."""
+    _signal(root, signal.SIGCONT)
+
+
+def kill_tree(root: int) -> None:
+    """Kill a process and everything it has started."""
+    _signal(root, signal.SIGKILL)
+
+
+def _signal(root: int, number: signal.Signals) -> None:
+    told: set[int] = set()
+    # What is started while others are told is found the next time.
+    while new := set(_tree(root)) - told:
+        told |= new
+        for process in new:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
 
 
 def _total(processes: Mapping[int, _Process], which: list[int], wanted: Callable[[str], bool]) -> Memory:

@@ -1,0 +1,64 @@
+"""Processes that take turns: what a machine does besides then slows all of them, and not one."""
+
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from wjoin.testing.processes import pause, resume
+
+TURN = 10.0
+"""Seconds that a process runs, at least, while the others are stopped."""
+
+_TICK = 0.02
+
+Stops = list[tuple[float, float]]
+"""Spans of time in which a process was stopped, in seconds since the epoch."""
+
+
+@dataclass(frozen=True)
+class Player:
+    """A process that takes turns; ``may_stop`` says whether nothing in it waits with a limit."""
+
+    process: subprocess.Popen[bytes]
+    may_stop: Callable[[], bool]
+
+
+def take_turns(begin: Sequence[Callable[[], Player]], turn: float = TURN) -> list[Stops]:
+    """Start processes and run them to their end, one at a time; return when each was stopped."""
+    players: list[Player] = []
+    stopped: dict[int, float] = {}
+    stops: list[Stops] = [[] for _ in begin]
+    for number, start in enumerate(begin):
+        players.append(start())
+        if not _ends(players[number], 0):
+            stopped[number] = _paused(players[number])
+    while stopped:
+        for number in list(stopped):
+            stops[number].append((stopped.pop(number), time.time()))
+            resume(players[number].process.pid)
+            if not _ends(players[number], turn if stopped else None):
+                stopped[number] = _paused(players[number])
+    return stops
+
+
+def _ends(player: Player, seconds: float | None) -> bool:
+    """Let a process run for so long, None for its life, until it may stop; return whether it has ended."""
+    try:
+        player.process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        while player.process.poll() is None:
+            if player.may_stop():
+                return False
+            time.sleep(_TICK)
+    return True
+
+
+def _paused(player: Player) -> float:
+    pause(player.process.pid)
+    return time.time()
+
+
+def running(start: float, end: float, stops: Stops) -> float:
+    """Return the seconds between two moments in which a process was not stopped."""
+    return end - start - sum(max(0.0, min(end, until) - max(start, since)) for since, until in stops)
