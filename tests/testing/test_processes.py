@@ -59,17 +59,16 @@ def test_what_a_process_has_started_is_paused_with_it():
     # In a process group of its own, as Spark's daemon of Python workers.
     child = "import os; os.setpgid(0, 0); print(os.getpid(), flush=True)\nwhile True: pass"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
-    process = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    busy = int(process.stdout.readline())
-    try:
-        pause(process.pid)
-        assert spent(busy, 0.5) == 0
-        resume(process.pid)
-        assert spent(busy, 0.5) > 0
-    finally:
-        kill_tree(process.pid)
-        process.wait()
+    with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        busy = int(process.stdout.readline())
+        try:
+            pause(process.pid)
+            assert spent(busy, 0.5) == 0
+            resume(process.pid)
+            assert spent(busy, 0.5) > 0
+        finally:
+            kill_tree(process.pid)
 
 
 def spent(process: int, seconds: float) -> int:
