@@ -2,7 +2,7 @@
 
 Streams of 10,000 rows a second of event time each, joined inside a window of 5 seconds, 0.23
 results a row. Every system reads the same Parquet files in the same micro-batches into
-the same sink, each in a process of its own, one after the other, on two cores and two
+the same sink, each in a process of its own, in turns (``turns``), on two cores and two
 shuffle partitions. *Fresh* are the micro-batches 3 to 10 of a process that has run nothing
 before, *practised* those after a minute of practice; figures are medians. The chain runs with
 Spark's settings as they come, but for its state store; wjoin with those of ``wjoin.connect()``.

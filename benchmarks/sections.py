@@ -14,6 +14,8 @@ LONG_WINDOW = 100
 class Section:
     """Loads that are compared, the systems that run them, and those of these that are measured fresh, too.
 
+    The first three of them take turns, then the next ones: what a target compares stands together.
+
     The first ``filling`` micro-batches of a practised run only fill the state.
     """
 
