@@ -4,19 +4,20 @@ Streams of 10,000 rows a second of event time each, joined inside a window of 5 
 results a row. Every system reads the same Parquet files in the same micro-batches into
 the same sink, each in a process of its own, in turns (``turns``), on two cores and two
 shuffle partitions. *Fresh* are the micro-batches 3 to 10 of a process that has run nothing
-before, *practised* those after a minute of practice; figures are medians. The chain runs with
-Spark's settings as they come, but for its state store; wjoin with those of ``wjoin.connect()``.
-*Reading and dropping* is one query over the union of the streams, without a shuffle or state, with
-the same settings as wjoin: no engine on Spark that reads these files takes less. *Spark's engine, no
-join* goes the way of a join through the same operators of Spark, and does nothing in them: what is
-more than that is wjoin's own. By default all
-drop their results, so that the time of a sink hides no difference; ``--sink parquet`` writes them.
+before, *practised* those of twenty seconds or more after a minute of practice; figures are
+medians. The chain runs with Spark's settings as they come, but for its state store; wjoin with
+those of ``wjoin.connect()``. *Reading and dropping* is one query over the union of the streams,
+without a shuffle or state, with the same settings as wjoin: no engine on Spark that reads these files
+takes less. *Spark's engine, no join* goes the way of a join through the same operators of Spark, and
+does nothing in them: what is more than that is wjoin's own. By default all drop their results, so
+that the time of a sink hides no difference; ``--sink parquet`` writes them.
 Fails when systems differ in the number of results. Linux only.
 """
 
 import argparse
 import dataclasses
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -96,6 +97,8 @@ def measure_latency(arguments: argparse.Namespace) -> Latency | None:
 def main() -> int:
     """Run what the command line asks for; 1 when systems disagree."""
     arguments = options()
+    # Ended from outside, it ends what it has started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     outcomes = measure_sections(arguments)
     started, waited = measure_start(arguments), measure_latency(arguments)
     found = targets(outcomes, started, waited)

@@ -63,17 +63,23 @@ def outcomes(
     clock: Path,
     stops: Stops,
 ) -> list[Outcome]:
-    """Read the report of a run; of a practised one the first ``filling`` micro-batches do not count.
+    """Read the report of a process; of practised runs the first ``filling`` micro-batches do not count.
 
     The time in ``stops`` is none of a micro-batch; what its steps took is read of those without any.
 
-    Raises RuntimeError where a micro-batch did not read the rows that it should have.
+    Raises RuntimeError where a micro-batch did not read the rows that it should have, or two runs have not
+    given the same number of results.
     """
     found = []
-    for when, body in json.loads(report.read_text()).items():
-        batches = _of_the_load(system, load, body["progress"])
-        measured = batches[FRESH] if when == "fresh" else batches[filling:]
+    for when, runs in json.loads(report.read_text()).items():
+        counting = FRESH if when == "fresh" else slice(filling, None)
+        parts = [_of_the_load(system, load, each["progress"])[counting] for each in runs]
+        results = {each["results"] for each in runs}
+        if len(results) > 1:
+            raise RuntimeError(f"{system}: runs over {load.title} gave {sorted(results)} results")
+        measured = [each for progress in parts for each in progress]
         times = [_span(each) for each in measured]
+        processor = sum(usage.processor_between(_span(each[0])[0], _span(each[-1])[1]) for each in parts)
         seconds = [running(*span, stops) for span in times]
         whole = [
             (each, span)
@@ -88,9 +94,9 @@ def outcomes(
             system,
             when,
             load,
-            body["results"],
+            results.pop(),
             statistics.median(seconds),
-            usage.processor_between(times[0][0], times[-1][1]) / len(measured),
+            processor / len(measured),
             usage.peak.resident,
             usage.peak.anonymous,
             int(statistics.median(rows for rows, _ in states)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from wjoin.testing.processes import pause, resume
 
-TURN = 10.0
+TURN = 3.0
 """Seconds that a process runs, at least, while the others are stopped."""
 
 _TICK = 0.02
