@@ -1,10 +1,13 @@
 """The daemon of Spark's Python workers, without Spark."""
 
+import io
 import os
 import socket
 import struct
 import subprocess
 import sys
+import threading
+import types
 import zipfile
 from pathlib import Path
 
@@ -13,6 +16,7 @@ import pytest
 
 import wjoin.executor.spark.workers.wjoin_daemon as daemon
 from wjoin.embedded import embedded_settings
+from wjoin.executor.spark.workers.wjoin_tcp import acknowledge_at_once, acknowledging
 from wjoin.worker_daemon import DAEMON, daemon_settings
 
 PATH = "spark.executorEnv.PYTHONPATH"
@@ -83,3 +87,56 @@ def test_workers_are_forked_also_where_wjoin_cannot_be_imported(tmp_path: Path, 
         process.wait()
     assert ("wjoin.executor.spark.pack is left to the workers" in said) is not wjoin_there
     assert ("loud" in said) is not wjoin_there
+
+
+def connected(family: socket.AddressFamily, address: object) -> tuple[socket.socket, io.BufferedReader]:
+    """One end of a connection, and the other as a file that has read ahead."""
+    with socket.socket(family) as listening:
+        listening.bind(address)
+        listening.listen()
+        near = socket.socket(family)
+        near.connect(listening.getsockname())
+        far, _ = listening.accept()
+    near.sendall(b"first second")
+    with far:
+        infile = os.fdopen(os.dup(far.fileno()), "rb")
+    assert infile.read(6) == b"first "
+    return near, infile
+
+
+def test_over_tcp_what_is_read_is_the_same() -> None:
+    near, infile = connected(socket.AF_INET, ("127.0.0.1", 0))
+    with near, infile, acknowledging(infile) as reading:
+        assert reading is not infile
+        assert reading.fileno() == infile.fileno()
+        assert reading.read(6) == b"second"
+        big = os.urandom(1 << 20)
+        sending = threading.Thread(target=lambda: (near.sendall(big), near.shutdown(socket.SHUT_WR)))
+        sending.start()
+        assert reading.read() == big
+        sending.join()
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="this system always delays")
+def test_over_tcp_each_read_is_acknowledged_at_once() -> None:
+    near, infile = connected(socket.AF_INET, ("127.0.0.1", 0))
+    with near, infile, acknowledging(infile) as reading:
+        told = socket.socket(fileno=os.dup(infile.fileno()))
+        with told:
+            told.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+            assert reading.read(6) == b"second"
+            assert told.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK) == 1
+
+
+def test_other_sockets_are_read_as_they_are(tmp_path: Path) -> None:
+    near, infile = connected(socket.AF_UNIX, str(tmp_path / "socket"))
+    with near, infile:
+        assert acknowledging(infile) is infile
+
+
+def test_the_work_of_a_worker_reads_through_it() -> None:
+    near, infile = connected(socket.AF_INET, ("127.0.0.1", 0))
+    module = types.SimpleNamespace(main=lambda infile, outfile: (infile.read(6), outfile))
+    acknowledge_at_once(module)
+    with near, infile:
+        assert module.main(infile, "out") == (b"second", "out")

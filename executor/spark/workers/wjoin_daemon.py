@@ -8,6 +8,7 @@ pyarrow and wjoin for itself. What cannot be imported here is left to the worker
 import contextlib
 import gc
 import importlib
+import os
 import sys
 from collections.abc import Iterable
 from importlib.machinery import PathFinder
@@ -35,6 +36,11 @@ def main() -> None:
     with contextlib.redirect_stdout(sys.stderr):
         sys.path[:] = installed_first(sys.path)
         preload([*sys.argv[1:2], *PRELOADED])
+        if os.environ.get("PYTHON_UNIX_DOMAIN_ENABLED", "").lower() != "true":
+            # By its name on the workers' path: there may be no wjoin.
+            tcp = importlib.import_module("wjoin_tcp")
+            for name in sys.modules.keys() & sys.argv[1:2]:
+                tcp.acknowledge_at_once(sys.modules[name])
     # Workers collect garbage after each task: what is shared by all of them should not be looked at.
     gc.collect()
     gc.freeze()
