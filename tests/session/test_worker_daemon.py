@@ -117,7 +117,6 @@ def test_over_tcp_what_is_read_is_the_same() -> None:
         sending.join()
 
 
-@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="this system always delays")
 def test_over_tcp_each_read_is_acknowledged_at_once() -> None:
     near, infile = connected(socket.AF_INET, ("127.0.0.1", 0))
     with near, infile, acknowledging(infile) as reading:
@@ -126,6 +125,16 @@ def test_over_tcp_each_read_is_acknowledged_at_once() -> None:
             told.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
             assert reading.read(6) == b"second"
             assert told.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK) == 1
+
+
+def test_where_a_system_cannot_do_so_its_sockets_are_read_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("wjoin.executor.spark.workers.wjoin_tcp._OPTION", None)
+    near, infile = connected(socket.AF_INET, ("127.0.0.1", 0))
+    with near, infile:
+        assert acknowledging(infile) is infile
+        assert infile.read(6) == b"second"
 
 
 def test_other_sockets_are_read_as_they_are(tmp_path: Path) -> None:
