@@ -145,7 +145,7 @@ class StageLogic:
         """Yield the results over complete inputs: no state, nothing is late."""
         logic = self._with(self.stage.kernels[0])
         working: list[list[SortedRun]] = [[] for _ in logic.stage.inputs]
-        for stretch in stretches(arrivals.blocks, logic.shapes, self.stretch):
+        for stretch in stretches(arrivals.blocks, logic.shapes, self.stretch, arrivals.spool):
             if stretch.later is not None and not logic.plan.streaming:
                 # Rows of one stretch meet those of the next ones.
                 logic = replace(logic, plan=over_streams(logic.plan, logic.number))
@@ -215,7 +215,7 @@ class StageLogic:
             [load(shape, each) for each in group]
             for shape, group in zip(shapes, manifest.slices, strict=True)
         ]
-        for stretch in stretches(arrivals.blocks, shapes, cutting.stretch):
+        for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
             new = self._new(stretch.blocks, counts, manifest.seen)
             self._count_keys(new.probing, counts)
             yield from self._results(working, new, counts)

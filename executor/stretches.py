@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from wjoin.executor.blocks import value_bytes
+from wjoin.executor.spool import Spool
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, RunShape, int64_view, sort_order
 from wjoin.parts.routes.route import Role
 
@@ -50,9 +51,13 @@ class _Block:
 
 
 def instants(batch: pa.RecordBatch, shape: RunShape) -> Int64Array:
-    """Return the earliest event time of each row, int64: that of all its members."""
-    times = [int64_view(batch.column(name)) for name in shape.times]
-    earliest: Int64Array = np.minimum.reduce(times)
+    """Return the earliest event time of each row, int64: that of all its members.
+
+    Those of one member are the column itself, not a copy: where rows are mapped, so are their times.
+    """
+    earliest, *others = (int64_view(batch.column(name)) for name in shape.times)
+    for times in others:
+        earliest = np.minimum(earliest, times)
     return earliest
 
 
@@ -64,11 +69,13 @@ def in_time_order(batch: pa.RecordBatch, shape: RunShape) -> pa.RecordBatch:
     return batch.take(pa.array(sort_order(np.zeros(len(found), np.int64), found)))
 
 
-def stretches(blocks: list[Arrived], shapes: Sequence[RunShape], limit: int | None) -> Iterator[Stretch]:
+def stretches(
+    blocks: list[Arrived], shapes: Sequence[RunShape], limit: int | None, spool: Spool
+) -> Iterator[Stretch]:
     """Yield the new rows in stretches of about ``limit`` bytes, all at once where that is None or enough.
 
     Rows of one instant and one key stay together. ``blocks`` is emptied, so that nothing is held longer
-    than it is used.
+    than it is used; what is made of rows, in ``spool``.
     """
     sizes = [sum(value_bytes(batch) for _, batch in group) for group in blocks]
     rows = [sum(batch.num_rows for _, batch in group) for group in blocks]
@@ -82,13 +89,21 @@ def stretches(blocks: list[Arrived], shapes: Sequence[RunShape], limit: int | No
         for role, batch in group:
             if batch.num_rows:
                 sorted_batch = in_time_order(batch, shape)
-                ordered.append(_Block(number, role, sorted_batch, instants(sorted_batch, shape)))
+                ordered.append(_Block(number, role, sorted_batch, _set_down(sorted_batch, shape, spool)))
     blocks.clear()
     for end in (*_edges(ordered, widths, limit), None):
         weight = _weight(ordered, widths, end)
         if weight:
             one_instant = _least(ordered) == _greatest(ordered, end)
             yield from _taken(ordered, shapes, end, -(-weight // limit) if one_instant else 1)
+
+
+def _set_down(batch: pa.RecordBatch, shape: RunShape, spool: Spool) -> Int64Array:
+    """Return the instants of rows; what is not a column of theirs grows with all rows, and goes to disk."""
+    found = instants(batch, shape)
+    if len(shape.times) == 1:
+        return found
+    return int64_view(spool.put(pa.RecordBatch.from_pydict({"instant": pa.array(found)})).column("instant"))
 
 
 def _taken(

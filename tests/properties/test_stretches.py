@@ -3,6 +3,7 @@
 import itertools
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 from unittest.mock import patch
@@ -72,7 +73,7 @@ def test_rows_are_cut_by_time_and_always_in_the_same_way(
     attempts = []
     for _ in range(2):
         blocks = [packed(data, rows, each) for rows, each in zip((first, second), shapes, strict=True)]
-        attempts.append(list(stretches(blocks, shapes, limit)))
+        attempts.append(list(stretches(blocks, shapes, limit, Spool())))
         assert blocks == []
     again, found = attempts
     assert [[rows_of(each, n) for n in (0, 1)] for each in found] == [
@@ -98,13 +99,35 @@ def test_stretches_are_about_as_large_as_they_shall_be() -> None:
     block = batch(rows, ONE)
     limit = value_bytes(block) // 20
     found = list(
-        stretches([[(Role.BOTH, block.slice(0, 3000)), (Role.BOTH, block.slice(3000))]], (ONE,), limit)
+        stretches(
+            [[(Role.BOTH, block.slice(0, 3000)), (Role.BOTH, block.slice(3000))]], (ONE,), limit, Spool()
+        )
     )
     sizes = [sum(value_bytes(each) for _, each in stretch.blocks[0]) for stretch in found]
     assert sum(sizes) == value_bytes(block)
     # Those of the one heavy instant are cut by keys, which do not fall evenly.
     assert max(sizes) < 1.5 * limit
     assert len(sizes) < 30
+
+
+@pytest.mark.parametrize("shape", [ONE, TWO], ids=["one member", "two members"])
+def test_rows_on_disk_take_no_memory_each(shape: RunShape) -> None:
+    """A hundred million rows may wait: eight bytes of each would be a gigabyte."""
+    spool, blocks, rows = Spool(), 50, 2000
+    times = np.arange(blocks * rows)
+    arrived: Arrived = []
+    for own in np.split(times, blocks):
+        columns = dict.fromkeys((shape.code or "", *shape.times), pa.array(own))
+        arrived.append((Role.BOTH, spool.put(pa.RecordBatch.from_pydict(columns))))
+    tracemalloc.start()
+    found = stretches([arrived], (shape,), 100_000, spool)
+    first = next(found)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert first.later is not None
+    assert peak < times.nbytes / 4
+    assert sum(block.num_rows for each in (first, *found) for _, block in each.blocks[0]) == len(times)
+    spool.close()
 
 
 def test_sizes_do_not_depend_on_how_rows_are_cut() -> None:
