@@ -23,6 +23,9 @@ from wjoin.testing.processes import Sampler, kill_tree
 TOGETHER = 3
 """Systems that take turns: all of them are in memory at once."""
 
+_WORDS = 4000
+"""What is shown of the log of a system that failed: so many letters of its beginning and of its end."""
+
 
 @dataclass(frozen=True)
 class How:
@@ -109,7 +112,9 @@ class _Run:
     def outcomes(self, part: str, stops: Stops) -> list[Outcome]:
         """Return what the process has measured; raise RuntimeError with its last words if it failed."""
         if self._process.returncode:
-            raise RuntimeError(f"{self._system} failed:\n{(self._scratch / 'log').read_text()[-4000:]}")
+            words = (self._scratch / "log").read_text()
+            # The plan of a query that failed follows after what has happened, and is long.
+            raise RuntimeError(f"{self._system} failed:\n{words[:_WORDS]}\n...\n{words[_WORDS:][-_WORDS:]}")
         report, clock = self._scratch / "report", self._scratch / "clock"
         filling = self._section.filling
         return outcomes(part, self._system, self._load, filling, report, self._usage, clock, stops)

@@ -32,31 +32,35 @@ def take_turns(begin: Sequence[Callable[[], Player]], turn: float = TURN) -> lis
     for number, start in enumerate(begin):
         players.append(start())
         if not _ends(players[number], 0):
-            stopped[number] = _paused(players[number])
+            stopped[number] = time.time()
     while stopped:
         for number in list(stopped):
             stops[number].append((stopped.pop(number), time.time()))
             resume(players[number].process.pid)
             if not _ends(players[number], turn if stopped else None):
-                stopped[number] = _paused(players[number])
+                stopped[number] = time.time()
     return stops
 
 
 def _ends(player: Player, seconds: float | None) -> bool:
-    """Let a process run for so long, None for its life, until it may stop; return whether it has ended."""
+    """Let a process run for so long, None for its life; return whether it has ended, else it is stopped."""
     try:
         player.process.wait(seconds)
     except subprocess.TimeoutExpired:
         while player.process.poll() is None:
-            if player.may_stop():
+            if player.may_stop() and _pauses(player):
                 return False
             time.sleep(_TICK)
     return True
 
 
-def _paused(player: Player) -> float:
+def _pauses(player: Player) -> bool:
+    """Stop a process, unless it has meanwhile gone on to where it may not stop."""
     pause(player.process.pid)
-    return time.time()
+    if player.may_stop():
+        return True
+    resume(player.process.pid)
+    return False
 
 
 def running(start: float, end: float, stops: Stops) -> float:

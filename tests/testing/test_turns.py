@@ -48,6 +48,24 @@ def test_one_runs_while_the_others_are_stopped(tmp_path: Path):
         assert not any(since + 0.05 < moment < until for since, until in stopped), number
 
 
+@pytest.mark.timeout(60)
+def test_what_may_not_be_stopped_any_more_goes_on(tmp_path: Path):
+    """Between the question and the stop it may have begun what waits with a limit."""
+    states: list[str] = []
+
+    def asked() -> bool:
+        state = Path(f"/proc/{player.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        states.append("stopped" if state == "T" else "running")
+        # The first time only until it is stopped.
+        return len(states) != 2
+
+    player = Player(begun(tmp_path / "first", 0.4).process, asked)
+    second = partial(begun, tmp_path / "second", 0.2)
+    take_turns([lambda: player, second], turn=0.1)
+    assert states[:4] == ["running", "stopped", "running", "stopped"]
+    assert player.process.returncode == 0
+
+
 def test_the_time_that_a_process_is_stopped_counts_for_nothing():
     stops = [(1.0, 2.0), (4.0, 7.0)]
     assert running(0.0, 10.0, stops) == 6.0
