@@ -110,7 +110,7 @@ class _Run:
         return any((self._scratch / COMMITS).glob("[0-9]*"))
 
     def outcomes(self, part: str, stops: Stops) -> list[Outcome]:
-        """Return what the process has measured; raise RuntimeError with its last words if it failed."""
+        """Return what the process has measured; raise RuntimeError with its words if it failed."""
         if self._process.returncode:
             words = (self._scratch / "log").read_text()
             # The plan of a query that failed follows after what has happened, and is long.

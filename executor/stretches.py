@@ -75,7 +75,7 @@ def stretches(
     """Yield the new rows in stretches of about ``limit`` bytes, all at once where that is None or enough.
 
     Rows of one instant and one key stay together. ``blocks`` is emptied, so that nothing is held longer
-    than it is used; what is made of rows, in ``spool``.
+    than it is used; what would grow with them besides is set down in ``spool``.
     """
     sizes = [sum(value_bytes(batch) for _, batch in group) for group in blocks]
     rows = [sum(batch.num_rows for _, batch in group) for group in blocks]
@@ -89,7 +89,9 @@ def stretches(
         for role, batch in group:
             if batch.num_rows:
                 sorted_batch = in_time_order(batch, shape)
-                ordered.append(_Block(number, role, sorted_batch, _set_down(sorted_batch, shape, spool)))
+                ordered.append(
+                    _Block(number, role, sorted_batch, _lasting_instants(sorted_batch, shape, spool))
+                )
     blocks.clear()
     for end in (*_edges(ordered, widths, limit), None):
         weight = _weight(ordered, widths, end)
@@ -98,8 +100,8 @@ def stretches(
             yield from _taken(ordered, shapes, end, -(-weight // limit) if one_instant else 1)
 
 
-def _set_down(batch: pa.RecordBatch, shape: RunShape, spool: Spool) -> Int64Array:
-    """Return the instants of rows; what is not a column of theirs grows with all rows, and goes to disk."""
+def _lasting_instants(batch: pa.RecordBatch, shape: RunShape, spool: Spool) -> Int64Array:
+    """Return the instants of rows that wait: those that are no column of theirs are set down on disk."""
     found = instants(batch, shape)
     if len(shape.times) == 1:
         return found
