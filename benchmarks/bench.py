@@ -11,7 +11,7 @@ without a shuffle or state, with the same settings as wjoin: no engine on Spark 
 takes less. *Spark's engine, no join* goes the way of a join through the same operators of Spark, and
 does nothing in them: what is more than that is wjoin's own. By default all drop their results, so
 that the time of a sink hides no difference; ``--sink parquet`` writes them.
-Fails when systems differ in the number of results. Linux only.
+Fails when systems differ in the number of results, or one fails. Linux only.
 """
 
 import argparse
@@ -19,17 +19,21 @@ import dataclasses
 import json
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from cold_start import ColdStart, cold_start
 from latency import Latency, latency
 from outcomes import Outcome, disagreements
 from run_system import SINKS
-from running import How, run_section
+from running import How, SystemFailedError, run_section
 from sections import QUICK, SECTIONS, quick
 from systems import SYSTEMS
 from tables import section_table
 from targets import summary, targets
+
+Measured = TypeVar("Measured", ColdStart, Latency)
 
 START, LATENCY = "start", "latency"
 PARTS = (*SECTIONS, START, LATENCY)
@@ -57,20 +61,25 @@ def options() -> argparse.Namespace:
     return arguments
 
 
-def measure_sections(arguments: argparse.Namespace) -> list[Outcome]:
-    """Run the sections that the command line asks for, and print a table of each."""
+def measure_sections(arguments: argparse.Namespace) -> tuple[list[Outcome], list[SystemFailedError]]:
+    """Run the sections that the command line asks for, and print a table of each; tell what has failed."""
     settings = dict(each.split("=", 1) for each in arguments.set)
     how = How(arguments.warm_up, arguments.sink, arguments.memory, settings, arguments.scratch)
     everything: list[Outcome] = []
+    failures: list[SystemFailedError] = []
     for part in (part for part in SECTIONS if part in arguments.parts):
         section = quick(SECTIONS[part]) if arguments.quick else SECTIONS[part]
         systems = tuple(each for each in section.systems if each in (arguments.systems or SYSTEMS))
         if systems:
             print(section.title, flush=True)
-            found = run_section(part, section, systems, how)
-            print(section_table(found) + "\n", flush=True)
+            found, failed = run_section(part, section, systems, how)
+            for each in failed:
+                print(each, file=sys.stderr, flush=True)
+            if found:
+                print(section_table(found) + "\n", flush=True)
             everything += found
-    return everything
+            failures += failed
+    return everything, failures
 
 
 def measure_start(arguments: argparse.Namespace) -> ColdStart | None:
@@ -94,13 +103,28 @@ def measure_latency(arguments: argparse.Namespace) -> Latency | None:
     return found
 
 
+def attempt(
+    measure: Callable[[argparse.Namespace], Measured | None],
+    arguments: argparse.Namespace,
+    failures: list[SystemFailedError],
+) -> Measured | None:
+    """Return what is measured; None, and one failure more, where that fails."""
+    try:
+        return measure(arguments)
+    except RuntimeError as error:
+        print(error, file=sys.stderr, flush=True)
+        failures.append(SystemFailedError(str(error)))
+        return None
+
+
 def main() -> int:
-    """Run what the command line asks for; 1 when systems disagree."""
+    """Run what the command line asks for; 1 when systems disagree, or one has failed."""
     arguments = options()
     # Ended from outside, it ends what it has started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    outcomes = measure_sections(arguments)
-    started, waited = measure_start(arguments), measure_latency(arguments)
+    outcomes, failures = measure_sections(arguments)
+    started = attempt(measure_start, arguments, failures)
+    waited = attempt(measure_latency, arguments, failures)
     found = targets(outcomes, started, waited)
     print(summary(found), flush=True)
     if arguments.json:
@@ -112,7 +136,9 @@ def main() -> int:
     wrong = disagreements(outcomes)
     for each in wrong:
         print(f"DIFFERENT NUMBERS OF RESULTS: {each}", file=sys.stderr)
-    return 1 if wrong else 0
+    for each in failures:
+        print(f"FAILED (see above): {str(each).splitlines()[0]}", file=sys.stderr)
+    return 1 if wrong or failures else 0
 
 
 if __name__ == "__main__":

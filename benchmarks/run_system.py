@@ -3,6 +3,7 @@
 A process of its own, so that no system inherits another's heap, workers or settings.
 """
 
+import itertools
 import json
 import shutil
 import sys
@@ -17,8 +18,8 @@ from streams import Load
 from systems import SYSTEMS
 
 SINKS = ("noop", "parquet")
-COMMITS = Path("run", "checkpoint", "commits")
-"""Where the micro-batches that a query has committed are told, in the scratch folder."""
+COMMITS = "run/*/checkpoint/commits/[0-9]*"
+"""The files that tell what micro-batches the running query has committed, in the scratch folder."""
 
 MEASURED = 20.0
 """Seconds that the practised runs of a system take at least, all together."""
@@ -60,11 +61,14 @@ def run(task: Task) -> dict[str, list[dict[str, Any]]]:
     spark = system.start({**_common(scratch, task.memory), **system.settings, **task.settings})
     spark.sparkContext.setLogLevel("ERROR")
     found: dict[str, list[dict[str, Any]]] = {}
+    numbers = itertools.count()
 
     def work_off(data: str) -> dict[str, Any]:
         rows = system.query(spark, Path(data), load)
-        done = _work_off(spark, rows, task.sink, scratch / "run")
-        shutil.rmtree(scratch / "run")
+        folder = scratch / "run" / str(next(numbers))
+        done = _work_off(spark, rows, task.sink, folder)
+        # Spark may still be writing its state there, as it does now and then in the background.
+        shutil.rmtree(folder, ignore_errors=True)
         return done
 
     if task.fresh:

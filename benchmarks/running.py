@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import glob
 import json
 import os
 import subprocess
@@ -38,9 +39,16 @@ class How:
     scratch: str | None
 
 
-def run_section(part: str, section: Section, systems: tuple[str, ...], how: How) -> list[Outcome]:
-    """Run the systems over the loads of a section, some of them in turns."""
+class SystemFailedError(Exception):
+    """A system has ended with an error; the beginning and the end of what it has logged."""
+
+
+def run_section(
+    part: str, section: Section, systems: tuple[str, ...], how: How
+) -> tuple[list[Outcome], list[SystemFailedError]]:
+    """Run the systems over the loads of a section, some of them in turns; one that fails hinders no other."""
     found: list[Outcome] = []
+    failed: list[SystemFailedError] = []
     runs = [(load, system) for load in section.loads for system in systems]
     with tempfile.TemporaryDirectory(prefix="wjoin-data-", dir=how.scratch) as folder:
         data = {load: Path(folder) / str(number) for number, load in enumerate(section.loads)}
@@ -48,24 +56,24 @@ def run_section(part: str, section: Section, systems: tuple[str, ...], how: How)
             write_streams(load, place / "load")
             write_streams(load.practice, place / "practice")
         for start in range(0, len(runs), TOGETHER):
-            found += _run(part, section, runs[start : start + TOGETHER], data, how)
-    return found
+            for each in _run(part, section, runs[start : start + TOGETHER], data, how):
+                if isinstance(each, SystemFailedError):
+                    failed.append(each)
+                else:
+                    found += each
+    return found, failed
 
 
 def _run(
     part: str, section: Section, runs: Sequence[tuple[Load, str]], data: Mapping[Load, Path], how: How
-) -> list[Outcome]:
+) -> list[list[Outcome] | SystemFailedError]:
     """Run systems in turns."""
     for load, system in runs:
         print(f"  {SYSTEMS[system].title}: {load.title} ...", file=sys.stderr, flush=True)
     with contextlib.ExitStack() as stack:
         prepared = [_Run(section, load, system, data[load], how, stack) for load, system in runs]
         stops = take_turns([each.start for each in prepared])
-        return [
-            outcome
-            for each, stopped in zip(prepared, stops, strict=True)
-            for outcome in each.outcomes(part, stopped)
-        ]
+        return [each.outcomes(part, stopped) for each, stopped in zip(prepared, stops, strict=True)]
 
 
 class _Run:
@@ -107,14 +115,16 @@ class _Run:
 
     def _may_stop(self) -> bool:
         """Return whether a query has begun its work: what starts it may take ten seconds at the most."""
-        return any((self._scratch / COMMITS).glob("[0-9]*"))
+        # Unlike Path.glob it does not mind that folders vanish meanwhile.
+        return bool(glob.glob(COMMITS, root_dir=self._scratch))  # noqa: PTH207
 
-    def outcomes(self, part: str, stops: Stops) -> list[Outcome]:
-        """Return what the process has measured; raise RuntimeError with its words if it failed."""
+    def outcomes(self, part: str, stops: Stops) -> list[Outcome] | SystemFailedError:
+        """Return what the process has measured, or its words if it has failed."""
         if self._process.returncode:
             words = (self._scratch / "log").read_text()
             # The plan of a query that failed follows after what has happened, and is long.
-            raise RuntimeError(f"{self._system} failed:\n{words[:_WORDS]}\n...\n{words[_WORDS:][-_WORDS:]}")
+            shown = f"{words[:_WORDS]}\n...\n{words[_WORDS:][-_WORDS:]}"
+            return SystemFailedError(f"{part}: {self._system} failed:\n{shown}")
         report, clock = self._scratch / "report", self._scratch / "clock"
         filling = self._section.filling
         return outcomes(part, self._system, self._load, filling, report, self._usage, clock, stops)
