@@ -1,11 +1,15 @@
 """Counts of a join over tables, observed while a statement runs: what EXPLAIN ANALYZE compares."""
 
 import itertools
+import time
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, Observation, is_remote
 from pyspark.sql import functions as F
+
+_PATIENCE_SECONDS, _POLL_SECONDS = 10.0, 0.02
 
 _numbers = itertools.count()
 
@@ -44,6 +48,9 @@ class Meter:
 
 
 def _read(observation: Observation) -> Mapping[str, int]:
+    """Return what was observed in an action that has ended, nothing of a part that was optimized away."""
+    if not _is_told(observation):
+        return {}
     try:
         return observation.get
     except Py4JJavaError as error:
@@ -51,6 +58,22 @@ def _read(observation: Observation) -> Mapping[str, int]:
         if "java.lang.AssertionError" not in str(error):
             raise
         return {}
+
+
+def _is_told(observation: Observation) -> bool:
+    """Return whether Spark tells of a part, after some seconds at the most.
+
+    It tells of all parts of an action a moment after its end. Of one that it has optimized away Spark 4.0
+    never does, and whoever asks waits forever; later versions tell that there is nothing.
+    """
+    observed: Any = observation._jo
+    future = observed.future()
+    last = time.monotonic() + _PATIENCE_SECONDS
+    while not future.isCompleted():
+        if time.monotonic() > last:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
 
 
 def rows_part(stream: int) -> str:
