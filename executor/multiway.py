@@ -13,7 +13,9 @@ import pyarrow as pa
 from wjoin.executor.bands import band_values, moved
 from wjoin.executor.bands import inside as inside_band
 from wjoin.executor.combinations import Combinations, Pieces
+from wjoin.executor.conditions import prepared
 from wjoin.executor.report import Report
+from wjoin.executor.sifting import Sieve, sifted, worth_sifting
 from wjoin.executor.windows import inside, wanted_by_any, within
 from wjoin.parts.kernels.candidates import Candidates, Search
 from wjoin.parts.kernels.kernel import Kernel
@@ -23,15 +25,18 @@ from wjoin.parts.kernels.runs import (
     LEAST,
     BoolArray,
     Int64Array,
+    SortedRun,
     Values,
     equal_values,
     integers,
     shifted,
 )
+from wjoin.planner.expressions import Call, Input
 from wjoin.planner.layout import stored_column
 from wjoin.planner.physical import (
     Band,
     Comparison,
+    Condition,
     Operand,
     Output,
     PhysicalPlan,
@@ -127,7 +132,8 @@ class MultiwayJoin:
             return
         self.counted.add("comparisons", pairs)
         for part in _parts(found) if pairs > PARTIAL_LIMIT else [found]:
-            grown = self._checked(self._extended(partial, step, search, part), step)
+            kept = self._sifted(partial, step, part)
+            grown = self._checked(self._extended(partial, step, search, kept), step)
             if len(grown):
                 yield from self._grow(grown, others)
 
@@ -165,6 +171,49 @@ class MultiwayJoin:
             low, high = band.low, band.high
         return moved(values, low, -band.slack), moved(values, high, band.slack)
 
+    def _sifted(self, partial: Combinations, step: Step, found: list[Candidates]) -> list[Candidates]:
+        """Return the candidates that may pass the conditions of a step, as far as that is told sooner so."""
+        conditions = [*map(self._as_condition, step.comparisons), *step.conditions]
+        if not conditions:
+            return found
+        runs = partial.pieces[step.input].runs
+        return [
+            self._sifted_in(run, partial, step, conditions, each) if worth_sifting(each) else each
+            for run, each in zip(runs, found, strict=True)
+        ]
+
+    def _sifted_in(
+        self,
+        run: SortedRun,
+        partial: Combinations,
+        step: Step,
+        conditions: Sequence[Condition],
+        found: Candidates,
+    ) -> Candidates:
+        start, end = int(found.first.min()), int(found.last.max())
+        rows = run.batch.slice(start, end - start)
+        members = self.stage.inputs[step.input].members
+        sieves = [self._sieve(each, partial, rows, members) for each in conditions]
+        return sifted(sieves, found.moved(-start)).moved(start)
+
+    def _as_condition(self, comparison: Comparison) -> Condition:
+        operands = (comparison.left, comparison.right)
+        kinds = [self.plan.streams[stream].columns[number].type for stream, number in operands]
+        operator = "<>" if comparison.operator == "!=" else comparison.operator
+        inputs = tuple(Input(place, kind) for place, kind in enumerate(kinds))
+        return Condition(Call(operator, inputs, "boolean"), operands)
+
+    def _sieve(
+        self, condition: Condition, partial: Combinations, rows: pa.RecordBatch, members: Sequence[int]
+    ) -> Sieve:
+        """Return a condition on tuples and some rows of an input."""
+        of_rows = tuple(stream in members for stream, _ in condition.operands)
+        columns = [
+            rows.column(stored_column(self.plan, *operand).name) if own else self._values(operand, partial)
+            for operand, own in zip(condition.operands, of_rows, strict=True)
+        ]
+        return Sieve(prepared(condition.expression, columns), of_rows)
+
     def _extended(
         self, partial: Combinations, step: Step, search: Search, found: list[Candidates]
     ) -> Combinations:
@@ -201,7 +250,12 @@ class MultiwayJoin:
             left_values, right_values = self._values(band.left, partial), self._values(band.right, partial)
             keep &= np.asarray(left_values.is_valid()) & np.asarray(right_values.is_valid())
             keep &= inside_band(band, band_values(left_values), band_values(right_values))
-        return partial if keep.all() else partial.pick(keep)
+        passing = partial if keep.all() else partial.pick(keep)
+        for condition in step.conditions:
+            values = [self._values(operand, passing) for operand in condition.operands]
+            test = prepared(condition.expression, values)
+            passing = passing.pick(np.broadcast_to(test.at(test.inputs), len(passing)))
+        return passing
 
     def _compare(self, comparison: Comparison, partial: Combinations) -> BoolArray:
         left = self._values(comparison.left, partial)

@@ -9,6 +9,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Kind, Token, scan
 from wjoin.planner.bands import ColumnBand, column_band
 from wjoin.planner.catalog import WHOLE
+from wjoin.planner.conditions import ReadCondition, Unread, read_condition_tree
 from wjoin.planner.edits import Edit, apply_edits
 from wjoin.planner.literals import literal
 from wjoin.planner.names import Reference, Scope, Source, StreamColumn
@@ -76,11 +77,15 @@ class ColumnComparison:
 
 @dataclass(frozen=True)
 class Residual:
-    """A condition that Spark evaluates on the joined rows; it implies ``band`` where there is one."""
+    """A condition that Spark evaluates on the joined rows; it implies ``band`` where there is one.
+
+    ``read`` is how the join can test it before, or what stands in the way.
+    """
 
     text: str
     columns: tuple[StreamColumn, ...]
     matches: frozenset[str]
+    read: ReadCondition | Unread
     band: ColumnBand | None = None
 
 
@@ -104,24 +109,58 @@ def bind_conjunct(text: str, span: Span, scope: Scope, parameters: Mapping[str, 
             return equality
     operator = _OPERATORS.get(type(piece.tree))
     shown = apply_edits(text, edits, span)
-    band = _band(text, piece, references, parameters) if apart and len(streams) == 2 else None
+    named = _Named(text, piece, references)
+    band = None
+    if apart and len(streams) == 2:
+        band = column_band(piece.tree, named.column, named.function, parameters)
     if operator is not None and apart and len(streams) == 2:
         comparison = _comparison(piece.tree, references, operator, shown, band)
         if comparison is not None:
             return comparison
     columns = tuple(reference.column for reference in references)
-    return Residual(shown, columns, frozenset(call.what for call in piece.matches), band)
+    read: ReadCondition | Unread
+    if not apart:
+        read = Unread(_not_apart(piece))
+    elif len(streams) < 2:
+        read = Unread("columns of one stream or none")
+    elif "\\" in text[span.start : span.end]:
+        # What it means in a string is for a setting to say.
+        read = Unread("a backslash")
+    else:
+        read = read_condition_tree(piece.tree, named.column, named.function, parameters)
+    return Residual(shown, columns, frozenset(call.what for call in piece.matches), read, band)
 
 
-def _band(
-    text: str, piece: Piece, references: Sequence[Reference], parameters: Mapping[str, object]
-) -> ColumnBand | None:
-    columns = {_name(reference.name): reference.column for reference in references if reference.whole}
+@dataclass(frozen=True)
+class _Named:
+    """What the names in a condition mean."""
 
-    def column(node: exp.Column) -> StreamColumn | None:
-        return columns.get(tuple(part.name.lower() for part in node.parts))
+    text: str
+    piece: Piece
+    references: Sequence[Reference]
 
-    return column_band(piece.tree, column, lambda call: function_name(text, piece, call), parameters)
+    def column(self, node: exp.Column) -> StreamColumn | None:
+        """Return the whole column that a name means, None where it means none."""
+        wanted = tuple(part.name.lower() for part in node.parts)
+        found = (each.column for each in self.references if each.whole and _name(each.name) == wanted)
+        return next(found, None)
+
+    def function(self, call: exp.Anonymous) -> str:
+        """Return the name of a call, in lower case."""
+        return function_name(self.text, self.piece, call)
+
+
+def _not_apart(piece: Piece) -> str:
+    """Return why a condition cannot be evaluated apart from the statement."""
+    if piece.matches:
+        return "a match function"
+    if piece.has_subquery:
+        return "a subquery"
+    if piece.is_volatile:
+        return "a function that is another one each time"
+    if piece.is_aggregate:
+        return "an aggregate"
+    return "a parameter that is no number, truth value, date or text"
 
 
 def _name(name: ColumnName) -> tuple[str, ...]:

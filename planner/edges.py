@@ -68,6 +68,8 @@ def _operands(plan: PhysicalPlan, stage: Stage) -> Iterator[Operand]:
         yield from (comparison.left, comparison.right)
     for band in stage.bands:
         yield from (band.left, band.right)
+    for condition in stage.conditions:
+        yield from condition.operands
     for each in stage.inputs:
         if each.key is not None:
             stream, code = each.key

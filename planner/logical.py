@@ -8,6 +8,17 @@ from wjoin.planner.window_graph import WindowGraph
 
 
 @dataclass(frozen=True)
+class LaterCondition:
+    """A condition that Spark evaluates on the joined rows.
+
+    ``unread``: what keeps the join from testing it before, empty where the join does.
+    """
+
+    text: str
+    unread: str
+
+
+@dataclass(frozen=True)
 class LogicalPlan:
     """Names, constraints and conditions of a block.
 
@@ -21,5 +32,5 @@ class LogicalPlan:
     graph: WindowGraph
     classes: tuple[EqualityClass, ...]
     filters: tuple[Filter, ...]
-    residual: tuple[str, ...]
+    residual: tuple[LaterCondition, ...]
     stage_classes: tuple[tuple[int, ...], ...]

@@ -9,6 +9,8 @@ where event time is integral.
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from wjoin.planner.expressions import Expression
+
 
 class TimeKind(Enum):
     """The Spark type family of the event-time columns of a join."""
@@ -112,6 +114,11 @@ class Comparison:
     operator: str
     right: tuple[int, int]
 
+    @property
+    def streams(self) -> frozenset[int]:
+        """The streams whose rows it is about."""
+        return frozenset((self.left[0], self.right[0]))
+
 
 @dataclass(frozen=True)
 class Band:
@@ -129,9 +136,30 @@ class Band:
     slack: float
     checked: bool
 
+    @property
+    def streams(self) -> frozenset[int]:
+        """The streams whose rows it is about."""
+        return frozenset((self.left[0], self.right[0]))
+
 
 Operand = tuple[int, int]
 """A scan column: the stream, and the number of the column."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition over scan columns, those of its inputs; Spark evaluates it on the results as well.
+
+    Tuples for which it cannot be true are dropped on the way; where that is not known, they are kept.
+    """
+
+    expression: Expression
+    operands: tuple[Operand, ...]
+
+    @property
+    def streams(self) -> frozenset[int]:
+        """The streams whose rows it is about."""
+        return frozenset(stream for stream, _ in self.operands)
 
 
 @dataclass(frozen=True)
@@ -197,7 +225,7 @@ class Step:
     ``ranges``: the times of the input's first member, one range for each stream joined before; ``index``: the
     band by whose values rows are found, None where its other side is not joined yet, or the kernel looks
     for none. What is left to check of the tuples that are made: ``windows``, ``keys`` (equal scan columns,
-    where codes are hashes), ``comparisons`` and ``bands``.
+    where codes are hashes), ``comparisons``, ``bands`` and ``conditions``.
     """
 
     input: int
@@ -209,6 +237,7 @@ class Step:
     keys: tuple[tuple[Operand, Operand], ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     bands: tuple[Band, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -236,9 +265,9 @@ class Stage:
     """A join of two or more inputs on one worker set.
 
     ``route`` names what chooses the workers of a row, ``kernels`` how candidates are found: the first of
-    them by the steps, or by each worker the one that suits its rows (``wjoin.parts``). ``comparisons`` and
-    ``bands`` are all conditions that can be checked here. There is a probe for each input whose new rows
-    begin results, and for each pass over the windows.
+    them by the steps, or by each worker the one that suits its rows (``wjoin.parts``). ``comparisons``,
+    ``bands`` and ``conditions`` are all that can be checked here. There is a probe for each input whose
+    new rows begin results, and for each pass over the windows.
     """
 
     inputs: tuple[StageInput, ...]
@@ -248,15 +277,17 @@ class Stage:
     shipping: Shipping
     comparisons: tuple[Comparison, ...] = ()
     bands: tuple[Band, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     probes: tuple[Probe, ...] = ()
 
     def __post_init__(self) -> None:
         members = self.members
         if len(self.inputs) < 2 or len(set(members)) != len(members):
             raise ValueError("a stage joins two or more inputs with distinct streams")
-        conditions: tuple[Comparison | Band, ...] = (*self.comparisons, *self.bands)
+        conditions: tuple[Comparison | Band | Condition, ...]
+        conditions = (*self.comparisons, *self.bands, *self.conditions)
         for each in conditions:
-            if each.left[0] not in members or each.right[0] not in members:
+            if not each.streams <= set(members):
                 raise ValueError("a condition names a stream that is not in the stage")
         if not all(each.required for each in self.inputs):
             raise ValueError("a result without a row of some input needs an outer join, which no stage makes")

@@ -12,6 +12,7 @@ from wjoin.planner.bind import BoundSelect, bind
 from wjoin.planner.candidates import Candidate, Weighing, candidates
 from wjoin.planner.catalog import Estimate, Relation, Types
 from wjoin.planner.choice import options
+from wjoin.planner.conditions import ReadCondition
 from wjoin.planner.conjuncts import ColumnComparison, Equality, Filter, Residual, Side, comparable
 from wjoin.planner.cost.cardinality import Arrival
 from wjoin.planner.cost.model import CostModel, CostSettings
@@ -20,7 +21,7 @@ from wjoin.planner.edges import with_columns
 from wjoin.planner.edits import Edit, apply_edits
 from wjoin.planner.event_time import undated
 from wjoin.planner.keys import EqualityClass, KeyPart, TypedEquality, can_be_key, equality_classes, typed
-from wjoin.planner.logical import LogicalPlan
+from wjoin.planner.logical import LaterCondition, LogicalPlan
 from wjoin.planner.lookups import DraftLookup, lookups
 from wjoin.planner.names import StreamColumn
 from wjoin.planner.outputs import Output as OutputColumn
@@ -28,6 +29,7 @@ from wjoin.planner.physical import (
     Band,
     Bounds,
     Comparison,
+    Condition,
     Output,
     PhysicalPlan,
     Shipping,
@@ -226,7 +228,7 @@ class _Shape:
 
     draft: Decomposition
     physical: PhysicalPlan
-    residual: tuple[str, ...]
+    residual: tuple[LaterCondition, ...]
     keys: tuple[tuple[tuple[KeyPart, ...], ...], ...]
     shares: Mapping[Band, Estimate]
 
@@ -253,15 +255,25 @@ def _shape(
     checks += [_check(*pair) for pair in draft.equalities if _is_check(*pair)]
     late = [pair for pair in draft.equalities if not _is_check(*pair)]
     unusable = [each.equality for each in equalities if not can_be_key(each.common)]
+    later = [each for each in bound.conjuncts if isinstance(each, Residual)]
     residual = (
-        *(each.text for each in bound.conjuncts if isinstance(each, Residual)),
-        *(f"{first.text} = {second.text}" for first, second in late),
-        *(f"{each.left.text} = {each.right.text}" for each in unusable),
+        *(LaterCondition(each.text, _unread(each, static)) for each in later),
+        *(
+            LaterCondition(f"{first.text} = {second.text}", "an equality that is no key of the join")
+            for first, second in late
+        ),
+        *(
+            LaterCondition(f"{each.left.text} = {each.right.text}", "values that make no key")
+            for each in unusable
+        ),
     )
+    conditions = [
+        each.read for each in later if isinstance(each.read, ReadCondition) and not _unread(each, static)
+    ]
     late_sides = [part.side for pair in late for part in pair]
     late_sides += [side for each in unusable for side in (each.left, each.right)]
     scans = _scans(bound, late_sides, joins)
-    stages, shares = _stages(draft, checks, indexes, scans)
+    stages, shares = _stages(draft, checks, conditions, indexes, scans)
     own_filters = [
         tuple(each.text for each in filters if each.stream == stream) for stream in range(len(scans))
     ]
@@ -292,6 +304,15 @@ def _shape(
         )
     )
     return _Shape(draft, physical, residual, tuple(scan.keys for scan in scans), shares)
+
+
+def _unread(each: Residual, static: Collection[int]) -> str:
+    """Return what keeps the join from testing a condition, empty where it does."""
+    if not isinstance(each.read, ReadCondition):
+        return each.read.what
+    if not any(column.stream in static for column in each.read.columns):
+        return ""
+    return "a column of a static relation, which comes after the join"
 
 
 def _indexes(
@@ -364,12 +385,16 @@ def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLooku
 
 
 def _stages(
-    draft: Decomposition, checks: Sequence[_Check], indexes: Sequence[_Index], scans: Sequence[ScanBuilder]
+    draft: Decomposition,
+    checks: Sequence[_Check],
+    conditions: Sequence[ReadCondition],
+    indexes: Sequence[_Index],
+    scans: Sequence[ScanBuilder],
 ) -> tuple[tuple[Stage, ...], dict[Band, Estimate]]:
     """Return the stages, and the shares of pairs that their bands keep."""
     stages: list[Stage] = []
     shares: dict[Band, Estimate] = {}
-    waiting, unused = list(checks), list(indexes)
+    waiting, unused, untested = list(checks), list(indexes), list(conditions)
     for each in draft.stages:
         members = set(each.members)
         ready = [check for check in waiting if check.streams <= members]
@@ -378,12 +403,18 @@ def _stages(
         unused = [index for index in unused if index not in usable]
         bands = {_physical_band(index, scans): index.share for index in usable}
         shares |= bands
-        stages.append(_stage(each, ready, bands, scans))
+        tested = [condition for condition in untested if condition.streams <= members]
+        untested = [condition for condition in untested if condition not in tested]
+        stages.append(_stage(each, ready, tested, bands, scans))
     return tuple(stages), shares
 
 
 def _stage(
-    draft: DraftStage, checks: Sequence[_Check], bands: Mapping[Band, Estimate], scans: Sequence[ScanBuilder]
+    draft: DraftStage,
+    checks: Sequence[_Check],
+    conditions: Sequence[ReadCondition],
+    bands: Mapping[Band, Estimate],
+    scans: Sequence[ScanBuilder],
 ) -> Stage:
     inputs = []
     for each in draft.inputs:
@@ -405,6 +436,10 @@ def _stage(
             for check in checks
         ),
         bands=tuple(bands),
+        conditions=tuple(
+            Condition(each.expression, tuple(_operand(column, scans) for column in each.columns))
+            for each in conditions
+        ),
     )
 
 
@@ -436,9 +471,9 @@ def _operand(column: StreamColumn, scans: Sequence[ScanBuilder]) -> tuple[int, i
 
 
 def _edits(
-    block: SelectBlock, bound: BoundSelect, residual: Sequence[str], placeholder: str
+    block: SelectBlock, bound: BoundSelect, residual: Sequence[LaterCondition], placeholder: str
 ) -> tuple[Edit, ...]:
-    where = f" WHERE {' AND '.join(f'({each})' for each in residual)}" if residual else ""
+    where = f" WHERE {' AND '.join(f'({each.text})' for each in residual)}" if residual else ""
     source = Edit(block.source.start, block.source.end, f"FROM {placeholder}{where}")
     hints = [Edit(hint.span.start, hint.span.end, "") for hint in block.hints]
     return tuple(sorted([*bound.edits, *hints, source]))

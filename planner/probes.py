@@ -10,6 +10,7 @@ from wjoin.planner.physical import (
     Band,
     Bounds,
     Comparison,
+    Condition,
     Operand,
     PhysicalPlan,
     Probe,
@@ -24,7 +25,7 @@ from wjoin.planner.physical import (
 )
 from wjoin.planner.reach import Reach, reach
 
-Condition = TypeVar("Condition", Comparison, Band)
+AnyCondition = TypeVar("AnyCondition", Comparison, Band, Condition)
 
 Orders = Mapping[int, Sequence[int]]
 """For each input whose new rows begin results, the other inputs in the order in which they are met."""
@@ -160,6 +161,7 @@ def step_to(
         keys=tuple(_key_pairs(plan, stage.inputs[joined[0]], each)),
         comparisons=tuple(completed(stage.comparisons, known, each.members)),
         bands=tuple(band for band in completed(stage.bands, known, each.members) if not band.checked),
+        conditions=tuple(completed(stage.conditions, known, each.members)),
     )
 
 
@@ -193,11 +195,10 @@ def _key_pairs(plan: PhysicalPlan, old: StageInput, new: StageInput) -> Iterator
 
 
 def completed(
-    conditions: Iterable[Condition], known: Collection[int], new: Sequence[int]
-) -> Iterator[Condition]:
+    conditions: Iterable[AnyCondition], known: Collection[int], new: Sequence[int]
+) -> Iterator[AnyCondition]:
     """Yield the conditions that can be checked once new streams join known ones, and could not before."""
     joined = {*known, *new}
     for each in conditions:
-        streams = {each.left[0], each.right[0]}
-        if streams <= joined and not streams.isdisjoint(new):
+        if each.streams <= joined and not each.streams.isdisjoint(new):
             yield each

@@ -24,6 +24,10 @@ class Candidates:
         """Return no candidates."""
         return Candidates(self.tuples[:0], self.first[:0], self.last[:0])
 
+    def moved(self, rows: int) -> "Candidates":
+        """Return the ranges so many rows further on."""
+        return Candidates(self.tuples, self.first + rows, self.last + rows)
+
     def expand(self) -> tuple[Int64Array, Int64Array]:
         """Return the pairs: (tuple, row), int64 of one length."""
         counts = self.last - self.first

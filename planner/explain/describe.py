@@ -64,7 +64,8 @@ def describe(planned: PlannedSelect) -> doc.Document:
         equality_classes=tuple(
             doc.ClassEntry(each.type, tuple(part.text for part in each.parts)) for each in logical.classes
         ),
-        residual=logical.residual,
+        residual=tuple(each.text for each in logical.residual),
+        later=tuple(doc.LaterEntry(each.text, each.unread) for each in logical.residual),
         statistics=statistics,
         chosen=found[0],
         candidates=found,

@@ -213,6 +213,17 @@ class JoinEntry:
 
 
 @dataclass(frozen=True)
+class LaterEntry:
+    """A condition that Spark evaluates on the joined rows.
+
+    ``unread``: what keeps the join from testing it before, empty where the join does.
+    """
+
+    condition: str
+    unread: str
+
+
+@dataclass(frozen=True)
 class LookupEntry:
     """A static relation that Spark joins to the result of the stages."""
 
@@ -238,6 +249,7 @@ class Document:
     constraints: ConstraintsEntry
     equality_classes: tuple[ClassEntry, ...]
     residual: tuple[str, ...]
+    later: tuple[LaterEntry, ...]
     statistics: tuple[StatisticsEntry, ...]
     chosen: CandidateEntry
     candidates: tuple[CandidateEntry, ...]

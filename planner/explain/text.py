@@ -16,7 +16,7 @@ def explain_text(document: doc.Document) -> str:
         *_constraints(document),
         ("Equality classes", list(_classes(document)) or ["none: every pair inside the windows is compared"]),
         ("Filters before the join", filters or ["none"]),
-        ("Conditions after the join", list(document.residual) or ["none"]),
+        ("Conditions after the join", list(_later(document)) or ["none"]),
         ("Statistics", list(statistics_lines(document))),
         ("Stages", [choice_line(document), *_stages(document), *_lookups(document)]),
     ]
@@ -26,6 +26,13 @@ def explain_text(document: doc.Document) -> str:
     for title, body in sections:
         lines += [title, *(f"  {line}" for line in body)]
     return "\n".join([*lines, *(_warnings(document) if keeps(document) else ())])
+
+
+def _later(document: doc.Document) -> Iterator[str]:
+    """Yield the conditions that Spark evaluates, and whether the join tests them before."""
+    for each in document.later:
+        where = f"by Spark alone: {each.unread}" if each.unread else "in the join, too"
+        yield each.condition if document.native else f"{each.condition}  [{where}]"
 
 
 def _stream(each: doc.StreamEntry, document: doc.Document) -> str:

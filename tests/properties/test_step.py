@@ -3,15 +3,19 @@
 import copy
 import dataclasses
 import itertools
+import operator
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from wjoin.executor import sifting
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.local import MemoryStore
 from wjoin.executor.state.manifest import Manifest, decode_manifest
@@ -22,10 +26,12 @@ from wjoin.parts.kernels import adaptive
 from wjoin.parts.kernels.registry import KERNELS, kernels_of
 from wjoin.parts.routes.route import Role
 from wjoin.planner.edges import with_columns
+from wjoin.planner.expressions import Call, Constant, Expression, Input
 from wjoin.planner.physical import (
     Band,
     Bounds,
     Comparison,
+    Condition,
     KeyCode,
     Output,
     Passes,
@@ -41,6 +47,15 @@ from wjoin.planner.physical import (
 from wjoin.planner.probes import Orders, arranged, chosen_orders
 
 NAMES = (*KERNELS, adaptive.NAME)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_blocks() -> Iterator[None]:
+    """Conditions are tested in blocks, however few pairs there are."""
+    with patch.multiple(sifting, TUPLES=2, ROWS=3, _LEAST_PAIRS=1, _LEAST_SHARE=0.01):
+        yield
+
+
 STRETCHES = st.sampled_from([STRETCH_BYTES, 300, 100, 1])
 
 Row = tuple[int, int, int | None]  # key, time, value
@@ -179,6 +194,7 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
     comparisons = (Comparison((0, 0), draw(st.sampled_from(["<", "<=", "=", "<>"])), (count - 1, 0)),)
     comparisons = draw(st.sampled_from([(), comparisons]))
     bands = tuple(draw(st.lists(_bands(count), max_size=2)))
+    conditions = tuple(draw(st.lists(_conditions(count), max_size=2)))
     route = "hash" if hashed else "single"
     bounds, kernel = draw(st.sampled_from(Bounds)), draw(st.sampled_from(NAMES))
     chosen: list[Orders | None] = []
@@ -186,14 +202,15 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
     def stage(inputs: list[StageInput]) -> Stage:
         members = {member for one in inputs for member in one.members}
         here = tuple(each for each in comparisons if {0, count - 1} <= members)
-        near = tuple(each for each in bands if {each.left[0], each.right[0]} <= members)
+        near = tuple(each for each in bands if each.streams <= members)
+        tested = tuple(each for each in conditions if each.streams <= members)
         inputs = [
             dataclasses.replace(each, index=draw(st.sampled_from(_touching(near, each)))) for each in inputs
         ]
         numbers = range(len(inputs))
         orders = {first: draw(st.permutations([n for n in numbers if n != first])) for first in numbers}
         chosen.append(draw(st.sampled_from([None, orders])))
-        return Stage(tuple(inputs), bounds, route, kernels_of(kernel), Shipping.BLOCKS, here, near)
+        return Stage(tuple(inputs), bounds, route, kernels_of(kernel), Shipping.BLOCKS, here, near, tested)
 
     def source(n: int) -> StageInput:
         return StageInput((n,), None, (n, 0) if hashed else None)
@@ -227,6 +244,66 @@ def _bands(draw: st.DrawFn, count: int) -> Band:
     return Band((left, 0), (right, 0), low, high, 0.0, checked=False)
 
 
+@st.composite
+def _conditions(draw: st.DrawFn, count: int) -> Condition:
+    operands = tuple((stream, 0) for stream in draw(st.permutations(range(count)))[:3])
+    first, *_, last = inputs = [Input(place, "bigint") for place in range(len(operands))]
+    doubled = Call("*", (last, Constant(2, "int")), "bigint")
+    total: Expression = first
+    for each in inputs[1:]:
+        total = Call(draw(st.sampled_from("+-")), (total, each), "bigint")
+    compared = draw(st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "<=>"]))
+    expressions: list[Call] = [
+        Call(compared, (total, Constant(3, "int")), "boolean"),
+        Call(compared, (first, doubled), "boolean"),
+    ]
+    expressions.append(Call("or", (expressions[0], Call("is null", (last,), "boolean")), "boolean"))
+    expressions.append(Call("not", (Call("and", tuple(expressions[:2]), "boolean"),), "boolean"))
+    return Condition(draw(st.sampled_from(expressions)), operands)
+
+
+def _value(expression: Expression, values: Sequence[int | None]) -> int | bool | None:
+    """Return what SQL says of an expression."""
+    match expression:
+        case Input(place, _):
+            return values[place]
+        case Constant(int() as value, _):
+            return value
+        case Call("not", (inside,)):
+            found = _value(inside, values)
+            return None if found is None else not found
+        case Call("is null", (inside,)):
+            return _value(inside, values) is None
+        case Call(function, (left, right)):
+            sides = _value(left, values), _value(right, values)
+            if function == "<=>":
+                return sides[0] == sides[1]
+            if function in ("and", "or"):
+                decisive = function == "or"
+                return decisive if decisive in sides else None if None in sides else not decisive
+            if None in sides:
+                return None
+            return bool(_SQL[function](*sides)) if expression.type == "boolean" else _SQL[function](*sides)
+    raise AssertionError(expression)
+
+
+_SQL: dict[str, Any] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _true(condition: Condition, combination: tuple[Row, ...]) -> bool:
+    return _value(condition.expression, [combination[stream][2] for stream, _ in condition.operands]) is True
+
+
 def _touching(bands: Sequence[Band], each: StageInput) -> list[Band | None]:
     """Return the bands with one side in an input, and None."""
     return [None, *(band for band in bands if len({band.left[0], band.right[0]} & set(each.members)) == 1)]
@@ -253,6 +330,8 @@ def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ..
         if hashed and len(keys) > 1:
             continue
         if not all(_inside(band, combination) for stage in plan.stages for band in stage.bands):
+            continue
+        if not all(_true(condition, combination) for condition in plan.stages[-1].conditions):
             continue
         if not any(
             all(

@@ -80,7 +80,7 @@ def sql(expression: Expression, quote: bool = False) -> str:
             return "'" + value.replace("'", "''") + "'"
         case Literal(value):
             return str(value)
-        case Call("+" | "-" as operator, (left, right)):
+        case Call("+" | "-" | "*" as operator, (left, right)):
             return f"({sql(left, quote)} {operator} {sql(right, quote)})"
         case Call(function, arguments):
             return f"{function}({', '.join(sql(each, quote) for each in arguments)})"
@@ -136,6 +136,8 @@ def _call(function: str, values: list[Any]) -> Any:
             return values[0] + values[1]
         case "-":
             return values[0] - values[1]
+        case "*":
+            return values[0] * values[1]
     raise ValueError(f"no Python meaning for {function}")
 
 

@@ -270,6 +270,8 @@ def _residuals(draw: st.DrawFn, names: Sequence[str]) -> Expression:
         Compare(first, operator, second),
         *_near(first, second),
         AnyOf((Compare(first, operator, second), IsNull(second))),
+        AnyOf((Compare(first, operator, second), Compare(Call("-", (second, first)), "=", Literal(1)))),
+        Compare(Call("+", (first, Call("*", (second, Literal(2))))), operator, Literal(3)),
         Compare(Field(first.stream, "ts"), operator, Field(second.stream, "ts")),
     ]
     return draw(st.sampled_from(choices))

@@ -1,0 +1,157 @@
+"""What a condition on plain columns costs for each candidate pair, beside DuckDB on the same rows.
+
+Two inputs without a key, joined inside a window: every pair inside it is a candidate. wjoin's part is
+the executor's own logic of one worker, in this process, on one core; DuckDB runs with one thread and with
+two. Both count the pairs for which the conditions are true. A figure is the best of some repetitions.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from tables import aligned
+
+from wjoin.executor.local import LocalWorkers
+from wjoin.executor.step import Counts
+from wjoin.grammar.parser import parse_script
+from wjoin.grammar.syntax import Query
+from wjoin.planner.catalog import Column, Delay, Relation
+from wjoin.planner.layout import stored_column, time_name
+from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan import plan_select
+
+SECOND = 1_000_000
+SPAN = 100 * SECOND
+COLUMNS = {"x": "double", "y": "double", "n": "bigint", "word": "string"}
+CONDITIONS = {
+    "arithmetic": "A.x + B.y * 1000 > 1900 AND A.y * B.y > 0.5",
+    "two inequalities": "A.x > B.x AND A.y < B.y - 0.95",
+    "whole numbers": "A.n > B.n AND A.n + B.n > 19000",
+    "either": "abs(A.x - B.x) < 0.5 OR A.word = B.word",
+}
+
+
+class _Types:
+    """The typing rules of these relations."""
+
+    def of(self, stream: int, expression: str) -> str:
+        return COLUMNS[expression]
+
+    def common(self, first: str, second: str) -> str | None:
+        return first if first == second else None
+
+    def fails_on_overflow(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Seconds and results of one way to join."""
+
+    name: str
+    seconds: float
+    results: int
+
+
+def main() -> int:
+    """Print the nanoseconds a pair of every condition and system; 1 where they count different pairs."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=30_000, help="rows of each input (%(default)s)")
+    parser.add_argument("--window", type=float, default=1.25, help="seconds, of 100 (%(default)s)")
+    parser.add_argument("--repetitions", type=int, default=3)
+    given = parser.parse_args()
+    window = int(given.window * SECOND)
+    tables = [_rows(given.rows, seed) for seed in (1, 2)]
+    pairs = _pairs(tables, window)
+    lines = [["condition", "results", "wjoin", "DuckDB, 1 thread", "DuckDB, 2 threads"]]
+    wrong = False
+    for name, condition in CONDITIONS.items():
+        found = _measured(tables, condition, window, given.repetitions)
+        wrong |= len({each.results for each in found}) > 1
+        figures = [f"{each.seconds / pairs * 1e9:.1f}" for each in found]
+        lines.append([name, f"{found[0].results:,}", *figures])
+    print(f"{pairs:,} candidate pairs; nanoseconds a pair")
+    print(aligned(lines))
+    if wrong:
+        print("DIFFERENT RESULTS", file=sys.stderr)
+    return int(wrong)
+
+
+def _measured(tables: list[pa.Table], condition: str, window: int, repetitions: int) -> list[Timed]:
+    plan = _plan(condition, window)
+    ways: dict[str, Callable[[], int]] = {
+        "wjoin": lambda: _by_wjoin(plan, tables),
+        "1": lambda: _by_duckdb(tables, condition, window, 1),
+        "2": lambda: _by_duckdb(tables, condition, window, 2),
+    }
+    best: dict[str, Timed] = {}
+    for _ in range(repetitions):
+        for name, way in ways.items():
+            began = time.perf_counter()
+            results = way()
+            timed = Timed(name, time.perf_counter() - began, results)
+            best[name] = min(best.get(name, timed), timed, key=lambda each: each.seconds)
+    return list(best.values())
+
+
+def _rows(count: int, seed: int) -> pa.Table:
+    random = np.random.default_rng(seed)
+    words = np.array([f"word {number:05}" for number in range(1000)])
+    return pa.table(
+        {
+            "ts": np.sort(random.integers(0, SPAN, count)),
+            "x": random.random(count) * 1000,
+            "y": random.random(count),
+            "n": random.integers(0, 10_000, count),
+            "word": words[random.integers(0, len(words), count)],
+        }
+    )
+
+
+def _pairs(tables: list[pa.Table], window: int) -> int:
+    left, right = (table.column("ts").to_numpy() for table in tables)
+    above = np.searchsorted(right, left + window, "right")
+    return int((above - np.searchsorted(right, left - window)).sum())
+
+
+def _plan(condition: str, window: int) -> PhysicalPlan:
+    sql = f"SELECT A.ts, B.ts AS other FROM a A, b B WINDOW (A, B) = {window} MICROSECONDS WHERE {condition}"
+    statement = parse_script(sql).statements[0]
+    assert isinstance(statement, Query)
+    columns = (Column("ts", "timestamp"), *(Column(name, kind) for name, kind in COLUMNS.items()))
+    relations = [Relation(columns, "ts", {"ts": Delay(0)}, True)] * 2
+    return plan_select(sql, statement.blocks[0], relations, _Types(), {}, "joined", {}).physical
+
+
+def _by_wjoin(plan: PhysicalPlan, tables: list[pa.Table]) -> int:
+    blocks = {}
+    for stream, table in enumerate(tables):
+        columns = {time_name(stream): table.column("ts")}
+        for number, each in enumerate(plan.streams[stream].columns):
+            name = each.expression.rpartition(".")[2]
+            if name != "ts":
+                columns[stored_column(plan, stream, number).name] = table.column(name)
+        blocks[stream] = pa.table(columns).combine_chunks().to_batches()[0]
+    return sum(found.num_rows for found in LocalWorkers(plan).run(blocks, Counts()))
+
+
+def _by_duckdb(tables: list[pa.Table], condition: str, window: int, threads: int) -> int:
+    with duckdb.connect() as database:
+        database.execute(f"SET threads = {threads}")
+        for name, table in zip("AB", tables, strict=True):
+            database.register(name, table)
+        inside = f"A.ts BETWEEN B.ts - {window} AND B.ts + {window}"
+        found = database.execute(f"SELECT count(*) FROM A, B WHERE {inside} AND ({condition})").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

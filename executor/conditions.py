@@ -1,0 +1,455 @@
+"""Conditions on the values of several streams, tested for many pairs at once.
+
+A test only ever refuses what Spark would refuse: where a value cannot be known here to the last bit, or
+Spark would raise an error, the pair is kept, and Spark evaluates the condition.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import inf, isfinite, sqrt
+from operator import and_, or_
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wjoin.parts.kernels.runs import BoolArray, integers
+from wjoin.planner.expressions import (
+    NUMERIC_ORDER,
+    Call,
+    Constant,
+    Expression,
+    Input,
+    common_type,
+    is_decimal,
+)
+
+Numbers = npt.NDArray[Any]
+"""int64 or float64, of any shape that fits the others of a test."""
+
+_DOUBLE_ERROR, _FLOAT_ERROR, _LEAST_FLOAT = 2.0**-50, 2.0**-22, 1e-40
+"""More than a step in DOUBLE or in FLOAT is rounded by, as a share of a value, and for the least FLOATs."""
+
+_GREATEST_FLOAT = 1e38
+_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_COMPARE = {
+    "=": np.equal,
+    "<>": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
+_NONE = np.zeros(1, bool)
+
+
+@dataclass(frozen=True)
+class Vector:
+    """The values of an expression, all between ``low`` and ``high``.
+
+    ``null``: where it is NULL, ``unknown``: where anything may be, NULL or an error too; None for nowhere.
+    ``error``: how far Spark's own value may be from one here.
+    """
+
+    values: Numbers
+    low: float
+    high: float
+    null: BoolArray | None = None
+    unknown: BoolArray | None = None
+    error: float = 0.0
+
+    @property
+    def size(self) -> float:
+        """The greatest distance of a value from zero."""
+        return max(abs(self.low), abs(self.high))
+
+    def at(self, chosen: Any) -> "Vector":
+        """Return the values at some places."""
+        return replace(
+            self,
+            values=self.values[chosen],
+            null=None if self.null is None else self.null[chosen],
+            unknown=None if self.unknown is None else self.unknown[chosen],
+        )
+
+    def shaped(self, *shape: int) -> "Vector":
+        """Return the values in another shape."""
+        return replace(
+            self,
+            values=self.values.reshape(shape),
+            null=None if self.null is None else self.null.reshape(shape),
+            unknown=None if self.unknown is None else self.unknown.reshape(shape),
+        )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A condition whose inputs are known; those of type string are ranks among all its strings.
+
+    ``sources``: of which column each input is made.
+    """
+
+    expression: Expression
+    inputs: tuple[Vector, ...]
+    sources: tuple[int, ...]
+
+    def at(self, vectors: Sequence[Vector]) -> BoolArray:
+        """Return for which values of the inputs the condition may be true; shaped as they are together."""
+        return _may(self.expression, vectors, wanted=True)
+
+
+def prepared(expression: Expression, columns: Sequence[pa.Array]) -> Prepared:
+    """Return a condition over columns, each with its own length."""
+    sources = list(range(len(columns)))
+    every = list(columns)
+    expression = _with_matches(expression, every, sources)
+    used = {each.place for each in _leaves(expression) if isinstance(each, Input)}
+    texts = _Texts.of(expression, [each for place, each in enumerate(every) if place in used])
+
+    def vector(place: int, column: pa.Array) -> Vector:
+        if place not in used:
+            return Vector(np.zeros(len(column), np.int64), 0, 0)
+        return texts.vector(column) if texts and _is_text(column) else _vector(column)
+
+    return Prepared(
+        expression if texts is None else texts.ranked(expression),
+        tuple(vector(*each) for each in enumerate(every)),
+        tuple(sources),
+    )
+
+
+def _vector(column: pa.Array) -> Vector:
+    """Return the values of a column of numbers, times or truth."""
+    kind = column.type
+    null = np.asarray(column.is_null()) if column.null_count else None
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        values = np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), 0.0))
+        finite = bool(np.isfinite(values).all())
+        low, high = (float(values.min()), float(values.max())) if finite and len(values) else (0.0, 0.0)
+        if not finite:
+            return Vector(values, -inf, inf, null)
+        error = max(abs(low), abs(high)) * _DOUBLE_ERROR if pa.types.is_decimal(kind) else 0.0
+        return Vector(values, low, high, null, error=error)
+    whole = np.asarray(pc.fill_null(integers(column), 0))
+    if not len(whole):
+        return Vector(whole, 0, 0, null)
+    return Vector(whole, int(whole.min()), int(whole.max()), null)
+
+
+# Strings -----------------------------------------------------------------------
+
+
+def _is_text(column: pa.Array) -> bool:
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+
+
+_MATCHES = {"startswith": pc.starts_with, "endswith": pc.ends_with, "contains": pc.match_substring}
+
+
+def _with_matches(expression: Expression, columns: list[pa.Array], sources: list[int]) -> Expression:
+    """Return an expression with patterns looked for in whole columns, which become further columns."""
+    match expression:
+        case Call(name, (Input(place, _), Constant(pattern, _))) if name in _MATCHES:
+            columns.append(_MATCHES[name](columns[place], pattern))
+            sources.append(place)
+            return Input(len(columns) - 1, "boolean")
+        case Call():
+            arguments = tuple(_with_matches(each, columns, sources) for each in expression.arguments)
+            return replace(expression, arguments=arguments)
+    return expression
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """All strings of a condition, each once, and their ranks by their bytes."""
+
+    values: pa.Array
+    ranks: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, expression: Expression, columns: Sequence[pa.Array]) -> "_Texts | None":
+        texts = [column for column in columns if _is_text(column)]
+        if not texts:
+            return None
+        own = {
+            each.value
+            for each in _leaves(expression)
+            if isinstance(each, Constant) and isinstance(each.value, str)
+        }
+        constants = pa.array(sorted(own), pa.large_string())
+        both = [*(each.unique().cast(pa.large_string()) for each in texts), constants]
+        values = pa.concat_arrays(both).unique().drop_null()
+        order = np.asarray(pc.sort_indices(values)).astype(np.int64)
+        ranks = np.empty(len(order), np.int64)
+        ranks[order] = np.arange(len(order))
+        return cls(values, ranks)
+
+    def _places(self, texts: pa.Array) -> pa.Array:
+        return pc.index_in(texts.cast(pa.large_string()), value_set=self.values)
+
+    def vector(self, column: pa.Array) -> Vector:
+        places = self._places(column)
+        null = np.asarray(places.is_null()) if places.null_count else None
+        if not len(self.ranks):
+            return Vector(np.zeros(len(column), np.int64), 0, 0, null)
+        return Vector(self.ranks[np.asarray(pc.fill_null(places, 0))], 0, len(self.ranks), null)
+
+    def ranked(self, expression: Expression) -> Expression:
+        """Return an expression with ranks in the place of constant strings."""
+        match expression:
+            case Constant(str() as text, "string"):
+                place = self._places(pa.array([text]))[0].as_py()
+                return Constant(int(self.ranks[place]), "string")
+            case Call():
+                return replace(expression, arguments=tuple(map(self.ranked, expression.arguments)))
+        return expression
+
+
+def _leaves(expression: Expression) -> Iterator[Input | Constant]:
+    if isinstance(expression, Call):
+        for each in expression.arguments:
+            yield from _leaves(each)
+    else:
+        yield expression
+
+
+# Truth -------------------------------------------------------------------------
+
+
+def _may(expression: Expression, inputs: Sequence[Vector], *, wanted: bool) -> BoolArray:
+    """Return where an expression may be true, or where it may be false."""
+    match expression:
+        case Constant(truth, _):
+            return np.array([bool(truth) is wanted])
+        case Input(place, _):
+            given = inputs[place]
+            return _kept((given.values != 0) == wanted, given.null, given.unknown)
+        case Call("and" | "or" as name, terms):
+            return _all_or_any(
+                (_may(each, inputs, wanted=wanted) for each in terms), (name == "and") is wanted
+            )
+        case Call("not", (inside,)):
+            return _may(inside, inputs, wanted=not wanted)
+        case Call("is null", (inside,)):
+            given = _value(inside, inputs)
+            null = _NONE if given.null is None else given.null
+            return _kept(null if wanted else ~null, None, given.unknown)
+        case Call("between", (inside, low, high)):
+            ends = ((">=", low), ("<=", high)) if wanted else (("<", low), (">", high))
+            return _all_or_any(_each_compared(inside, ends, inputs), wanted)
+        case Call("in", (inside, *choices)):
+            equal = [("=" if wanted else "<>", each) for each in choices]
+            return _all_or_any(_each_compared(inside, equal, inputs), not wanted)
+        case Call(operator, (left, right)):
+            sides = _value(left, inputs), _value(right, inputs)
+            if operator == "<=>":
+                return _alike(*sides, left.type, right.type, wanted=wanted)
+            kept = operator if wanted else _OPPOSITE[operator]
+            return _compared(kept, *sides, left.type, right.type)
+    raise AssertionError(f"{expression} is no condition")
+
+
+def _each_compared(
+    inside: Expression, others: Iterable[tuple[str, Expression]], inputs: Sequence[Vector]
+) -> Iterator[BoolArray]:
+    """Yield where a value may compare so to each of others."""
+    value = _value(inside, inputs)
+    for operator, each in others:
+        yield _compared(operator, value, _value(each, inputs), inside.type, each.type)
+
+
+def _all_or_any(masks: Iterable[BoolArray], every: bool) -> BoolArray:
+    return reduce(and_ if every else or_, masks)
+
+
+def _kept(mask: BoolArray, null: BoolArray | None, unknown: BoolArray | None) -> BoolArray:
+    if null is not None:
+        mask = mask & ~null
+    return mask if unknown is None else mask | unknown
+
+
+def _alike(left: Vector, right: Vector, left_kind: str, right_kind: str, *, wanted: bool) -> BoolArray:
+    """Return where ``left <=> right`` may be true, or false: NULL is like NULL, and unlike all else."""
+    nulls = [_NONE if each.null is None else each.null for each in (left, right)]
+    compared = _compared("=" if wanted else "<>", left, right, left_kind, right_kind)
+    unknown = _either(left.unknown, right.unknown)
+    return _kept(compared | (nulls[0] & nulls[1] if wanted else nulls[0] ^ nulls[1]), None, unknown)
+
+
+def _compared(operator: str, left: Vector, right: Vector, left_kind: str, right_kind: str) -> BoolArray:
+    kind = common_type(left_kind, right_kind) or ""
+    error = left.error + right.error
+    unknown = _either(left.unknown, right.unknown)
+    if is_decimal(kind) or kind == "float":
+        # Whole numbers and constants are rounded here, and perhaps otherwise than by Spark.
+        share = _FLOAT_ERROR if kind == "float" and left_kind != right_kind else _DOUBLE_ERROR
+        error += (left.size + right.size) * share
+    null = _either(left.null, right.null)
+    if not isfinite(error):
+        return _kept(np.ones(np.broadcast_shapes(left.values.shape, right.values.shape), bool), None, None)
+    if not (isfinite(left.low) and isfinite(left.high) and isfinite(right.low) and isfinite(right.high)):
+        # NaN is above all to Spark, and itself.
+        unknown = _either(unknown, _either(np.isnan(left.values), np.isnan(right.values)))
+    if error:
+        return _kept(_near(operator, left.values, right.values, error), null, unknown)
+    return _kept(_COMPARE[operator](left.values, right.values), null, unknown)
+
+
+def _near(operator: str, left: Numbers, right: Numbers, error: float) -> BoolArray:
+    """Return where a comparison may be true of values that are so far away at the most."""
+    if operator in ("<", "<="):
+        return np.asarray(left <= right + error)
+    if operator in (">", ">="):
+        return np.asarray(left + error >= right)
+    if operator == "=":
+        return np.asarray(np.abs(left - right) <= error)
+    return np.ones(np.broadcast_shapes(left.shape, right.shape), bool)
+
+
+def _either(first: BoolArray | None, second: BoolArray | None) -> BoolArray | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return first | second
+
+
+# Values ------------------------------------------------------------------------
+
+
+def _value(expression: Expression, inputs: Sequence[Vector]) -> Vector:
+    match expression:
+        case Input(place, _):
+            return inputs[place]
+        case Constant(value, kind):
+            exact = is_decimal(kind) or kind in ("float", "double")
+            number: Any = float(value) if exact else int(value)
+            return Vector(np.array([number]), number, number)
+        case Call("negative", (inside,), kind):
+            return _arithmetic("-", Vector(np.zeros(1, np.int64), 0, 0), _value(inside, inputs), kind)
+        case Call("abs", (inside,), kind):
+            return _absolute(_value(inside, inputs), kind)
+        case Call("sqrt", (inside,)):
+            return _root(_value(inside, inputs))
+        case Call("greatest" | "least" | "coalesce" as name, arguments):
+            found, *others = (_value(each, inputs) for each in arguments)
+            for each in others:
+                found = _chosen(name, found, each)
+            return found
+        case Call(operator, (left, right), kind):
+            return _arithmetic(operator, _value(left, inputs), _value(right, inputs), kind)
+    raise AssertionError(f"{expression} has no value")
+
+
+def _arithmetic(operator: str, left: Vector, right: Vector, kind: str) -> Vector:
+    null, unknown = _either(left.null, right.null), _either(left.unknown, right.unknown)
+    divisor = right.values
+    if operator in ("/", "%"):
+        # Spark says NULL or fails.
+        zero = divisor == 0
+        unknown = _either(unknown, zero if right.null is None else zero & ~right.null)
+        divisor = np.where((divisor == 0) | (divisor == -1) if operator == "%" else divisor == 0, 1, divisor)
+    low, high = _span(operator, left, right)
+    if kind in NUMERIC_ORDER:
+        return _whole(operator, left, replace(right, values=divisor), kind, (low, high), null, unknown)
+    with np.errstate(all="ignore"):
+        first, second = left.values.astype(np.float64), divisor.astype(np.float64)
+        values = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[operator](first, second)
+    size = max(abs(low), abs(high))
+    error = left.error + right.error
+    if error and operator == "*":
+        error = left.size * right.error + right.size * left.error + left.error * right.error
+    elif error and operator == "/":
+        error = inf
+    rounded = left.size + right.size + size
+    if kind == "float":
+        # Whole numbers become FLOAT first, or not: that depends on the mode.
+        error = error + rounded * _FLOAT_ERROR + _LEAST_FLOAT if rounded < _GREATEST_FLOAT else inf
+    elif is_decimal(kind) or error:
+        error += rounded * _DOUBLE_ERROR
+    # Not a number: the product of no error and an endless size.
+    error = error if error == error else inf
+    return Vector(values, low, high, null, unknown, error)
+
+
+def _span(operator: str, left: Vector, right: Vector) -> tuple[float, float]:
+    """Return the least and the greatest result of an operator, endless where that is not known."""
+    if operator == "+":
+        ends = [left.low + right.low, left.high + right.high]
+    elif operator == "-":
+        ends = [left.low - right.high, left.high - right.low]
+    elif operator == "*":
+        ends = [one * other for one in (left.low, left.high) for other in (right.low, right.high)]
+    elif operator == "%":
+        ends = [-left.size, left.size]
+    elif right.low == right.high != 0:
+        ends = [left.low / right.low, left.high / right.low]
+    else:
+        return -inf, inf
+    known = all(end == end for end in ends)
+    return (min(ends), max(ends)) if known else (-inf, inf)
+
+
+def _whole(
+    operator: str,
+    left: Vector,
+    right: Vector,
+    kind: str,
+    span: tuple[float, float],
+    null: BoolArray | None,
+    unknown: BoolArray | None,
+) -> Vector:
+    """Return whole numbers; where they do not fit their type, Spark fails or begins anew: it shall say so."""
+    function = {"+": np.add, "-": np.subtract, "*": np.multiply, "%": np.fmod}[operator]
+    with np.errstate(all="ignore"):
+        values = function(left.values, right.values)
+        least, greatest = -(2 ** (_BITS[kind] - 1)), 2 ** (_BITS[kind] - 1) - 1
+        low, high = span
+        if least <= low and high <= greatest:
+            return Vector(values, low, high, null, unknown)
+        if kind == "bigint":
+            # Of 64 bits, and rounded: what is near the ends is not known either.
+            about = function(left.values.astype(np.float64), right.values.astype(np.float64))
+            outside = np.abs(about) >= 2.0**63 * (1 - 2.0**-40)
+        else:
+            outside = (values < least) | (values > greatest)
+    return Vector(values, max(low, least), min(high, greatest), null, _either(unknown, outside))
+
+
+def _absolute(inside: Vector, kind: str) -> Vector:
+    with np.errstate(all="ignore"):
+        values = np.abs(inside.values)
+    low = 0 if inside.low <= 0 <= inside.high else min(abs(inside.low), abs(inside.high))
+    found = replace(inside, values=values, low=low, high=inside.size)
+    if kind in NUMERIC_ORDER and inside.low == -(2 ** (_BITS[kind] - 1)):
+        return replace(found, unknown=_either(inside.unknown, inside.values == inside.low))
+    return found
+
+
+def _root(inside: Vector) -> Vector:
+    with np.errstate(all="ignore"):
+        found = np.sqrt(inside.values.astype(np.float64))
+    high = sqrt(inside.high) if 0 <= inside.high < inf else inf
+    # Without an end it may be NaN.
+    low = 0.0 if isfinite(high) and inside.low >= 0 else -inf
+    return Vector(found, low, high, inside.null, inside.unknown, inf if inside.error else 0.0)
+
+
+def _chosen(name: str, first: Vector, second: Vector) -> Vector:
+    """Return the first value that is not NULL, or the greatest or the least of those."""
+    nulls = [_NONE if each.null is None else each.null for each in (first, second)]
+    function = {"greatest": np.maximum, "least": np.minimum}.get(name)
+    values = first.values if function is None else function(first.values, second.values)
+    if first.null is not None:
+        values = np.where(first.null, second.values, values)
+    if second.null is not None and function is not None:
+        values = np.where(second.null & ~nulls[0], first.values, values)
+    unknown = _either(first.unknown, second.unknown)
+    if not all(map(isfinite, (first.low, first.high, second.low, second.high))):
+        # NaN is above all.
+        unknown = _either(unknown, np.isnan(first.values) | np.isnan(second.values))
+    both = nulls[0] & nulls[1] if first.null is not None and second.null is not None else None
+    error = max(first.error, second.error)
+    return Vector(values, min(first.low, second.low), max(first.high, second.high), both, unknown, error)

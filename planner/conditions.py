@@ -1,0 +1,315 @@
+"""Conditions that the join can test before Spark does, read from SQL, with the types of all in them."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from math import isfinite
+
+from sqlglot import exp
+
+from wjoin.planner.expressions import (
+    NUMERIC_ORDER,
+    Call,
+    Constant,
+    Expression,
+    Input,
+    arithmetic_type,
+    common_type,
+    decimal_type,
+    is_decimal,
+    is_numeric,
+)
+from wjoin.planner.names import StreamColumn
+
+_ARITHMETIC: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+}
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+}
+_COMPARABLE = ("boolean", "date", "timestamp", "timestamp_ntz", "string")
+_EPOCH = date(1970, 1, 1)
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+MAXIMUM_DEPTH = 50
+"""Expressions inside each other; Python's own limit, where plans are sent to workers, is higher."""
+
+_BOOLEAN = "boolean"
+
+
+@dataclass(frozen=True)
+class ReadCondition:
+    """A condition that the join can test: input n of the expression is column n."""
+
+    expression: Expression
+    columns: tuple[StreamColumn, ...]
+
+    @property
+    def streams(self) -> set[int]:
+        """The streams whose rows it is about."""
+        return {each.stream for each in self.columns}
+
+
+@dataclass(frozen=True)
+class Unread:
+    """What of a condition only Spark can evaluate, in words."""
+
+    what: str
+
+
+class _Stopped(Exception):  # noqa: N818 (it is no error)
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+
+def read_condition_tree(
+    tree: exp.Expr,
+    column: Callable[[exp.Column], StreamColumn | None],
+    function: Callable[[exp.Anonymous], str],
+    parameters: Mapping[str, object],
+) -> ReadCondition | Unread:
+    """Return a condition as the join can test it, or what in it stands in the way.
+
+    ``column`` tells which column a name means, ``function`` the name of a call, in lower case.
+    """
+    reader = _Reader(column, function, parameters)
+    try:
+        expression = reader.truth(tree)
+    except _Stopped as stopped:
+        return Unread(stopped.what)
+    return ReadCondition(expression, tuple(reader.columns))
+
+
+class _Reader:
+    def __init__(
+        self,
+        column: Callable[[exp.Column], StreamColumn | None],
+        function: Callable[[exp.Anonymous], str],
+        parameters: Mapping[str, object],
+    ) -> None:
+        self.columns: list[StreamColumn] = []
+        self._depth = 0
+        self._column = column
+        self._function = function
+        self._parameters = parameters
+
+    def truth(self, node: exp.Expr) -> Expression:
+        """Return an expression that is true, false or NULL."""
+        found = self.value(node)
+        if found.type != _BOOLEAN:
+            raise _Stopped(f"a value of type {found.type} as a condition")
+        return found
+
+    def value(self, node: exp.Expr) -> Expression:
+        """Return any expression."""
+        self._depth += 1
+        if self._depth > MAXIMUM_DEPTH:
+            raise _Stopped("too many parentheses")
+        found = self._value(node)
+        self._depth -= 1
+        return found
+
+    def _value(self, node: exp.Expr) -> Expression:
+        match node:
+            case exp.Paren():
+                return self.value(node.this)
+            case exp.Column():
+                return self._input(node)
+            case exp.Literal() | exp.Boolean() | exp.Cast() | exp.Placeholder():
+                return self._constant(node)
+            case exp.Neg():
+                return self._negative(node)
+            case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod():
+                return self._arithmetic(_ARITHMETIC[type(node)], node)
+            case exp.And() | exp.Or():
+                name = "and" if isinstance(node, exp.And) else "or"
+                return Call(name, tuple(map(self.truth, node.flatten())), _BOOLEAN)
+            case exp.Not():
+                return Call("not", (self.truth(node.this),), _BOOLEAN)
+            case exp.Between() if not node.args.get("symmetric"):
+                inside = self.value(node.this)
+                ends = self.value(node.args["low"]), self.value(node.args["high"])
+                for end in ends:
+                    _compared("<=", inside, end)
+                return Call("between", (inside, *ends), _BOOLEAN)
+            case exp.In() if node.expressions:
+                return self._one_of(node)
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                return _is_null(self.value(node.this))
+            case exp.Anonymous():
+                return self._call(node)
+        if type(node) in _COMPARISONS:
+            return _compared(_COMPARISONS[type(node)], self.value(node.this), self.value(node.expression))
+        raise _Stopped(_words(node))
+
+    def _input(self, node: exp.Column) -> Input:
+        found = self._column(node)
+        if found is None:
+            raise _Stopped(f"{node.sql(dialect='spark')}, which is no whole column of a stream")
+        kind = found.column.type.lower()
+        if not (is_numeric(kind) or kind in _COMPARABLE):
+            raise _Stopped(f"a column of type {kind}")
+        place = next((n for n, each in enumerate(self.columns) if each.same(found)), len(self.columns))
+        if place == len(self.columns):
+            self.columns.append(found)
+        return Input(place, kind)
+
+    def _constant(self, node: exp.Expr) -> Expression:
+        match node:
+            case exp.Boolean():
+                return Constant(bool(node.this), _BOOLEAN)
+            case exp.Literal():
+                return Constant(node.name, "string") if node.is_string else _number(node.name)
+            case exp.Placeholder():
+                return _parameter(self._parameters.get(node.name))
+            case exp.Cast() if isinstance(node.this, exp.Literal):
+                # 5L is read as a cast, too.
+                return _cast(node.this, node.to.sql(dialect="spark").lower())
+        raise _Stopped("CAST")
+
+    def _negative(self, node: exp.Neg) -> Expression:
+        if isinstance(node.this, exp.Literal) and not node.this.is_string:
+            # The sign is a part of the number.
+            return _number(f"-{node.this.name}")
+        inside = self.value(node.this)
+        if not is_numeric(inside.type):
+            raise _Stopped(f"the negative of {inside.type}")
+        return Call("negative", (inside,), inside.type)
+
+    def _arithmetic(self, operator: str, node: exp.Expr) -> Expression:
+        left, right = self.value(node.this), self.value(node.expression)
+        kind = arithmetic_type(operator, left.type, right.type)
+        if kind is None or (operator == "%" and kind in ("float", "double")):
+            raise _Stopped(f"{left.type} {operator} {right.type}")
+        return Call(operator, (left, right), kind)
+
+    def _one_of(self, node: exp.In) -> Expression:
+        inside, *choices = values = [self.value(each) for each in (node.this, *node.expressions)]
+        # Spark casts all of them to one type.
+        kind: str | None = inside.type
+        for each in choices:
+            kind = None if kind is None else common_type(kind, each.type)
+        for each in choices:
+            _compared("=", inside, each)
+            if kind is None or (kind in ("float", "double") and common_type(inside.type, each.type) != kind):
+                raise _Stopped("IN over several types")
+        return Call("in", tuple(values), _BOOLEAN)
+
+    def _call(self, node: exp.Anonymous) -> Expression:
+        name = self._function(node)
+        arguments = tuple(map(self.value, node.expressions))
+        kinds = [each.type for each in arguments]
+        match name, arguments:
+            case "abs", (_,) if is_numeric(kinds[0]):
+                return Call(name, arguments, kinds[0])
+            case "sqrt", (_,) if is_numeric(kinds[0]):
+                return Call(name, arguments, "double")
+            case (("greatest" | "least" | "coalesce"), (_, _, *_)) if len(set(kinds)) == 1 and is_numeric(
+                kinds[0]
+            ):
+                return Call(name, arguments, kinds[0])
+            case (("startswith" | "endswith" | "contains"), (Input(), Constant())) if set(kinds) == {
+                "string"
+            }:
+                return Call(name, arguments, _BOOLEAN)
+            case "isnull", (_,):
+                return _is_null(arguments[0])
+            case "isnotnull", (_,):
+                return Call("not", (_is_null(arguments[0]),), _BOOLEAN)
+        shown = ", ".join(kinds)
+        raise _Stopped(f"{name}({shown})")
+
+
+def _compared(operator: str, left: Expression, right: Expression) -> Expression:
+    kind = common_type(left.type, right.type)
+    if kind is None or not (is_numeric(kind) or kind in _COMPARABLE):
+        raise _Stopped(f"{left.type} {operator} {right.type}")
+    if kind == _BOOLEAN and any(isinstance(each, Call) for each in (left, right)):
+        raise _Stopped(f"{operator} of conditions")
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        raise _Stopped("a comparison of constants")
+    for one, other in ((left, right), (right, left)):
+        beyond = isinstance(one, Constant) and is_decimal(one.type) and abs(int(one.value)) >= 2**63
+        if beyond and other.type in NUMERIC_ORDER:
+            # Spark takes it for true, or for false, also where the other side is NULL.
+            raise _Stopped("a number that no BIGINT reaches")
+    return Call(operator, (left, right), _BOOLEAN)
+
+
+def _is_null(inside: Expression) -> Call | Constant:
+    if isinstance(inside, Call) and inside.type == _BOOLEAN:
+        raise _Stopped("IS NULL of a condition")
+    if isinstance(inside, Constant):
+        return Constant(False, _BOOLEAN)
+    return Call("is null", (inside,), _BOOLEAN)
+
+
+def _number(text: str) -> Constant:
+    """Return the number that Spark reads in a literal without a suffix."""
+    if "e" in text.lower():
+        # DOUBLE or DECIMAL, as a setting says.
+        raise _Stopped("a number with an exponent")
+    if "." not in text:
+        value = int(text)
+        if -(2**63) <= value < 2**63:
+            return Constant(value, "int" if -(2**31) <= value < 2**31 else "bigint")
+    return _decimal(Decimal(text))
+
+
+def _decimal(value: Decimal) -> Constant:
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise _Stopped("a number that is none")
+    kind = decimal_type(max(0, len(digits) + exponent), max(0, -exponent))
+    if kind is None:
+        raise _Stopped("a number of too many digits")
+    return Constant(value, kind)
+
+
+def _cast(literal: exp.Literal, kind: str) -> Constant:
+    whole = not literal.is_string and literal.name.isdigit()
+    if kind == "double" and not literal.is_string:
+        return Constant(float(literal.name), kind)
+    if kind in ("tinyint", "smallint", "int", "bigint") and whole:
+        value = int(literal.name)
+        if value < 2 ** {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}[kind]:
+            return Constant(value, kind)
+    if kind == "date" and literal.is_string and _DAY.fullmatch(literal.name):
+        try:
+            return Constant((date.fromisoformat(literal.name) - _EPOCH).days, kind)
+        except ValueError:
+            raise _Stopped("a DATE that is none") from None
+    raise _Stopped(f"CAST to {kind}")
+
+
+def _parameter(value: object) -> Constant:
+    match value:
+        case bool():
+            return Constant(value, _BOOLEAN)
+        case int() if -(2**63) < value < 2**63:
+            return Constant(value, "int" if -(2**31) <= value < 2**31 else "bigint")
+        case float() if isfinite(value):
+            return Constant(value, "double")
+        case Decimal() if value.is_finite():
+            return _decimal(value)
+        case str():
+            return Constant(value, "string")
+        case date() if not isinstance(value, datetime):
+            return Constant((value - _EPOCH).days, "date")
+    raise _Stopped("a parameter of another type")
+
+
+def _words(node: exp.Expr) -> str:
+    return node.key.upper()

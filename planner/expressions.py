@@ -1,0 +1,100 @@
+"""Expressions over the columns of several streams, read and typed: what a join can test by itself.
+
+Only what is here has a meaning that is known to be Spark's. The types are Spark's own names for them.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+NUMERIC_ORDER = ("tinyint", "smallint", "int", "bigint")
+MAXIMUM_DIGITS = 38
+
+Scalar = bool | int | float | str | Decimal
+
+
+@dataclass(frozen=True)
+class Input:
+    """The value of column number ``place`` of a condition."""
+
+    place: int
+    type: str
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value: days of a date and microseconds of a time are whole numbers."""
+
+    value: Scalar
+    type: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator or a function, by its name here, over expressions."""
+
+    function: str
+    arguments: tuple["Expression", ...]
+    type: str
+
+
+Expression = Input | Constant | Call
+
+
+def is_numeric(kind: str) -> bool:
+    """Return whether a type is one of numbers."""
+    return kind in (*NUMERIC_ORDER, "float", "double") or is_decimal(kind)
+
+
+def is_decimal(kind: str) -> bool:
+    """Return whether a type is DECIMAL, of any size."""
+    return kind.startswith("decimal(")
+
+
+def decimal_type(whole: int, fraction: int) -> str | None:
+    """Return the DECIMAL with so many digits before and after the point; None where Spark has none."""
+    digits = whole + fraction
+    return f"decimal({max(1, digits)},{fraction})" if digits <= MAXIMUM_DIGITS else None
+
+
+def digits_of(kind: str) -> tuple[int, int]:
+    """Return the digits that a number of an integral type or a DECIMAL has before and after the point.
+
+    >>> digits_of("decimal(10,2)"), digits_of("int")
+    ((8, 2), (10, 0))
+    """
+    if is_decimal(kind):
+        precision, scale = (int(each) for each in kind[len("decimal(") : -1].split(","))
+        return precision - scale, scale
+    return {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}[kind], 0
+
+
+def common_type(first: str, second: str) -> str | None:
+    """Return the type in which Spark compares two values, None where it is not known here."""
+    if not (is_numeric(first) and is_numeric(second)):
+        return first if first == second else None
+    for kind in ("double", "float"):
+        if kind in (first, second):
+            return kind
+    if is_decimal(first) or is_decimal(second):
+        sides = digits_of(first), digits_of(second)
+        return decimal_type(max(whole for whole, _ in sides), max(part for _, part in sides))
+    return max(first, second, key=NUMERIC_ORDER.index)
+
+
+def arithmetic_type(operator: str, first: str, second: str) -> str | None:
+    """Return the type of a sum, difference, product, quotient or remainder; None where it is not known here.
+
+    A DECIMAL is known as long as Spark need not round it.
+    """
+    if not (is_numeric(first) and is_numeric(second)):
+        return None
+    common = common_type(first, second)
+    if common is None or not is_decimal(common):
+        whole = common in NUMERIC_ORDER
+        return "double" if operator == "/" and whole else common
+    (left, left_part), (right, right_part) = digits_of(first), digits_of(second)
+    if operator in ("+", "-"):
+        return decimal_type(max(left, right) + 1, max(left_part, right_part))
+    if operator == "*":
+        return decimal_type(left + right + 1, left_part + right_part)
+    return None

@@ -1,0 +1,32 @@
+"""Conditions over two streams a and b with a column of every type, read as the planner does."""
+
+from wjoin.grammar.spans import Span
+from wjoin.planner.catalog import Column
+from wjoin.planner.conditions import ReadCondition, Unread, read_condition_tree
+from wjoin.planner.names import StreamColumn
+from wjoin.planner.pieces import function_name, read_condition
+
+TYPES = {
+    "y": "tinyint",
+    "h": "smallint",
+    "i": "int",
+    "l": "bigint",
+    "f": "float",
+    "d": "double",
+    "m": "decimal(10,2)",
+    "s": "string",
+    "b": "boolean",
+    "t": "date",
+    "ts": "timestamp",
+}
+
+
+def read(text: str) -> ReadCondition | Unread:
+    """Return a condition as the join can test it."""
+    piece = read_condition(text, Span(0, len(text)))
+
+    def column(node: object) -> StreamColumn | None:
+        stream, name = (part.name for part in node.parts)  # type: ignore[attr-defined]
+        return StreamColumn("ab".index(stream), Column(name, TYPES[name]))
+
+    return read_condition_tree(piece.tree, column, lambda call: function_name(text, piece, call), {})
