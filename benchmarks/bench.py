@@ -27,7 +27,7 @@ from cold_start import ColdStart, cold_start
 from latency import Latency, latency
 from outcomes import Outcome, disagreements
 from run_system import SINKS
-from running import How, SystemFailedError, run_section
+from running import Failure, How, run_section
 from sections import QUICK, SECTIONS, quick
 from systems import SYSTEMS
 from tables import section_table
@@ -61,12 +61,12 @@ def options() -> argparse.Namespace:
     return arguments
 
 
-def measure_sections(arguments: argparse.Namespace) -> tuple[list[Outcome], list[SystemFailedError]]:
+def measure_sections(arguments: argparse.Namespace) -> tuple[list[Outcome], list[Failure]]:
     """Run the sections that the command line asks for, and print a table of each; tell what has failed."""
     settings = dict(each.split("=", 1) for each in arguments.set)
     how = How(arguments.warm_up, arguments.sink, arguments.memory, settings, arguments.scratch)
     everything: list[Outcome] = []
-    failures: list[SystemFailedError] = []
+    failures: list[Failure] = []
     for part in (part for part in SECTIONS if part in arguments.parts):
         section = quick(SECTIONS[part]) if arguments.quick else SECTIONS[part]
         systems = tuple(each for each in section.systems if each in (arguments.systems or SYSTEMS))
@@ -74,7 +74,7 @@ def measure_sections(arguments: argparse.Namespace) -> tuple[list[Outcome], list
             print(section.title, flush=True)
             found, failed = run_section(part, section, systems, how)
             for each in failed:
-                print(each, file=sys.stderr, flush=True)
+                print(f"{each.what} failed:\n{each.words}", file=sys.stderr, flush=True)
             if found:
                 print(section_table(found) + "\n", flush=True)
             everything += found
@@ -106,14 +106,14 @@ def measure_latency(arguments: argparse.Namespace) -> Latency | None:
 def attempt(
     measure: Callable[[argparse.Namespace], Measured | None],
     arguments: argparse.Namespace,
-    failures: list[SystemFailedError],
+    failures: list[Failure],
 ) -> Measured | None:
     """Return what is measured; None, and one failure more, where that fails."""
     try:
         return measure(arguments)
     except RuntimeError as error:
         print(error, file=sys.stderr, flush=True)
-        failures.append(SystemFailedError(str(error)))
+        failures.append(Failure(measure.__name__, str(error)))
         return None
 
 
@@ -137,7 +137,7 @@ def main() -> int:
     for each in wrong:
         print(f"DIFFERENT NUMBERS OF RESULTS: {each}", file=sys.stderr)
     for each in failures:
-        print(f"FAILED (see above): {str(each).splitlines()[0]}", file=sys.stderr)
+        print(f"FAILED (see above): {each.what}", file=sys.stderr)
     return 1 if wrong or failures else 0
 
 

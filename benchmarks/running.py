@@ -39,16 +39,20 @@ class How:
     scratch: str | None
 
 
-class SystemFailedError(Exception):
-    """A system has ended with an error; the beginning and the end of what it has logged."""
+@dataclass(frozen=True)
+class Failure:
+    """What has failed, and its words: of a system the beginning and the end of what it has logged."""
+
+    what: str
+    words: str
 
 
 def run_section(
     part: str, section: Section, systems: tuple[str, ...], how: How
-) -> tuple[list[Outcome], list[SystemFailedError]]:
+) -> tuple[list[Outcome], list[Failure]]:
     """Run the systems over the loads of a section, some of them in turns; one that fails hinders no other."""
     found: list[Outcome] = []
-    failed: list[SystemFailedError] = []
+    failed: list[Failure] = []
     runs = [(load, system) for load in section.loads for system in systems]
     with tempfile.TemporaryDirectory(prefix="wjoin-data-", dir=how.scratch) as folder:
         data = {load: Path(folder) / str(number) for number, load in enumerate(section.loads)}
@@ -57,7 +61,7 @@ def run_section(
             write_streams(load.practice, place / "practice")
         for start in range(0, len(runs), TOGETHER):
             for each in _run(part, section, runs[start : start + TOGETHER], data, how):
-                if isinstance(each, SystemFailedError):
+                if isinstance(each, Failure):
                     failed.append(each)
                 else:
                     found += each
@@ -66,7 +70,7 @@ def run_section(
 
 def _run(
     part: str, section: Section, runs: Sequence[tuple[Load, str]], data: Mapping[Load, Path], how: How
-) -> list[list[Outcome] | SystemFailedError]:
+) -> list[list[Outcome] | Failure]:
     """Run systems in turns."""
     for load, system in runs:
         print(f"  {SYSTEMS[system].title}: {load.title} ...", file=sys.stderr, flush=True)
@@ -118,13 +122,13 @@ class _Run:
         # Unlike Path.glob it does not mind that folders vanish meanwhile.
         return bool(glob.glob(COMMITS, root_dir=self._scratch))  # noqa: PTH207
 
-    def outcomes(self, part: str, stops: Stops) -> list[Outcome] | SystemFailedError:
+    def outcomes(self, part: str, stops: Stops) -> list[Outcome] | Failure:
         """Return what the process has measured, or its words if it has failed."""
         if self._process.returncode:
             words = (self._scratch / "log").read_text()
             # The plan of a query that failed follows after what has happened, and is long.
             shown = f"{words[:_WORDS]}\n...\n{words[_WORDS:][-_WORDS:]}"
-            return SystemFailedError(f"{part}: {self._system} failed:\n{shown}")
+            return Failure(f"{part}: {self._system}", shown)
         report, clock = self._scratch / "report", self._scratch / "clock"
         filling = self._section.filling
         return outcomes(part, self._system, self._load, filling, report, self._usage, clock, stops)

@@ -23,12 +23,10 @@ from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import (
     GREATEST,
     LEAST,
-    BoolArray,
     Int64Array,
     SortedRun,
     Values,
     equal_values,
-    integers,
     shifted,
 )
 from wjoin.planner.expressions import Call, Input
@@ -48,16 +46,6 @@ from wjoin.planner.probes import in_order
 
 PARTIAL_LIMIT = 1 << 20
 """Candidate pairs that one expansion may produce; more are worked off in parts."""
-
-_OPERATORS = {
-    "=": np.equal,
-    "<>": np.not_equal,
-    "!=": np.not_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-}
 
 
 @dataclass(frozen=True)
@@ -173,7 +161,7 @@ class MultiwayJoin:
 
     def _sifted(self, partial: Combinations, step: Step, found: list[Candidates]) -> list[Candidates]:
         """Return the candidates that may pass the conditions of a step, as far as that is told sooner so."""
-        conditions = [*map(self._as_condition, step.comparisons), *step.conditions]
+        conditions = self._conditions(step)
         if not conditions:
             return found
         runs = partial.pieces[step.input].runs
@@ -196,12 +184,14 @@ class MultiwayJoin:
         sieves = [self._sieve(each, partial, rows, members) for each in conditions]
         return sifted(sieves, found.moved(-start)).moved(start)
 
+    def _conditions(self, step: Step) -> list[Condition]:
+        return [*map(self._as_condition, step.comparisons), *step.conditions]
+
     def _as_condition(self, comparison: Comparison) -> Condition:
         operands = (comparison.left, comparison.right)
         kinds = [self.plan.streams[stream].columns[number].type for stream, number in operands]
-        operator = "<>" if comparison.operator == "!=" else comparison.operator
         inputs = tuple(Input(place, kind) for place, kind in enumerate(kinds))
-        return Condition(Call(operator, inputs, "boolean"), operands)
+        return Condition(Call(comparison.operator, inputs, "boolean"), operands)
 
     def _sieve(
         self, condition: Condition, partial: Combinations, rows: pa.RecordBatch, members: Sequence[int]
@@ -244,27 +234,16 @@ class MultiwayJoin:
         keep = inside(step.windows, partial.times)
         for left, right in step.keys:
             keep &= equal_values(self._values(left, partial), self._values(right, partial))
-        for comparison in step.comparisons:
-            keep &= self._compare(comparison, partial)
         for band in step.bands:
             left_values, right_values = self._values(band.left, partial), self._values(band.right, partial)
             keep &= np.asarray(left_values.is_valid()) & np.asarray(right_values.is_valid())
             keep &= inside_band(band, band_values(left_values), band_values(right_values))
         passing = partial if keep.all() else partial.pick(keep)
-        for condition in step.conditions:
+        for condition in self._conditions(step):
             values = [self._values(operand, passing) for operand in condition.operands]
             test = prepared(condition.expression, values)
             passing = passing.pick(np.broadcast_to(test.at(test.inputs), len(passing)))
         return passing
-
-    def _compare(self, comparison: Comparison, partial: Combinations) -> BoolArray:
-        left = self._values(comparison.left, partial)
-        right = self._values(comparison.right, partial)
-        known: BoolArray = np.asarray(left.is_valid()) & np.asarray(right.is_valid())
-        values = [np.asarray(integers(side).fill_null(0)) for side in (left, right)]
-        agree: BoolArray = _OPERATORS[comparison.operator](*values)
-        known &= agree
-        return known
 
     def _values(self, operand: Operand, partial: Combinations) -> pa.Array:
         stream = operand[0]

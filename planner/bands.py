@@ -5,7 +5,6 @@ difference ``A.x - B.x`` (S2J, "Optimizations": an ordered index for inequality 
 are implied by the condition, which is checked as well: they may only ever be too wide.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil, floor, isfinite
@@ -13,6 +12,7 @@ from math import ceil, floor, isfinite
 from sqlglot import exp
 
 from wjoin.planner.catalog import INTEGRAL, WHOLE
+from wjoin.planner.meaning import Meaning
 from wjoin.planner.names import StreamColumn
 
 Number = int | float
@@ -81,18 +81,9 @@ class _Bounds:
     refuses_nan: bool
 
 
-def column_band(
-    tree: exp.Expr,
-    column: Callable[[exp.Column], StreamColumn | None],
-    function: Callable[[exp.Anonymous], str],
-    parameters: Mapping[str, object],
-) -> ColumnBand | None:
-    """Return the band that a condition on two streams puts on their columns, None where it puts none.
-
-    ``column`` tells which column a name means, ``function`` the name of a call, in lower case.
-    """
-    reader = _Reader(column, function, parameters)
-    bounds = reader.bounds(tree)
+def column_band(tree: exp.Expr, meaning: Meaning) -> ColumnBand | None:
+    """Return the band that a condition on two streams puts on their columns, None where it puts none."""
+    bounds = _Reader(meaning).bounds(tree)
     if not bounds:
         return None
     columns = bounds[0].difference.plus + bounds[0].difference.minus
@@ -122,15 +113,8 @@ def merged_band(first: ColumnBand, second: ColumnBand) -> ColumnBand | None:
 class _Reader:
     """Reads comparisons of sums."""
 
-    def __init__(
-        self,
-        column: Callable[[exp.Column], StreamColumn | None],
-        function: Callable[[exp.Anonymous], str],
-        parameters: Mapping[str, object],
-    ) -> None:
-        self._column = column
-        self._function = function
-        self._parameters = parameters
+    def __init__(self, meaning: Meaning) -> None:
+        self._meaning = meaning
 
     def bounds(self, tree: exp.Expr) -> list[_Bounds]:
         """Return the one or two bounds that a condition is, none where it is something else."""
@@ -172,7 +156,7 @@ class _Reader:
             node = node.this
         if not isinstance(node, exp.Anonymous) or len(node.expressions) != 1:
             return None
-        return self._sum(node.expressions[0]) if self._function(node) == "abs" else None
+        return self._sum(node.expressions[0]) if self._meaning.function(node) == "abs" else None
 
     def _sum(self, node: exp.Expr) -> _Sum | None:
         match node:
@@ -187,12 +171,12 @@ class _Reader:
                     return None
                 return first + (second if isinstance(node, exp.Add) else -second)
             case exp.Column():
-                found = self._column(node)
+                found = self._meaning.column(node)
                 return None if found is None else _Sum(plus=(found,))
             case exp.Literal() if not node.is_string:
                 return _constant(Decimal(node.name), rounded="e" in node.name.lower())
             case exp.Placeholder():
-                return _parameter(self._parameters.get(node.name))
+                return _parameter(self._meaning.parameters.get(node.name))
         return None
 
 

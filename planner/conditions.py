@@ -1,7 +1,6 @@
 """Conditions that the join can test before Spark does, read from SQL, with the types of all in them."""
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -21,6 +20,7 @@ from wjoin.planner.expressions import (
     is_decimal,
     is_numeric,
 )
+from wjoin.planner.meaning import Meaning
 from wjoin.planner.names import StreamColumn
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {
@@ -74,17 +74,9 @@ class _Stopped(Exception):  # noqa: N818 (it is no error)
         self.what = what
 
 
-def read_condition_tree(
-    tree: exp.Expr,
-    column: Callable[[exp.Column], StreamColumn | None],
-    function: Callable[[exp.Anonymous], str],
-    parameters: Mapping[str, object],
-) -> ReadCondition | Unread:
-    """Return a condition as the join can test it, or what in it stands in the way.
-
-    ``column`` tells which column a name means, ``function`` the name of a call, in lower case.
-    """
-    reader = _Reader(column, function, parameters)
+def read_condition_tree(tree: exp.Expr, meaning: Meaning) -> ReadCondition | Unread:
+    """Return a condition as the join can test it, or what in it stands in the way."""
+    reader = _Reader(meaning)
     try:
         expression = reader.truth(tree)
     except _Stopped as stopped:
@@ -93,17 +85,10 @@ def read_condition_tree(
 
 
 class _Reader:
-    def __init__(
-        self,
-        column: Callable[[exp.Column], StreamColumn | None],
-        function: Callable[[exp.Anonymous], str],
-        parameters: Mapping[str, object],
-    ) -> None:
+    def __init__(self, meaning: Meaning) -> None:
         self.columns: list[StreamColumn] = []
         self._depth = 0
-        self._column = column
-        self._function = function
-        self._parameters = parameters
+        self._meaning = meaning
 
     def truth(self, node: exp.Expr) -> Expression:
         """Return an expression that is true, false or NULL."""
@@ -155,7 +140,7 @@ class _Reader:
         raise _Stopped(_words(node))
 
     def _input(self, node: exp.Column) -> Input:
-        found = self._column(node)
+        found = self._meaning.column(node)
         if found is None:
             raise _Stopped(f"{node.sql(dialect='spark')}, which is no whole column of a stream")
         kind = found.column.type.lower()
@@ -173,7 +158,7 @@ class _Reader:
             case exp.Literal():
                 return Constant(node.name, "string") if node.is_string else _number(node.name)
             case exp.Placeholder():
-                return _parameter(self._parameters.get(node.name))
+                return _parameter(self._meaning.parameters.get(node.name))
             case exp.Cast() if isinstance(node.this, exp.Literal):
                 # 5L is read as a cast, too.
                 return _cast(node.this, node.to.sql(dialect="spark").lower())
@@ -208,7 +193,7 @@ class _Reader:
         return Call("in", tuple(values), _BOOLEAN)
 
     def _call(self, node: exp.Anonymous) -> Expression:
-        name = self._function(node)
+        name = self._meaning.function(node)
         arguments = tuple(map(self.value, node.expressions))
         kinds = [each.type for each in arguments]
         match name, arguments:

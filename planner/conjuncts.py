@@ -12,6 +12,7 @@ from wjoin.planner.catalog import WHOLE
 from wjoin.planner.conditions import ReadCondition, Unread, read_condition_tree
 from wjoin.planner.edits import Edit, apply_edits
 from wjoin.planner.literals import literal
+from wjoin.planner.meaning import Meaning
 from wjoin.planner.names import Reference, Scope, Source, StreamColumn
 from wjoin.planner.pieces import ColumnName, Piece, function_name, read_condition
 
@@ -109,45 +110,38 @@ def bind_conjunct(text: str, span: Span, scope: Scope, parameters: Mapping[str, 
             return equality
     operator = _OPERATORS.get(type(piece.tree))
     shown = apply_edits(text, edits, span)
-    named = _Named(text, piece, references)
-    band = None
-    if apart and len(streams) == 2:
-        band = column_band(piece.tree, named.column, named.function, parameters)
+    meaning = _meaning(text, piece, references, parameters)
+    band = column_band(piece.tree, meaning) if apart and len(streams) == 2 else None
     if operator is not None and apart and len(streams) == 2:
         comparison = _comparison(piece.tree, references, operator, shown, band)
         if comparison is not None:
             return comparison
     columns = tuple(reference.column for reference in references)
-    read: ReadCondition | Unread
-    if not apart:
-        read = Unread(_not_apart(piece))
-    elif len(streams) < 2:
-        read = Unread("columns of one stream or none")
-    elif "\\" in text[span.start : span.end]:
-        # What it means in a string is for a setting to say.
-        read = Unread("a backslash")
-    else:
-        read = read_condition_tree(piece.tree, named.column, named.function, parameters)
+    read = _read(text[span.start : span.end], piece, meaning, apart=apart, streams=len(streams))
     return Residual(shown, columns, frozenset(call.what for call in piece.matches), read, band)
 
 
-@dataclass(frozen=True)
-class _Named:
-    """What the names in a condition mean."""
+def _meaning(
+    text: str, piece: Piece, references: Sequence[Reference], parameters: Mapping[str, object]
+) -> Meaning:
+    columns = {_name(reference.name): reference.column for reference in references if reference.whole}
 
-    text: str
-    piece: Piece
-    references: Sequence[Reference]
+    def column(node: exp.Column) -> StreamColumn | None:
+        return columns.get(tuple(part.name.lower() for part in node.parts))
 
-    def column(self, node: exp.Column) -> StreamColumn | None:
-        """Return the whole column that a name means, None where it means none."""
-        wanted = tuple(part.name.lower() for part in node.parts)
-        found = (each.column for each in self.references if each.whole and _name(each.name) == wanted)
-        return next(found, None)
+    return Meaning(column, lambda call: function_name(text, piece, call), parameters)
 
-    def function(self, call: exp.Anonymous) -> str:
-        """Return the name of a call, in lower case."""
-        return function_name(self.text, self.piece, call)
+
+def _read(text: str, piece: Piece, meaning: Meaning, *, apart: bool, streams: int) -> ReadCondition | Unread:
+    """Return a condition on so many streams, whose text is given, as the join can test it."""
+    if not apart:
+        return Unread(_not_apart(piece))
+    if streams < 2:
+        return Unread("columns of one stream or none")
+    if "\\" in text:
+        # What it means in a string is for a setting to say.
+        return Unread("a backslash")
+    return read_condition_tree(piece.tree, meaning)
 
 
 def _not_apart(piece: Piece) -> str:

@@ -1,8 +1,11 @@
 """Conditions over two streams a and b with a column of every type, read as the planner does."""
 
+from sqlglot import exp
+
 from wjoin.grammar.spans import Span
 from wjoin.planner.catalog import Column
 from wjoin.planner.conditions import ReadCondition, Unread, read_condition_tree
+from wjoin.planner.meaning import Meaning
 from wjoin.planner.names import StreamColumn
 from wjoin.planner.pieces import function_name, read_condition
 
@@ -25,8 +28,8 @@ def read(text: str) -> ReadCondition | Unread:
     """Return a condition as the join can test it."""
     piece = read_condition(text, Span(0, len(text)))
 
-    def column(node: object) -> StreamColumn | None:
-        stream, name = (part.name for part in node.parts)  # type: ignore[attr-defined]
+    def column(node: exp.Column) -> StreamColumn | None:
+        stream, name = (part.name for part in node.parts)
         return StreamColumn("ab".index(stream), Column(name, TYPES[name]))
 
-    return read_condition_tree(piece.tree, column, lambda call: function_name(text, piece, call), {})
+    return read_condition_tree(piece.tree, Meaning(column, lambda call: function_name(text, piece, call), {}))
