@@ -30,6 +30,19 @@ def decode_block(block: bytes | pa.Buffer) -> pa.RecordBatch:
         return reader.read_next_batch()
 
 
+def compressed(data: pa.Buffer, compression: str | None) -> bytes:
+    """Return bytes compressed, as they are without a compression."""
+    return bytes(data.to_pybytes() if compression is None else pa.compress(data, compression, asbytes=True))
+
+
+def decompressed(data: bytes, compression: str | None) -> bytes:
+    """Return what ``compressed`` was given."""
+    if compression is None:
+        return data
+    with pa.CompressedInputStream(pa.BufferReader(data), compression) as stream:
+        return bytes(stream.read())
+
+
 def concatenate(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     """Return one batch with the rows of all; they share a schema."""
     if len(batches) == 1:

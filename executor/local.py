@@ -9,6 +9,7 @@ from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.routing import Router, worker_count
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.slices import Slice, Stored
+from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Counts, StageLogic
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.layout import time_name
@@ -25,7 +26,7 @@ class MemoryStore:
         """Return the rows of a slice."""
         return self.slices[stored.name]
 
-    def save(self, name: str, batch: pa.RecordBatch, piece: int | None) -> Stored:
+    def save(self, name: str, batch: pa.RecordBatch, cutting: Cutting) -> Stored:
         """Keep a slice under a new name, in one piece."""
         self.slices[name] = batch
         return Stored(int(batch.nbytes))

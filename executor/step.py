@@ -42,8 +42,8 @@ class SliceStore(Protocol):
         """Return the rows of a slice."""
         ...
 
-    def save(self, name: str, batch: pa.RecordBatch, piece: int | None) -> Stored:
-        """Write a slice under a new name, in pieces of at most so many bytes where a number is given."""
+    def save(self, name: str, batch: pa.RecordBatch, cutting: Cutting) -> Stored:
+        """Write a slice under a new name, in the pieces and with the compression that the rules say."""
         ...
 
     def remove(self, stored: Slice) -> None:
@@ -423,6 +423,6 @@ def _slices(
     for batch in cut(run.batch, max(1, run.rows), 2 * cutting.large_slice):
         part = shape.read(batch)
         name = str(next(names))
-        stored = store.save(name, batch, cutting.piece)
+        stored = store.save(name, batch, cutting)
         of = (part.rows, stored.size, *part.span, shape.order_name)
-        yield Slice(name, *of, stored.digest, stored.pieces)
+        yield Slice(name, *of, stored.digest, stored.pieces, stored.compression)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import MapState
 
 from wjoin.executor.arrivals import Arrivals
-from wjoin.executor.blocks import concatenate, decode_block, encoded
+from wjoin.executor.blocks import compressed, concatenate, decode_block, decompressed, encoded
 from wjoin.executor.faults import fault_point
 from wjoin.executor.report import Report
 from wjoin.executor.routing import Router
@@ -19,6 +19,7 @@ from wjoin.executor.spark.task import run_phase
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Slice, Stored, digest_of
+from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Counts, StageLogic
 from wjoin.parts.routes.route import Role
 from wjoin.planner.ahead import greatest_time
@@ -164,7 +165,8 @@ class _Slices:
         cached = None if digest is None else self.cache.get(digest, stored.size)
         if cached is not None:
             return decode_block(cached)
-        block = b"".join(self._piece(name) for name in _pieces(stored.name, stored.pieces))
+        pieces = [self._piece(name) for name in _pieces(stored.name, stored.pieces)]
+        block = b"".join(decompressed(piece, stored.compression) for piece in pieces)
         # It may be of an earlier attempt than the manifest is: the same rows, perhaps in another order.
         if digest is not None and digest_of(block) == digest:
             self.cache.put(digest, block)
@@ -176,16 +178,21 @@ class _Slices:
             raise RuntimeError(f"slice {name} is listed in the state but not stored in it")
         return bytes(value[0])
 
-    def save(self, name: str, batch: pa.RecordBatch, piece: int | None) -> Stored:
-        """Write a slice under a new name, in pieces of at most so many bytes where a number is given."""
+    def save(self, name: str, batch: pa.RecordBatch, cutting: Cutting) -> Stored:
+        """Write a slice under a new name, in the pieces and with the compression that the rules say.
+
+        How many pieces there are does not follow from how well they are compressed: another version of what
+        compresses them may repeat the micro-batch.
+        """
         data = encoded(batch)
         digest, size = digest_of(data), len(data)
-        most = piece or size
+        most = cutting.piece or size
         count = -(-size // most)
         for number, own in enumerate(_pieces(name, count)):
-            self.state.updateValue((own,), (data[number * most : (number + 1) * most].to_pybytes(),))
+            piece = data[number * most : (number + 1) * most]
+            self.state.updateValue((own,), (compressed(piece, cutting.compression),))
         self.cache.put(digest, data)
-        return Stored(size, digest, count)
+        return Stored(size, digest, count, cutting.compression)
 
     def remove(self, stored: Slice) -> None:
         """Forget a slice."""

@@ -14,10 +14,10 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.planner.durations import human
 from wjoin.planner.physical import Method, PhysicalPlan, Stage
 
-STATE_FORMAT = 4
+STATE_FORMAT = 5
 """The state format that is written: raised whenever an older version could not read what this one writes."""
 
-READ_FORMATS = (2, 3, STATE_FORMAT)
+READ_FORMATS = (2, 3, 4, STATE_FORMAT)
 """The state formats that are read."""
 
 

@@ -18,7 +18,7 @@ class Slice:
     """One stored run: its name, rows and bytes, the range of its first time column, its order.
 
     ``digest`` is that of its bytes (``digest_of``), None where an earlier version has written it.
-    ``pieces`` are the values of the state that hold them.
+    ``pieces`` are the values of the state that hold them, each with ``compression``, None without any.
     """
 
     name: str
@@ -29,15 +29,18 @@ class Slice:
     order: str
     digest: str | None = None
     pieces: int = 1
+    compression: str | None = None
 
 
 @dataclass(frozen=True)
 class Stored:
-    """How a run was stored: its bytes and, where there are such, their digest; as how many pieces."""
+    """How a run was stored: its bytes and, where there are such, their digest; as how many pieces, of what
+    compression."""
 
     size: int
     digest: str | None = None
     pieces: int = 1
+    compression: str | None = None
 
 
 def digest_of(data: bytes | pa.Buffer) -> str:
@@ -127,7 +130,7 @@ def _merge(change: Change, shape: RunShape, load: Load, live: Kept, cutting: Cut
     for each in pieces:
         if _size(each) < cutting.large_slice:
             groups.setdefault(max(1, each.rows).bit_length() // 2, []).append(each)
-    crowded = {number: group for number, group in groups.items() if len(group) >= cutting.merged_at_once}
+    crowded = {number: group for number, group in groups.items() if len(group) >= _at_once(group, cutting)}
     if not crowded:
         return change
     merging = [each for group in crowded.values() for each in group]
@@ -148,6 +151,14 @@ def _merge(change: Change, shape: RunShape, load: Load, live: Kept, cutting: Cut
         write=(*(each for each in change.write if not any(each is other for other in new)), merged),
         remove=(*change.remove, *old),
     )
+
+
+def _at_once(group: list[Slice | SortedRun], cutting: Cutting) -> int:
+    """Return how many slices of the size of these are merged at once."""
+    if cutting.costly_slice is None or cutting.costly_at_once is None:
+        return cutting.merged_at_once
+    costly = sum(map(_size, group)) >= cutting.costly_slice * len(group)
+    return cutting.costly_at_once if costly else cutting.merged_at_once
 
 
 def _size(each: Slice | SortedRun) -> int:

@@ -15,7 +15,7 @@ from wjoin.parts.kernels.runs import RunShape
 from wjoin.planner.physical import Bounds, PhysicalPlan, Retention, Stage
 from wjoin.planner.probes import retention
 
-VERSION = 3
+VERSION = 4
 """Raised whenever slices are cut in another way than these rules tell (``state.slices.maintain``)."""
 
 
@@ -24,11 +24,14 @@ class Cutting:
     """How the slices of an input are cut.
 
     ``merged_at_once``: slices of one size class that are merged into one. ``large_slice``: bytes from
-    which on a slice is large enough to be searched on its own, and is no longer merged. ``dead_share``:
-    expired rows, as a share of the live ones, above which slices are rewritten without them. ``stretch``:
-    bytes of new rows that are joined and written at once (``executor.stretches``), ``merged_bytes``: those
-    that are merged at once; ``piece``: bytes of a slice that are one value of Spark's state, which are copied
-    many times on their way. None for no limit, as earlier versions of the rules had none.
+    which on a slice is large enough to be searched on its own, and is no longer merged. ``costly_slice``:
+    bytes from which on to write a slice once more takes longer than to search some more of them, so that
+    ``costly_at_once`` are merged. ``dead_share``: expired rows, as a share of the live ones, above which
+    slices are rewritten without them. ``stretch``: bytes of new rows that are joined and written at once
+    (``executor.stretches``), ``merged_bytes``: those that are merged at once; ``piece``: bytes of a slice
+    that are one value of Spark's state, which are copied many times on their way; ``compression``: what
+    these are compressed with. None for no limit and no compression, as earlier versions of the rules had
+    none.
     """
 
     merged_at_once: int
@@ -37,6 +40,9 @@ class Cutting:
     stretch: int | None
     merged_bytes: int | None
     piece: int | None
+    costly_slice: int | None = None
+    costly_at_once: int | None = None
+    compression: str | None = None
 
 
 FIRST_CUTTING = Cutting(
@@ -49,7 +55,7 @@ FIRST_CUTTING = Cutting(
 )
 """How slices of the first micro-batch are cut; it may change together with the state format only."""
 
-CUTTING = FIRST_CUTTING
+CUTTING = replace(FIRST_CUTTING, costly_slice=1 << 20, costly_at_once=16, compression="zstd")
 """How this version has slices cut from the second micro-batch on, but for the stretch of a session."""
 
 
@@ -119,5 +125,8 @@ def decode_writing(body: Mapping[str, Any]) -> Writing:
             body.get("stretch"),
             body.get("merged_bytes"),
             body.get("piece"),
+            body.get("costly_slice"),
+            body.get("costly_at_once"),
+            body.get("compression"),
         ),
     )

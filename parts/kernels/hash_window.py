@@ -3,9 +3,10 @@
 import numpy as np
 
 from wjoin.parts.kernels.candidates import Candidates, Search
+from wjoin.parts.kernels.halving import first_above, first_at_least
 from wjoin.parts.kernels.kernel import Kernel, Refusal, StepEstimate
 from wjoin.parts.kernels.runs import Order, SortedRun
-from wjoin.parts.kernels.search import first_above, first_at_least, rows_of_keys
+from wjoin.parts.kernels.search import rows_of_keys
 
 
 class HashWindow(Kernel):

@@ -1,11 +1,7 @@
-"""Binary searches for many tuples at once, in runs that are sorted by (code, something)."""
-
-from typing import Any
-
-import numpy as np
+"""Searches for the rows of many tuples at once, in runs that are sorted by (code, something)."""
 
 from wjoin.parts.kernels.candidates import Search
-from wjoin.parts.kernels.runs import Int64Array, SortedRun, Values
+from wjoin.parts.kernels.runs import Int64Array, SortedRun
 
 
 def rows_of_keys(run: SortedRun, search: Search) -> tuple[Int64Array, Int64Array, Int64Array]:
@@ -18,34 +14,3 @@ def rows_of_keys(run: SortedRun, search: Search) -> tuple[Int64Array, Int64Array
         return tuples, tuples, tuples
     hits, start, end = run.keys.find(search.codes[tuples])
     return tuples[hits], start, end
-
-
-def first_at_least(values: Values, start: Int64Array, end: Int64Array, wanted: Values) -> Int64Array:
-    """Return for each range [start, end) of ascending values the first place not below what is wanted."""
-    return _search(values, start, end, wanted, np.less)
-
-
-def first_above(values: Values, start: Int64Array, end: Int64Array, wanted: Values) -> Int64Array:
-    """Return for each range [start, end) of ascending values the first place above what is wanted."""
-    return _search(values, start, end, wanted, np.less_equal)
-
-
-def _search(values: Values, start: Int64Array, end: Int64Array, wanted: Values, before: Any) -> Int64Array:
-    if len(start) == 0:
-        return start
-    # Most ranges are of a row or two: what their first row does not tell is looked for in few of them.
-    found: Int64Array = np.minimum(start + before(values[np.minimum(start, len(values) - 1)], wanted), end)
-    left = np.flatnonzero((found > start) & (found < end))
-    if len(left):
-        found[left] = _halved(values, found[left], end[left], wanted[left], before)
-    return found
-
-
-def _halved(values: Values, low: Int64Array, high: Int64Array, wanted: Values, before: Any) -> Int64Array:
-    top = len(values) - 1
-    for _ in range(int((high - low).max()).bit_length()):
-        middle = (low + high) >> 1
-        below = before(values[np.minimum(middle, top)], wanted) & (low < high)
-        low = np.where(below, middle + 1, low)
-        high = np.where(below, high, middle)
-    return low

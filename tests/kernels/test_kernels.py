@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from wjoin.executor.combinations import Gathering, Pieces
 from wjoin.parts.kernels.candidates import Search
+from wjoin.parts.kernels.halving import first_above, first_at_least
 from wjoin.parts.kernels.key_index import KeyIndex
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import Order, RunShape, SortedRun, sort_order
-from wjoin.parts.kernels.search import first_above, first_at_least
 
 rows = st.lists(st.tuples(st.integers(-3, 3), st.integers(-20, 20)), max_size=30)
 probes = st.lists(st.tuples(st.integers(-4, 4), st.integers(-25, 25), st.integers(0, 12)), max_size=20)
@@ -122,19 +122,36 @@ def test_rows_of_one_code_and_time_keep_their_order(times: int, data: st.DataObj
     assert order.tolist() == sorted(range(len(found)), key=found.__getitem__)
 
 
-@pytest.mark.parametrize("far", [6, 2**40, 2**63 - 1])
+@pytest.mark.parametrize("small", [0, 1000], ids=["prepared", "searched"])
+@pytest.mark.parametrize("far", [6, 40, 2**40, 2**63 - 1])
 @given(data=st.data())
-def test_an_index_finds_the_rows_of_a_code_however_often_it_is_asked(far: int, data: st.DataObject) -> None:
-    """Codes near each other get a table once it pays, which is soon here; those far apart never."""
+def test_an_index_finds_the_rows_of_a_code_however_often_it_is_asked(
+    small: int, far: int, data: st.DataObject
+) -> None:
+    """Codes lie near each other, or far apart, or most of them near each other and some far away."""
     some = st.integers(-far - 1, far) | st.integers(-3, 3)
-    codes = np.sort(np.array(data.draw(st.lists(some, min_size=1, max_size=12)), np.int64))
-    index = KeyIndex(codes)
+    codes = np.sort(np.array(data.draw(st.lists(some, min_size=1, max_size=30)), np.int64))
+    index = KeyIndex(codes, small)
+    beside = [code + step for code in codes.tolist() for step in (-1, 0, 1) if -far - 1 <= code + step <= far]
     for _ in range(3):
-        wanted = np.array(data.draw(st.lists(some | st.sampled_from(codes.tolist()), max_size=8)), np.int64)
+        wanted = np.array(data.draw(st.lists(some | st.sampled_from(beside), max_size=8)), np.int64)
         places, start, end = index.find(wanted)
         assert places.tolist() == [n for n, code in enumerate(wanted) if code in codes]
         for place, first, last in zip(places, start, end, strict=True):
             assert np.flatnonzero(codes == wanted[place]).tolist() == list(range(first, last))
+
+
+@pytest.mark.parametrize("far", [[], [2**62], [-(2**63), 2**63 - 1]], ids=len)
+def test_an_index_finds_codes_that_lie_together_far_from_others(far: list[int]) -> None:
+    near = [code for code in range(0, 300, 3) for _ in range(code % 4)]
+    codes = np.sort(np.array([*near, *far], np.int64))
+    wanted = np.array([-5, *range(302), 2**62 - 1, *far], np.int64)
+    places, start, end = KeyIndex(codes, small=0).find(wanted)
+    assert wanted[places].tolist() == [code for code in wanted.tolist() if code in codes]
+    counted = Counter(codes.tolist())
+    assert (end - start).tolist() == [counted[code] for code in wanted[places].tolist()]
+    assert (codes[start] == wanted[places]).all()
+    assert (codes[end - 1] == wanted[places]).all()
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 20])

@@ -20,6 +20,7 @@ from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.local import MemoryStore
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Stored
+from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Counts, StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels import adaptive
@@ -64,9 +65,9 @@ Row = tuple[int, int, int | None]  # key, time, value
 class StrictStore(MemoryStore):
     """Slices in a dictionary, none written twice; a crash is a return to an earlier copy."""
 
-    def save(self, name: str, batch: pa.RecordBatch, piece: int | None) -> Stored:
+    def save(self, name: str, batch: pa.RecordBatch, cutting: Cutting) -> Stored:
         assert name not in self.slices
-        return super().save(name, batch, piece)
+        return super().save(name, batch, cutting)
 
 
 @dataclass

@@ -24,7 +24,7 @@ def test_another_state_format_is_refused(number: int) -> None:
     body["format"] = number
     with pytest.raises(WJoinError, match="WJ701") as raised:
         decode_manifest(json.dumps(body).encode(), "plan", 2)
-    assert f"state format {number}, this version of wjoin reads 2, 3 and 4" in raised.value.message
+    assert f"state format {number}, this version of wjoin reads 2, 3, 4 and 5" in raised.value.message
 
 
 def test_a_manifest_of_format_2_is_read_and_written_as_format_3() -> None:

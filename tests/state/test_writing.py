@@ -2,7 +2,8 @@
 
 import copy
 import json
-from dataclasses import replace
+from collections import Counter
+from dataclasses import fields, replace
 from unittest.mock import patch
 
 import numpy as np
@@ -59,6 +60,20 @@ def test_a_repeated_micro_batch_writes_the_same_whatever_plan_and_version_repeat
     assert run(HW, newer_version, stores[2], 50).slices != run(HW, first, stores[0], 50).slices
 
 
+@pytest.mark.parametrize(("at_once", "costly"), [((2, 6), 1), ((6, 2), 1 << 20)], ids=["costly", "small"])
+def test_as_many_slices_of_one_size_gather_as_their_bytes_say(at_once: tuple[int, int], costly: int) -> None:
+    small, large = at_once
+    rules = replace(CUTTING, merged_at_once=small, costly_slice=costly, costly_at_once=large)
+    manifest, store = Manifest.fresh("plan", 1, 2), MemoryStore()
+    counted: list[int] = []
+    with patch.object(writing, "CUTTING", rules):
+        for start in range(12):
+            manifest = run(HW, manifest, store, start)
+            for group in manifest.slices:
+                counted += Counter(each.rows.bit_length() // 2 for each in group).values()
+    assert max(counted) == max(at_once) - 1
+
+
 def test_the_first_micro_batch_is_written_the_same_by_every_plan() -> None:
     stores = [MemoryStore(), MemoryStore()]
     first, second = (
@@ -71,21 +86,24 @@ def test_the_first_micro_batch_is_written_the_same_by_every_plan() -> None:
 
 def test_rules_come_back_as_they_were_and_unknown_ones_are_refused() -> None:
     kept = (Retention(1, ((0, 5), (2, None))),)
-    rules = Writing(("key", "value c0_1"), (kept, ()), Cutting(3, 1000, 0.5, 4000, 2000, 500))
+    rules = Writing(("key", "value c0_1"), (kept, ()), Cutting(3, 1000, 0.5, 4000, 2000, 500, 50, 7, "lz4"))
     manifest = Manifest("plan", 2, 4, {0: 7}, ((), ()), rules)
     assert decode_manifest(manifest.encode(), "plan", 2) == manifest
     body = json.loads(manifest.encode())
     body["writing"]["version"] += 1
-    with pytest.raises(WJoinError, match="rules number 4, this version of wjoin knows number 3") as refused:
+    with pytest.raises(WJoinError, match="rules number 5, this version of wjoin knows number 4") as refused:
         decode_manifest(json.dumps(body).encode(), "plan", 2)
     assert refused.value.code == "WJ701"
 
 
-def test_rules_of_the_first_version_are_followed_once_more() -> None:
-    rules = Writing(("key", "key"), ((), ()), Cutting(3, 1000, 0.5, None, None, None))
+@pytest.mark.parametrize(("version", "given"), [(1, 3), (2, 5), (3, 6)])
+def test_rules_of_earlier_versions_are_followed_once_more(version: int, given: int) -> None:
+    values = (3, 1000, 0.5, 4000, 2000, 500)
+    rules = Writing(("key", "key"), ((), ()), Cutting(*values[:given], *(None,) * (6 - given)))
     body = json.loads(Manifest("plan", 2, 4, {0: 7}, ((), ()), rules).encode())
-    body["writing"]["version"] = 1
-    del body["writing"]["stretch"], body["writing"]["merged_bytes"], body["writing"]["piece"]
+    body["writing"]["version"] = version
+    for each in fields(Cutting)[given:]:
+        del body["writing"][each.name]
     assert decode_manifest(json.dumps(body).encode(), "plan", 2).writing == rules
 
 

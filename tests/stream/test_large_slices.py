@@ -68,6 +68,10 @@ def test_a_large_slice_is_kept_in_pieces(spark: SparkSession, session: wjoin.Ses
     deleted(local_folders(spark))
     found, _ = query.run(a=rows(0, 0), b=rows(ROWS, 1))
     assert sorted(found) == [(number, f"{number:0{TEXT}}") for number in range(ROWS)]
+    # What was written since is compressed.
+    deleted(local_folders(spark))
+    found, _ = query.run(a=rows(ROWS, 2), b=rows(1, 2).slice(1))
+    assert sorted(found) == [(number, f"{number:0{TEXT}}") for number in range(ROWS)]
     for second in (100, 200, 300):
         none, values = query.run(a=rows(1, second), b=rows(1, second + 50))
     assert none == []

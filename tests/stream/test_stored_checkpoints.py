@@ -30,10 +30,11 @@ GOES_ON = None
 """The query goes on, and its results are those of all rows."""
 
 EXPECTED: dict[str, Refused | None] = {
-    "1": Refused("WJ701", "the checkpoint has state format 1, this version of wjoin reads 2, 3 and 4"),
+    "1": Refused("WJ701", "the checkpoint has state format 1, this version of wjoin reads 2, 3, 4 and 5"),
     "2": GOES_ON,
     "3": GOES_ON,
     "4": GOES_ON,
+    "5": GOES_ON,
 }
 """What becomes of each stored checkpoint; for one that is read no more ``Refused("WJ701", "…")``."""
 
