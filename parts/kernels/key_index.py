@@ -17,7 +17,7 @@ SMALL = 1 << 13
 FEW = 8
 """How many rows can be prepared in the time in which one code is searched for among all of them."""
 
-ROOM = 8
+ROOM = 4
 """How many ranges of codes there are, about, for each row."""
 
 CROWDED = 4
