@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.blocks import taken_bytes
-from wjoin.parts.kernels.runs import BoolArray, Int64Array, SortedRun
+from wjoin.parts.kernels.run_filter import RunFilter
+from wjoin.parts.kernels.runs import BoolArray, Int64Array, SortedRun, stable_order
 
 RESULT_BYTES = 1 << 24
 """About the most bytes of results that are made at once: a wide row may have many partners."""
@@ -16,9 +17,13 @@ RESULT_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class Pieces:
-    """The rows of one input that a probe may use: runs, addressed by one running row number."""
+    """The rows of one input that a probe may use: runs, addressed by one running row number.
+
+    ``filter`` tells which of the runs that are not new may hold a code.
+    """
 
     runs: tuple[SortedRun, ...]
+    filter: RunFilter | None = None
 
     @cached_property
     def offsets(self) -> Int64Array:
@@ -45,7 +50,7 @@ class Gathering:
             self._parts.append((0, pa.array(rows)))
             return
         run = np.searchsorted(pieces.offsets, rows, side="right") - 1
-        order = np.argsort(run, kind="stable")
+        order = stable_order(run, len(pieces.runs))
         edges = np.searchsorted(run[order], np.arange(len(pieces.runs) + 1))
         for number, offset in enumerate(pieces.offsets):
             mine = order[edges[number] : edges[number + 1]]

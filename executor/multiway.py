@@ -5,7 +5,7 @@ say: each looks in the time range that all joined rows allow, and checks what is
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,7 @@ from wjoin.parts.kernels.runs import (
     Values,
     equal_values,
     shifted,
+    stable_order,
 )
 from wjoin.planner.expressions import Call, Input
 from wjoin.planner.layout import stored_column
@@ -146,7 +147,12 @@ class MultiwayJoin:
         index = None if step.index is None else self._value_range(step.index, partial)
         search = Search(partial.codes, low, high, *(index or (None, None)))
         kernel = self.kernels[step.kernel]
-        return search, [kernel.candidates(run, search) for run in partial.pieces[step.input].runs]
+        pieces = partial.pieces[step.input]
+        told = pieces.filter.tuples(partial.codes) if pieces.filter else {}
+        return search, [
+            kernel.candidates(run, replace(search, tuples=told.get(number)))
+            for number, run in enumerate(pieces.runs)
+        ]
 
     def _value_range(self, band: Band, partial: Combinations) -> tuple[Values | None, Values | None]:
         """Return what the values may be by which the rows of an input are ordered."""
@@ -222,7 +228,7 @@ class MultiwayJoin:
                 collected.append(column[places])
         tuple_number = np.concatenate(tuples)
         # Tuples stay in the order of the runs, so that the next probe searches forward only.
-        order = np.argsort(tuple_number, kind="stable") if len(pieces.runs) > 1 else slice(None)
+        order = stable_order(tuple_number, len(partial)) if len(pieces.runs) > 1 else slice(None)
         grown = partial.pick(tuple_number[order])
         grown.rows[step.input] = np.concatenate(rows)[order]
         for stream, collected in zip(members, times, strict=True):

@@ -27,6 +27,7 @@ from wjoin.executor.state.writing import Cutting, Writing
 from wjoin.executor.stretches import STRETCH_BYTES, Arrived, stretches
 from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import KERNELS
+from wjoin.parts.kernels.run_filter import RunFilter
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, Order, RunShape, SortedRun, int64_view, select
 from wjoin.parts.routes.route import Role
 from wjoin.planner.edges import result_columns
@@ -131,6 +132,9 @@ class StageLogic:
     ) -> Iterator[Combinations]:
         """Yield every combination with at least one new row, each once, as the probes of the stage say."""
         join = MultiwayJoin(self.plan, self.number, counted)
+        filters = [
+            RunFilter(runs) if shape.by_code else None for shape, runs in zip(self.shapes, old, strict=True)
+        ]
         for probe in self.stage.probes:
             run = probing[probe.origin]
             if run is None:
@@ -139,7 +143,8 @@ class StageLogic:
             for step in probe.steps:
                 fresh = stored[step.input] if step.rows is Rows.ALL else None
                 met[step.input] = (*old[step.input], *([] if fresh is None else [fresh]))
-            yield from join.results(probe, [Pieces(met[number]) for number in range(len(old))])
+            pieces = [Pieces(met[number], filters[number]) for number in range(len(old))]
+            yield from join.results(probe, pieces)
 
     def batch(self, arrivals: Arrivals, counts: Counts) -> Iterator[pa.RecordBatch]:
         """Yield the results over complete inputs: no state, nothing is late."""

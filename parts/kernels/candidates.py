@@ -41,7 +41,7 @@ class Search:
     """Tuples that look for rows with their code and a first time in [low, high]; int64 of one length.
 
     ``least`` and ``greatest``: what the value by which the run is ordered may be, None where that
-    is open.
+    is open. ``tuples``: the numbers of those whose code the run may hold, ascending; None for all.
     """
 
     codes: Int64Array
@@ -49,12 +49,17 @@ class Search:
     highs: Int64Array
     least: Values | None = None
     greatest: Values | None = None
+    tuples: Int64Array | None = None
 
     def near(self, run: SortedRun) -> Int64Array:
-        """Return the numbers of the tuples whose time range meets that of a run."""
+        """Return the numbers of the tuples to look for whose time range meets that of a run."""
         if run.rows == 0 or len(self.codes) == 0:
             return np.zeros(0, np.int64)
         earliest, latest = run.span
+        if self.tuples is not None:
+            lows, highs = self.lows[self.tuples], self.highs[self.tuples]
+            near: Int64Array = self.tuples[(highs >= earliest) & (lows <= latest)]
+            return near
         return np.flatnonzero((self.highs >= earliest) & (self.lows <= latest))
 
     def in_range(self, run: SortedRun, tuples: Int64Array, rows: Int64Array) -> BoolArray:

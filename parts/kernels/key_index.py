@@ -6,10 +6,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from wjoin.parts.kernels.code_ranges import CodeRanges, Int64Array
 from wjoin.parts.kernels.halving import first_above, first_at_least
 
-_Int64Array = npt.NDArray[np.int64]
-_Found = tuple[_Int64Array, _Int64Array, _Int64Array]
+_Found = tuple[Int64Array, Int64Array, Int64Array]
 
 SMALL = 1 << 13
 """Rows below which nothing is prepared."""
@@ -32,12 +32,12 @@ class KeyIndex:
     run of fewer than ``small`` rows all rows are.
     """
 
-    def __init__(self, codes: _Int64Array, small: int = SMALL) -> None:
+    def __init__(self, codes: Int64Array, small: int = SMALL) -> None:
         self._codes = codes
         self._small = small
         self._asked = 0
 
-    def find(self, wanted: _Int64Array) -> _Found:
+    def find(self, wanted: Int64Array) -> _Found:
         """Return the places of the wanted codes that there are, and the half-open row range of each."""
         self._asked += len(wanted)
         if len(self._codes) < self._small or len(self._codes) > FEW * self._asked:
@@ -46,24 +46,30 @@ class KeyIndex:
             return self._ranges.find(self._codes, wanted)
         return self._among_codes(wanted)
 
-    def _among_rows(self, wanted: _Int64Array) -> _Found:
+    def _among_rows(self, wanted: Int64Array) -> _Found:
         start = np.searchsorted(self._codes, wanted)
-        hits = np.flatnonzero(self._codes[np.minimum(start, len(self._codes) - 1)] == wanted)
-        return hits, start[hits], np.searchsorted(self._codes, wanted[hits], side="right")
+        last = len(self._codes) - 1
+        hits = np.flatnonzero(self._codes[np.minimum(start, last)] == wanted)
+        start, wanted = start[hits], wanted[hits]
+        end = start + 1
+        # Most codes have one row.
+        more = np.flatnonzero(self._codes[np.minimum(end, last)] == wanted)
+        end[more] = np.searchsorted(self._codes, wanted[more], side="right")
+        return hits, start, end
 
     @cached_property
     def _ranges(self) -> "_Ranges | None":
         return _Ranges.of(self._codes)
 
     @cached_property
-    def _edges(self) -> _Int64Array:
+    def _edges(self) -> Int64Array:
         return _edges(self._codes)
 
     @cached_property
-    def _distinct(self) -> _Int64Array:
+    def _distinct(self) -> Int64Array:
         return self._codes[self._edges[:-1]]
 
-    def _among_codes(self, wanted: _Int64Array) -> _Found:
+    def _among_codes(self, wanted: Int64Array) -> _Found:
         places = np.searchsorted(self._distinct, wanted)
         places[places == len(self._distinct)] = 0
         hits = np.flatnonzero(self._distinct[places] == wanted)
@@ -73,41 +79,35 @@ class KeyIndex:
 
 @dataclass(frozen=True)
 class _Ranges:
-    """Ranges of 2 ** ``shift`` codes each, from ``least`` on.
+    """What is known of ranges of codes.
 
     ``numbers`` (int32): for each range, and one behind them, the number of those with rows up to it where
     it has some, else zero; ``edges`` (int64): where the rows of these begin, and the last ones end.
     """
 
-    least: np.uint64
-    shift: int
+    ranges: CodeRanges
     numbers: npt.NDArray[np.int32]
-    edges: _Int64Array
+    edges: Int64Array
 
     @classmethod
-    def of(cls, codes: _Int64Array) -> "_Ranges | None":
+    def of(cls, codes: Int64Array) -> "_Ranges | None":
         """Return the ranges of ascending codes; None where many rows of different codes would share one."""
-        span = int(codes[-1]) - int(codes[0])
-        shift = max(0, span.bit_length() - (ROOM * len(codes) - 1).bit_length())
-        least = codes[:1].view(np.uint64)[0]
-        ranges = ((codes.view(np.uint64) - least) >> np.uint64(shift)).view(np.int64)
-        edges = _edges(ranges)
-        if shift and len(codes) > CROWDED * (len(edges) - 1):
+        ranges = CodeRanges.over(int(codes[0]), int(codes[-1]), ROOM * len(codes))
+        places = ranges.inside(codes)
+        edges = _edges(places)
+        if ranges.shift and len(codes) > CROWDED * (len(edges) - 1):
             return None
-        numbers = np.zeros((span >> shift) + 2, np.int32)
-        numbers[ranges[edges[:-1]]] = np.arange(1, len(edges), dtype=np.int32)
-        return cls(least, shift, numbers, edges)
+        numbers = np.zeros(ranges.count + 1, np.int32)
+        numbers[places[edges[:-1]]] = np.arange(1, len(edges), dtype=np.int32)
+        return cls(ranges, numbers, edges)
 
-    def find(self, codes: _Int64Array, wanted: _Int64Array) -> _Found:
+    def find(self, codes: Int64Array, wanted: Int64Array) -> _Found:
         """Return the places of the wanted codes that are among ``codes``, and the row range of each."""
-        # What is below the least code wraps around.
-        ranges = (wanted.view(np.uint64) - self.least) >> np.uint64(self.shift)
-        np.minimum(ranges, np.uint64(len(self.numbers) - 1), out=ranges)
-        numbers = self.numbers[ranges.view(np.int64)]
+        numbers = self.numbers[self.ranges.of(wanted)]
         hits = np.flatnonzero(numbers)
         numbers = numbers[hits]
         start, end = self.edges[numbers - 1], self.edges[numbers]
-        if not self.shift:
+        if not self.ranges.shift:
             return hits, start, end
         wanted = wanted[hits]
         start = first_at_least(codes, start, end, wanted)
@@ -116,7 +116,7 @@ class _Ranges:
         return hits[there], start[there], end[there]
 
 
-def _edges(ascending: _Int64Array) -> _Int64Array:
+def _edges(ascending: Int64Array) -> Int64Array:
     """Return where the places of each different value begin, and the last ones end."""
     changes = np.flatnonzero(ascending[1:] != ascending[:-1])
     edges = np.empty(len(changes) + 2, np.int64)

@@ -99,6 +99,11 @@ class RunShape:
         order: str = (Order.TIME if self.order is Order.TIME else Order.KEY).value
         return order
 
+    @property
+    def by_code(self) -> bool:
+        """Whether the rows of each code stand together, and there are several codes."""
+        return self.code is not None and self.order is not Order.TIME
+
     def ordered(self, order_name: str) -> "RunShape":
         """Return the shape with the order of that name."""
         order, _, value = order_name.partition(" ")
@@ -174,6 +179,12 @@ def sort_order(codes: Int64Array, times: Int64Array) -> Int64Array:
     else:
         within = np.argsort(keys, kind="stable")
     return by_code[within].astype(np.int64, copy=False)
+
+
+def stable_order(numbers: Int64Array, bound: int) -> Int64Array:
+    """Return the order that sorts numbers from 0 up to below ``bound``; equal ones keep theirs."""
+    # Numbers of 16 bits are sorted in a few passes.
+    return np.argsort(numbers.astype(np.uint16) if bound <= 1 << 16 else numbers, kind="stable")
 
 
 def _packed_order(keys: Int64Array, place_bits: int) -> Int64Array:

@@ -16,7 +16,8 @@ from wjoin.parts.kernels.candidates import Search
 from wjoin.parts.kernels.halving import first_above, first_at_least
 from wjoin.parts.kernels.key_index import KeyIndex
 from wjoin.parts.kernels.registry import KERNELS
-from wjoin.parts.kernels.runs import Order, RunShape, SortedRun, sort_order
+from wjoin.parts.kernels.run_filter import RunFilter
+from wjoin.parts.kernels.runs import Order, RunShape, SortedRun, sort_order, stable_order
 
 rows = st.lists(st.tuples(st.integers(-3, 3), st.integers(-20, 20)), max_size=30)
 probes = st.lists(st.tuples(st.integers(-4, 4), st.integers(-25, 25), st.integers(0, 12)), max_size=20)
@@ -122,6 +123,15 @@ def test_rows_of_one_code_and_time_keep_their_order(times: int, data: st.DataObj
     assert order.tolist() == sorted(range(len(found)), key=found.__getitem__)
 
 
+@pytest.mark.parametrize("bound", [1, 3, 1 << 16, (1 << 16) + 1, 1 << 40])
+@given(data=st.data())
+def test_small_numbers_are_sorted_where_equal_ones_stand(bound: int, data: st.DataObject) -> None:
+    some = st.integers(0, min(bound - 1, 3)) | st.integers(0, bound - 1) | st.just(bound - 1)
+    numbers = data.draw(st.lists(some, max_size=20))
+    order = stable_order(np.array(numbers, np.int64), bound)
+    assert order.tolist() == sorted(range(len(numbers)), key=numbers.__getitem__)
+
+
 @pytest.mark.parametrize("small", [0, 1000], ids=["prepared", "searched"])
 @pytest.mark.parametrize("far", [6, 40, 2**40, 2**63 - 1])
 @given(data=st.data())
@@ -152,6 +162,47 @@ def test_an_index_finds_codes_that_lie_together_far_from_others(far: list[int]) 
     assert (end - start).tolist() == [counted[code] for code in wanted[places].tolist()]
     assert (codes[start] == wanted[places]).all()
     assert (codes[end - 1] == wanted[places]).all()
+
+
+def _runs(codes: list[list[int]]) -> list[SortedRun]:
+    shape = RunShape("k", ("t",), Order.KEY)
+    columns = [pa.array(each, pa.int64()) for each in codes]
+    return [shape.sort(pa.RecordBatch.from_pydict({"k": each, "t": each})) for each in columns]
+
+
+@pytest.mark.parametrize("far", [6, 40, 2**40, 2**63 - 1])
+@given(data=st.data())
+def test_a_filter_loses_no_code_of_any_run(far: int, data: st.DataObject) -> None:
+    some = st.integers(-far - 1, far) | st.integers(-3, 3)
+    codes = data.draw(st.lists(st.lists(some, max_size=8), min_size=3, max_size=20))
+    known = [code for each in codes for code in each]
+    run_filter = RunFilter(_runs(codes))
+    for _ in range(2):
+        wanted = data.draw(st.lists(st.sampled_from(known) | some if known else some, max_size=8))
+        told = run_filter.tuples(np.array(sorted(wanted), np.int64))
+        for number, places in told.items():
+            assert places.tolist() == sorted(set(places.tolist()))
+            held = [place for place, code in enumerate(sorted(wanted)) if code in codes[number]]
+            assert set(held) <= set(places.tolist())
+
+
+@pytest.mark.parametrize("far", [1, 2**40 + 7], ids=["near", "far"])
+def test_a_filter_lets_few_codes_pass_that_a_run_has_not(far: int) -> None:
+    random = np.random.default_rng(5)
+    codes = random.choice(100_000, (16, 500), replace=False) * far - 2**62
+    told = RunFilter(_runs(codes.tolist())).tuples(np.sort(codes.ravel()))
+    assert sorted(told) == list(range(16))
+    assert all(500 <= len(places) < 500 * 2 for places in told.values())
+
+
+def test_a_filter_tells_nothing_where_it_would_not_pay() -> None:
+    some = list(range(0, 3000, 3))
+    wanted = np.array(some[:500], np.int64)
+    assert RunFilter(_runs([some, some])).tuples(wanted) == {}
+    assert RunFilter(_runs([some, some, some, []])).tuples(wanted[:2]) == {}
+    assert sorted(RunFilter(_runs([some, [], some, some])).tuples(wanted)) == [0, 2, 3]
+    one_code = _runs([[7] * 100, [7], [7]])
+    assert RunFilter(one_code).tuples(wanted) == {}
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 20])
