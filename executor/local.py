@@ -11,6 +11,7 @@ from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.slices import Slice, Stored
 from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Counts, StageLogic
+from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.layout import time_name
 from wjoin.planner.physical import PhysicalPlan
@@ -55,16 +56,17 @@ class _Worker:
 class LocalWorkers:
     """Runs micro-batches one after the other and keeps the state between them.
 
-    ``partitions`` is the number of workers of a stage whose route uses all there are.
+    ``partitions`` is the number of workers of a stage whose route uses all there are, ``stretch`` the bytes
+    that a worker joins at once.
     """
 
-    def __init__(self, plan: PhysicalPlan, partitions: int = 1) -> None:
+    def __init__(self, plan: PhysicalPlan, partitions: int = 1, stretch: int = STRETCH_BYTES) -> None:
         self._plan = plan
         self._stages: list[list[_Worker]] = []
         for number, stage in enumerate(plan.stages):
             count = worker_count(stage, partitions)
             fresh = Manifest.fresh("local", count, len(stage.inputs))
-            self._stages.append([_Worker(StageLogic(plan, number), fresh) for _ in range(count)])
+            self._stages.append([_Worker(StageLogic(plan, number, stretch), fresh) for _ in range(count)])
 
     @property
     def state_rows(self) -> int:
@@ -91,7 +93,7 @@ class LocalWorkers:
                 else:
                     stream = source.members[0]
                     new = [blocks[stream].select(source.columns)] if stream in seen else []
-                router = Router.to(stage, place, tuple(range(len(workers))))
+                router = Router.to(self._plan, stage, place, tuple(range(len(workers))))
                 for block in new:
                     for worker, rows, role in router.parts(block):
                         arrivals[worker].blocks[place].append((role, rows))

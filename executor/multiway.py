@@ -23,6 +23,7 @@ from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import (
     GREATEST,
     LEAST,
+    BoolArray,
     Int64Array,
     SortedRun,
     Values,
@@ -37,6 +38,7 @@ from wjoin.planner.physical import (
     Comparison,
     Condition,
     Operand,
+    Order,
     Output,
     PhysicalPlan,
     Probe,
@@ -238,6 +240,8 @@ class MultiwayJoin:
     def _checked(self, partial: Combinations, step: Step) -> Combinations:
         """Keep the tuples that pass the checks of a step."""
         keep = inside(step.windows, partial.times)
+        if step.order is not None:
+            keep &= _in_order(step.order, partial.times)
         for left, right in step.keys:
             keep &= equal_values(self._values(left, partial), self._values(right, partial))
         for band in step.bands:
@@ -275,6 +279,15 @@ def _parts(found: Sequence[Candidates]) -> Iterator[list[Candidates]]:
                 rows = (first, min(end, first + PARTIAL_LIMIT))
                 piece = Candidates(each.tuples[:1], *(np.array([row], np.int64) for row in rows))
                 yield [piece if other == number else each.none() for other, each in enumerate(found)]
+
+
+def _in_order(order: Order, times: Mapping[int, Int64Array]) -> BoolArray:
+    """Return where one group of streams begins before another."""
+    before, after = (
+        np.minimum.reduce([times[stream] for stream in streams]) for streams in (order.before, order.after)
+    )
+    in_order: BoolArray = before <= after if order.equal else before < after
+    return in_order
 
 
 def _negated(bound: float | None) -> float | None:

@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from wjoin.parts.kernels.runs import Int64Array, int64_view
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.parts.routes.route import Role, Share
+from wjoin.parts.routes.route import Role, Share, Slicing
 from wjoin.planner.layout import code_name, time_name
-from wjoin.planner.physical import Stage
+from wjoin.planner.physical import PhysicalPlan, Stage
+from wjoin.planner.slices import slicing
 
 TOGETHER_BYTES = 1 << 26
 """About the most bytes of the rows that are taken at once for several workers."""
@@ -25,12 +26,14 @@ class Router:
     key: tuple[int, int] | None
     route: str
     workers: tuple[int, ...]
+    slicing: Slicing | None = None
 
     @classmethod
-    def to(cls, stage: Stage, number: int, workers: tuple[int, ...]) -> "Router":
+    def to(cls, plan: PhysicalPlan, stage: Stage, number: int, workers: tuple[int, ...]) -> "Router":
         """Return the router to an input of a stage."""
         each = stage.inputs[number]
-        return cls(number, each.members[0], each.key, stage.route, workers)
+        slices = slicing(plan, stage, number)
+        return cls(number, each.members[0], each.key, stage.route, workers, slices)
 
     def parts(self, block: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch, Role]]:
         """Yield (worker, its rows, as what it gets them)."""
@@ -40,7 +43,7 @@ class Router:
         most = block.num_rows * TOGETHER_BYTES // max(TOGETHER_BYTES, block.nbytes)
         waiting: list[tuple[Share, Int64Array]] = []
         rows = 0
-        for share in ROUTES[self.route].shares(codes, times, len(self.workers)):
+        for share in ROUTES[self.route].shares(codes, times, len(self.workers), self.slicing):
             if share.rows is None:
                 yield self.workers[share.worker], block, share.role
                 continue

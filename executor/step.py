@@ -29,7 +29,6 @@ from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.run_filter import RunFilter
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, Order, RunShape, SortedRun, int64_view, select
-from wjoin.parts.routes.route import Role
 from wjoin.planner.edges import result_columns
 from wjoin.planner.layout import code_name, stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan, Retention, Rows, Stage, StageInput
@@ -139,12 +138,15 @@ class StageLogic:
             run = probing[probe.origin]
             if run is None:
                 continue
-            met: dict[int, tuple[SortedRun, ...]] = {probe.origin: (run,)}
+            met = {probe.origin: Pieces((run,))}
             for step in probe.steps:
-                fresh = stored[step.input] if step.rows is Rows.ALL else None
-                met[step.input] = (*old[step.input], *([] if fresh is None else [fresh]))
-            pieces = [Pieces(met[number], filters[number]) for number in range(len(old))]
-            yield from join.results(probe, pieces)
+                new = stored[step.input] if step.rows is not Rows.OLD else None
+                fresh = () if new is None else (new,)
+                if step.rows is Rows.NEW:
+                    met[step.input] = Pieces(fresh)
+                else:
+                    met[step.input] = Pieces((*old[step.input], *fresh), filters[step.input])
+            yield from join.results(probe, [met[number] for number in range(len(old))])
 
     def batch(self, arrivals: Arrivals, counts: Counts) -> Iterator[pa.RecordBatch]:
         """Yield the results over complete inputs: no state, nothing is late."""
@@ -316,19 +318,17 @@ class StageLogic:
         found = _New([], [])
         for number, each in enumerate(self.stage.inputs):
             shape, blocks = self.shapes[number], arrived[number]
-            alike = all(role in (Role.BOTH, Role.PASSED) for role, _ in blocks)
-            for role, block in blocks:
-                if role is Role.PASSED:
-                    self._punctual(each, int64_view(block.column(0)), seen, counts)
+            alike = all(role.stores == role.probes for role, _ in blocks)
+            if each.stage is None:
+                self._count_late(each.members[0], blocks, seen, counts)
             probing = [block for role, block in blocks if role.probes]
-            found.probing.append(self._on_time(each, _sorted(shape, probing), shape, seen, counts))
+            found.probing.append(self._on_time(each, _sorted(shape, probing), shape, seen))
             if not each.stored:
                 found.stored.append(None)
                 continue
             stored = [block for role, block in blocks if role.stores]
-            # Late rows are counted where they begin results: at one worker.
             found.stored.append(
-                found.probing[-1] if alike else self._on_time(each, _sorted(shape, stored), shape, seen, None)
+                found.probing[-1] if alike else self._on_time(each, _sorted(shape, stored), shape, seen)
             )
         return found
 
@@ -338,27 +338,24 @@ class StageLogic:
         run: SortedRun | None,
         shape: RunShape,
         seen: Mapping[int, int],
-        counts: Counts | None,
     ) -> SortedRun | None:
-        """Drop and count the rows older than their stream's watermark."""
+        """Drop the rows older than their stream's watermark."""
         if run is None or each.stage is not None:
             return run
-        on_time = self._punctual(each, run.times[0], seen, counts)
-        return run if on_time is None else select(run, shape, on_time)
+        on_time = self._on_time_at(each.members[0], run.times[0], seen)
+        return run if on_time.all() else select(run, shape, on_time)
 
-    def _punctual(
-        self, each: StageInput, times: Int64Array, seen: Mapping[int, int], counts: Counts | None
-    ) -> BoolArray | None:
-        """Count the rows of a stream that are late; return which are not, None for all."""
-        stream = each.members[0]
+    def _count_late(self, stream: int, blocks: Arrived, seen: Mapping[int, int], counts: Counts) -> None:
+        """Count the rows of a stream that are late, of those that are this worker's to count."""
+        for role, block in blocks:
+            if role.counts:
+                on_time = self._on_time_at(stream, int64_view(block.column(time_name(stream))), seen)
+                counts.of(stream).add("late", len(on_time) - int(np.count_nonzero(on_time)))
+
+    def _on_time_at(self, stream: int, times: Int64Array, seen: Mapping[int, int]) -> BoolArray:
+        """Return which times are not before their stream's watermark."""
         mark = watermark(seen.get(stream), self.plan.streams[stream].delay)
-        on_time = np.ones(len(times), bool) if mark is None else times >= mark
-        late = len(times) - int(np.count_nonzero(on_time))
-        if not late:
-            return None
-        if counts is not None:
-            counts.of(stream).add("late", late)
-        return on_time
+        return np.ones(len(times), bool) if mark is None else times >= mark
 
     def _marks(self, seen: Mapping[int, int]) -> dict[int, int | None]:
         """Return the watermarks of the stage's streams."""

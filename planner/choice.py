@@ -20,6 +20,8 @@ from wjoin.planner.window_graph import WindowGraph
 PLANS: Mapping[str, Mapping[str, str]] = {
     "MULTIWAY": {"METHOD": Method.MULTIWAY.value},
     "NATIVE": {"METHOD": Method.NATIVE.value},
+    "PSP": {"METHOD": Method.MULTIWAY.value, "ROUTE": "psp"},
+    "ATR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "atr"},
 }
 """What the values of the hint PLAN ask of the parts of a plan: METHOD, and ROUTE by its name."""
 
@@ -108,6 +110,11 @@ def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
     """Return what settings and hints ask, by part of the plan: the hint PLAN stands for several."""
     given = {name: Wish.of(name, value) for name, value in settings.items()}
     given |= {hint.name: Wish.of(hint.name, hint.arguments[0], hint.span) for hint in block.hints}
+    for hint in block.hints:
+        if hint.name == "PLAN" and hint.arguments[0] in PLANS and len(hint.arguments) > 1:
+            message = "the hint PLAN is not available yet with a number"
+            remedy = f"write PLAN({hint.arguments[0]}): spark.sql.shuffle.partitions is the number of workers"
+            raise WJoinError("WJ502", message, span=hint.span, help=remedy)
     wishes: dict[str, Wish] = {}
     for name, wish in given.items():
         if name not in HINTS:
@@ -175,13 +182,19 @@ def _refusal(kernels: Kernels, stage: Stage) -> Refusal | None:
 
 def _routes(wish: Wish | None, stages: Sequence[Stage]) -> tuple[tuple[str, ...], ...]:
     possible = tuple(
-        tuple(name for name, route in ROUTES.items() if route.applies(keyed=stage.keyed)) for stage in stages
+        tuple(
+            name
+            for name, route in ROUTES.items()
+            if route.applies(keyed=stage.keyed, inputs=len(stage.inputs))
+            and (not route.by_hint or (wish is not None and wish.part == name))
+        )
+        for stage in stages
     )
     if wish is None:
         return possible
-    if not all(wish.part in each for each in possible):
-        raise wish.refused("its route cannot apply to the keys of this join", "leave it out")
-    return tuple((wish.part,) for _ in stages)
+    if not any(wish.part in each for each in possible):
+        raise wish.refused(f"it is for {ROUTES[wish.part].meant_for}", "leave it out")
+    return tuple((wish.part,) if wish.part in each else each for each in possible)
 
 
 def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:

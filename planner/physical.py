@@ -194,9 +194,10 @@ class StageInput:
 
 
 class Rows(Enum):
-    """Where the rows lie that a step meets: those of earlier micro-batches, or those of this one, too."""
+    """Where the rows lie that a step meets: those of earlier micro-batches, those of this one, or both."""
 
     OLD = "old"
+    NEW = "new"
     ALL = "all"
 
 
@@ -219,13 +220,25 @@ class WindowCheck:
 
 
 @dataclass(frozen=True)
+class Order:
+    """The earliest time of ``before`` is less than that of ``after``; ``equal``: or the same.
+
+    Both are streams.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    equal: bool
+
+
+@dataclass(frozen=True)
 class Step:
     """A probe's step to one more input.
 
     ``ranges``: the times of the input's first member, one range for each stream joined before; ``index``: the
     band by whose values rows are found, None where its other side is not joined yet, or the kernel looks
     for none. What is left to check of the tuples that are made: ``windows``, ``keys`` (equal scan columns,
-    where codes are hashes), ``comparisons``, ``bands`` and ``conditions``.
+    where codes are hashes), ``comparisons``, ``bands``, ``conditions`` and ``order``.
     """
 
     input: int
@@ -238,14 +251,16 @@ class Step:
     comparisons: tuple[Comparison, ...] = ()
     bands: tuple[Band, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    order: Order | None = None
 
 
 @dataclass(frozen=True)
 class Probe:
     """How new rows of input ``origin`` begin results, in one pass over the windows ``upper``.
 
-    ``ordered``: whether the order of the steps is the plan's choice; else the input with the fewest rows
-    at hand comes first. Results inside the windows ``excluded`` are those of an earlier pass.
+    ``ordered``: whether the order of the steps is the plan's choice; else the input with the fewest rows at
+    hand comes first. Results inside the windows ``excluded`` are those of an earlier pass. ``meets``: what
+    rows it meets, where its stage's route has a say in that, else all.
     """
 
     origin: int
@@ -253,6 +268,7 @@ class Probe:
     ordered: bool
     upper: UpperBounds
     excluded: tuple[UpperBounds, ...] = ()
+    meets: Rows = Rows.ALL
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -266,8 +282,9 @@ class Stage:
 
     ``route`` names what chooses the workers of a row, ``kernels`` how candidates are found: the first of
     them by the steps, or by each worker the one that suits its rows (``wjoin.parts``). ``comparisons``,
-    ``bands`` and ``conditions`` are all that can be checked here. There is a probe for each input whose
-    new rows begin results, and for each pass over the windows.
+    ``bands`` and ``conditions`` are all that can be checked here. ``slice`` is the length of a slice of event
+    time where the route has some. There is a probe for each input whose new rows begin results, and for
+    each pass over the windows; two where rows visit several workers.
     """
 
     inputs: tuple[StageInput, ...]
@@ -278,6 +295,7 @@ class Stage:
     comparisons: tuple[Comparison, ...] = ()
     bands: tuple[Band, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    slice: int | None = None
     probes: tuple[Probe, ...] = ()
 
     def __post_init__(self) -> None:

@@ -426,7 +426,7 @@ def _stage(
     return Stage(
         inputs=tuple(inputs),
         bounds=Bounds.EXACT,
-        route=next(name for name, each in ROUTES.items() if each.applies(keyed=keyed)),
+        route=next(name for name, each in ROUTES.items() if each.applies(keyed=keyed, inputs=len(inputs))),
         kernels=next(
             (name,) for name in KERNELS if refusal_of((name,), keyed=keyed, indexed=indexed) is None
         ),

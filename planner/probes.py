@@ -5,13 +5,15 @@ from dataclasses import replace
 from typing import TypeVar
 
 from wjoin.parts.kernels.registry import KERNELS
-from wjoin.parts.kernels.runs import Order
+from wjoin.parts.kernels.runs import Order as RunOrder
+from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.physical import (
     Band,
     Bounds,
     Comparison,
     Condition,
     Operand,
+    Order,
     PhysicalPlan,
     Probe,
     Range,
@@ -24,6 +26,7 @@ from wjoin.planner.physical import (
     WindowCheck,
 )
 from wjoin.planner.reach import Reach, reach
+from wjoin.planner.slices import sliced
 
 AnyCondition = TypeVar("AnyCondition", Comparison, Band, Condition)
 
@@ -50,7 +53,7 @@ def arranged_stage(plan: PhysicalPlan, stage: Stage, orders: Orders | None) -> S
         )
         for number, each in enumerate(stage.inputs)
     )
-    stage = replace(stage, inputs=inputs)
+    stage = replace(stage, inputs=inputs, slice=sliced(plan, stage))
     return replace(stage, probes=tuple(_probes(plan, stage, orders, beginning)))
 
 
@@ -101,7 +104,11 @@ def _probes(
         order = others if orders is None else orders[origin]
         for upper, excluded in _passes(plan):
             begun = Probe(origin, (), orders is not None, upper, excluded)
-            yield _probe(plan, stage, order, begun)
+            # Workers cut a micro-batch where their own rows say. So which of two new rows finds the other is
+            # for their times to say, as no worker has both to keep and to probe.
+            apart = plan.streaming and ROUTES[stage.route].visits
+            for meets in (Rows.OLD, Rows.NEW) if apart else (Rows.ALL,):
+                yield _probe(plan, stage, order, replace(begun, meets=meets))
 
 
 def _passes(plan: PhysicalPlan) -> Iterator[tuple[UpperBounds, tuple[UpperBounds, ...]]]:
@@ -119,7 +126,7 @@ def _probe(plan: PhysicalPlan, stage: Stage, order: Sequence[int], begun: Probe)
     steps = []
     joined = [begun.origin]
     for target in order:
-        step = step_to(plan, stage, joined, target, distances, begun.upper)
+        step = step_to(plan, stage, joined, target, distances, begun.upper, begun.meets)
         joined.append(target)
         if len(joined) == len(stage.inputs) and not _checked_on_the_way(plan, stage):
             members = sorted(stage.members)
@@ -141,6 +148,7 @@ def step_to(
     target: int,
     distances: Reach,
     upper: UpperBounds,
+    meets: Rows = Rows.ALL,
 ) -> Step:
     """Return the step from tuples of the inputs ``joined``, the first of them new rows, to one more input."""
     each = stage.inputs[target]
@@ -152,16 +160,17 @@ def step_to(
         input=target,
         kernel=kernel,
         # New rows of two inputs meet once: as those of the later input begin results.
-        rows=Rows.OLD if plan.streaming and target > joined[0] else Rows.ALL,
+        rows=Rows.OLD if meets is Rows.ALL and plan.streaming and target > joined[0] else meets,
         ranges=tuple(
             Range(stream, distances.back[stream][anchor], distances.ahead[stream][anchor]) for stream in known
         ),
-        index=index_of(each, known) if KERNELS[kernel].order is Order.VALUE else None,
+        index=index_of(each, known) if KERNELS[kernel].order is RunOrder.VALUE else None,
         windows=tuple(window_checks(upper, known, others)) if exact else (),
         keys=tuple(_key_pairs(plan, stage.inputs[joined[0]], each)),
         comparisons=tuple(completed(stage.comparisons, known, each.members)),
         bands=tuple(band for band in completed(stage.bands, known, each.members) if not band.checked),
         conditions=tuple(completed(stage.conditions, known, each.members)),
+        order=Order(each.members, tuple(known), target < joined[0]) if meets is Rows.NEW else None,
     )
 
 

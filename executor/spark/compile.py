@@ -144,10 +144,10 @@ def _joined(plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting,
             if each.stage is not None:
                 arriving.append(results[each.stage])
                 continue
-            pack = Pack(stageless, each.columns, Router.to(stage, place, workers[number]))
+            pack = Pack(stageless, each.columns, Router.to(plan, stage, place, workers[number]))
             arriving.append(scans[each.members[0]].mapInArrow(pack.__call__, MESSAGES))
         to = destination(plan, number)
-        router = None if to is None else Router.to(plan.stages[to[0]], to[1], workers[to[0]])
+        router = None if to is None else Router.to(plan, plan.stages[to[0]], to[1], workers[to[0]])
         logic = StageLogic(plan, number, stretch)
         operator = Operator(logic, workers[number], router, fingerprint(plan, stage))
         results.append(_run(plan, operator, arriving, counting))

@@ -56,6 +56,8 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
             for each in stage.inputs
         ],
         "route": stage.route,
+        # Absent in older checkpoints, which have none.
+        **({} if stage.slice is None else {"slice": stage.slice}),
         "shipping": stage.shipping.value,
         "comparisons": [[list(each.left), each.operator, list(each.right)] for each in stage.comparisons],
         "bands": [

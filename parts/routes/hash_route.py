@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import Int64Array
-from wjoin.parts.routes.route import Route, Share
+from wjoin.parts.routes.route import Route, Share, Slicing
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -16,8 +16,9 @@ class HashRoute(Route):
 
     name = "hash"
     meaning = "a key's rows meet on one worker"
+    meant_for = "streams with an equality that links them"
 
-    def applies(self, *, keyed: bool) -> bool:
+    def applies(self, *, keyed: bool, inputs: int) -> bool:
         """Without a key there is nothing to hash."""
         return keyed
 
@@ -25,7 +26,9 @@ class HashRoute(Route):
         """All of them."""
         return partitions
 
-    def shares(self, codes: Int64Array | None, times: Int64Array, workers: int) -> Iterator[Share]:
+    def shares(
+        self, codes: Int64Array | None, times: Int64Array, workers: int, slicing: Slicing | None
+    ) -> Iterator[Share]:
         """Yield for each worker the rows of its keys."""
         if codes is None:
             raise ValueError("the route hash needs key codes")

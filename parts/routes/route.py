@@ -11,13 +11,16 @@ from wjoin.parts.kernels.runs import Int64Array
 class Role(IntEnum):
     """As what a worker gets rows: to keep them for later ones, to begin results with them, or both.
 
-    ``PASSED``: neither; they are beyond what can join, and only counted.
+    ``PASSED``: neither; they are beyond what can join, and only counted. ``VISIT`` and ``COPY`` are PROBE and
+    BOTH of rows that another worker gets, too, and counts.
     """
 
     PASSED = 0
     STORE = 1
     PROBE = 2
     BOTH = 3
+    VISIT = 6
+    COPY = 7
 
     @property
     def stores(self) -> bool:
@@ -29,6 +32,11 @@ class Role(IntEnum):
         """Whether the rows begin results."""
         return bool(self & Role.PROBE)
 
+    @property
+    def counts(self) -> bool:
+        """Whether the worker is the one that counts the rows."""
+        return self in (Role.PASSED, Role.PROBE, Role.BOTH)
+
 
 @dataclass(frozen=True)
 class Share:
@@ -39,18 +47,45 @@ class Share:
     role: Role = Role.BOTH
 
 
+@dataclass(frozen=True)
+class Slicing:
+    """Event time in slices, as the rows of one input of a stage see it; all in the plan's unit.
+
+    ``length``: of a slice. Rows that one of these can join lie from ``back`` before its time to ``ahead``
+    after it, None for however far. ``sliced``: whether they are kept by the worker of their slice; others
+    are kept wherever they can reach a slice. ``visits``: whether sliced rows go where they are not kept, too.
+    """
+
+    length: int
+    back: int | None
+    ahead: int | None
+    sliced: bool
+    visits: bool
+
+
 class Route(ABC):
     """Which worker stores a row, and which workers it visits; it has no state.
 
-    ``name`` is that of EXPLAIN and of checkpoints; ``meaning`` says it in a picture of the plan.
+    ``name`` is that of EXPLAIN and of checkpoints; ``meaning`` says it in a picture of the plan,
+    ``meant_for`` in an error what joins it is for.
 
     Nothing removes a result that is made twice. So for each row of a result exactly one worker that gets the
-    row to probe must have those rows of it stored that came before. Rows are told late by each worker that
-    they probe: where these are several, by each of them.
+    row to probe must have those rows of it stored that came before. One worker counts a row, of several that
+    get it to probe (``Role.counts``).
     """
 
     name: str
     meaning: str
+    meant_for: str
+
+    by_hint = False
+    """Whether it is taken where a hint asks only."""
+
+    visits = False
+    """Whether rows probe workers where they are not stored."""
+
+    slices = False
+    """Whether it cuts event time into slices (``Slicing``)."""
 
     warning = ""
     """What the page of EXPLAIN warns of where a stage has this route."""
@@ -62,15 +97,17 @@ class Route(ABC):
     """On how many of them it is kept."""
 
     @abstractmethod
-    def applies(self, *, keyed: bool) -> bool:
-        """Return whether a stage can have it; ``keyed``: its inputs meet on a key."""
+    def applies(self, *, keyed: bool, inputs: int) -> bool:
+        """Return whether a stage of so many inputs can have it; ``keyed``: they meet on a key."""
 
     @abstractmethod
     def workers(self, partitions: int) -> int:
         """Return the number of workers, given the number of shuffle partitions."""
 
     @abstractmethod
-    def shares(self, codes: Int64Array | None, times: Int64Array, workers: int) -> Iterator[Share]:
+    def shares(
+        self, codes: Int64Array | None, times: Int64Array, workers: int, slicing: Slicing | None
+    ) -> Iterator[Share]:
         """Yield who gets which rows, by their key codes (None without a key) and event times, both int64.
 
         It must follow from these alone: Spark may repeat a task whose rows then come in another order.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from wjoin.parts.kernels.runs import Int64Array
-from wjoin.parts.routes.route import Route, Share
+from wjoin.parts.routes.route import Route, Share, Slicing
 
 
 class SingleRoute(Route):
@@ -11,9 +11,10 @@ class SingleRoute(Route):
 
     name = "single"
     meaning = "all rows meet on one worker"
+    meant_for = "streams without an equality that links them"
     warning = "A stage has no key: one worker compares every pair of rows inside the windows."
 
-    def applies(self, *, keyed: bool) -> bool:
+    def applies(self, *, keyed: bool, inputs: int) -> bool:
         """Where there is a key, its rows can be apart from others."""
         return not keyed
 
@@ -21,6 +22,8 @@ class SingleRoute(Route):
         """One, however many partitions there are."""
         return 1
 
-    def shares(self, codes: Int64Array | None, times: Int64Array, workers: int) -> Iterator[Share]:
+    def shares(
+        self, codes: Int64Array | None, times: Int64Array, workers: int, slicing: Slicing | None
+    ) -> Iterator[Share]:
         """Yield all rows for the one worker."""
         yield Share(0, None)

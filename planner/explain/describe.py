@@ -244,7 +244,9 @@ def plan_words(plan: PhysicalPlan) -> str:
 
 def _route_and_kernel(stage: Stage) -> str:
     """Return the kernel of a stage, after its route where that is not the first that applies."""
-    routes = [name for name, route in ROUTES.items() if route.applies(keyed=stage.keyed)]
+    routes = [
+        name for name, route in ROUTES.items() if route.applies(keyed=stage.keyed, inputs=len(stage.inputs))
+    ]
     kernel = name_of(stage.kernels)
     return kernel if stage.route == routes[0] else f"{stage.route} {kernel}"
 

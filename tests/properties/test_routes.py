@@ -12,36 +12,48 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.parts.worked_example import EVERYWHERE
-from tests.properties.test_step import Row, block, combinations, expected, plans
+from tests.properties.test_step import STRETCHES, Row, block, combinations, expected, plans
 from wjoin.executor import routing
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.routing import Router
 from wjoin.executor.step import Counts
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.parts.routes.route import Role, Share
+from wjoin.parts.routes.route import Role, Share, Slicing
 from wjoin.planner.edges import scan_columns
 from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.probes import arranged, chosen_orders
 
 
 class Visiting(type(EVERYWHERE)):
     """Each row is stored on one worker and visits all: the roles of Everywhere turned round."""
 
     name = "visiting"
+    visits = True
 
-    def shares(self, codes: Int64Array | None, times: Int64Array, workers: int) -> Iterator[Share]:
-        for share in super().shares(codes, times, workers):
-            yield dataclasses.replace(share, role=Role.BOTH if share.role is Role.BOTH else Role.PROBE)
+    def shares(
+        self, codes: Int64Array | None, times: Int64Array, workers: int, slicing: Slicing | None
+    ) -> Iterator[Share]:
+        for share in super().shares(codes, times, workers, slicing):
+            yield dataclasses.replace(share, role=Role.BOTH if share.role is Role.BOTH else Role.VISIT)
 
+
+SLICES = st.sampled_from([1, 2, 5, 20, 100])
+"""Lengths of slices: far less than a window, and far more."""
 
 SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 OWN = {each.name: each for each in (EVERYWHERE, Visiting())}
 
 
 def routed(plan: PhysicalPlan, name: str) -> PhysicalPlan:
-    return dataclasses.replace(
-        plan, stages=tuple(dataclasses.replace(each, route=name) for each in plan.stages)
-    )
+    stages = tuple(dataclasses.replace(each, route=name) for each in plan.stages)
+    return arranged(dataclasses.replace(plan, stages=stages), [chosen_orders(each) for each in plan.stages])
+
+
+def with_slices(plan: PhysicalPlan, length: int) -> PhysicalPlan:
+    """Return the plan with slices so long, where its route has slices."""
+    stages = (each if each.slice is None else dataclasses.replace(each, slice=length) for each in plan.stages)
+    return dataclasses.replace(plan, stages=tuple(stages))
 
 
 @pytest.mark.parametrize("route", [*ROUTES, *OWN])
@@ -50,11 +62,14 @@ def routed(plan: PhysicalPlan, name: str) -> PhysicalPlan:
 )
 @given(plans(), st.integers(1, 4), st.data())
 def test_every_result_is_made_once(route: str, plan: PhysicalPlan, workers: int, data: st.DataObject) -> None:
-    assume(route in OWN or ROUTES[route].applies(keyed=all(stage.keyed for stage in plan.stages)))
+    known = {**ROUTES, **OWN}
+    applies = known[route].applies
+    assume(route in OWN or all(applies(keyed=each.keyed, inputs=len(each.inputs)) for each in plan.stages))
     # A partial tuple meets only what its own worker has stored: to visit is enough for joins of two.
-    assume(route != Visiting.name or all(len(stage.inputs) == 2 for stage in plan.stages))
+    assume(not known[route].visits or all(len(stage.inputs) == 2 for stage in plan.stages))
     with patch.dict(ROUTES, OWN):
-        local = LocalWorkers(routed(plan, route), workers)
+        sliced = with_slices(routed(plan, route), data.draw(SLICES))
+        local = LocalWorkers(sliced, workers, data.draw(STRETCHES))
         rows: list[list[Row]] = [[] for _ in plan.streams]
         found: Counter[tuple[Row, ...]] = Counter()
         late = 0
@@ -77,9 +92,7 @@ def test_every_result_is_made_once(route: str, plan: PhysicalPlan, workers: int,
             )
             found.update(each for result in made for each in combinations(plan, result))
     assert found == expected(plan, rows)
-    if route != Visiting.name:
-        # Where a row visits several workers, each of them finds it late.
-        assert sum(report["late"] for report in counts.streams.values()) == late
+    assert sum(report["late"] for report in counts.streams.values()) == late
 
 
 @pytest.mark.parametrize("together", [1, 200, routing.TOGETHER_BYTES])
@@ -92,7 +105,7 @@ def test_a_router_sends_the_rows_of_each_share(name: str, together: int) -> None
         workers = tuple(range(100, 100 + ROUTES[name].workers(5)))
         router = Router(0, 0, (0, 0), name, workers)
         found = [(worker, part.to_pydict(), role) for worker, part, role in router.parts(block)]
-        shares = list(ROUTES[name].shares(times, times, len(workers)))
+        shares = list(ROUTES[name].shares(times, times, len(workers), None))
     rows = [times if share.rows is None else share.rows for share in shares]
     assert found == [
         (workers[share.worker], block.take(pa.array(own)).to_pydict(), share.role)
@@ -103,7 +116,7 @@ def test_a_router_sends_the_rows_of_each_share(name: str, together: int) -> None
 
 def test_each_worker_of_a_route_gets_a_share_of_the_keys() -> None:
     codes = np.arange(1000, dtype=np.int64)
-    shares = list(ROUTES["hash"].shares(codes, codes, 4))
+    shares = list(ROUTES["hash"].shares(codes, codes, 4, None))
     assert [share.worker for share in shares] == [0, 1, 2, 3]
     assert sorted(np.concatenate([share.rows for share in shares])) == codes.tolist()
     assert all(200 < len(share.rows) < 300 and share.role is Role.BOTH for share in shares)

@@ -59,6 +59,9 @@ def rows(seed: int, first: int, seconds: int) -> pa.Table:
 
 NATIVE = ("PLAN(NATIVE)",)
 KEYLESS = ("theta", "bands")
+PSP, ATR = ("PLAN(PSP)",), ("PLAN(ATR)",)
+SLICED = {"theta": [PSP, ATR], "bands": [ATR, (*ATR, "ALGORITHM(MW)")]}
+"""Hints for slices of time."""
 
 
 def choices(case: str) -> list[tuple[str, ...]]:
@@ -82,7 +85,7 @@ def made(case: str, delay: int = 0) -> Statement:
 def test_every_choice_in_batch(session: Any, case: str) -> None:
     whole = made(case)
     tables = {alias: rows(n, 100 * n, 20) for n, alias in enumerate(whole.aliases)}
-    for hints in [*choices(case), NATIVE]:
+    for hints in [*choices(case), NATIVE, *SLICED.get(case, [])]:
         assert assert_batch(session, whole, tables, Style(hints=hints)).total() > 20, hints
 
 
@@ -99,6 +102,6 @@ def test_choices_on_a_stream(session: Any, case: str) -> None:
     picked = [found[-1]]
     if case not in ("band", "bands"):
         picked += [found[0], found[len(found) // 2], *([] if case == "theta" else [NATIVE])]
-    for hints in picked:
+    for hints in [*picked, *SLICED.get(case, [])]:
         run = assert_stream(session, whole, batches, Style(hints=hints), restarts=(1,))
         assert run.bag.total() > 20, hints
