@@ -155,7 +155,7 @@ def test_python_workers_killed_and_their_tasks_retried(
     tmp_path: Path, spark: SparkSession, conf: tuple[str, ...], place: str
 ) -> None:
     write_streams(tmp_path, 8)
-    child = start(tmp_path, {"WJOIN_FAULT": f"{place}:0.25"}, "spark.master=local[2,12]", *conf)
+    child = start(tmp_path, {"WJOIN_FAULT": f"{place}:0.4"}, "spark.master=local[2,12]", *conf)
     printed = finish(tmp_path, child)
     assert_exactly_once(spark, tmp_path)
     assert "exited unexpectedly" in printed, "no worker was killed"
