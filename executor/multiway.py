@@ -38,9 +38,9 @@ from wjoin.planner.physical import (
     Comparison,
     Condition,
     Operand,
-    Order,
     Output,
     PhysicalPlan,
+    Precedence,
     Probe,
     Stage,
     Step,
@@ -281,7 +281,7 @@ def _parts(found: Sequence[Candidates]) -> Iterator[list[Candidates]]:
                 yield [piece if other == number else each.none() for other, each in enumerate(found)]
 
 
-def _in_order(order: Order, times: Mapping[int, Int64Array]) -> BoolArray:
+def _in_order(order: Precedence, times: Mapping[int, Int64Array]) -> BoolArray:
     """Return where one group of streams begins before another."""
     before, after = (
         np.minimum.reduce([times[stream] for stream in streams]) for streams in (order.before, order.after)

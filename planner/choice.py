@@ -9,7 +9,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.kernels.kernel import Refusal
 from wjoin.parts.kernels.registry import KERNELS, kernels_of, refusal_of
-from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.routes.registry import ROUTES, applicable
 from wjoin.planner.catalog import Relation
 from wjoin.planner.decompose import Decomposition
 from wjoin.planner.native import native_refusal
@@ -184,9 +184,8 @@ def _routes(wish: Wish | None, stages: Sequence[Stage]) -> tuple[tuple[str, ...]
     possible = tuple(
         tuple(
             name
-            for name, route in ROUTES.items()
-            if route.applies(keyed=stage.keyed, inputs=len(stage.inputs))
-            and (not route.by_hint or (wish is not None and wish.part == name))
+            for name in applicable(keyed=stage.keyed, inputs=len(stage.inputs))
+            if not ROUTES[name].by_hint or (wish is not None and wish.part == name)
         )
         for stage in stages
     )

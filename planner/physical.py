@@ -220,7 +220,7 @@ class WindowCheck:
 
 
 @dataclass(frozen=True)
-class Order:
+class Precedence:
     """The earliest time of ``before`` is less than that of ``after``; ``equal``: or the same.
 
     Both are streams.
@@ -251,7 +251,7 @@ class Step:
     comparisons: tuple[Comparison, ...] = ()
     bands: tuple[Band, ...] = ()
     conditions: tuple[Condition, ...] = ()
-    order: Order | None = None
+    order: Precedence | None = None
 
 
 @dataclass(frozen=True)

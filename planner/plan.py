@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.kernels.registry import KERNELS, refusal_of
-from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.routes.registry import applicable
 from wjoin.planner.bands import ColumnBand, merged_band
 from wjoin.planner.bind import BoundSelect, bind
 from wjoin.planner.candidates import Candidate, Weighing, candidates
@@ -426,7 +426,7 @@ def _stage(
     return Stage(
         inputs=tuple(inputs),
         bounds=Bounds.EXACT,
-        route=next(name for name, each in ROUTES.items() if each.applies(keyed=keyed, inputs=len(inputs))),
+        route=applicable(keyed=keyed, inputs=len(inputs))[0],
         kernels=next(
             (name,) for name in KERNELS if refusal_of((name,), keyed=keyed, indexed=indexed) is None
         ),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from wjoin.parts.kernels.registry import KERNELS
-from wjoin.parts.kernels.runs import Order as RunOrder
+from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.physical import (
     Band,
@@ -13,8 +13,8 @@ from wjoin.planner.physical import (
     Comparison,
     Condition,
     Operand,
-    Order,
     PhysicalPlan,
+    Precedence,
     Probe,
     Range,
     Retention,
@@ -164,13 +164,13 @@ def step_to(
         ranges=tuple(
             Range(stream, distances.back[stream][anchor], distances.ahead[stream][anchor]) for stream in known
         ),
-        index=index_of(each, known) if KERNELS[kernel].order is RunOrder.VALUE else None,
+        index=index_of(each, known) if KERNELS[kernel].order is Order.VALUE else None,
         windows=tuple(window_checks(upper, known, others)) if exact else (),
         keys=tuple(_key_pairs(plan, stage.inputs[joined[0]], each)),
         comparisons=tuple(completed(stage.comparisons, known, each.members)),
         bands=tuple(band for band in completed(stage.bands, known, each.members) if not band.checked),
         conditions=tuple(completed(stage.conditions, known, each.members)),
-        order=Order(each.members, tuple(known), target < joined[0]) if meets is Rows.NEW else None,
+        order=Precedence(each.members, tuple(known), target < joined[0]) if meets is Rows.NEW else None,
     )
 
 

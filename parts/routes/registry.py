@@ -8,3 +8,8 @@ from wjoin.parts.routes.slice_routes import AlignedRoute, SliceRoute
 ROUTES: dict[str, Route] = {
     each.name: each for each in (HashRoute(), SingleRoute(), SliceRoute(), AlignedRoute())
 }
+
+
+def applicable(*, keyed: bool, inputs: int) -> tuple[str, ...]:
+    """Return the names of the routes that a stage of so many inputs can have, the one to prefer first."""
+    return tuple(name for name, route in ROUTES.items() if route.applies(keyed=keyed, inputs=inputs))

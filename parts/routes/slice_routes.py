@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wjoin.parts.kernels.runs import GREATEST, LEAST, Int64Array, shifted
+from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, shifted
 from wjoin.parts.routes.route import Role, Route, Share, Slicing
 
 
@@ -75,13 +75,12 @@ def _slice(times: Int64Array, distance: int | None, length: int, sign: int) -> I
     return found
 
 
-def _reaching(
-    times: Int64Array, workers: int, slicing: Slicing
-) -> Iterator[tuple[int, np.ndarray[tuple[int], np.dtype[np.bool_]]]]:
+def _reaching(times: Int64Array, workers: int, slicing: Slicing) -> Iterator[tuple[int, BoolArray]]:
     """Yield for each worker which rows can reach a slice of it."""
     first = _slice(times, slicing.back, slicing.length, -1)
     last = _slice(times, slicing.ahead, slicing.length, 1)
     # As a difference of 64 bits may not fit, of unsigned ones.
-    further = (last.view(np.uint64) - first.view(np.uint64)).astype(np.uint64)
+    further = last.view(np.uint64) - first.view(np.uint64)
+    some, home = last >= first, first % workers
     for worker in range(workers):
-        yield worker, (last >= first) & (((worker - first % workers) % workers).astype(np.uint64) <= further)
+        yield worker, some & (((worker - home) % workers).view(np.uint64) <= further)

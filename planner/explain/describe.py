@@ -5,7 +5,7 @@ from itertools import combinations
 
 from wjoin.parts.kernels.registry import KERNELS, meaning_of, name_of, words_of
 from wjoin.parts.kernels.runs import Order
-from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.routes.registry import ROUTES, applicable
 from wjoin.planner.candidates import WORTH_A_CHANGE, Candidate, shared_terms
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.durations import human
@@ -244,11 +244,9 @@ def plan_words(plan: PhysicalPlan) -> str:
 
 def _route_and_kernel(stage: Stage) -> str:
     """Return the kernel of a stage, after its route where that is not the first that applies."""
-    routes = [
-        name for name, route in ROUTES.items() if route.applies(keyed=stage.keyed, inputs=len(stage.inputs))
-    ]
+    preferred = applicable(keyed=stage.keyed, inputs=len(stage.inputs))[0]
     kernel = name_of(stage.kernels)
-    return kernel if stage.route == routes[0] else f"{stage.route} {kernel}"
+    return kernel if stage.route == preferred else f"{stage.route} {kernel}"
 
 
 def _plain_words(plan: PhysicalPlan) -> str:

@@ -155,6 +155,7 @@ def test_python_workers_killed_and_their_tasks_retried(
     tmp_path: Path, spark: SparkSession, conf: tuple[str, ...], place: str
 ) -> None:
     write_streams(tmp_path, 8)
+    # Two tasks of each of eight micro-batches: in all but one run of thousands some worker is killed.
     child = start(tmp_path, {"WJOIN_FAULT": f"{place}:0.4"}, "spark.master=local[2,12]", *conf)
     printed = finish(tmp_path, child)
     assert_exactly_once(spark, tmp_path)
