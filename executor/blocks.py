@@ -93,11 +93,11 @@ def _value_bytes(array: pa.Array) -> int:
         return _value_bytes(array.flatten())
     if types.is_map(kind) or types.is_list(kind) or types.is_large_list(kind):
         children = [array.keys, array.items] if types.is_map(kind) else [array.values]
-        begin, end = _ends(array)
+        begin, end = ends(array)
         inside = sum(_value_bytes(child.slice(begin, end - begin)) for child in children)
         return inside + _OFFSET_BYTES * len(array)
     if any(check(kind) for check in (types.is_string, types.is_binary, *_LARGE)):
-        begin, end = _ends(array)
+        begin, end = ends(array)
         return end - begin + _OFFSET_BYTES * len(array)
     if types.is_null(kind):
         return 0
@@ -118,7 +118,7 @@ def taken_bytes(array: pa.Array, places: pa.Array) -> int:
     return -(-_value_bytes(array) * len(places) // max(1, len(array)))
 
 
-def _ends(array: pa.Array) -> tuple[int, int]:
+def ends(array: pa.Array) -> tuple[int, int]:
     """Return where the values of an array with offsets begin and end."""
     offsets = _offsets(array)
     return int(offsets[0]), int(offsets[len(array)])

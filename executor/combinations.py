@@ -1,6 +1,6 @@
 """What a join makes: combinations of rows, as row numbers; and the assembler that makes columns of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -106,6 +106,18 @@ class Combinations:
         yield self.pick(slice(None, middle))
         yield self.pick(slice(middle, None))
 
+    def parts(self, columns: Collection[tuple[int, str]], most: int) -> Iterator["Combinations"]:
+        """Yield the tuples in parts for which columns (input, name of the block column) take so many bytes.
+
+        About so many at the most, unless one tuple takes more.
+        """
+        size = sum(self.gathering(number).size(name) for number, name in columns)
+        if size <= most or len(self) == 1:
+            yield self
+            return
+        for half in self.halves():
+            yield from half.parts(columns, most)
+
     def column(self, number: int, name: str) -> pa.Array:
         """Return the values of a block column of a joined input."""
         return self.gathering(number).column(name)
@@ -125,12 +137,7 @@ class Assembler:
 
     def blocks(self, combinations: Combinations) -> Iterator[pa.RecordBatch]:
         """Yield the combinations as rows, in blocks of at most RESULT_BYTES unless one row takes more."""
-        size = sum(combinations.gathering(number).size(name) for number, name in self.columns)
-        if size <= RESULT_BYTES or len(combinations) == 1:
-            yield self.block(combinations)
-            return
-        for half in combinations.halves():
-            yield from self.blocks(half)
+        yield from map(self.block, combinations.parts(self.columns, RESULT_BYTES))
 
     def block(self, combinations: Combinations) -> pa.RecordBatch:
         """Return the combinations as rows."""

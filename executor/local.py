@@ -15,6 +15,7 @@ from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.layout import time_name
 from wjoin.planner.physical import PhysicalPlan
+from wjoin.udfs.predicate import Predicate
 
 
 @dataclass
@@ -57,16 +58,23 @@ class LocalWorkers:
     """Runs micro-batches one after the other and keeps the state between them.
 
     ``partitions`` is the number of workers of a stage whose route uses all there are, ``stretch`` the bytes
-    that a worker joins at once.
+    that a worker joins at once, ``predicates`` those that the plan names.
     """
 
-    def __init__(self, plan: PhysicalPlan, partitions: int = 1, stretch: int = STRETCH_BYTES) -> None:
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        partitions: int = 1,
+        stretch: int = STRETCH_BYTES,
+        predicates: Mapping[str, Predicate] | None = None,
+    ) -> None:
         self._plan = plan
         self._stages: list[list[_Worker]] = []
         for number, stage in enumerate(plan.stages):
             count = worker_count(stage, partitions)
             fresh = Manifest.fresh("local", count, len(stage.inputs))
-            self._stages.append([_Worker(StageLogic(plan, number, stretch), fresh) for _ in range(count)])
+            logic = StageLogic(plan, number, stretch, predicates or {})
+            self._stages.append([_Worker(logic, fresh) for _ in range(count)])
 
     @property
     def state_rows(self) -> int:

@@ -14,9 +14,11 @@ from wjoin.executor.bands import band_values, moved
 from wjoin.executor.bands import inside as inside_band
 from wjoin.executor.combinations import Combinations, Pieces
 from wjoin.executor.conditions import prepared
+from wjoin.executor.predicates import CALL_BYTES, PairFailedError, holds, moment
 from wjoin.executor.report import Report
 from wjoin.executor.sifting import Sieve, sifted, worth_sifting
 from wjoin.executor.windows import inside, wanted_by_any, within
+from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.candidates import Candidates, Search
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.parts.kernels.registry import KERNELS
@@ -41,11 +43,13 @@ from wjoin.planner.physical import (
     Output,
     PhysicalPlan,
     Precedence,
+    PredicateCheck,
     Probe,
     Stage,
     Step,
 )
 from wjoin.planner.probes import in_order
+from wjoin.udfs.predicate import Predicate
 
 PARTIAL_LIMIT = 1 << 20
 """Candidate pairs that one expansion may produce; more are worked off in parts."""
@@ -53,12 +57,16 @@ PARTIAL_LIMIT = 1 << 20
 
 @dataclass(frozen=True)
 class MultiwayJoin:
-    """The probes of one stage of a plan, counting what they do; ``kernels`` are those that the steps name."""
+    """The probes of one stage of a plan, counting what they do.
+
+    ``kernels`` and ``predicates`` are those that the steps name.
+    """
 
     plan: PhysicalPlan
     number: int
     counted: Report = field(default_factory=Report)
     kernels: Mapping[str, Kernel] = field(default_factory=lambda: KERNELS)
+    predicates: Mapping[str, Predicate] = field(default_factory=dict)
 
     @property
     def stage(self) -> Stage:
@@ -253,12 +261,45 @@ class MultiwayJoin:
             values = [self._values(operand, passing) for operand in condition.operands]
             test = prepared(condition.expression, values)
             passing = passing.pick(np.broadcast_to(test.at(test.inputs), len(passing)))
+        for check in step.predicates:
+            if len(passing):
+                passing = passing.pick(self._called(check, passing))
         return passing
 
+    def _called(self, check: PredicateCheck, tuples: Combinations) -> BoolArray:
+        """Return for which tuples a predicate holds; it is called once for rows that many tuples share."""
+        columns = [
+            (self._input_of(operand), stored_column(self.plan, *operand).name) for operand in check.operands
+        ]
+        rows = [tuples.rows[number] for number in sorted({number for number, _ in columns})]
+        first, place = np.arange(len(tuples)), None
+        if len(rows) < len(tuples.rows):
+            _, first, place = np.unique(np.stack(rows), axis=1, return_index=True, return_inverse=True)
+        distinct = tuples if place is None else tuples.pick(first)
+        held = np.concatenate([self._held(check, part) for part in distinct.parts(columns, CALL_BYTES)])
+        return held if place is None else held[place.reshape(-1)]
+
+    def _held(self, check: PredicateCheck, tuples: Combinations) -> BoolArray:
+        predicate = self.predicates[check.predicate]
+        arguments = [
+            self._values(each, tuples) if isinstance(each, tuple) else each for each in check.arguments
+        ]
+        try:
+            return holds(predicate, arguments, check.limits)
+        except PairFailedError as failed:
+            kind, times = self.plan.time_kind, tuples.times
+            of = " and ".join(
+                f"{self.plan.streams[stream].alias} at {moment(times[stream][failed.place], kind)}"
+                for stream in sorted(check.streams)
+            )
+            message = f"the predicate {predicate.name} failed for the rows of {of}: {failed}"
+            raise WJoinError("WJ706", message) from failed
+
     def _values(self, operand: Operand, partial: Combinations) -> pa.Array:
-        stream = operand[0]
-        number = next(n for n, each in enumerate(self.stage.inputs) if stream in each.members)
-        return partial.column(number, stored_column(self.plan, *operand).name)
+        return partial.column(self._input_of(operand), stored_column(self.plan, *operand).name)
+
+    def _input_of(self, operand: Operand) -> int:
+        return next(n for n, each in enumerate(self.stage.inputs) if operand[0] in each.members)
 
     def _refined(self, complete: Combinations, probe: Probe) -> Combinations:
         """Keep what no earlier pass has found, and what some output wants."""

@@ -33,6 +33,7 @@ from wjoin.planner.edges import result_columns
 from wjoin.planner.layout import code_name, stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan, Retention, Rows, Stage, StageInput
 from wjoin.planner.probes import over_streams, with_kernel
+from wjoin.udfs.predicate import Predicate
 
 
 class SliceStore(Protocol):
@@ -86,12 +87,14 @@ class _Keeper:
 class StageLogic:
     """Stage ``number`` of a plan, ready to run; plain data, so that it can be sent to a worker.
 
-    ``stretch``: the bytes of new rows that are joined at once.
+    ``stretch``: the bytes of new rows that are joined at once. ``predicates`` are those that the
+    plan names.
     """
 
     plan: PhysicalPlan
     number: int
     stretch: int = STRETCH_BYTES
+    predicates: Mapping[str, Predicate] = field(default_factory=dict)
 
     @property
     def stage(self) -> Stage:
@@ -130,7 +133,7 @@ class StageLogic:
         counted: Report,
     ) -> Iterator[Combinations]:
         """Yield every combination with at least one new row, each once, as the probes of the stage say."""
-        join = MultiwayJoin(self.plan, self.number, counted)
+        join = MultiwayJoin(self.plan, self.number, counted, predicates=self.predicates)
         filters = [
             RunFilter(runs) if shape.by_code else None for shape, runs in zip(self.shapes, old, strict=True)
         ]

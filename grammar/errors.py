@@ -85,6 +85,11 @@ _ENTRIES = (
         "a column of a stream cannot be computed",
         "use Spark's functions over columns of the source; a computed column reads no other computed one",
     ),
+    ErrorCode(
+        "WJ217",
+        "a predicate is called with the wrong number of arguments",
+        "SHOW PREDICATES lists those of each",
+    ),
     # 3xx: the window graph
     ErrorCode("WJ301", "the windows do not connect all streams", "add a window between the parts"),
     ErrorCode("WJ302", "the windows contradict each other", "widen one window of the cycle"),
@@ -153,6 +158,16 @@ _ENTRIES = (
         "WJ705",
         "the rows of a micro-batch are more than fit into memory, and cannot be set down on local disk",
         "give spark.local.dir a disk with more room, or have the source read less at once",
+    ),
+    ErrorCode(
+        "WJ706",
+        "a predicate failed for a pair of rows",
+        "mend the function, or keep such rows from it by a condition that comes before it",
+    ),
+    ErrorCode(
+        "WJ707",
+        "a predicate returned what it should not",
+        "return a value for each pair: booleans, or numbers where it is declared with returns='double'",
     ),
     # 8xx: warnings
     ErrorCode(

@@ -279,6 +279,9 @@ class _Nodes(Transformer[Leaf, Any]):
     def show_sinks(self, meta: Meta) -> syntax.ShowSinks:
         return syntax.ShowSinks(_span(meta))
 
+    def show_predicates(self, meta: Meta) -> syntax.ShowPredicates:
+        return syntax.ShowPredicates(_span(meta))
+
     def describe_sink(self, meta: Meta, name: syntax.Identifier) -> syntax.DescribeSink:
         return syntax.DescribeSink(name, _span(meta))
 

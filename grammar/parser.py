@@ -132,7 +132,7 @@ def _is_declaration(code: Code, words: list[str]) -> bool:
         case "DROP":
             return words[1:2] in (["STREAM"], ["SINK"]) and len(code.tokens) > 2
         case "SHOW":
-            return words[1:2] in (["STREAMS"], ["SINKS"]) or words[1:3] in (
+            return words[1:2] in (["STREAMS"], ["SINKS"], ["PREDICATES"]) or words[1:3] in (
                 ["CREATE", "STREAM"],
                 ["CREATE", "SINK"],
             )

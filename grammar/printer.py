@@ -22,6 +22,7 @@ Declaration = (
     | syntax.ShowStreams
     | syntax.ShowCreateStream
     | syntax.ShowSinks
+    | syntax.ShowPredicates
     | syntax.DescribeSink
     | syntax.DropSink
     | syntax.ShowCreateSink
@@ -113,6 +114,8 @@ def print_declaration(statement: Declaration) -> str:
             return f"SHOW CREATE STREAM {print_name(name.name)}"
         case syntax.ShowSinks():
             return "SHOW SINKS"
+        case syntax.ShowPredicates():
+            return "SHOW PREDICATES"
         case syntax.DescribeSink(name):
             return f"DESCRIBE SINK {print_name(name.name)}"
         case syntax.DropSink(name, if_exists):

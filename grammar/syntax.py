@@ -332,6 +332,13 @@ class ShowSinks:
 
 
 @dataclass(frozen=True)
+class ShowPredicates:
+    """``SHOW PREDICATES``."""
+
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
 class DescribeSink:
     """``DESCRIBE SINK name``."""
 
@@ -431,6 +438,7 @@ Statement = (
     | DropStream
     | ShowCreateStream
     | ShowSinks
+    | ShowPredicates
     | DescribeSink
     | DropSink
     | ShowCreateSink

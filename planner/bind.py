@@ -13,6 +13,7 @@ from wjoin.planner.edits import Edit
 from wjoin.planner.event_time import EventTime, event_times
 from wjoin.planner.names import Scope, Source, StreamColumn, visible_columns
 from wjoin.planner.outputs import Output, Reads, bind_select_list, bind_tail
+from wjoin.udfs.predicate import Predicate
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,19 @@ def bind(
     block: SelectBlock,
     relations: Sequence[Relation],
     parameters: Mapping[str, object],
+    predicates: Mapping[str, Predicate],
 ) -> BoundSelect:
-    """Bind a block; raises WJ108, WJ201 to WJ210, WJ213 and the errors of durations."""
+    """Bind a block; raises WJ108, WJ201 to WJ210, WJ213, WJ217 and the errors of durations."""
     sources = _sources(text, block.items, relations)
     times = event_times(text, sources, parameters)
     visible, pairs = visible_columns(text, sources, block.using)
     scope = Scope(sources, visible)
     listed, outputs = bind_select_list(text, block.select_list, scope)
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
-    conjuncts += [bind_conjunct(text, span, scope, parameters) for span in block.conjuncts]
+    conjuncts += [
+        bind_conjunct(text, span, scope, parameters, predicates, static_relations(sources))
+        for span in block.conjuncts
+    ]
     after = Reads((), frozenset(), ())
     if block.tail.of(text).strip():
         distinct = _is_distinct(text, block)
@@ -60,6 +65,12 @@ def bind(
         edits=(*listed.edits, *after.edits),
         outputs=outputs,
     )
+
+
+def static_relations(sources: Sequence[Source]) -> frozenset[int]:
+    """Return the relations that Spark joins after the streams: tables beside streams."""
+    streaming = any(each.relation.streaming for each in sources)
+    return frozenset(each.number for each in sources if streaming and not each.relation.streaming)
 
 
 def _sources(text: str, items: Sequence[FromItem], relations: Sequence[Relation]) -> tuple[Source, ...]:

@@ -94,7 +94,7 @@ def options(
     wishes = _wishes(block, settings)
     method = wishes.get("METHOD")
     if method is not None and method.part == Method.NATIVE.value:
-        _require_native(method, wishes, draft, graph, relations)
+        _require_native(method, wishes, plan, draft, graph, relations)
         # Session defaults of what wjoin's own stages choose do not matter to Spark's joins.
         wishes = {"METHOD": method}
     return Options(
@@ -102,7 +102,7 @@ def options(
         _kernels(wishes.get("ALGORITHM"), plan.stages),
         _routes(wishes.get("ROUTE"), plan.stages),
         _passes(wishes.get("PASSES"), graph),
-        *_methods(wishes, draft, graph, relations),
+        *_methods(wishes, plan, draft, graph, relations),
     )
 
 
@@ -207,29 +207,34 @@ def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:
 
 
 def _require_native(
-    plan: Wish,
+    wish: Wish,
     wishes: Mapping[str, Wish],
+    plan: PhysicalPlan,
     draft: Decomposition,
     graph: WindowGraph,
     relations: Sequence[Relation],
 ) -> None:
-    other = next((each for each in wishes.values() if each is not plan and each.span is not None), None)
+    other = next((each for each in wishes.values() if each is not wish and each.span is not None), None)
     if other is not None:
         remedy = "leave it out, or take PLAN(MULTIWAY)"
         raise other.refused("the joins of the plan NATIVE are Spark's own, which have no such choice", remedy)
-    refusal = native_refusal(draft, graph, relations)
+    refusal = native_refusal(plan, draft, graph, relations)
     if refusal is not None:
-        raise plan.refused(*refusal)
+        raise wish.refused(*refusal)
 
 
 def _methods(
-    wishes: Mapping[str, Wish], draft: Decomposition, graph: WindowGraph, relations: Sequence[Relation]
+    wishes: Mapping[str, Wish],
+    plan: PhysicalPlan,
+    draft: Decomposition,
+    graph: WindowGraph,
+    relations: Sequence[Relation],
 ) -> tuple[tuple[Method, ...], tuple[Method, ...]]:
     """Return the methods to choose from, and those that are taken where a hint asks only."""
     if (method := wishes.get("METHOD")) is not None:
         return (Method(method.part),), ()
     # A hint for wjoin's own stages rules Spark's joins out.
-    if wishes or not draft.stages or native_refusal(draft, graph, relations) is not None:
+    if wishes or not draft.stages or native_refusal(plan, draft, graph, relations) is not None:
         return (Method.MULTIWAY,), ()
     # On streams rows are late by Spark's rule there. Over tables it compares all rows of a key, which is
     # worth it only where their number is known to be small.

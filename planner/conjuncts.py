@@ -1,6 +1,6 @@
 """The conjuncts of WHERE and ON, sorted: filters of one stream, equalities, comparisons, the rest."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -15,6 +15,8 @@ from wjoin.planner.literals import literal
 from wjoin.planner.meaning import Meaning
 from wjoin.planner.names import Reference, Scope, Source, StreamColumn
 from wjoin.planner.pieces import ColumnName, Piece, function_name, read_condition
+from wjoin.planner.predicates import ReadCall, check_calls, read_call
+from wjoin.udfs.predicate import Predicate
 
 MATCH_COLUMNS = {what: f"__wjoin_match_{what}" for what in ("time", "start", "span")}
 SPECIAL_WORDS = frozenset(
@@ -90,11 +92,29 @@ class Residual:
     band: ColumnBand | None = None
 
 
-Conjunct = Filter | Equality | ColumnComparison | Residual
+@dataclass(frozen=True)
+class PredicateCall:
+    """A condition on a predicate of several streams, which the join decides."""
+
+    text: str
+    read: ReadCall
 
 
-def bind_conjunct(text: str, span: Span, scope: Scope, parameters: Mapping[str, object]) -> Conjunct:
-    """Return what one conjunct is to the join; raises WJ201, WJ202, WJ203 and WJ210."""
+Conjunct = Filter | Equality | ColumnComparison | PredicateCall | Residual
+
+
+def bind_conjunct(
+    text: str,
+    span: Span,
+    scope: Scope,
+    parameters: Mapping[str, object],
+    predicates: Mapping[str, Predicate],
+    static: Collection[int],
+) -> Conjunct:
+    """Return what one conjunct is to the join; raises WJ201, WJ202, WJ203, WJ210 and WJ217.
+
+    ``static`` are the relations that come after the join.
+    """
     piece = read_condition(text, span)
     references = [reference for name in piece.columns if (reference := column_of(scope, name)) is not None]
     edits = [reference.edit for reference in references if reference.edit is not None]
@@ -102,15 +122,20 @@ def bind_conjunct(text: str, span: Span, scope: Scope, parameters: Mapping[str, 
     values = _literals(piece.parameters, parameters)
     apart = _runs_apart(piece) and values is not None
     streams = {reference.column.stream for reference in references}
+    meaning = _meaning(text, piece, references, parameters)
+    check_calls(piece.tree, meaning, predicates, span)
     if apart and len(streams) == 1:
         return Filter(streams.pop(), apply_edits(text, [*edits, *(values or ())], span))
+    shown = apply_edits(text, edits, span)
+    if apart and len(streams) > 1 and streams.isdisjoint(static):
+        call = read_call(piece.tree, meaning, predicates)
+        if call is not None:
+            return PredicateCall(shown, call)
     if apart and isinstance(piece.tree, exp.EQ) and len(streams) == 2:
         equality = _equality(text, piece, references, [*edits, *(values or ())], scope.sources)
         if equality is not None:
             return equality
     operator = _OPERATORS.get(type(piece.tree))
-    shown = apply_edits(text, edits, span)
-    meaning = _meaning(text, piece, references, parameters)
     band = column_band(piece.tree, meaning) if apart and len(streams) == 2 else None
     if operator is not None and apart and len(streams) == 2:
         comparison = _comparison(piece.tree, references, operator, shown, band)

@@ -70,7 +70,9 @@ def _operands(plan: PhysicalPlan, stage: Stage) -> Iterator[Operand]:
         yield from (band.left, band.right)
     for condition in stage.conditions:
         yield from condition.operands
-    for each in stage.inputs:
-        if each.key is not None:
-            stream, code = each.key
+    for check in stage.predicates:
+        yield from check.operands
+    for source in stage.inputs:
+        if source.key is not None:
+            stream, code = source.key
             yield from ((stream, number) for number in plan.streams[stream].codes[code].verify)

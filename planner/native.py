@@ -11,12 +11,14 @@ from wjoin.planner.window_graph import WindowGraph
 
 
 def native_refusal(
-    draft: Decomposition, graph: WindowGraph, relations: Sequence[Relation]
+    plan: PhysicalPlan, draft: Decomposition, graph: WindowGraph, relations: Sequence[Relation]
 ) -> tuple[str, str] | None:
     """Return why Spark's own joins cannot do the stages of ``draft``, and the remedy; None where they can.
 
-    Over tables, and of one stream, they always can.
+    Over tables, and of one stream, they always can, unless a predicate is called. ``plan`` has these stages.
     """
+    if any(stage.predicates for stage in plan.stages):
+        return "a predicate of several streams is called by wjoin's own stages", "take PLAN(MULTIWAY)"
     if not draft.stages or not any(each.streaming for each in relations):
         return None
     if graph.kind is not TimeKind.TIMESTAMP:

@@ -9,6 +9,7 @@ where event time is integral.
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from wjoin.planner.catalog import Estimate
 from wjoin.planner.expressions import Expression
 
 
@@ -163,6 +164,35 @@ class Condition:
 
 
 @dataclass(frozen=True)
+class PredicateCheck:
+    """A condition on a predicate, which the join decides: ``arguments`` are operands and constants.
+
+    It holds where the score, or truth as 0 and 1, compares with all of ``limits``. ``cost_us``: what a call
+    for one pair takes, in microseconds of one core; ``share``: what it keeps of all pairs.
+    """
+
+    predicate: str
+    arguments: tuple[Operand | bool | int | float | str, ...]
+    limits: tuple[tuple[str, float], ...]
+    cost_us: Estimate
+    share: Estimate
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The arguments that are columns."""
+        return tuple(each for each in self.arguments if isinstance(each, tuple))
+
+    @property
+    def streams(self) -> frozenset[int]:
+        """The streams whose rows it is about."""
+        return frozenset(stream for stream, _ in self.operands)
+
+
+AnyCondition = Comparison | Band | Condition | PredicateCheck
+"""What a stage checks of the rows of several streams."""
+
+
+@dataclass(frozen=True)
 class Retention:
     """How long a row is kept for a stream of another input: until that stream's watermark has passed the
     least of ``t_member + distance``, for ever where all are None."""
@@ -238,7 +268,7 @@ class Step:
     ``ranges``: the times of the input's first member, one range for each stream joined before; ``index``: the
     band by whose values rows are found, None where its other side is not joined yet, or the kernel looks
     for none. What is left to check of the tuples that are made: ``windows``, ``keys`` (equal scan columns,
-    where codes are hashes), ``comparisons``, ``bands``, ``conditions`` and ``order``.
+    where codes are hashes), ``comparisons``, ``bands``, ``conditions``, ``order``, at last ``predicates``.
     """
 
     input: int
@@ -252,6 +282,7 @@ class Step:
     bands: tuple[Band, ...] = ()
     conditions: tuple[Condition, ...] = ()
     order: Precedence | None = None
+    predicates: tuple[PredicateCheck, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -282,9 +313,10 @@ class Stage:
 
     ``route`` names what chooses the workers of a row, ``kernels`` how candidates are found: the first of
     them by the steps, or by each worker the one that suits its rows (``wjoin.parts``). ``comparisons``,
-    ``bands`` and ``conditions`` are all that can be checked here. ``slice`` is the length of a slice of event
-    time where the route has some. There is a probe for each input whose new rows begin results, and for
-    each pass over the windows; two where rows visit several workers.
+    ``bands``, ``conditions`` and ``predicates`` (those to call first come first) are all that can be checked
+    here. ``slice`` is the length of a slice of event time where the route has some. There is a probe for each
+    input whose new rows begin results, and for each pass over the windows; two where rows visit several
+    workers.
     """
 
     inputs: tuple[StageInput, ...]
@@ -295,6 +327,7 @@ class Stage:
     comparisons: tuple[Comparison, ...] = ()
     bands: tuple[Band, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    predicates: tuple[PredicateCheck, ...] = ()
     slice: int | None = None
     probes: tuple[Probe, ...] = ()
 
@@ -302,8 +335,8 @@ class Stage:
         members = self.members
         if len(self.inputs) < 2 or len(set(members)) != len(members):
             raise ValueError("a stage joins two or more inputs with distinct streams")
-        conditions: tuple[Comparison | Band | Condition, ...]
-        conditions = (*self.comparisons, *self.bands, *self.conditions)
+        conditions: tuple[AnyCondition, ...]
+        conditions = (*self.comparisons, *self.bands, *self.conditions, *self.predicates)
         for each in conditions:
             if not each.streams <= set(members):
                 raise ValueError("a condition names a stream that is not in the stage")

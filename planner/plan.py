@@ -1,5 +1,6 @@
 """A SELECT block with a window clause to its plan, and to the edits that let Spark run the rest."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,12 +9,20 @@ from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.kernels.registry import KERNELS, refusal_of
 from wjoin.parts.routes.registry import applicable
 from wjoin.planner.bands import ColumnBand, merged_band
-from wjoin.planner.bind import BoundSelect, bind
+from wjoin.planner.bind import BoundSelect, bind, static_relations
 from wjoin.planner.candidates import Candidate, Weighing, candidates
 from wjoin.planner.catalog import Estimate, Relation, Types
 from wjoin.planner.choice import options
 from wjoin.planner.conditions import ReadCondition
-from wjoin.planner.conjuncts import ColumnComparison, Equality, Filter, Residual, Side, comparable
+from wjoin.planner.conjuncts import (
+    ColumnComparison,
+    Equality,
+    Filter,
+    PredicateCall,
+    Residual,
+    Side,
+    comparable,
+)
 from wjoin.planner.cost.cardinality import Arrival
 from wjoin.planner.cost.model import CostModel, CostSettings
 from wjoin.planner.decompose import Decomposition, DraftStage, decompose
@@ -32,6 +41,7 @@ from wjoin.planner.physical import (
     Condition,
     Output,
     PhysicalPlan,
+    PredicateCheck,
     Shipping,
     Stage,
     StageInput,
@@ -39,6 +49,7 @@ from wjoin.planner.physical import (
     TimeKind,
     UpperBounds,
 )
+from wjoin.planner.predicates import ReadCall
 from wjoin.planner.scans import ScanBuilder
 from wjoin.planner.sequences import FREE, UNKNOWN, SequenceRule, sequence_name
 from wjoin.planner.statistics import (
@@ -49,6 +60,7 @@ from wjoin.planner.statistics import (
     units_per_second,
 )
 from wjoin.planner.window_graph import WindowGraph, window_graph
+from wjoin.udfs.predicate import Predicate
 
 __all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select"]
 
@@ -86,13 +98,15 @@ def plan_select(
     settings: Mapping[str, str] | None = None,
     costs: CostSettings | None = None,
     sequences: SequenceRule = UNKNOWN,
+    predicates: Mapping[str, Predicate] | None = None,
 ) -> PlannedSelect:
     """Plan one block.
 
     ``relations`` are the FROM items' in order, ``parameters`` the values of named parameters,
     ``placeholder`` what stands after FROM in the edited text, ``settings`` session defaults by
     the name of the hint that overrides them, ``costs`` what plans are weighed with, ``sequences``
-    which sequences of stages a join of streams may have. Blocks inside this one must have been
+    which sequences of stages a join of streams may have, ``predicates`` those that the statement may call,
+    by their names in lower case. Blocks inside this one must have been
     planned and spliced before. Raises WJoinError placed in ``text``.
     """
     try:
@@ -106,6 +120,7 @@ def plan_select(
             settings or {},
             costs or CostSettings(),
             sequences,
+            predicates or {},
         )
     except WJoinError as error:
         if error.text is not None:
@@ -149,9 +164,10 @@ def _plan(
     settings: Mapping[str, str],
     costs: CostSettings,
     sequences: SequenceRule,
+    predicates: Mapping[str, Predicate],
 ) -> PlannedSelect:
     # 1. Names and event times, then the window graph over them.
-    bound = bind(text, block, relations, parameters)
+    bound = bind(text, block, relations, parameters, predicates)
     names = [source.name for source in bound.sources]
     streaming = any(source.relation.streaming for source in bound.sources)
     kind = bound.times[0].kind
@@ -160,7 +176,7 @@ def _plan(
     # 2. Equality classes, and the sequences of stages that can use them.
     equalities = [typed(each, types) for each in bound.conjuncts if isinstance(each, Equality)]
     classes, implied = equality_classes([each for each in equalities if can_be_key(each.common)])
-    static = frozenset(each.number for each in bound.sources if streaming and not each.relation.streaming)
+    static = static_relations(bound.sources)
     filters = _distinct([*(each for each in bound.conjuncts if isinstance(each, Filter)), *implied])
     firsts = (None, *range(len(classes)))
     drafts = list(dict.fromkeys(decompose(len(names), classes, static, first=each) for each in firsts))
@@ -272,8 +288,9 @@ def _shape(
     ]
     late_sides = [part.side for pair in late for part in pair]
     late_sides += [side for each in unusable for side in (each.left, each.right)]
+    calls = [each.read for each in bound.conjuncts if isinstance(each, PredicateCall)]
     scans = _scans(bound, late_sides, joins)
-    stages, shares = _stages(draft, checks, conditions, indexes, scans)
+    stages, shares = _stages(draft, checks, conditions, calls, indexes, scans)
     own_filters = [
         tuple(each.text for each in filters if each.stream == stream) for stream in range(len(scans))
     ]
@@ -388,13 +405,14 @@ def _stages(
     draft: Decomposition,
     checks: Sequence[_Check],
     conditions: Sequence[ReadCondition],
+    calls: Sequence[ReadCall],
     indexes: Sequence[_Index],
     scans: Sequence[ScanBuilder],
 ) -> tuple[tuple[Stage, ...], dict[Band, Estimate]]:
     """Return the stages, and the shares of pairs that their bands keep."""
     stages: list[Stage] = []
     shares: dict[Band, Estimate] = {}
-    waiting, unused, untested = list(checks), list(indexes), list(conditions)
+    waiting, unused, untested, uncalled = list(checks), list(indexes), list(conditions), list(calls)
     for each in draft.stages:
         members = set(each.members)
         ready = [check for check in waiting if check.streams <= members]
@@ -405,7 +423,9 @@ def _stages(
         shares |= bands
         tested = [condition for condition in untested if condition.streams <= members]
         untested = [condition for condition in untested if condition not in tested]
-        stages.append(_stage(each, ready, tested, bands, scans))
+        called = [call for call in uncalled if call.streams <= members]
+        uncalled = [call for call in uncalled if call not in called]
+        stages.append(_stage(each, ready, tested, called, bands, scans))
     return tuple(stages), shares
 
 
@@ -413,6 +433,7 @@ def _stage(
     draft: DraftStage,
     checks: Sequence[_Check],
     conditions: Sequence[ReadCondition],
+    calls: Sequence[ReadCall],
     bands: Mapping[Band, Estimate],
     scans: Sequence[ScanBuilder],
 ) -> Stage:
@@ -440,7 +461,26 @@ def _stage(
             Condition(each.expression, tuple(_operand(column, scans) for column in each.columns))
             for each in conditions
         ),
+        predicates=tuple(sorted((_predicate_check(each, scans) for each in calls), key=_calling_order)),
     )
+
+
+def _predicate_check(call: ReadCall, scans: Sequence[ScanBuilder]) -> PredicateCheck:
+    return PredicateCheck(
+        predicate=call.predicate.name.lower(),
+        arguments=tuple(
+            _operand(each, scans) if isinstance(each, StreamColumn) else each for each in call.arguments
+        ),
+        limits=call.limits,
+        cost_us=call.cost_us,
+        share=call.share,
+    )
+
+
+def _calling_order(check: PredicateCheck) -> float:
+    """Return by what predicates are sorted: what it costs to be rid of a pair."""
+    kept = check.share.value
+    return check.cost_us.value / (1 - kept) if kept < 1 else math.inf
 
 
 def _physical_band(index: _Index, scans: Sequence[ScanBuilder]) -> Band:

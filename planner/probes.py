@@ -15,6 +15,7 @@ from wjoin.planner.physical import (
     Operand,
     PhysicalPlan,
     Precedence,
+    PredicateCheck,
     Probe,
     Range,
     Retention,
@@ -28,7 +29,7 @@ from wjoin.planner.physical import (
 from wjoin.planner.reach import Reach, reach
 from wjoin.planner.slices import sliced
 
-AnyCondition = TypeVar("AnyCondition", Comparison, Band, Condition)
+OneCondition = TypeVar("OneCondition", Comparison, Band, Condition, PredicateCheck)
 
 Orders = Mapping[int, Sequence[int]]
 """For each input whose new rows begin results, the other inputs in the order in which they are met."""
@@ -170,6 +171,7 @@ def step_to(
         comparisons=tuple(completed(stage.comparisons, known, each.members)),
         bands=tuple(band for band in completed(stage.bands, known, each.members) if not band.checked),
         conditions=tuple(completed(stage.conditions, known, each.members)),
+        predicates=tuple(completed(stage.predicates, known, each.members)),
         order=Precedence(each.members, tuple(known), target < joined[0]) if meets is Rows.NEW else None,
     )
 
@@ -204,8 +206,8 @@ def _key_pairs(plan: PhysicalPlan, old: StageInput, new: StageInput) -> Iterator
 
 
 def completed(
-    conditions: Iterable[AnyCondition], known: Collection[int], new: Sequence[int]
-) -> Iterator[AnyCondition]:
+    conditions: Iterable[OneCondition], known: Collection[int], new: Sequence[int]
+) -> Iterator[OneCondition]:
     """Yield the conditions that can be checked once new streams join known ones, and could not before."""
     joined = {*known, *new}
     for each in conditions:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from wjoin.grammar.errors import WJoinError, WJoinWarning
     from wjoin.options import configure
     from wjoin.session import Session, connect, disable, enable
+    from wjoin.udfs.predicate import predicate
 
 __all__ = [
     "Session",
@@ -23,6 +24,7 @@ __all__ = [
     "connect",
     "disable",
     "enable",
+    "predicate",
 ]
 __version__ = "0.1.0"
 
@@ -35,6 +37,7 @@ _HOMES = {
     "connect": "wjoin.session",
     "disable": "wjoin.session",
     "enable": "wjoin.session",
+    "predicate": "wjoin.udfs.predicate",
 }
 
 

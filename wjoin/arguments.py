@@ -52,6 +52,9 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         )
         command.add_argument("--set", action="append", default=[], metavar="K=V", help="a Spark setting")
         command.add_argument(
+            "--udf", action="append", default=[], metavar="FILE.py", help="a file that registers predicates"
+        )
+        command.add_argument(
             "--param", action="append", default=[], metavar="NAME=VALUE", help="a value for :NAME"
         )
     for command in (run, check, explain, demo, calibrate, prepare):

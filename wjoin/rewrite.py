@@ -32,7 +32,9 @@ from wjoin.planner.names import suggestion
 from wjoin.planner.physical import Method, PhysicalPlan, TimeKind
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
 from wjoin.planner.sequences import UNKNOWN
+from wjoin.predicates import called_predicates
 from wjoin.relations import SparkTypes, describe
+from wjoin.udfs.predicate import Predicate
 
 Placed = TypeVar("Placed", WJoinError, WJoinWarning)
 
@@ -116,10 +118,12 @@ class Rewriting:
     countings: list[Counting] = field(default_factory=list)
     computed: list[str] = field(default_factory=list)
     written: str = ""
+    predicates: Mapping[str, Predicate] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Keep the statement as it was written."""
+        """Keep the statement as it was written, and find the predicates that it may call."""
         self.written = self.text
+        self.predicates = called_predicates(self.context.engine.spark, self.text)
 
     def run(self) -> DataFrame:
         """Return the statement's DataFrame."""
@@ -168,6 +172,7 @@ class Rewriting:
                 self.inputs[number],
                 self.countings[number],
                 self.context.settings.stretch(),
+                self.predicates,
             )
         return self.frames[name]
 
@@ -213,6 +218,7 @@ class Rewriting:
             self.context.settings.hint_defaults(),
             self.context.settings.costs(),
             sequences,
+            self.predicates,
         )
         if planned.physical.streaming:
             require_streaming(self.context.engine.spark)

@@ -9,11 +9,13 @@ from wjoin.catalog import Catalog
 from wjoin.engine import Engine
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.planner.lineage import joined_streams
+from wjoin.predicates import called_predicates
 from wjoin.views import prepare_view
 
 
 def pass_through(engine: Engine, catalog: Catalog, text: str, args: Any, params: dict[str, Any]) -> DataFrame:
     """Send a statement to Spark as it stands."""
+    called_predicates(engine.spark, text)
     prepared = prepare_view(engine, catalog, text)
     variables = {
         name: value for name, value in params.items() if re.search(r"\{" + re.escape(name) + r"\b", text)

@@ -35,8 +35,11 @@ def embedded(options: argparse.Namespace) -> "Iterator[Session]":
     if getattr(options, "checkpoint", None) is not None:
         options.checkpoint = absolute(options.checkpoint)
     from wjoin.live import Waiting
+    from wjoin.predicates import load
     from wjoin.session import connect
 
+    for file in getattr(options, "udf", []):
+        load(file)
     with _script_folder(getattr(options, "file", None)):
         with Waiting("Starting Spark").ticking():
             session = connect(None, **settings)

@@ -23,12 +23,14 @@ from wjoin.grammar.syntax import (
     SetOption,
     ShowCreateSink,
     ShowCreateStream,
+    ShowPredicates,
     ShowSinks,
     ShowStreams,
     SparkStatement,
     Statement,
 )
 from wjoin.inserts import insert
+from wjoin.predicates import show_predicates
 from wjoin.rewrite import joined_rows, joined_view
 from wjoin.settings import set_option
 from wjoin.sinks import create_sink, describe_sink, drop_sink, show_create, show_sinks
@@ -81,6 +83,8 @@ def _executed(context: Context, text: str, statement: Statement, params: dict[st
             create_sink(catalog, text, statement)
         case ShowSinks():
             return show_sinks(engine, catalog)
+        case ShowPredicates():
+            return show_predicates(engine)
         case DescribeSink():
             return describe_sink(engine, catalog, text, statement)
         case DropSink():

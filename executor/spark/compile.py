@@ -1,7 +1,7 @@
 """Physical plan to DataFrame: pack, join stages, unpack (DESIGN §3). Lazy; no JVM access."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame
@@ -51,6 +51,7 @@ from wjoin.planner.physical import (
     StreamScan,
     TimeKind,
 )
+from wjoin.udfs.predicate import Predicate
 
 _DATED = "__wjoin_dated"
 """The event time with Spark's own watermark, where an input needs one: NULL for a row too far ahead."""
@@ -89,18 +90,19 @@ def compile_plan(
     inputs: Sequence[DataFrame],
     counting: Counting | None = None,
     stretch: int = STRETCH_BYTES,
+    predicates: Mapping[str, Predicate] | None = None,
 ) -> dict[str, DataFrame]:
     """Return the joined rows of each output of a plan, by its sink; ``inputs`` are in FROM order.
 
     They have one STRUCT column for each stream that has output columns, named by its alias, and the
     match columns that the output asks for. Streaming DataFrames when the inputs stream. ``stretch``: the
-    bytes of new rows that a worker joins at once.
+    bytes of new rows that a worker joins at once. ``predicates``: those that the plan names.
     """
     counting = counting or Counting()
     if not plan.stages or plan.method is Method.NATIVE:
         joined: DataFrame | None = None
     else:
-        joined = _joined(plan, inputs, counting, stretch)
+        joined = _joined(plan, inputs, counting, stretch, predicates or {})
     return {output.sink: _output(plan, output, joined, inputs, counting) for output in plan.outputs}
 
 
@@ -123,7 +125,13 @@ def _output(
     return _dated(plan, output, look_up(plan, output, rows, inputs, counting.query))
 
 
-def _joined(plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting, stretch: int) -> DataFrame:
+def _joined(
+    plan: PhysicalPlan,
+    inputs: Sequence[DataFrame],
+    counting: Counting,
+    stretch: int,
+    predicates: Mapping[str, Predicate],
+) -> DataFrame:
     """Return the messages of the last stage."""
     meter = None if plan.streaming else counting.meter
     spark = inputs[0].sparkSession
@@ -148,7 +156,7 @@ def _joined(plan: PhysicalPlan, inputs: Sequence[DataFrame], counting: Counting,
             arriving.append(scans[each.members[0]].mapInArrow(pack.__call__, MESSAGES))
         to = destination(plan, number)
         router = None if to is None else Router.to(plan, plan.stages[to[0]], to[1], workers[to[0]])
-        logic = StageLogic(plan, number, stretch)
+        logic = StageLogic(plan, number, stretch, predicates)
         operator = Operator(logic, workers[number], router, fingerprint(plan, stage))
         results.append(_run(plan, operator, arriving, counting))
     return results[-1]

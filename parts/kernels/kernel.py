@@ -15,7 +15,7 @@ class StepEstimate:
     ``window``, all that the input holds; ``period``, those in their time range; ``matching``, those of
     their key among them; ``of_key``, those of their key at any time; ``banded`` and ``near``, those of
     ``of_key`` and of ``matching`` that the band of the input's order allows. ``tuples``: what is left
-    after all checks.
+    after all checks. ``predicate_seconds``: what the predicates take that are called for the step.
     """
 
     number: int
@@ -27,6 +27,7 @@ class StepEstimate:
     banded: float
     near: float
     tuples: float
+    predicate_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

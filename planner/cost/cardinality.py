@@ -12,7 +12,7 @@ these tell.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from wjoin.parts.kernels.kernel import StepEstimate
 from wjoin.planner.catalog import Origin
 from wjoin.planner.measurement import stage_name
-from wjoin.planner.physical import Band, PhysicalPlan, Stage, StageInput, UpperBounds, WindowCheck
+from wjoin.planner.physical import Band, PhysicalPlan, Stage, StageInput, Step, UpperBounds, WindowCheck
 from wjoin.planner.probes import chosen_orders, completed, index_of, origins, step_to, window_checks
 from wjoin.planner.reach import reach
 from wjoin.planner.statistics import KEYLESS, KeyStatistics, StreamStatistics
@@ -364,6 +364,7 @@ class _StagePlay:
         if step.windows:
             keep = _inside(step.windows, grown)
             grown = _Sample(grown_times, heavy * keep, light * keep)
+        called, grown = _called(step, grown)
         weights = sample.weights
         return (
             StepEstimate(
@@ -376,6 +377,7 @@ class _StagePlay:
                 banded=of_key * allowed,
                 near=matching * allowed,
                 tuples=grown.tuples,
+                predicate_seconds=called,
             ),
             grown,
         )
@@ -386,6 +388,15 @@ class _StagePlay:
         comparisons = completed(self._stage.comparisons, sample.times, met.members)
         unordered = sum(each.operator in UNORDERED for each in comparisons)
         return math.prod(self._shares[band] for band in bands) * COMPARISON_SHARE**unordered
+
+
+def _called(step: Step, grown: _Sample) -> tuple[float, _Sample]:
+    """Return the seconds that the predicates of a step take, and what they leave."""
+    seconds, left = 0.0, 1.0
+    for each in step.predicates:
+        seconds += grown.tuples * left * each.cost_us.value / 1e6
+        left *= each.share.value
+    return seconds, replace(grown, heavy=grown.heavy * left, light=grown.light * left)
 
 
 def _growth(step: StepEstimate) -> float:

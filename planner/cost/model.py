@@ -165,7 +165,7 @@ class CostModel:
 
 def _joined(plan: PhysicalPlan) -> Hashable:
     """Return what is joined, whatever the choices for it."""
-    conditions = tuple((stage.comparisons, stage.bands) for stage in plan.stages)
+    conditions = tuple((stage.comparisons, stage.bands, stage.predicates) for stage in plan.stages)
     inputs = tuple((each.members, each.stage, each.key) for stage in plan.stages for each in stage.inputs)
     return plan.streams, plan.upper, plan.branches, inputs, conditions
 
@@ -203,6 +203,8 @@ def _multiway(
         for step in probe.steps:
             # Conditions are checked on the tuples that have been made.
             count.add("tuples", KERNELS[stage.kernels[0]].made(step), constants.tuple)
+            if step.predicate_seconds:
+                count.add("predicates", step.predicate_seconds, 1)
         if stage.bounds is not Bounds.EXACT and probe.steps:
             count.add("tuples", probe.steps[-1].tuples, constants.tuple)
 

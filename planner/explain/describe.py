@@ -18,11 +18,13 @@ from wjoin.planner.physical import (
     Comparison,
     Method,
     PhysicalPlan,
+    PredicateCheck,
     Stage,
     StreamScan,
     UpperBounds,
 )
 from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.predicates import FALSE, TRUE
 from wjoin.planner.probes import chosen_orders
 from wjoin.planner.reach import reach
 from wjoin.planner.statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
@@ -303,6 +305,7 @@ def _stage(planned: PlannedSelect, number: int) -> doc.StageEntry:
         checks=tuple(_comparison(plan, each) for each in stage.comparisons),
         parts=() if plan.method is Method.NATIVE else tuple(parts),
         warning="" if plan.method is Method.NATIVE else ROUTES[stage.route].warning,
+        calls=tuple(_call(plan, each) for each in stage.predicates),
     )
 
 
@@ -337,6 +340,17 @@ def _column(plan: PhysicalPlan, operand: tuple[int, int]) -> str:
 
 def _comparison(plan: PhysicalPlan, each: Comparison) -> str:
     return f"{_column(plan, each.left)} {each.operator} {_column(plan, each.right)}"
+
+
+def _call(plan: PhysicalPlan, check: PredicateCheck) -> doc.CallEntry:
+    arguments = ", ".join(
+        _column(plan, each) if isinstance(each, tuple) else repr(each) for each in check.arguments
+    )
+    call = f"{check.predicate}({arguments})"
+    condition = " AND ".join(f"{call} {operator} {value:g}" for operator, value in check.limits)
+    if check.limits in (TRUE, FALSE):
+        condition = call if check.limits == TRUE else f"NOT {call}"
+    return doc.CallEntry(condition, _estimate(check.cost_us), _estimate(check.share))
 
 
 def _band(plan: PhysicalPlan, band: Band, share: Estimate) -> doc.BandEntry:

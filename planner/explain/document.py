@@ -170,6 +170,15 @@ class BandEntry:
 
 
 @dataclass(frozen=True)
+class CallEntry:
+    """A condition on a predicate: microseconds of a call for a pair, and the share of pairs that it keeps."""
+
+    condition: str
+    cost_us: EstimateEntry
+    keeps: EstimateEntry
+
+
+@dataclass(frozen=True)
 class PartEntry:
     """A part of a plan that could be another one."""
 
@@ -183,8 +192,8 @@ class StageEntry:
     """A join of two or more inputs.
 
     ``words`` say how it finds the partners of a row, ``classes`` are the numbers of the equality
-    classes of its key. ``parts`` are empty where Spark's own joins run it. ``warning`` is that of its
-    route, empty where there is none.
+    classes of its key, ``calls`` the conditions on predicates. ``parts`` are empty where Spark's own joins
+    run it. ``warning`` is that of its route, empty where there is none.
     """
 
     inputs: tuple[InputEntry, ...]
@@ -199,6 +208,7 @@ class StageEntry:
     checks: tuple[str, ...]
     parts: tuple[PartEntry, ...]
     warning: str
+    calls: tuple[CallEntry, ...]
 
 
 @dataclass(frozen=True)

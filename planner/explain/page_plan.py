@@ -115,6 +115,9 @@ def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_B
         box.lines += _wrapped("meaning", part.meaning)
     for text in (*words.orders(stage), *(f"near: {each.condition}" for each in stage.bands)):
         box.lines += _wrapped("value", text)
+    for call in stage.calls:
+        box.lines += _wrapped("value", f"call {call.condition}")
+        box.lines += _wrapped("meaning", words.called(call))
     if document.native:
         box.lines += _wrapped("meaning", "one watermark for the query, the least of all streams’")
     return box

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.cost import choice_line, statistics_lines
-from wjoin.planner.explain.words import keeps, lasting, moved, shown
+from wjoin.planner.explain.words import called, keeps, lasting, moved, shown
 
 
 def explain_text(document: doc.Document) -> str:
@@ -98,6 +98,7 @@ def _conditions(stage: doc.StageEntry) -> Iterator[str]:
     """Yield the checks and bands of a stage, and what orders the rows of its inputs."""
     yield from (f"check {each}" for each in stage.checks)
     yield from (f"near: {band.condition}" for band in stage.bands if not band.checked)
+    yield from (f"call {each.condition}  [{called(each)}]" for each in stage.calls)
     orders = [
         f"the rows of {', '.join(each.members)} by {each.ordered_by}"
         for each in stage.inputs

@@ -6,7 +6,7 @@ from enum import Enum
 
 from wjoin.planner.durations import timespan
 from wjoin.planner.explain import document as doc
-from wjoin.planner.figures import figure
+from wjoin.planner.figures import figure, seconds
 
 
 class Kind(Enum):
@@ -56,6 +56,16 @@ def signed(value: int, document: doc.Document) -> str:
 def moved(time: str, bound: int, document: doc.Document) -> str:
     """Return a time and how much is added to it, or taken away."""
     return f"{time} {'-' if bound < 0 else '+'} {lasting(abs(bound), document)}" if bound else time
+
+
+def called(call: doc.CallEntry) -> str:
+    """Return what a call of a predicate costs, what the condition on it keeps, and who says so."""
+    share = f"keeps {figure(100 * call.keeps.value)} %"
+    told = {call.cost_us.source, call.keeps.source}
+    cost = f"{seconds(call.cost_us.value / 1e6)} a pair"
+    if len(told) == 1:
+        return f"{cost}, {share} ({told.pop()})"
+    return f"{cost} ({call.cost_us.source}), {share} ({call.keeps.source})"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -172,10 +172,12 @@ def test_create_sink() -> None:
 
 
 def test_small_declarations() -> None:
-    text = """SHOW STREAMS; DESCRIBE STREAM a; DESC STREAM `b c`; DROP STREAM a; DROP STREAM IF EXISTS b;
+    text = """SHOW PREDICATES; SHOW STREAMS; DESCRIBE STREAM a; DESC STREAM `b c`;
+    DROP STREAM a; DROP STREAM IF EXISTS b;
     SET wjoin.algorithm = mw; SET wjoin.a.b = 'x y'; set WJOIN.c = 1 2 -- end"""
     statements = parse_script(text).statements
-    shown, first, second, drop, guarded, *settings = statements
+    predicates, shown, first, second, drop, guarded, *settings = statements
+    assert isinstance(predicates, syntax.ShowPredicates)
     assert isinstance(shown, syntax.ShowStreams)
     assert isinstance(first, syntax.DescribeStream) and first.name.name == "a"
     assert isinstance(second, syntax.DescribeStream) and second.name.name == "b c"

@@ -8,6 +8,8 @@ from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock
 from wjoin.planner.catalog import Column, Delay, Relation
 from wjoin.planner.plan import PlannedSelect, plan_select
+from wjoin.udfs.built_in import known_predicates
+from wjoin.udfs.predicate import Predicate
 
 PLACEHOLDER = "joined"
 _WIDER = ("tinyint", "smallint", "int", "bigint", "float", "double")
@@ -69,6 +71,12 @@ RELATIONS = {
 }
 
 
+PREDICATES = {
+    "similar": Predicate("similar", lambda left, right: left, "double", cost_us=1000, selectivity=0.01),
+    "linked": Predicate("Linked", lambda left, right, limit=1: left),
+}
+
+
 @dataclass(frozen=True)
 class FakeTypes:
     """A small table in the place of Spark's typing rules."""
@@ -121,4 +129,12 @@ def plan(sql: str, parameters: Mapping[str, object] | None = None) -> PlannedSel
     """Plan the first block of a statement over the catalogue."""
     block = first_block(sql)
     relations = tuple(relation_of(item) for item in block.items)
-    return plan_select(sql, block, relations, FakeTypes(relations), parameters or {}, PLACEHOLDER)
+    return plan_select(
+        sql,
+        block,
+        relations,
+        FakeTypes(relations),
+        parameters or {},
+        PLACEHOLDER,
+        predicates={**known_predicates(), **PREDICATES},
+    )

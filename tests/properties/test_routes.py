@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.parts.worked_example import EVERYWHERE
-from tests.properties.test_step import STRETCHES, Row, block, combinations, expected, plans
+from tests.properties.test_step import PREDICATES, STRETCHES, Row, block, combinations, expected, plans
 from wjoin.executor import routing
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.routing import Router
@@ -69,7 +69,7 @@ def test_every_result_is_made_once(route: str, plan: PhysicalPlan, workers: int,
     assume(not known[route].visits or all(len(stage.inputs) == 2 for stage in plan.stages))
     with patch.dict(ROUTES, OWN):
         sliced = with_slices(routed(plan, route), data.draw(SLICES))
-        local = LocalWorkers(sliced, workers, data.draw(STRETCHES))
+        local = LocalWorkers(sliced, workers, data.draw(STRETCHES), PREDICATES)
         rows: list[list[Row]] = [[] for _ in plan.streams]
         found: Counter[tuple[Row, ...]] = Counter()
         late = 0

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wjoin.executor import sifting
+from wjoin.executor import multiway, sifting
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.local import MemoryStore
 from wjoin.executor.state.manifest import Manifest, decode_manifest
@@ -26,6 +26,7 @@ from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels import adaptive
 from wjoin.parts.kernels.registry import KERNELS, kernels_of
 from wjoin.parts.routes.route import Role
+from wjoin.planner.catalog import Estimate
 from wjoin.planner.edges import with_columns
 from wjoin.planner.expressions import Call, Constant, Expression, Input
 from wjoin.planner.physical import (
@@ -37,6 +38,7 @@ from wjoin.planner.physical import (
     Output,
     Passes,
     PhysicalPlan,
+    PredicateCheck,
     ScanColumn,
     Shipping,
     Stage,
@@ -46,14 +48,25 @@ from wjoin.planner.physical import (
     UpperBounds,
 )
 from wjoin.planner.probes import Orders, arranged, chosen_orders
+from wjoin.udfs.predicate import Predicate
 
 NAMES = (*KERNELS, adaptive.NAME)
 
 
+PREDICATES = {
+    "near": Predicate("near", lambda left, right: abs(left - right) <= 1),
+    "total": Predicate("total", lambda *values: sum(values), returns="double"),
+}
+"""Predicates over values of two streams, and of two or three."""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def small_blocks() -> Iterator[None]:
-    """Conditions are tested in blocks, however few pairs there are."""
-    with patch.multiple(sifting, TUPLES=2, ROWS=3, _LEAST_PAIRS=1, _LEAST_SHARE=0.01):
+    """Conditions are tested in blocks, and predicates called for parts, however few pairs there are."""
+    with (
+        patch.multiple(sifting, TUPLES=2, ROWS=3, _LEAST_PAIRS=1, _LEAST_SHARE=0.01),
+        patch.object(multiway, "CALL_BYTES", 40),
+    ):
         yield
 
 
@@ -88,7 +101,7 @@ class Worker:
         """Run one micro-batch; return the combinations of the last stage in stream order."""
         outputs: list[list[pa.RecordBatch]] = []
         for number, stage in enumerate(self.plan.stages):
-            logic = StageLogic(self.plan, number, self.stretch)
+            logic = StageLogic(self.plan, number, self.stretch, PREDICATES)
             arrivals = Arrivals([[] for _ in stage.inputs])
             for place, each in enumerate(stage.inputs):
                 new = outputs[each.stage] if each.stage is not None else []
@@ -196,6 +209,7 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
     comparisons = draw(st.sampled_from([(), comparisons]))
     bands = tuple(draw(st.lists(_bands(count), max_size=2)))
     conditions = tuple(draw(st.lists(_conditions(count), max_size=2)))
+    checks = tuple(draw(st.lists(_predicate_checks(count), max_size=2)))
     route = "hash" if hashed else "single"
     bounds, kernel = draw(st.sampled_from(Bounds)), draw(st.sampled_from(NAMES))
     chosen: list[Orders | None] = []
@@ -205,13 +219,15 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
         here = tuple(each for each in comparisons if {0, count - 1} <= members)
         near = tuple(each for each in bands if each.streams <= members)
         tested = tuple(each for each in conditions if each.streams <= members)
+        called = tuple(each for each in checks if each.streams <= members)
         inputs = [
             dataclasses.replace(each, index=draw(st.sampled_from(_touching(near, each)))) for each in inputs
         ]
         numbers = range(len(inputs))
         orders = {first: draw(st.permutations([n for n in numbers if n != first])) for first in numbers}
         chosen.append(draw(st.sampled_from([None, orders])))
-        return Stage(tuple(inputs), bounds, route, kernels_of(kernel), Shipping.BLOCKS, here, near, tested)
+        kernels = kernels_of(kernel)
+        return Stage(tuple(inputs), bounds, route, kernels, Shipping.BLOCKS, here, near, tested, called)
 
     def source(n: int) -> StageInput:
         return StageInput((n,), None, (n, 0) if hashed else None)
@@ -261,6 +277,29 @@ def _conditions(draw: st.DrawFn, count: int) -> Condition:
     expressions.append(Call("or", (expressions[0], Call("is null", (last,), "boolean")), "boolean"))
     expressions.append(Call("not", (Call("and", tuple(expressions[:2]), "boolean"),), "boolean"))
     return Condition(draw(st.sampled_from(expressions)), operands)
+
+
+@st.composite
+def _predicate_checks(draw: st.DrawFn, count: int) -> PredicateCheck:
+    streams = draw(st.permutations(range(count)))
+    if draw(st.booleans()):
+        limits, operands = ((("=", draw(st.sampled_from([0.0, 1.0]))),), streams[:2])
+        return PredicateCheck(
+            "near", tuple((each, 0) for each in operands), limits, Estimate(1), Estimate(0.5)
+        )
+    operators = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
+    limits = tuple(draw(st.lists(st.tuples(operators, st.integers(0, 6).map(float)), min_size=1, max_size=2)))
+    arguments = (*((each, 0) for each in streams[:3]), draw(st.integers(0, 1)))
+    return PredicateCheck("total", arguments, limits, Estimate(1), Estimate(0.5))
+
+
+def _held(check: PredicateCheck, combination: tuple[Row, ...]) -> bool:
+    given = [combination[each[0]][2] if isinstance(each, tuple) else each for each in check.arguments]
+    values = [value for value in given if value is not None]
+    if len(values) < len(given):
+        return False
+    found = PREDICATES[check.predicate](*values)
+    return all(_SQL[sign](found, limit) for sign, limit in check.limits)
 
 
 def _value(expression: Expression, values: Sequence[int | None]) -> int | bool | None:
@@ -333,6 +372,8 @@ def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ..
         if not all(_inside(band, combination) for stage in plan.stages for band in stage.bands):
             continue
         if not all(_true(condition, combination) for condition in plan.stages[-1].conditions):
+            continue
+        if not all(_held(check, combination) for check in plan.stages[-1].predicates):
             continue
         if not any(
             all(
@@ -449,7 +490,8 @@ def assert_defined_result(
 def comparisons(plan: PhysicalPlan, bounds: Bounds, kernel: str, rows: dict[int, list[Row]]) -> int:
     """How many comparisons a choice costs in the first stage, over complete inputs."""
     scans = tuple(dataclasses.replace(each, streaming=False) for each in plan.streams)
-    logic = StageLogic(with_choice(dataclasses.replace(plan, streams=scans), kernel=kernel, bounds=bounds), 0)
+    chosen = with_choice(dataclasses.replace(plan, streams=scans), kernel=kernel, bounds=bounds)
+    logic = StageLogic(chosen, 0, predicates=PREDICATES)
     inputs = logic.stage.inputs
     arrivals = Arrivals(
         [
@@ -472,7 +514,7 @@ def test_tables_in_stretches(plan: PhysicalPlan, kernel: str, data: st.DataObjec
     plan = with_choice(dataclasses.replace(plan, streams=scans), kernel=kernel)
     outputs: list[list[pa.RecordBatch]] = []
     for number, stage in enumerate(plan.stages):
-        logic = StageLogic(plan, number, data.draw(STRETCHES))
+        logic = StageLogic(plan, number, data.draw(STRETCHES), PREDICATES)
         arrivals = Arrivals([[] for _ in stage.inputs])
         for place, each in enumerate(stage.inputs):
             stream = each.members[0]

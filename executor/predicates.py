@@ -1,0 +1,167 @@
+"""Predicates called for pairs of rows: NULLs held back, results checked, failures told with their rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wjoin.executor.blocks import ends
+from wjoin.grammar.errors import WJoinError
+from wjoin.parts.kernels.runs import BoolArray
+from wjoin.planner.physical import TimeKind
+from wjoin.udfs.predicate import Predicate
+
+CALL_BYTES = 1 << 24
+"""About the most bytes of arguments that are gathered for one call."""
+
+_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": eq,
+    "<>": ne,
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+}
+_NAN_ABOVE = (">", ">=")
+"""To Spark, NaN is above every other number."""
+
+
+class PairFailedError(Exception):
+    """A predicate cannot be called for one pair, the ``place``-th of those that it was asked about."""
+
+    def __init__(self, place: int, what: str) -> None:
+        super().__init__(what)
+        self.place = place
+
+
+def holds(predicate: Predicate, arguments: Sequence[Any], limits: Sequence[tuple[str, float]]) -> BoolArray:
+    """Return for which pairs a condition on a predicate holds.
+
+    ``arguments``: Arrow arrays of one length, or constants. Raises PairFailedError where the predicate fails,
+    and WJoinError WJ707 where it returns what it should not.
+    """
+    values, null = scores(predicate, arguments)
+    kept = ~null
+    for operator, limit in limits:
+        found = _COMPARE[operator](values, limit)
+        kept &= found | np.isnan(values) if operator in _NAN_ABOVE else found
+    return kept
+
+
+def scores(predicate: Predicate, arguments: Sequence[Any]) -> tuple[npt.NDArray[np.float64], BoolArray]:
+    """Return what a predicate says of pairs, truth as 0 and 1, and where that is NULL (see ``holds``)."""
+    columns = [each for each in arguments if isinstance(each, pa.Array)]
+    pairs = len(columns[0])
+    null = np.zeros(pairs, bool)
+    for each in columns:
+        if each.null_count:
+            null |= np.asarray(each.is_null())
+    known = np.flatnonzero(~null)
+    values = np.zeros(pairs, np.float64)
+    if not len(known):
+        return values, null
+    chosen = pa.array(known)
+    given = [
+        _filled(each, len(known))
+        if not isinstance(each, pa.Array)
+        else (each if len(known) == pairs else each.take(chosen))
+        for each in arguments
+    ]
+    try:
+        found = predicate.function(*_arrays(predicate, given))
+    except Exception as error:
+        raise _failed(predicate, given, known, error) from error
+    values[known], without = _numbers(predicate, found, len(known))
+    null[known[without]] = True
+    return values, null
+
+
+def _filled(value: Any, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(value), count)
+
+
+def _arrays(predicate: Predicate, columns: Sequence[pa.Array]) -> list[Any]:
+    return list(columns) if predicate.arrays == "arrow" else list(map(_numpy, columns))
+
+
+def _numpy(column: pa.Array) -> npt.NDArray[Any]:
+    """Return a column without NULLs as a NumPy array, or a matrix where its values have one length."""
+    kind = column.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        lengths = np.asarray(pc.list_value_length(column))
+        flat = column.flatten()
+        numbers = pa.types.is_integer(flat.type) or pa.types.is_floating(flat.type)
+        if numbers and flat.null_count == 0 and (lengths == lengths[0]).all():
+            matrix: npt.NDArray[Any] = np.asarray(flat).reshape(len(column), int(lengths[0]))
+            return matrix
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        sizes = np.asarray(pc.binary_length(column))
+        if (sizes == sizes[0]).all():
+            data = column.buffers()[2]
+            held = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+            return held[slice(*ends(column))].reshape(len(column), int(sizes[0]))
+    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _numbers(
+    predicate: Predicate, found: Any, pairs: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return what a predicate has returned as numbers, and the places of those that are NULL."""
+    try:
+        column = found if isinstance(found, pa.Array) else pa.array(found)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise _refused(predicate, f"returned a {type(found).__name__}, which is no column") from error
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if len(column) != pairs:
+        raise _refused(predicate, f"returned {len(column):,} values for {pairs:,} pairs")
+    kind = column.type
+    truth = pa.types.is_boolean(kind)
+    if not pa.types.is_null(kind) and truth != (predicate.returns == "boolean"):
+        raise _refused(predicate, f"returned values of type {kind}, and returns {predicate.returns}")
+    numbers = truth or any(
+        check(kind) for check in (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
+    )
+    if not numbers:
+        raise _refused(predicate, f"returned values of type {kind}, and returns {predicate.returns}")
+    values = np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), 0.0))
+    return values, np.flatnonzero(np.asarray(column.is_null()))
+
+
+def _refused(predicate: Predicate, why: str) -> WJoinError:
+    return WJoinError("WJ707", f"the predicate {predicate.name} {why}")
+
+
+def _failed(
+    predicate: Predicate, given: Sequence[pa.Array], known: npt.NDArray[np.int64], error: Exception
+) -> PairFailedError:
+    """Return the failure of a predicate at the first pair for which it fails alone."""
+    for number, place in enumerate(known.tolist()):
+        try:
+            predicate.function(*_arrays(predicate, [each.slice(number, 1) for each in given]))
+        except Exception as alone:  # noqa: BLE001 (whatever the user's function raises)
+            return PairFailedError(place, _told(alone))
+    return PairFailedError(
+        int(known[0]), f"{_told(error)} for {len(known):,} pairs at once, of which this is one"
+    )
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def moment(time: int, kind: TimeKind) -> str:
+    """Return an event time as messages tell it.
+
+    >>> moment(1_704_067_205_250_000, TimeKind.TIMESTAMP), moment(7, TimeKind.INTEGRAL)
+    ('2024-01-01 00:00:05.250000 UTC', '7')
+    """
+    if kind is TimeKind.INTEGRAL:
+        return str(time)
+    shown = str(np.datetime64(int(time), "us")).replace("T", " ")
+    return f"{shown} UTC" if kind is TimeKind.TIMESTAMP else shown
