@@ -69,4 +69,6 @@ class Router:
 
 def worker_count(stage: Stage, partitions: int) -> int:
     """Return the number of workers of a stage, given the number of shuffle partitions."""
-    return ROUTES[stage.route].workers(partitions)
+    route = ROUTES[stage.route]
+    found = route.workers(partitions)
+    return min(found, stage.workers) if route.slices and stage.workers is not None else found

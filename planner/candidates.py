@@ -157,7 +157,7 @@ def _mixed_stages(plan: PhysicalPlan, options: Options) -> list[tuple[Stage, ...
     """Return the stages of a plan with every mix of the routes and kernels that they may have."""
     return [
         tuple(
-            replace(stage, route=route, kernels=kernels)
+            replace(stage, route=route, kernels=kernels, workers=options.workers)
             for stage, route, kernels in zip(plan.stages, routes, mix, strict=True)
         )
         for routes in itertools.product(*options.routes)

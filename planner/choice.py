@@ -34,7 +34,8 @@ class Options:
     """The values that each part of a plan may take, the one to prefer first; ``kernels`` and ``routes`` by
     stage.
 
-    ``by_hint`` are methods that could run the join, but are taken where a hint asks only.
+    ``by_hint`` are methods that could run the join, but are taken where a hint asks only. ``workers``: how
+    many a route with slices may use, None for all.
     """
 
     bounds: tuple[Bounds, ...]
@@ -43,6 +44,7 @@ class Options:
     passes: tuple[Passes, ...]
     methods: tuple[Method, ...]
     by_hint: tuple[Method, ...] = ()
+    workers: int | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ def options(
         _routes(wishes.get("ROUTE"), plan.stages),
         _passes(wishes.get("PASSES"), graph),
         *_methods(wishes, plan, draft, graph, relations),
+        workers=_workers(block),
     )
 
 
@@ -110,11 +113,6 @@ def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
     """Return what settings and hints ask, by part of the plan: the hint PLAN stands for several."""
     given = {name: Wish.of(name, value) for name, value in settings.items()}
     given |= {hint.name: Wish.of(hint.name, hint.arguments[0], hint.span) for hint in block.hints}
-    for hint in block.hints:
-        if hint.name == "PLAN" and hint.arguments[0] in PLANS and len(hint.arguments) > 1:
-            message = "the hint PLAN is not available yet with a number"
-            remedy = f"write PLAN({hint.arguments[0]}): spark.sql.shuffle.partitions is the number of workers"
-            raise WJoinError("WJ502", message, span=hint.span, help=remedy)
     wishes: dict[str, Wish] = {}
     for name, wish in given.items():
         if name not in HINTS:
@@ -125,6 +123,12 @@ def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
         else:
             wishes[name] = wish
     return wishes
+
+
+def _workers(block: SelectBlock) -> int | None:
+    """Return the number that the hint PLAN gives, None where it gives none."""
+    numbers = (int(hint.arguments[1]) for hint in block.hints if hint.name == "PLAN" and hint.arguments[1:])
+    return next(numbers, None)
 
 
 def _require_available(wish: Wish) -> None:

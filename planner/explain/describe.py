@@ -287,7 +287,7 @@ def _stage(planned: PlannedSelect, number: int) -> doc.StageEntry:
     kernel = name_of(stage.kernels)
     parts = [
         _part("bounds", stage.bounds.value),
-        doc.PartEntry("route", stage.route, ROUTES[stage.route].meaning),
+        doc.PartEntry("route", _route(stage), ROUTES[stage.route].meaning),
         doc.PartEntry("kernel", kernel, meaning_of(kernel)),
         _part("shipping", stage.shipping.value),
         *([_part("passes", plan.passes.value)] if plan.branches else []),
@@ -307,6 +307,11 @@ def _stage(planned: PlannedSelect, number: int) -> doc.StageEntry:
         warning="" if plan.method is Method.NATIVE else ROUTES[stage.route].warning,
         calls=tuple(_call(plan, each) for each in stage.predicates),
     )
+
+
+def _route(stage: Stage) -> str:
+    limited = ROUTES[stage.route].slices and stage.workers is not None
+    return f"{stage.route} on {stage.workers} workers" if limited else stage.route
 
 
 def _part(name: str, value: str) -> doc.PartEntry:
