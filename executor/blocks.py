@@ -105,6 +105,15 @@ def _value_bytes(array: pa.Array) -> int:
     return max(1, width) * len(array)
 
 
+def restored(values: pa.Array, spark_type: str) -> pa.Array:
+    """Return values of an event time or a code (int64) in the type of the column that they stand for."""
+    if spark_type == "timestamp":
+        return values.view(pa.timestamp("us", tz="UTC"))
+    if spark_type == "timestamp_ntz":
+        return values.view(pa.timestamp("us"))
+    return values
+
+
 def taken_bytes(array: pa.Array, places: pa.Array) -> int:
     """Return about how many bytes the values at some places (int64) of an array take."""
     kind = array.type

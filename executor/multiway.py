@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from wjoin.executor.bands import band_values, moved
 from wjoin.executor.bands import inside as inside_band
+from wjoin.executor.blocks import restored
 from wjoin.executor.combinations import Combinations, Pieces
 from wjoin.executor.conditions import prepared
 from wjoin.executor.predicates import CALL_BYTES, PairFailedError, holds, moment
@@ -282,7 +283,7 @@ class MultiwayJoin:
     def _held(self, check: PredicateCheck, tuples: Combinations) -> BoolArray:
         predicate = self.predicates[check.predicate]
         arguments = [
-            self._values(each, tuples) if isinstance(each, tuple) else each for each in check.arguments
+            self._argument(each, tuples) if isinstance(each, tuple) else each for each in check.arguments
         ]
         try:
             return holds(predicate, arguments, check.limits)
@@ -294,6 +295,13 @@ class MultiwayJoin:
             )
             message = f"the predicate {predicate.name} failed for the rows of {of}: {failed}"
             raise WJoinError("WJ706", message) from failed
+
+    def _argument(self, operand: Operand, tuples: Combinations) -> pa.Array:
+        stream, number = operand
+        values = self._values(operand, tuples)
+        if not stored_column(self.plan, stream, number).restored:
+            return values
+        return restored(values, self.plan.streams[stream].columns[number].type)
 
     def _values(self, operand: Operand, partial: Combinations) -> pa.Array:
         return partial.column(self._input_of(operand), stored_column(self.plan, *operand).name)

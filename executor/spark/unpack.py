@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.blocks import decode_block
+from wjoin.executor.blocks import decode_block, restored
 from wjoin.executor.spark.task import run_phase
 from wjoin.executor.windows import wanted
 from wjoin.parts.kernels.runs import GREATEST, Int64Array, int64_view
@@ -44,7 +44,7 @@ class Unpack:
             stored = stored_column(self.plan, stream, number)
             values = block.column(stored.name)
             if stored.restored:
-                values = _restore(values, self.plan.streams[stream].columns[number].type)
+                values = restored(values, self.plan.streams[stream].columns[number].type)
             columns[flat_name(stream, number)] = values
         if self.plan.lookups:
             # The joins with static relations come after, and the match functions after them.
@@ -71,7 +71,7 @@ class Unpack:
         return self._time(values)
 
     def _time(self, values: pa.Array) -> pa.Array:
-        return _restore(values, self.plan.time_kind.value)
+        return restored(values, self.plan.time_kind.value)
 
 
 def _span(latest: Int64Array, earliest: Int64Array) -> Int64Array:
@@ -85,11 +85,3 @@ def _span(latest: Int64Array, earliest: Int64Array) -> Int64Array:
 def flat_name(stream: int, number: int) -> str:
     """Return the name of a scan column among the rows that leave the stages."""
     return f"s{stream}_{number}"
-
-
-def _restore(values: pa.Array, spark_type: str) -> pa.Array:
-    if spark_type == "timestamp":
-        return values.view(pa.timestamp("us", tz="UTC"))
-    if spark_type == "timestamp_ntz":
-        return values.view(pa.timestamp("us"))
-    return values

@@ -148,6 +148,18 @@ def test_a_predicate_of_ones_own_is_called_once_for_a_pair(pictures: Any, tmp_pa
     assert sum(int(line.split()[0]) for line in calls.read_text().splitlines()) == 3
 
 
+def test_event_times_are_times(pictures: Any) -> None:
+    @predicate
+    def a_second_later(left: Any, right: Any, most: Any) -> Any:
+        return (right - left == np.timedelta64(1, "s")) & (most == 7)
+
+    try:
+        text = f"SELECT A.id, B.id {WINDOW} a_second_later(A.ts, B.ts, 7)"
+        assert found(pictures, text) == [(0, 1)]
+    finally:
+        del PREDICATES["a_second_later"]
+
+
 def test_spark_calls_what_a_join_does_not_decide(pictures: Any) -> None:
     similar = "rgb_similarity(A.p, B.p)"
     listed = f"SELECT A.id, B.id, round({similar}, 2) AS s {WINDOW} A.id >= 0 AND B.id >= 0"
