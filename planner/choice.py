@@ -109,6 +109,12 @@ def options(
     )
 
 
+def wishes_pairs(block: SelectBlock, settings: Mapping[str, str]) -> bool:
+    """Return whether a hint or setting asks for a route that joins two inputs at a time."""
+    wish = _wishes(block, settings).get("ROUTE")
+    return wish is not None and ROUTES[wish.part].pairs
+
+
 def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
     """Return what settings and hints ask, by part of the plan: the hint PLAN stands for several."""
     given = {name: Wish.of(name, value) for name, value in settings.items()}

@@ -1,12 +1,14 @@
 """Equality classes to a sequence of joins: which streams meet on which key, in a legal order."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 from wjoin.planner.keys import EXACT, EqualityClass, KeyPart, is_verifiable
 
 _MAXIMUM_CHOICES = 4096
+
+_FEW_INPUTS = 4
 
 _Choice = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """Places of the inputs, numbers of the classes, and the stream of each input that has the key."""
@@ -91,6 +93,33 @@ def decompose(
         inputs = tuple(DraftInput(each.members, each.stage, ()) for each in components)
         stages.append(DraftStage(inputs, ()))
     return Decomposition(tuple(stages), tuple(equalities))
+
+
+def in_pairs(draft: Decomposition) -> tuple[Decomposition, ...]:
+    """Return a decomposition with joins of two in the place of its stage without a key, one after the other.
+
+    First in the order of the stage's inputs, then with each other two of them first, where there are few.
+    """
+    if not draft.stages or draft.stages[-1].classes or len(draft.stages[-1].inputs) < 3:
+        return (draft,)
+    *before, last = draft.stages
+    numbers = range(len(last.inputs))
+    begins = list(combinations(numbers, 2)) if len(numbers) <= _FEW_INPUTS else [(0, 1)]
+    return tuple(
+        replace(
+            draft, stages=(*before, *_chain([*pair, *(n for n in numbers if n not in pair)], last, before))
+        )
+        for pair in begins
+    )
+
+
+def _chain(order: Sequence[int], stage: DraftStage, before: Sequence[DraftStage]) -> Iterator[DraftStage]:
+    """Yield joins of two of a stage's inputs in an order; ``before`` are the stages that come before them."""
+    joined = stage.inputs[order[0]]
+    for place, number in enumerate(order[1:]):
+        made = DraftStage((joined, stage.inputs[number]), ())
+        yield made
+        joined = DraftInput(tuple(sorted(made.members)), len(before) + place, ())
 
 
 def _without(each: EqualityClass, left_out: Collection[int]) -> EqualityClass:

@@ -12,7 +12,7 @@ from wjoin.planner.bands import ColumnBand, merged_band
 from wjoin.planner.bind import BoundSelect, bind, static_relations
 from wjoin.planner.candidates import Candidate, Weighing, candidates
 from wjoin.planner.catalog import Estimate, Relation, Types
-from wjoin.planner.choice import options
+from wjoin.planner.choice import options, wishes_pairs
 from wjoin.planner.conditions import ReadCondition
 from wjoin.planner.conjuncts import (
     ColumnComparison,
@@ -25,7 +25,7 @@ from wjoin.planner.conjuncts import (
 )
 from wjoin.planner.cost.cardinality import Arrival
 from wjoin.planner.cost.model import CostModel, CostSettings
-from wjoin.planner.decompose import Decomposition, DraftStage, decompose
+from wjoin.planner.decompose import Decomposition, DraftStage, decompose, in_pairs
 from wjoin.planner.edges import with_columns
 from wjoin.planner.edits import Edit, apply_edits
 from wjoin.planner.event_time import undated
@@ -180,6 +180,8 @@ def _plan(
     filters = _distinct([*(each for each in bound.conjuncts if isinstance(each, Filter)), *implied])
     firsts = (None, *range(len(classes)))
     drafts = list(dict.fromkeys(decompose(len(names), classes, static, first=each) for each in firsts))
+    if wishes_pairs(block, settings):
+        drafts = list(dict.fromkeys(pairs for draft in drafts for pairs in in_pairs(draft)))
     sequence_names = [sequence_name(draft, names) for draft in drafts]
     refusals = (sequences if streaming else FREE).refusals(sequence_names)
 

@@ -84,6 +84,9 @@ class Route(ABC):
     visits = False
     """Whether rows probe workers where they are not stored."""
 
+    pairs = False
+    """Whether it joins two inputs at a time: more of them meet one after the other."""
+
     slices = False
     """Whether it cuts event time into slices (``Slicing``)."""
 

@@ -48,8 +48,9 @@ class SliceRoute(_Sliced):
 
     name = "psp"
     meaning = "a row is kept by the worker of its slice of time, and visits those that it can reach"
-    meant_for = "two streams without an equality that links them"
+    meant_for = "streams without an equality that links them"
     visits = True
+    pairs = True
 
     def applies(self, *, keyed: bool, inputs: int) -> bool:
         """A partial combination of two rows would have to go on to the worker that has the third."""

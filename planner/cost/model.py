@@ -111,8 +111,8 @@ class CostModel:
             return (None,) * len(plan.stages)
         key = _joined(plan)
         if key not in self._agreements:
-            stages = tuple(replace(stage, bounds=Bounds.EXACT, probes=()) for stage in plan.stages)
-            shape = replace(plan, stages=stages)
+            exact = _exact(plan)
+            shape = replace(exact, stages=tuple(replace(stage, probes=()) for stage in exact.stages))
             found = estimate_stages(shape, self.statistics, self.arrival, plan.upper, self._shares)
             self._agreements[key] = tuple(each.agreement for each in found)
         return self._agreements[key]
@@ -147,7 +147,9 @@ class CostModel:
             if self.arrival.streaming:
                 kept = sum(times * each.rate for times, each in inputs)
                 count.add("state", kept, self.constants.state)
-        results = whole[-1].results if whole else rate
+        # They are the same under all bounds; what wider ones estimate of them is less certain.
+        exact = self.stages(_exact(plan))
+        results = exact[-1].results if exact else rate
         width_out = sum(self.statistics[stream].width.value for stream in plan.staged)
         own = self.constants.result + width_out * self.constants.byte
         count.add("results", results, self.constants.native_result if plan.method is Method.NATIVE else own)
@@ -168,6 +170,11 @@ def _joined(plan: PhysicalPlan) -> Hashable:
     conditions = tuple((stage.comparisons, stage.bands, stage.predicates) for stage in plan.stages)
     inputs = tuple((each.members, each.stage, each.key) for stage in plan.stages for each in stage.inputs)
     return plan.streams, plan.upper, plan.branches, inputs, conditions
+
+
+def _exact(plan: PhysicalPlan) -> PhysicalPlan:
+    """Return a plan with the narrowest bounds."""
+    return replace(plan, stages=tuple(replace(stage, bounds=Bounds.EXACT) for stage in plan.stages))
 
 
 def _passes(plan: PhysicalPlan) -> list[PhysicalPlan]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from wjoin.grammar.spans import Span
 from wjoin.planner.conjuncts import Equality, Side
-from wjoin.planner.decompose import Decomposition, decompose
+from wjoin.planner.decompose import Decomposition, decompose, in_pairs
 from wjoin.planner.keys import EqualityClass, KeyPart, TypedEquality, equality_classes
 
 NOWHERE = Span(0, 0)
@@ -69,6 +69,25 @@ def test_stages_are_legal_and_enforce_every_class(drawn: tuple[int, list[TypedEq
     check_legal(size, classes, made)
     wanted = {frozenset((part.side.identity, part.type) for part in each.parts) for each in classes}
     assert enforced(made) == wanted
+
+
+@given(equalities())
+def test_joins_of_two_are_legal_and_as_many_as_there_are_inputs(
+    drawn: tuple[int, list[TypedEquality]],
+) -> None:
+    size, found = drawn
+    classes, _ = equality_classes(found)
+    made = decompose(size, classes)
+    keyless = [stage for stage in made.stages if not stage.classes]
+    count = len(keyless[0].inputs) if keyless else 0
+    pairs = in_pairs(made)
+    for each in pairs:
+        check_legal(size, classes, each)
+        assert each.equalities == made.equalities
+        assert each.stages[: len(made.stages) - 1] == made.stages[:-1]
+        split = [stage for stage in each.stages if not stage.classes]
+        assert [len(stage.inputs) for stage in split] == [2] * max(0, count - 1)
+    assert len(set(pairs)) == len(pairs) == {3: 3, 4: 6}.get(count, 1)
 
 
 @given(equalities())

@@ -60,7 +60,7 @@ def rows(seed: int, first: int, seconds: int) -> pa.Table:
 NATIVE = ("PLAN(NATIVE)",)
 KEYLESS = ("theta", "bands")
 PSP, ATR = ("PLAN(PSP)",), ("PLAN(ATR)",)
-SLICED = {"theta": [PSP, ATR, ("PLAN(PSP, 1)",)], "bands": [ATR, ("PLAN(ATR, 2)", "ALGORITHM(MW)")]}
+SLICED = {"theta": [PSP, ATR, ("PLAN(PSP, 1)",)], "bands": [PSP, ATR, ("PLAN(ATR, 2)", "ALGORITHM(MW)")]}
 """Hints for slices of time."""
 
 
