@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import Int64Array
-from wjoin.parts.routes.route import Route, Share, Slicing
+from wjoin.parts.routes.route import Route, Share, Slicing, by_worker
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -35,12 +35,8 @@ class HashRoute(Route):
         if workers == 1:
             yield Share(0, None)
             return
-        # Of numbers of 16 bits at the most, NumPy's stable sort counts.
-        assigned = worker_numbers(codes, workers).astype(np.min_scalar_type(workers - 1))
-        order = np.argsort(assigned, kind="stable")
-        edges = np.concatenate(([0], np.cumsum(np.bincount(assigned, minlength=workers))))
-        for worker in np.flatnonzero(np.diff(edges)).tolist():
-            yield Share(worker, order[edges[worker] : edges[worker + 1]])
+        for worker, rows in by_worker(worker_numbers(codes, workers), workers):
+            yield Share(worker, rows)
 
 
 def worker_numbers(codes: Int64Array, workers: int) -> npt.NDArray[np.uint32]:

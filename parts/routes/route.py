@@ -4,6 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import Int64Array
 
@@ -115,3 +119,16 @@ class Route(ABC):
 
         It must follow from these alone: Spark may repeat a task whose rows then come in another order.
         """
+
+
+def by_worker(numbers: npt.NDArray[Any], workers: int) -> Iterator[tuple[int, Int64Array]]:
+    """Yield each worker that some row is for, with the places of these rows, which ascend.
+
+    ``numbers``: the worker of each row, whole numbers below ``workers``.
+    """
+    # Of numbers of 16 bits at the most, NumPy's stable sort counts.
+    assigned = numbers.astype(np.min_scalar_type(workers - 1))
+    order = np.argsort(assigned, kind="stable")
+    edges = np.concatenate(([0], np.cumsum(np.bincount(assigned, minlength=workers))))
+    for worker in np.flatnonzero(np.diff(edges)).tolist():
+        yield worker, order[edges[worker] : edges[worker + 1]]

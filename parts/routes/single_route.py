@@ -12,7 +12,10 @@ class SingleRoute(Route):
     name = "single"
     meaning = "all rows meet on one worker"
     meant_for = "streams without an equality that links them"
-    warning = "A stage has no key: one worker compares every pair of rows inside the windows."
+    warning = (
+        "A stage has no key: one worker compares every pair of rows inside the windows. "
+        "PLAN(PSP) and PLAN(ATR) use all."
+    )
 
     def applies(self, *, keyed: bool, inputs: int) -> bool:
         """Where there is a key, its rows can be apart from others."""

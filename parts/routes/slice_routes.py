@@ -7,8 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, shifted
-from wjoin.parts.routes.route import Role, Route, Share, Slicing
+from wjoin.parts.kernels.runs import GREATEST, LEAST, Int64Array, shifted
+from wjoin.parts.routes.route import Role, Route, Share, Slicing, by_worker
+
+_FEW_VISITS = 0.25
+"""The share of the workers that a row visits, on average, up to which all visits are made into one list."""
 
 
 class _Sliced(Route):
@@ -32,13 +35,12 @@ class _Sliced(Route):
             home = times // slicing.length % workers
         else:
             home = _slice(times, slicing.back, slicing.length, -1) % workers
-        for worker, reaching in _reaching(times, workers, slicing):
-            at_home = home == worker
-            if at_home.any():
-                yield Share(worker, np.flatnonzero(at_home), Role.BOTH)
-            if slicing.sliced and not slicing.visits:
-                continue
-            others = np.flatnonzero(reaching & ~at_home)
+        for worker, rows in by_worker(home, workers):
+            yield Share(worker, rows, Role.BOTH)
+        if slicing.sliced and not slicing.visits:
+            return
+        for worker, rows in _reaching(times, workers, slicing):
+            others = rows[home[rows] != worker]
             if len(others):
                 yield Share(worker, others, Role.VISIT if slicing.sliced else Role.COPY)
 
@@ -76,12 +78,19 @@ def _slice(times: Int64Array, distance: int | None, length: int, sign: int) -> I
     return found
 
 
-def _reaching(times: Int64Array, workers: int, slicing: Slicing) -> Iterator[tuple[int, BoolArray]]:
-    """Yield for each worker which rows can reach a slice of it."""
+def _reaching(times: Int64Array, workers: int, slicing: Slicing) -> Iterator[tuple[int, Int64Array]]:
+    """Yield workers with the rows that can reach a slice of theirs."""
     first = _slice(times, slicing.back, slicing.length, -1)
     last = _slice(times, slicing.ahead, slicing.length, 1)
     # As a difference of 64 bits may not fit, of unsigned ones.
     further = last.view(np.uint64) - first.view(np.uint64)
-    some, home = last >= first, first % workers
+    visits = np.where(last >= first, np.minimum(further, workers - 1).astype(np.int64) + 1, 0)
+    begin = first % workers
+    if visits.sum() <= _FEW_VISITS * workers * len(times):
+        rows = np.repeat(np.arange(len(times)), visits)
+        turn = np.arange(len(rows)) - np.repeat(np.cumsum(visits) - visits, visits)
+        for worker, places in by_worker((begin[rows] + turn) % workers, workers):
+            yield worker, rows[places]
+        return
     for worker in range(workers):
-        yield worker, some & (((worker - home) % workers).view(np.uint64) <= further)
+        yield worker, np.flatnonzero((worker - begin) % workers < visits)

@@ -215,7 +215,7 @@ def test_a_native_plan_shows_no_parts_of_ours():
 def test_rows_that_are_never_dropped_are_a_warning():
     warnings = [_text(each) for each in _of_class(_tree(one_sided()), "warning")]
     assert "The rows of B are never dropped: no window bounds how far A and C may be after B." in warnings
-    assert "A stage has no key: one worker compares every pair of rows inside the windows." in warnings
+    assert any(each.startswith("A stage has no key: one worker compares every pair") for each in warnings)
 
 
 def test_every_statistic_has_its_source():

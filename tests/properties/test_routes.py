@@ -60,7 +60,7 @@ def with_slices(plan: PhysicalPlan, length: int) -> PhysicalPlan:
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
-@given(plans(), st.integers(1, 4), st.data())
+@given(plans(), st.integers(1, 9), st.data())
 def test_every_result_is_made_once(route: str, plan: PhysicalPlan, workers: int, data: st.DataObject) -> None:
     known = {**ROUTES, **OWN}
     applies = known[route].applies
