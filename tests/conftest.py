@@ -19,7 +19,7 @@ _ON_SPARK = {"results", "spark", "stream", "faults", "compat"}
 _LONG = (
     *("faults", "compat", "native", "examples/test_demo.py"),
     *("properties/test_batch.py", "properties/test_streaming.py"),
-    *("results/test_choices.py", "results/test_key_kinds.py"),
+    *("results/test_choices.py", "results/test_key_kinds.py", "results/test_predicates.py"),
     *("session/test_checkpoints.py", "session/test_class_archive.py", "session/test_computed_columns.py"),
     "session/test_docs_pages.py",
     *("session/test_failures.py", "session/test_spark_process.py"),

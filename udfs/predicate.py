@@ -63,8 +63,9 @@ class Predicate:
 
     @property
     def built_in(self) -> bool:
-        """Whether it is one of wjoin's own."""
-        return self.function.__module__.startswith(f"{__package__}.")
+        """Whether it is one of wjoin's own, under its own name."""
+        own = self.function.__module__.startswith(f"{__package__}.")
+        return own and self.name == self.function.__name__
 
     @property
     def summary(self) -> str:

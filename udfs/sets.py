@@ -19,7 +19,10 @@ def jaccard_similarity(left: pa.Array, right: pa.Array) -> npt.NDArray[np.float6
 
 @predicate(arrays="arrow", cost_us=2)
 def same_set(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
-    """Whether two arrays have the same elements (semijoin over streams, example 2)."""
+    """Whether two arrays have the same elements.
+
+    Semijoin over streams, example 2.
+    """
     shared, either = _shared(left, right)
     return np.asarray(shared == either)
 

@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pyspark import cloudpickle
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
@@ -25,7 +26,8 @@ class JoinProcessor(StatefulProcessor):
     """
 
     def __init__(self, operator: "Operator") -> None:
-        self._operator = pickle.dumps(operator)
+        # A predicate of the user's may be a function that no module has.
+        self._operator = cloudpickle.dumps(operator)  # type: ignore[no-untyped-call]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state. One variable: every further one costs round trips to the JVM in every task."""

@@ -2,14 +2,18 @@
 
 import datetime
 import pickle
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 
 from wjoin.executor.predicates import PairFailedError, holds, scores
 from wjoin.grammar.errors import WJoinError
+from wjoin.predicates import load
 from wjoin.udfs.built_in import known_predicates
 from wjoin.udfs.predicate import PREDICATES, Predicate, predicate
 
@@ -192,3 +196,29 @@ def test_those_of_wjoin_travel_by_name() -> None:
     sent = pickle.dumps(own)
     assert pickle.loads(sent) is own
     assert len(sent) < 200
+
+
+def test_a_file_of_predicates_is_loaded(tmp_path: Path) -> None:
+    """A function of the file travels by value: workers need not have the file."""
+    file = tmp_path / "own.py"
+    file.write_text("import wjoin\n\n@wjoin.predicate\ndef alike(left, right):\n    return left == right\n")
+    try:
+        load(str(file))
+        sent = cloudpickle.dumps(PREDICATES["alike"])
+    finally:
+        PREDICATES.pop("alike", None)
+    sys.modules.pop("wjoin_udf_own")
+    assert pickle.loads(sent)(np.array([1, 2]), np.array([1, 3])).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [(None, "is no Python file that can be read"), ("1 / 0", "failed: ZeroDivisionError")]
+)
+def test_a_file_that_cannot_be_loaded(tmp_path: Path, text: str | None, words: str) -> None:
+    file = tmp_path / "broken.py"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(WJoinError, match=words) as raised:
+        load(str(file))
+    assert raised.value.code == "WJ608"
+    assert str(file) in raised.value.message

@@ -9,6 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 
 import wjoin
 from wjoin.testing.check import assert_batch, assert_stream
@@ -142,7 +143,7 @@ def test_a_predicate_of_ones_own_is_called_once_for_a_pair(pictures: Any, tmp_pa
 
     try:
         text = f"SELECT A.id, B.id {WINDOW} darker(A.p, B.p) AND A.id >= B.id"
-        assert found(pictures, text) == [(0, 0)]
+        assert found(pictures, text) == [(0, 0), (1, 1)]
     finally:
         del PREDICATES["darker"]
     assert sum(int(line.split()[0]) for line in calls.read_text().splitlines()) == 3
@@ -182,11 +183,10 @@ def test_what_fails_is_told_with_its_rows(pictures: Any) -> None:
 
     text = f"SELECT A.id {WINDOW} brittle(A.p, B.p)"
     try:
-        with pytest.raises(wjoin.WJoinError) as raised:
+        with pytest.raises(PySparkException, match="WJ706") as raised:
             pictures.sql(text).collect()
     finally:
         del PREDICATES["brittle"]
-    assert raised.value.code == "WJ706"
     assert "the predicate brittle failed for the rows of A at 2026-01-01 00:00:01" in str(raised.value)
     assert "ArithmeticError: too bright" in str(raised.value)
 
