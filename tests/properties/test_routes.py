@@ -58,7 +58,7 @@ def with_slices(plan: PhysicalPlan, length: int) -> PhysicalPlan:
 
 @pytest.mark.parametrize("route", [*ROUTES, *OWN])
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=45, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 @given(plans(), st.integers(1, 9), st.data())
 def test_every_result_is_made_once(route: str, plan: PhysicalPlan, workers: int, data: st.DataObject) -> None:

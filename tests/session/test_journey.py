@@ -31,11 +31,17 @@ def streams(session: wjoin.Session) -> wjoin.Session:
 @pytest.mark.parametrize(
     ("statement", "journey"),
     [
-        (JOIN, ["session", "statements", "rewrite", "names"]),
-        (f"INSERT INTO nowhere {JOIN}", ["session", "statements", "inserts", "rewrite", "names", "sinks"]),
-        (f"EXPLAIN {JOIN}", ["session", "statements", "explain", "rewrite", "names"]),
-        (f"CREATE VIEW jv AS {JOIN}", ["session", "statements", "rewrite", "names", "delays", "views"]),
-        (f"SELECT '{MARK}'", ["session", "spark_statements", "views"]),
+        (JOIN, ["session", "statements", "rewrite", "predicates", "names"]),
+        (
+            f"INSERT INTO nowhere {JOIN}",
+            ["session", "statements", "inserts", "rewrite", "predicates", "names", "sinks"],
+        ),
+        (f"EXPLAIN {JOIN}", ["session", "statements", "explain", "rewrite", "predicates", "names"]),
+        (
+            f"CREATE VIEW jv AS {JOIN}",
+            ["session", "statements", "rewrite", "predicates", "names", "delays", "views"],
+        ),
+        (f"SELECT '{MARK}'", ["session", "spark_statements", "predicates", "views"]),
     ],
 )
 def test_text_goes_one_way_and_is_parsed_once(
