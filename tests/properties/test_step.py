@@ -404,7 +404,7 @@ def test_any_cut_any_disorder_and_any_crash_give_the_defined_result(
     assert_defined_result(plan, data, NAMES)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plans().filter(lambda plan: bool(plan.streams[0].codes)), st.data())
 def test_a_worker_that_changes_its_kernel_all_the_time(plan: PhysicalPlan, data: st.DataObject) -> None:
     with patch.object(adaptive, "LEAST_ROWS", 1), patch.object(adaptive, "CHANGE", 0.01):
@@ -543,7 +543,7 @@ def test_wider_bounds_and_nested_loops_compare_more(plan: PhysicalPlan, data: st
         assert cost[bounds, "adaptive"] in (cost[bounds, "hw"], cost[bounds, "mw"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 12), st.integers(0, 5), st.integers(1, 15))
 def test_state_follows_the_window(window: int, delay: int, per_batch: int) -> None:
     upper = ((0, window), (window, 0))
