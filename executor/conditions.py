@@ -35,7 +35,7 @@ _DOUBLE_ERROR, _FLOAT_ERROR, _LEAST_FLOAT = 2.0**-50, 2.0**-22, 1e-40
 
 _GREATEST_FLOAT = 1e38
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-_COMPARE = {
+COMPARE = {
     "=": np.equal,
     "<>": np.not_equal,
     "<": np.less,
@@ -43,6 +43,8 @@ _COMPARE = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
+"""What compares arrays, by the operator."""
+
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
 _NONE = np.zeros(1, bool)
 
@@ -296,7 +298,7 @@ def _compared(operator: str, left: Vector, right: Vector, left_kind: str, right_
         unknown = _either(unknown, _either(np.isnan(left.values), np.isnan(right.values)))
     if error:
         return _kept(_near(operator, left.values, right.values, error), null, unknown)
-    return _kept(_COMPARE[operator](left.values, right.values), null, unknown)
+    return _kept(COMPARE[operator](left.values, right.values), null, unknown)
 
 
 def _near(operator: str, left: Numbers, right: Numbers, error: float) -> BoolArray:

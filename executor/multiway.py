@@ -286,7 +286,7 @@ class MultiwayJoin:
             self._argument(each, tuples) if isinstance(each, tuple) else each for each in check.arguments
         ]
         try:
-            return holds(predicate, arguments, check.limits)
+            return holds(predicate, arguments, check.asked)
         except PairFailedError as failed:
             kind, times = self.plan.time_kind, tuples.times
             of = " and ".join(

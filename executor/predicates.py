@@ -1,7 +1,6 @@
 """Predicates called for pairs of rows: NULLs held back, results checked, failures told with their rows."""
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import eq, ge, gt, le, lt, ne
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wjoin.executor.blocks import ends
+from wjoin.executor.conditions import COMPARE
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.runs import BoolArray
 from wjoin.planner.physical import TimeKind
@@ -18,14 +18,6 @@ from wjoin.udfs.predicate import Predicate
 CALL_BYTES = 1 << 24
 """About the most bytes of arguments that are gathered for one call."""
 
-_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
-    "=": eq,
-    "<>": ne,
-    "<": lt,
-    "<=": le,
-    ">": gt,
-    ">=": ge,
-}
 _NAN_ABOVE = (">", ">=")
 """To Spark, NaN is above every other number."""
 
@@ -38,16 +30,22 @@ class PairFailedError(Exception):
         self.place = place
 
 
-def holds(predicate: Predicate, arguments: Sequence[Any], limits: Sequence[tuple[str, float]]) -> BoolArray:
+def holds(
+    predicate: Predicate, arguments: Sequence[Any], asked: bool | Sequence[tuple[str, float]]
+) -> BoolArray:
     """Return for which pairs a condition on a predicate holds.
 
-    ``arguments``: Arrow arrays of one length, or constants. Raises PairFailedError where the predicate fails,
+    ``arguments``: Arrow arrays of one length, or constants. ``asked``: the truth that is wanted, or
+    comparisons of a score, all of which must hold. Raises PairFailedError where the predicate fails,
     and WJoinError WJ707 where it returns what it should not.
     """
     values, null = scores(predicate, arguments)
-    kept = ~null
-    for operator, limit in limits:
-        found = _COMPARE[operator](values, limit)
+    kept: BoolArray = ~null
+    if isinstance(asked, bool):
+        kept &= (values != 0) == asked
+        return kept
+    for operator, limit in asked:
+        found = COMPARE[operator](values, limit)
         kept &= found | np.isnan(values) if operator in _NAN_ABOVE else found
     return kept
 

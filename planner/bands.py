@@ -152,8 +152,7 @@ class _Reader:
         return [_Bounds(difference, -difference.constant, strict, apart, second.columns == 0)]
 
     def _absolute(self, node: exp.Expr) -> _Sum | None:
-        while isinstance(node, exp.Paren):
-            node = node.this
+        node = node.unnest()
         if not isinstance(node, exp.Anonymous) or len(node.expressions) != 1:
             return None
         return self._sum(node.expressions[0]) if self._meaning.function(node) == "abs" else None

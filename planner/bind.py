@@ -47,9 +47,9 @@ def bind(
     scope = Scope(sources, visible)
     listed, outputs = bind_select_list(text, block.select_list, scope)
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
+    static = static_relations(sources)
     conjuncts += [
-        bind_conjunct(text, span, scope, parameters, predicates, static_relations(sources))
-        for span in block.conjuncts
+        bind_conjunct(text, span, scope, parameters, predicates, static) for span in block.conjuncts
     ]
     after = Reads((), frozenset(), ())
     if block.tail.of(text).strip():

@@ -30,7 +30,7 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Div: "/",
     exp.Mod: "%",
 }
-_COMPARISONS: dict[type[exp.Expr], str] = {
+COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -39,6 +39,8 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
     exp.NullSafeEQ: "<=>",
 }
+"""The operators that compare two values, by their kind."""
+
 _COMPARABLE = ("boolean", "date", "timestamp", "timestamp_ntz", "string")
 _EPOCH = date(1970, 1, 1)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -135,8 +137,8 @@ class _Reader:
                 return _is_null(self.value(node.this))
             case exp.Anonymous():
                 return self._call(node)
-        if type(node) in _COMPARISONS:
-            return _compared(_COMPARISONS[type(node)], self.value(node.this), self.value(node.expression))
+        if type(node) in COMPARISONS:
+            return _compared(COMPARISONS[type(node)], self.value(node.this), self.value(node.expression))
         raise _Stopped(_words(node))
 
     def _input(self, node: exp.Column) -> Input:

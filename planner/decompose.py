@@ -9,6 +9,7 @@ from wjoin.planner.keys import EXACT, EqualityClass, KeyPart, is_verifiable
 _MAXIMUM_CHOICES = 4096
 
 _FEW_INPUTS = 4
+"""Inputs of a stage up to which a chain of joins of two may begin with any two of them."""
 
 _Choice = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """Places of the inputs, numbers of the classes, and the stream of each input that has the key."""

@@ -167,13 +167,13 @@ class Condition:
 class PredicateCheck:
     """A condition on a predicate, which the join decides: ``arguments`` are operands and constants.
 
-    It holds where the score, or truth as 0 and 1, compares with all of ``limits``. ``cost_us``: what a call
-    for one pair takes, in microseconds of one core; ``share``: what it keeps of all pairs.
+    ``asked``: the truth that is wanted, or comparisons of a score, all of which must hold. ``cost_us``: what
+    a call for one pair takes, in microseconds of one core; ``share``: what it keeps of all pairs.
     """
 
     predicate: str
     arguments: tuple[Operand | bool | int | float | str, ...]
-    limits: tuple[tuple[str, float], ...]
+    asked: bool | tuple[tuple[str, float], ...]
     cost_us: Estimate
     share: Estimate
 

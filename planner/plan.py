@@ -1,13 +1,10 @@
 """A SELECT block with a window clause to its plan, and to the edits that let Spark run the rest."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
-from wjoin.parts.kernels.registry import KERNELS, refusal_of
-from wjoin.parts.routes.registry import applicable
 from wjoin.planner.bands import ColumnBand, merged_band
 from wjoin.planner.bind import BoundSelect, bind, static_relations
 from wjoin.planner.candidates import Candidate, Weighing, candidates
@@ -25,7 +22,7 @@ from wjoin.planner.conjuncts import (
 )
 from wjoin.planner.cost.cardinality import Arrival
 from wjoin.planner.cost.model import CostModel, CostSettings
-from wjoin.planner.decompose import Decomposition, DraftStage, decompose, in_pairs
+from wjoin.planner.decompose import Decomposition, decompose, in_pairs
 from wjoin.planner.edges import with_columns
 from wjoin.planner.edits import Edit, apply_edits
 from wjoin.planner.event_time import undated
@@ -36,22 +33,15 @@ from wjoin.planner.names import StreamColumn
 from wjoin.planner.outputs import Output as OutputColumn
 from wjoin.planner.physical import (
     Band,
-    Bounds,
-    Comparison,
-    Condition,
     Output,
     PhysicalPlan,
-    PredicateCheck,
-    Shipping,
-    Stage,
-    StageInput,
     StaticJoin,
     TimeKind,
     UpperBounds,
 )
-from wjoin.planner.predicates import ReadCall
 from wjoin.planner.scans import ScanBuilder
 from wjoin.planner.sequences import FREE, UNKNOWN, SequenceRule, sequence_name
+from wjoin.planner.stages import ColumnCheck, Index, stages
 from wjoin.planner.statistics import (
     UNIT_INTERVAL,
     StreamStatistics,
@@ -126,32 +116,6 @@ def plan_select(
         if error.text is not None:
             raise
         raise error.within(text) from None
-
-
-@dataclass(frozen=True)
-class _Check:
-    """An equality or comparison of two streams' columns inside the operator."""
-
-    left: StreamColumn
-    operator: str
-    right: StreamColumn
-
-    @property
-    def streams(self) -> set[int]:
-        return {self.left.stream, self.right.stream}
-
-
-@dataclass(frozen=True)
-class _Index:
-    """A band that stages may search for, and the share of pairs that it keeps; as in ``Band``."""
-
-    band: ColumnBand
-    checked: bool
-    share: Estimate
-
-    @property
-    def streams(self) -> set[int]:
-        return {self.band.left.stream, self.band.right.stream}
 
 
 def _plan(
@@ -259,14 +223,14 @@ def _shape(
     filters: Sequence[Filter],
     equalities: Sequence[TypedEquality],
     static: frozenset[int],
-    indexes: Sequence[_Index],
+    indexes: Sequence[Index],
     placeholder: str,
 ) -> _Shape:
     # Conditions on several streams: in the operator where that is exact, else left to Spark.
     comparisons = [each for each in bound.conjuncts if isinstance(each, ColumnComparison)]
     joins = lookups(len(bound.sources), static, classes, comparisons)
     checks = [
-        _Check(each.left, each.operator, each.right)
+        ColumnCheck(each.left, each.operator, each.right)
         for each in comparisons
         if static.isdisjoint((each.left.stream, each.right.stream))
     ]
@@ -292,7 +256,7 @@ def _shape(
     late_sides += [side for each in unusable for side in (each.left, each.right)]
     calls = [each.read for each in bound.conjuncts if isinstance(each, PredicateCall)]
     scans = _scans(bound, late_sides, joins)
-    stages, shares = _stages(draft, checks, conditions, calls, indexes, scans)
+    staged, shares = stages(draft, checks, conditions, calls, indexes, scans)
     own_filters = [
         tuple(each.text for each in filters if each.stream == stream) for stream in range(len(scans))
     ]
@@ -316,7 +280,7 @@ def _shape(
             time_kind=graph.kind,
             upper=graph.upper,
             branches=output.alternatives,
-            stages=stages,
+            stages=staged,
             outputs=(output,),
             lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),
             watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
@@ -336,7 +300,7 @@ def _unread(each: Residual, static: Collection[int]) -> str:
 
 def _indexes(
     bound: BoundSelect, static: Collection[int], relations: Sequence[Relation], types: Types
-) -> list[_Index]:
+) -> list[Index]:
     """Return the bands of the streams' columns, one for each pair of columns."""
     found: list[tuple[ColumnBand, bool]] = []
     for each in bound.conjuncts:
@@ -353,7 +317,7 @@ def _indexes(
             found[number] = (both, checked and found[number][1])
         if not merged:
             found.append((band, checked))
-    return [_Index(band, checked, band_share(band, relations)) for band, checked in found]
+    return [Index(band, checked, band_share(band, relations)) for band, checked in found]
 
 
 def match_delay(delays: Sequence[int], upper: UpperBounds, static: Collection[int] = ()) -> int | None:
@@ -381,11 +345,11 @@ def _is_check(first: KeyPart, second: KeyPart) -> bool:
     return left is not None and right is not None and comparable(left, right)
 
 
-def _check(first: KeyPart, second: KeyPart) -> _Check:
+def _check(first: KeyPart, second: KeyPart) -> ColumnCheck:
     left, right = first.side.plain, second.side.plain
     if left is None or right is None:
         raise AssertionError("an equality of expressions is not a check of columns")
-    return _Check(left, "=", right)
+    return ColumnCheck(left, "=", right)
 
 
 def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLookup]) -> list[ScanBuilder]:
@@ -401,115 +365,6 @@ def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLooku
                 builder.output(own)
         builders.append(builder)
     return builders
-
-
-def _stages(
-    draft: Decomposition,
-    checks: Sequence[_Check],
-    conditions: Sequence[ReadCondition],
-    calls: Sequence[ReadCall],
-    indexes: Sequence[_Index],
-    scans: Sequence[ScanBuilder],
-) -> tuple[tuple[Stage, ...], dict[Band, Estimate]]:
-    """Return the stages, and the shares of pairs that their bands keep."""
-    stages: list[Stage] = []
-    shares: dict[Band, Estimate] = {}
-    waiting, unused, untested, uncalled = list(checks), list(indexes), list(conditions), list(calls)
-    for each in draft.stages:
-        members = set(each.members)
-        ready = [check for check in waiting if check.streams <= members]
-        waiting = [check for check in waiting if check not in ready]
-        usable = [index for index in unused if index.streams <= members]
-        unused = [index for index in unused if index not in usable]
-        bands = {_physical_band(index, scans): index.share for index in usable}
-        shares |= bands
-        tested = [condition for condition in untested if condition.streams <= members]
-        untested = [condition for condition in untested if condition not in tested]
-        called = [call for call in uncalled if call.streams <= members]
-        uncalled = [call for call in uncalled if call not in called]
-        stages.append(_stage(each, ready, tested, called, bands, scans))
-    return tuple(stages), shares
-
-
-def _stage(
-    draft: DraftStage,
-    checks: Sequence[_Check],
-    conditions: Sequence[ReadCondition],
-    calls: Sequence[ReadCall],
-    bands: Mapping[Band, Estimate],
-    scans: Sequence[ScanBuilder],
-) -> Stage:
-    inputs = []
-    for each in draft.inputs:
-        owner = each.key[0].stream if each.key else None
-        key = None if owner is None else (owner, scans[owner].code(each))
-        inputs.append(StageInput(each.members, each.stage, key, _main_band(each.members, bands)))
-    keyed, indexed = bool(draft.classes), any(each.index is not None for each in inputs)
-    # Route and kernel are the first ones that can apply, until the choice is made.
-    return Stage(
-        inputs=tuple(inputs),
-        bounds=Bounds.EXACT,
-        route=applicable(keyed=keyed, inputs=len(inputs))[0],
-        kernels=next(
-            (name,) for name in KERNELS if refusal_of((name,), keyed=keyed, indexed=indexed) is None
-        ),
-        shipping=Shipping.BLOCKS,
-        comparisons=tuple(
-            Comparison(_operand(check.left, scans), check.operator, _operand(check.right, scans))
-            for check in checks
-        ),
-        bands=tuple(bands),
-        conditions=tuple(
-            Condition(each.expression, tuple(_operand(column, scans) for column in each.columns))
-            for each in conditions
-        ),
-        predicates=tuple(sorted((_predicate_check(each, scans) for each in calls), key=_calling_order)),
-    )
-
-
-def _predicate_check(call: ReadCall, scans: Sequence[ScanBuilder]) -> PredicateCheck:
-    return PredicateCheck(
-        predicate=call.predicate.name.lower(),
-        arguments=tuple(
-            _operand(each, scans) if isinstance(each, StreamColumn) else each for each in call.arguments
-        ),
-        limits=call.limits,
-        cost_us=call.cost_us,
-        share=call.share,
-    )
-
-
-def _calling_order(check: PredicateCheck) -> float:
-    """Return by what predicates are sorted: what it costs to be rid of a pair."""
-    kept = check.share.value
-    return check.cost_us.value / (1 - kept) if kept < 1 else math.inf
-
-
-def _physical_band(index: _Index, scans: Sequence[ScanBuilder]) -> Band:
-    band = index.band
-    left, right = (_searchable(column, scans) for column in (band.left, band.right))
-    return Band(left, right, band.low, band.high, band.slack, index.checked)
-
-
-def _searchable(column: StreamColumn, scans: Sequence[ScanBuilder]) -> tuple[int, int]:
-    if column.column.type.lower().startswith("decimal"):
-        scan = scans[column.stream]
-        return column.stream, scan.needed(f"CAST({scan.expression(column)} AS DOUBLE)", "double")
-    return _operand(column, scans)
-
-
-def _main_band(members: Collection[int], bands: Mapping[Band, Estimate]) -> Band | None:
-    """Return the band that shall order the rows of an input: the first of those that keep least."""
-    touching = [
-        (share.value, number, band)
-        for number, (band, share) in enumerate(bands.items())
-        if (band.left[0] in members) != (band.right[0] in members)
-    ]
-    return min(touching, key=lambda each: each[:2])[2] if touching else None
-
-
-def _operand(column: StreamColumn, scans: Sequence[ScanBuilder]) -> tuple[int, int]:
-    return column.stream, scans[column.stream].needed_column(column)
 
 
 def _edits(

@@ -8,14 +8,12 @@ from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.physical import (
+    AnyCondition,
     Band,
     Bounds,
-    Comparison,
-    Condition,
     Operand,
     PhysicalPlan,
     Precedence,
-    PredicateCheck,
     Probe,
     Range,
     Retention,
@@ -29,7 +27,7 @@ from wjoin.planner.physical import (
 from wjoin.planner.reach import Reach, reach
 from wjoin.planner.slices import sliced
 
-OneCondition = TypeVar("OneCondition", Comparison, Band, Condition, PredicateCheck)
+OneCondition = TypeVar("OneCondition", bound=AnyCondition)
 
 Orders = Mapping[int, Sequence[int]]
 """For each input whose new rows begin results, the other inputs in the order in which they are met."""

@@ -64,8 +64,9 @@ class Predicate:
     @property
     def built_in(self) -> bool:
         """Whether it is one of wjoin's own, under its own name."""
-        own = self.function.__module__.startswith(f"{__package__}.")
-        return own and self.name == self.function.__name__
+        function = self.function
+        own = (getattr(function, "__module__", None) or "").startswith(f"{__package__}.")
+        return own and self.name == function.__name__
 
     @property
     def summary(self) -> str:
@@ -74,16 +75,27 @@ class Predicate:
 
     @property
     def arguments(self) -> str:
-        """The function's parameters, as they are written."""
-        return ", ".join(inspect.signature(self.function).parameters)
+        """The function's parameters, as they are written; dots where it does not tell them."""
+        signature = self._signature
+        return "…" if signature is None else ", ".join(signature.parameters)
 
     def takes(self, count: int) -> bool:
-        """Return whether the function can be called with so many arguments."""
+        """Return whether the function can be called with so many arguments, as far as it tells."""
+        signature = self._signature
         try:
-            inspect.signature(self.function).bind(*range(count))
+            if signature is not None:
+                signature.bind(*range(count))
         except TypeError:
             return False
         return True
+
+    @property
+    def _signature(self) -> inspect.Signature | None:
+        try:
+            return inspect.signature(self.function)
+        except ValueError:
+            # Some functions in C have none.
+            return None
 
 
 @overload

@@ -18,7 +18,7 @@ from pyspark.sql.functions import pandas_udf
 from wjoin.engine import Engine
 from wjoin.executor.predicates import scores
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.predicates import DEFAULT_COST_US, DEFAULT_SHARE
+from wjoin.planner.predicates import cost_of, share_of
 from wjoin.udfs.built_in import known_predicates
 from wjoin.udfs.predicate import Predicate
 
@@ -69,7 +69,7 @@ def _function(predicate: Predicate) -> Any:
             found = pc.not_equal(found, 0.0)
         return cast("pd.Series[Any]", found.to_pandas(types_mapper={pa.bool_(): pd.BooleanDtype()}.get))
 
-    return pandas_udf(call, predicate.returns)  # type: ignore[call-overload]
+    return pandas_udf(call, predicate.returns)  # type: ignore[call-overload]  # knows no *columns
 
 
 def load(path: str) -> None:
@@ -83,7 +83,7 @@ def load(path: str) -> None:
         raise WJoinError("WJ608", f"{file.resolve()} is no Python file that can be read")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # has no types
     try:
         spec.loader.exec_module(module)
     except Exception as error:
@@ -97,8 +97,8 @@ def show_predicates(engine: Engine) -> DataFrame:
             each.name,
             each.arguments,
             each.returns.upper(),
-            DEFAULT_COST_US if each.cost_us is None else float(each.cost_us),
-            DEFAULT_SHARE if each.selectivity is None else float(each.selectivity),
+            float(cost_of(each).value),
+            float(share_of(each).value),
             each.summary or None,
         )
         for _, each in sorted(known_predicates().items())

@@ -15,6 +15,7 @@ from wjoin.views import prepare_view
 
 def pass_through(engine: Engine, catalog: Catalog, text: str, args: Any, params: dict[str, Any]) -> DataFrame:
     """Send a statement to Spark as it stands."""
+    # Spark calls them itself here, and knows them after this.
     called_predicates(engine.spark, text)
     prepared = prepare_view(engine, catalog, text)
     variables = {

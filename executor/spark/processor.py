@@ -27,7 +27,7 @@ class JoinProcessor(StatefulProcessor):
 
     def __init__(self, operator: "Operator") -> None:
         # A predicate of the user's may be a function that no module has.
-        self._operator = cloudpickle.dumps(operator)  # type: ignore[no-untyped-call]
+        self._operator = cloudpickle.dumps(operator)  # type: ignore[no-untyped-call]  # has no types
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state. One variable: every further one costs round trips to the JVM in every task."""

@@ -24,7 +24,6 @@ from wjoin.planner.physical import (
     UpperBounds,
 )
 from wjoin.planner.plan import PlannedSelect
-from wjoin.planner.predicates import FALSE, TRUE
 from wjoin.planner.probes import chosen_orders
 from wjoin.planner.reach import reach
 from wjoin.planner.statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
@@ -352,9 +351,10 @@ def _call(plan: PhysicalPlan, check: PredicateCheck) -> doc.CallEntry:
         _column(plan, each) if isinstance(each, tuple) else repr(each) for each in check.arguments
     )
     call = f"{check.predicate}({arguments})"
-    condition = " AND ".join(f"{call} {operator} {value:g}" for operator, value in check.limits)
-    if check.limits in (TRUE, FALSE):
-        condition = call if check.limits == TRUE else f"NOT {call}"
+    if isinstance(check.asked, bool):
+        condition = call if check.asked else f"NOT {call}"
+    else:
+        condition = " AND ".join(f"{call} {operator} {value:g}" for operator, value in check.asked)
     return doc.CallEntry(condition, _estimate(check.cost_us), _estimate(check.share))
 
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tests.parts.worked_example import BLOCK, EVERYWHERE
 from tests.plans.catalogue import plan
-from tests.properties.test_step import assert_defined_result, plans, with_choice
+from tests.properties.drawn_plans import plans, with_choice
+from tests.properties.test_step import assert_defined_result
 from wjoin.calibrate import kernel_costs
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.routes.registry import ROUTES

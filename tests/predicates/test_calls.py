@@ -34,8 +34,8 @@ def recorded(returned: Any, **options: Any) -> tuple[Predicate, list[tuple[Any, 
 def test_a_pair_with_null_is_held_back() -> None:
     near, calls = recorded(lambda left, right: abs(left - right) <= 1)
     left, right = pa.array([1, None, 5, 7]), pa.array([2, 2, None, 3])
-    assert holds(near, [left, right], (("=", 1.0),)).tolist() == [True, False, False, False]
-    assert holds(near, [left, right], (("=", 0.0),)).tolist() == [False, False, False, True]
+    assert holds(near, [left, right], True).tolist() == [True, False, False, False]
+    assert holds(near, [left, right], False).tolist() == [False, False, False, True]
     assert [each.tolist() for each in calls[0]] == [[1, 7], [2, 3]]
 
 
@@ -123,7 +123,7 @@ def test_what_is_no_answer_is_refused(returned: Any, returns: Any, words: str) -
 @pytest.mark.parametrize("returned", [[True, None], pa.chunked_array([[True], [None]]), (True, None)])
 def test_lists_and_chunks_are_answers(returned: Any) -> None:
     given, _ = recorded(returned)
-    assert holds(given, [pa.array([1, 2])], (("=", 1.0),)).tolist() == [True, False]
+    assert holds(given, [pa.array([1, 2])], True).tolist() == [True, False]
 
 
 def test_a_failure_names_the_first_pair_that_fails_alone() -> None:
@@ -146,7 +146,7 @@ def test_a_failure_of_many_pairs_at_once_names_the_first() -> None:
         return values > 0
 
     with pytest.raises(PairFailedError, match="MemoryError: too many for 2 pairs at once") as raised:
-        holds(Predicate("few", few), [pa.array([None, 1, 2])], (("=", 1.0),))
+        holds(Predicate("few", few), [pa.array([None, 1, 2])], True)
     assert raised.value.place == 1
 
 
@@ -170,6 +170,14 @@ def test_a_function_registers_under_its_name_and_stays_callable() -> None:
         assert [same_sign.takes(count) for count in (1, 2, 3)] == [False, True, False]
     finally:
         del PREDICATES["same_sign"]
+
+
+def test_a_function_in_c_may_tell_nothing_of_itself() -> None:
+    largest = Predicate("largest", max)
+    assert (largest.arguments, largest.takes(7), largest.built_in) == ("…", True, False)
+    greater = Predicate("greater", np.greater)
+    assert (greater.takes(2), greater.takes(1), greater.built_in) == (True, False, False)
+    assert holds(greater, [pa.array([1, 3]), pa.array([2, 2])], True).tolist() == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.parts.worked_example import EVERYWHERE
-from tests.properties.test_step import PREDICATES, STRETCHES, Row, block, combinations, expected, plans
+from tests.properties.drawn_plans import PREDICATES, Row, block, combinations, expected, plans
+from tests.properties.test_step import STRETCHES
 from wjoin.executor import routing
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.routing import Router

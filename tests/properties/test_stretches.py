@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.properties.test_step import assert_defined_result, plans
+from tests.properties.drawn_plans import plans
+from tests.properties.test_step import assert_defined_result
 from wjoin.executor import arrivals as arriving
 from wjoin.executor import combinations, multiway
 from wjoin.executor import spool as spools
