@@ -18,7 +18,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java demo test long unit spark faults bench soak papers choices choices-tables jar browser lint format types docs docs-update check lock clean
+.PHONY: help setup java demo test long unit spark faults bench soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ papers: $(READY) ## reproduce the figures of the papers
 
 choices: $(READY) ## run every candidate plan of many workloads, and compare the chosen ones
 	@$(BIN)/python benchmarks/choices.py $(ARGS)
+
+choices-theta: $(READY) ## the same for joins without a key: route, workers, slices
+	@$(BIN)/python benchmarks/choices_theta.py $(ARGS)
 
 choices-tables: $(READY) ## the same over tables: wjoin's stages against Spark's own joins
 	@$(FIND_JAVA) && $(BIN)/python benchmarks/choices_tables.py $(ARGS)

@@ -3,16 +3,23 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from wjoin.planner.catalog import Origin
-from wjoin.planner.choice import Kernels, Options
+from wjoin.planner.choice import Options
 from wjoin.planner.cost.model import CostModel, Estimated
 from wjoin.planner.figures import figure
+from wjoin.planner.layouts import LayoutRule, layout_name
 from wjoin.planner.physical import Bounds, Method, Passes, PhysicalPlan, Stage
 from wjoin.planner.probes import Orders, arranged
 
 MAXIMUM_MIXES = 27
 """Combinations of kernels of several stages up to which all are tried; beyond, all stages have one kernel."""
+
+MAXIMUM_PLACEMENTS = 9
+"""Combinations of where the rows of several stages lie up to which all are tried; beyond, all lie alike."""
+
+Value = TypeVar("Value")
 
 PAID_BY_ALL = ("rows", "micro-batches", "results")
 """Terms of a cost of which every plan pays as much as the one that pays least."""
@@ -34,27 +41,25 @@ UNKNOWN_SIZES = "not ranked, as the sizes of the tables are not known; PLAN(NATI
 
 @dataclass(frozen=True)
 class Weighing:
-    """A sequence of stages to weigh: a plan of it, the values that its parts may take, and its costs.
+    """A sequence of stages to weigh: a plan of it, the values that its parts may take, and its costs."""
 
-    ``refusal`` says why it cannot be taken, empty where it can.
-    """
-
+    name: str
     plan: PhysicalPlan
     options: Options
     model: CostModel
-    refusal: str = ""
 
 
 @dataclass(frozen=True)
 class Candidate:
     """A plan and its estimate.
 
-    ``shape`` is the number of its sequence of stages; ``lost`` says why it was not taken, empty
-    for the one that was.
+    ``shape`` is the number of its sequence of stages, ``layout`` the name of it and of where the rows lie, as
+    state depends on both; ``lost`` says why it was not taken, empty for the one that was.
     """
 
     plan: PhysicalPlan
     shape: int
+    layout: str
     estimated: Estimated
     lost: str
 
@@ -76,17 +81,23 @@ def shared_terms(found: Sequence[Candidate]) -> dict[str, float]:
     return {name: value for name, value in least.items() if name in alike and value > 0 and len(terms) > 1}
 
 
-def candidates(shapes: Sequence[Weighing], memory: int | None) -> tuple[Candidate, ...]:
+def candidates(shapes: Sequence[Weighing], memory: int | None, layouts: LayoutRule) -> tuple[Candidate, ...]:
     """Return every plan that was weighed, the cheapest first, but for those that need too much memory.
 
-    ``memory`` is what the state may take, in bytes, None for no limit. The first of the result is
-    the plan to run. Plans come in the order of preference: one is taken in place of an earlier
-    one only where it is cheaper by a share of WORTH_A_CHANGE.
+    ``memory`` is what the state may take, in bytes, None for no limit, ``layouts`` says which of them there
+    may be. The first of the result is the plan to run. Plans come in the order of preference: one is taken in
+    place of an earlier one only where it is cheaper by a share of WORTH_A_CHANGE.
     """
-    weighed = [
-        _weighed(plan, number, shape, memory)
+    plans = [
+        (number, plan)
         for number, shape in enumerate(shapes)
         for plan in _variants(shape.plan, shape.options, _orders(shape.plan, shape.model))
+    ]
+    names = [layout_name(shapes[number].name, plan) for number, plan in plans]
+    refusals = layouts.refusals(names)
+    weighed = [
+        _weighed(plan, number, shapes[number], name, refusal, memory)
+        for (number, plan), name, refusal in zip(plans, names, refusals, strict=True)
     ]
     fitting = [each for each in weighed if not each.lost]
     large = [each for each in weighed if each.lost == TOO_LARGE]
@@ -97,14 +108,15 @@ def candidates(shapes: Sequence[Weighing], memory: int | None) -> tuple[Candidat
     return (replace(best, lost=""), *compared)
 
 
-def _weighed(plan: PhysicalPlan, number: int, shape: Weighing, memory: int | None) -> Candidate:
+def _weighed(
+    plan: PhysicalPlan, number: int, shape: Weighing, layout: str, lost: str, memory: int | None
+) -> Candidate:
     estimated = shape.model.estimate(plan)
-    lost = shape.refusal
     if plan.method in shape.options.by_hint:
         lost = BY_HINT if plan.streaming else UNKNOWN_SIZES
     elif not lost and memory is not None and estimated.cost.state_bytes > memory:
         lost = TOO_LARGE
-    return Candidate(plan, number, estimated, lost)
+    return Candidate(plan, number, layout, estimated, lost)
 
 
 def _state_bytes(each: Candidate) -> float:
@@ -154,26 +166,30 @@ def _variants(
 
 
 def _mixed_stages(plan: PhysicalPlan, options: Options) -> list[tuple[Stage, ...]]:
-    """Return the stages of a plan with every mix of the routes and kernels that they may have."""
+    """Return the stages of a plan with every mix of the placements and kernels that they may have."""
     return [
         tuple(
-            replace(stage, route=route, kernels=kernels, workers=options.workers)
-            for stage, route, kernels in zip(plan.stages, routes, mix, strict=True)
+            replace(stage, route=lies.route, workers=lies.workers, slice=lies.length, kernels=kernels)
+            for stage, lies, kernels in zip(plan.stages, placed, mix, strict=True)
         )
-        for routes in itertools.product(*options.routes)
-        for mix in _mixes(options)
+        for placed in _mixes(options.placements, MAXIMUM_PLACEMENTS)
+        for mix in _mixes(options.kernels, MAXIMUM_MIXES)
     ]
 
 
-def _mixes(options: Options) -> list[tuple[Kernels, ...]]:
-    """Return the combinations of kernels of the stages."""
-    mixes = list(itertools.islice(itertools.product(*options.kernels), MAXIMUM_MIXES + 1))
-    if len(mixes) <= MAXIMUM_MIXES:
+def _mixes(choices: Sequence[Sequence[Value]], most: int) -> list[tuple[Value, ...]]:
+    """Return the combinations of what stages may have; where they are more than that, those of one for all.
+
+    A stage that cannot have it has its first then.
+    """
+    mixes = list(itertools.islice(itertools.product(*choices), most + 1))
+    if len(mixes) <= most:
         return mixes
-    return [
-        tuple(kernel if kernel in each else each[0] for each in options.kernels)
-        for kernel in dict.fromkeys(kernel for each in options.kernels for kernel in each)
+    found = [
+        tuple(value if value in each else each[0] for each in choices)
+        for value in dict.fromkeys(value for each in choices for value in each)
     ]
+    return list(dict.fromkeys(found))
 
 
 def _variant(

@@ -9,11 +9,12 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.kernels.kernel import Refusal
 from wjoin.parts.kernels.registry import KERNELS, kernels_of, refusal_of
-from wjoin.parts.routes.registry import ROUTES, applicable
+from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Relation
 from wjoin.planner.decompose import Decomposition
 from wjoin.planner.native import native_refusal
 from wjoin.planner.physical import Bounds, Method, Passes, PhysicalPlan, Stage
+from wjoin.planner.placements import Placement, Room, placements
 from wjoin.planner.reach import reach
 from wjoin.planner.window_graph import WindowGraph
 
@@ -31,20 +32,18 @@ Kernels = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Options:
-    """The values that each part of a plan may take, the one to prefer first; ``kernels`` and ``routes`` by
-    stage.
+    """The values that each part of a plan may take, the one to prefer first.
 
-    ``by_hint`` are methods that could run the join, but are taken where a hint asks only. ``workers``: how
-    many a route with slices may use, None for all.
+    ``kernels`` and ``placements`` are by stage. ``by_hint`` are methods that could run the join, but are
+    taken where a hint asks only.
     """
 
     bounds: tuple[Bounds, ...]
     kernels: tuple[tuple[Kernels, ...], ...]
-    routes: tuple[tuple[str, ...], ...]
+    placements: tuple[tuple[Placement, ...], ...]
     passes: tuple[Passes, ...]
     methods: tuple[Method, ...]
     by_hint: tuple[Method, ...] = ()
-    workers: int | None = None
 
 
 @dataclass(frozen=True)
@@ -87,11 +86,14 @@ def options(
     plan: PhysicalPlan,
     *,
     relations: Sequence[Relation],
+    room: Room,
+    kept: Mapping[int, Placement] | None = None,
 ) -> Options:
     """Return what a plan over the stages of ``draft`` may choose from; ``plan`` is one of them.
 
-    ``settings`` are session defaults by the name of the hint. Raises WJoinError WJ502 for what
-    is not available yet, and WJ504 for a wish that cannot be granted.
+    ``settings`` are session defaults by the name of the hint, ``room`` what there is for workers,
+    ``kept`` where the rows of stages lie already, by their numbers, None where nothing is kept. Raises
+    WJoinError WJ502 for what is not available yet, and WJ504 for a wish that cannot be granted.
     """
     wishes = _wishes(block, settings)
     method = wishes.get("METHOD")
@@ -102,17 +104,16 @@ def options(
     return Options(
         _bounds(wishes.get("BOUNDS"), graph, plan.staged),
         _kernels(wishes.get("ALGORITHM"), plan.stages),
-        _routes(wishes.get("ROUTE"), plan.stages),
+        _placements(wishes.get("ROUTE"), plan, replace(room, workers=_workers(block)), kept),
         _passes(wishes.get("PASSES"), graph),
         *_methods(wishes, plan, draft, graph, relations),
-        workers=_workers(block),
     )
 
 
-def wishes_pairs(block: SelectBlock, settings: Mapping[str, str]) -> bool:
-    """Return whether a hint or setting asks for a route that joins two inputs at a time."""
+def wished_route(block: SelectBlock, settings: Mapping[str, str]) -> str | None:
+    """Return the route that a hint or setting asks for, None where none does."""
     wish = _wishes(block, settings).get("ROUTE")
-    return wish is not None and ROUTES[wish.part].pairs
+    return None if wish is None else wish.part
 
 
 def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
@@ -190,20 +191,24 @@ def _refusal(kernels: Kernels, stage: Stage) -> Refusal | None:
     return refusal_of(kernels, keyed=stage.keyed, indexed=stage.indexed)
 
 
-def _routes(wish: Wish | None, stages: Sequence[Stage]) -> tuple[tuple[str, ...], ...]:
-    possible = tuple(
-        tuple(
-            name
-            for name in applicable(keyed=stage.keyed, inputs=len(stage.inputs))
-            if not ROUTES[name].by_hint or (wish is not None and wish.part == name)
+def _placements(
+    wish: Wish | None, plan: PhysicalPlan, room: Room, kept: Mapping[int, Placement] | None
+) -> tuple[tuple[Placement, ...], ...]:
+    wished = None if wish is None else wish.part
+    found = tuple(placements(plan, number, room, wished) for number in range(len(plan.stages)))
+    if kept is not None:
+        found = tuple(
+            tuple(each for each in (kept.get(number, own[0]),) if _grants(each, wished, room)) or own
+            for number, own in enumerate(found)
         )
-        for stage in stages
-    )
-    if wish is None:
-        return possible
-    if not any(wish.part in each for each in possible):
+    if wish is not None and not any(each.route == wished for stage in found for each in stage):
         raise wish.refused(f"it is for {ROUTES[wish.part].meant_for}", "leave it out")
-    return tuple((wish.part,) if wish.part in each else each for each in possible)
+    return found
+
+
+def _grants(each: Placement, wished: str | None, room: Room) -> bool:
+    """Return whether a placement is what a hint asks for, where one does."""
+    return wished in (None, each.route) and room.workers in (None, each.workers)
 
 
 def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:

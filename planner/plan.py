@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
+from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.bands import ColumnBand, merged_band
 from wjoin.planner.bind import BoundSelect, bind, static_relations
 from wjoin.planner.candidates import Candidate, Weighing, candidates
 from wjoin.planner.catalog import Estimate, Relation, Types
-from wjoin.planner.choice import options, wishes_pairs
+from wjoin.planner.choice import options, wished_route
 from wjoin.planner.conditions import ReadCondition
 from wjoin.planner.conjuncts import (
     ColumnComparison,
@@ -22,11 +23,13 @@ from wjoin.planner.conjuncts import (
 )
 from wjoin.planner.cost.cardinality import Arrival
 from wjoin.planner.cost.model import CostModel, CostSettings
+from wjoin.planner.cost.psp import heaviest
 from wjoin.planner.decompose import Decomposition, decompose, in_pairs
 from wjoin.planner.edges import with_columns
 from wjoin.planner.edits import Edit, apply_edits
 from wjoin.planner.event_time import undated
 from wjoin.planner.keys import EqualityClass, KeyPart, TypedEquality, can_be_key, equality_classes, typed
+from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, sequence_name
 from wjoin.planner.logical import LaterCondition, LogicalPlan
 from wjoin.planner.lookups import DraftLookup, lookups
 from wjoin.planner.names import StreamColumn
@@ -39,8 +42,8 @@ from wjoin.planner.physical import (
     TimeKind,
     UpperBounds,
 )
+from wjoin.planner.placements import Room
 from wjoin.planner.scans import ScanBuilder
-from wjoin.planner.sequences import FREE, UNKNOWN, SequenceRule, sequence_name
 from wjoin.planner.stages import ColumnCheck, Index, stages
 from wjoin.planner.statistics import (
     UNIT_INTERVAL,
@@ -62,7 +65,7 @@ class PlannedSelect:
     ``candidates`` are all plans that were weighed, ``physical`` the first of them; ``shares`` are what
     its bands keep of all pairs of rows. ``edits`` turn
     the block into a SELECT over the joined rows. They index the original text, are sorted and do
-    not overlap. ``sequence`` names the sequence of stages of the plan. Rows of the
+    not overlap. ``layout`` names the stages of the plan and where their rows lie. Rows of the
     streams ``undeclared`` can be late, and nobody has told how far they may be out of order. ``outputs``
     are the columns of the block.
     """
@@ -73,7 +76,7 @@ class PlannedSelect:
     statistics: tuple[StreamStatistics, ...]
     candidates: tuple[Candidate, ...]
     shares: Mapping[Band, Estimate]
-    sequence: str
+    layout: str
     undeclared: tuple[int, ...] = ()
     outputs: tuple[OutputColumn, ...] = ()
 
@@ -87,15 +90,15 @@ def plan_select(
     placeholder: str,
     settings: Mapping[str, str] | None = None,
     costs: CostSettings | None = None,
-    sequences: SequenceRule = UNKNOWN,
+    layouts: LayoutRule = UNKNOWN,
     predicates: Mapping[str, Predicate] | None = None,
 ) -> PlannedSelect:
     """Plan one block.
 
     ``relations`` are the FROM items' in order, ``parameters`` the values of named parameters,
     ``placeholder`` what stands after FROM in the edited text, ``settings`` session defaults by
-    the name of the hint that overrides them, ``costs`` what plans are weighed with, ``sequences``
-    which sequences of stages a join of streams may have, ``predicates`` those that the statement may call,
+    the name of the hint that overrides them, ``costs`` what plans are weighed with, ``layouts``
+    which layouts of state a join of streams may have, ``predicates`` those that the statement may call,
     by their names in lower case. Blocks inside this one must have been
     planned and spliced before. Raises WJoinError placed in ``text``.
     """
@@ -109,7 +112,7 @@ def plan_select(
             placeholder,
             settings or {},
             costs or CostSettings(),
-            sequences,
+            layouts,
             predicates or {},
         )
     except WJoinError as error:
@@ -127,7 +130,7 @@ def _plan(
     placeholder: str,
     settings: Mapping[str, str],
     costs: CostSettings,
-    sequences: SequenceRule,
+    layouts: LayoutRule,
     predicates: Mapping[str, Predicate],
 ) -> PlannedSelect:
     # 1. Names and event times, then the window graph over them.
@@ -143,11 +146,12 @@ def _plan(
     static = static_relations(bound.sources)
     filters = _distinct([*(each for each in bound.conjuncts if isinstance(each, Filter)), *implied])
     firsts = (None, *range(len(classes)))
-    drafts = list(dict.fromkeys(decompose(len(names), classes, static, first=each) for each in firsts))
-    if wishes_pairs(block, settings):
-        drafts = list(dict.fromkeys(pairs for draft in drafts for pairs in in_pairs(draft)))
-    sequence_names = [sequence_name(draft, names) for draft in drafts]
-    refusals = (sequences if streaming else FREE).refusals(sequence_names)
+    whole = list(dict.fromkeys(decompose(len(names), classes, static, first=each) for each in firsts))
+    wished = wished_route(block, settings)
+    chains = wished is not None and ROUTES[wished].pairs
+    drafts = [] if chains else whole
+    if chains or (wished is None and costs.workers > 1):
+        drafts = list(dict.fromkeys([*drafts, *(pairs for draft in whole for pairs in in_pairs(draft))]))
 
     # 3. A plan of every shape, weighed in all its variants.
     indexes = _indexes(bound, static, relations, types)
@@ -158,18 +162,31 @@ def _plan(
     staged = shapes[0].physical.staged
     unit = units_per_second(kind)
     weighing = []
-    for shape, refusal in zip(shapes, refusals, strict=True):
+    for shape in shapes:
         statistics = tuple(
             stream_statistics(source.relation, scan, keys, kind)
             for source, scan, keys in zip(bound.sources, shape.physical.streams, shape.keys, strict=True)
         )
         duration = max(statistics[stream].duration.value for stream in staged)
-        interval = UNIT_INTERVAL if kind is TimeKind.INTEGRAL else costs.interval * unit
+        interval = UNIT_INTERVAL if kind is TimeKind.INTEGRAL else costs.expected_interval * unit
         arrival = Arrival(interval, duration, streaming)
-        model = CostModel(statistics, arrival, costs.constants, unit, shape.shares)
-        allowed = options(block, settings, shape.draft, graph, shape.physical, relations=relations)
-        weighing.append(Weighing(shape.physical, allowed, model, refusal))
-    found = candidates(weighing, costs.memory)
+        model = CostModel(statistics, arrival, costs, unit, shape.shares)
+        span = interval if streaming else duration
+        shares = tuple(max(heaviest(each.inputs)) for each in model.stages(shape.physical))
+        room = Room(costs.workers, span, shares, chained=shape.draft not in whole)
+        name = sequence_name(shape.draft, names)
+        allowed = options(
+            block,
+            settings,
+            shape.draft,
+            graph,
+            shape.physical,
+            relations=relations,
+            room=room,
+            kept=layouts.placements(name) if streaming else None,
+        )
+        weighing.append(Weighing(name, shape.physical, allowed, model))
+    found = candidates(weighing, costs.memory, layouts if streaming else FREE)
     shape = shapes[found[0].shape]
     logical = LogicalPlan(
         names=tuple(names),
@@ -188,7 +205,7 @@ def _plan(
         weighing[found[0].shape].model.statistics,
         found,
         shape.shares,
-        sequence_names[found[0].shape],
+        found[0].layout,
         _undeclared(bound, found[0].plan),
         bound.outputs,
     )

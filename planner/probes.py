@@ -155,13 +155,19 @@ def step_to(
     anchor, *others = each.members
     kernel = stage.kernels[0]
     exact = stage.bounds is Bounds.EXACT
+    order = Precedence(each.members, tuple(known), target < joined[0]) if meets is Rows.NEW else None
     return Step(
         input=target,
         kernel=kernel,
         # New rows of two inputs meet once: as those of the later input begin results.
         rows=Rows.OLD if meets is Rows.ALL and plan.streaming and target > joined[0] else meets,
         ranges=tuple(
-            Range(stream, distances.back[stream][anchor], distances.ahead[stream][anchor]) for stream in known
+            Range(
+                stream,
+                distances.back[stream][anchor],
+                _ahead(order, each.members, distances.ahead[stream][anchor]),
+            )
+            for stream in known
         ),
         index=index_of(each, known) if KERNELS[kernel].order is Order.VALUE else None,
         windows=tuple(window_checks(upper, known, others)) if exact else (),
@@ -170,8 +176,17 @@ def step_to(
         bands=tuple(band for band in completed(stage.bands, known, each.members) if not band.checked),
         conditions=tuple(completed(stage.conditions, known, each.members)),
         predicates=tuple(completed(stage.predicates, known, each.members)),
-        order=Precedence(each.members, tuple(known), target < joined[0]) if meets is Rows.NEW else None,
+        order=order,
     )
+
+
+def _ahead(order: Precedence | None, members: Sequence[int], bound: int | None) -> int | None:
+    """Return how far after a joined stream rows are looked for; an order leaves out the later ones."""
+    if order is None or len(members) > 1:
+        # The first of several members may be later than the earliest, by which rows are in order.
+        return bound
+    latest = 0 if order.equal else -1
+    return latest if bound is None else min(bound, latest)
 
 
 def index_of(each: StageInput, known: Collection[int]) -> Band | None:

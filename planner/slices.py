@@ -14,18 +14,22 @@ _ENDLESS = 1 << 32
 """The length of a slice where a window is open on one side, in the plan's unit."""
 
 
-def sliced(plan: PhysicalPlan, stage: Stage) -> int | None:
-    """Return the length of the slices of a stage by its route, None for a route without slices."""
-    route = ROUTES[stage.route]
-    if not route.slices:
-        return None
+def slice_length(plan: PhysicalPlan, stage: Stage, route: str) -> int:
+    """Return the length of the slices that the windows of a stage ask for by a route, in the plan's unit."""
     firsts = [each.members[0] for each in stage.inputs]
     bounds = [plan.upper[one][other] for one in firsts for other in firsts if one != other]
     known = [abs(bound) for bound in bounds if bound is not None]
     if len(known) < len(bounds):
         return _ENDLESS
     longest = max(1, *known)
-    return max(1, longest // SLICES_OF_A_WINDOW) if route.visits else WINDOWS_OF_A_SLICE * longest
+    return max(1, longest // SLICES_OF_A_WINDOW) if ROUTES[route].visits else WINDOWS_OF_A_SLICE * longest
+
+
+def sliced(plan: PhysicalPlan, stage: Stage) -> int | None:
+    """Return the length of the slices of a stage: its own, or what its windows ask for."""
+    if not ROUTES[stage.route].slices:
+        return None
+    return slice_length(plan, stage, stage.route) if stage.slice is None else stage.slice
 
 
 def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:

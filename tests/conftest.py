@@ -17,16 +17,16 @@ _HERE = Path(__file__).parent
 _ON_SPARK = {"results", "spark", "stream", "faults", "compat"}
 # These take minutes: folders and files below tests/ that `make test` leaves to `make long`.
 _LONG = (
-    *("faults", "compat", "native", "examples/test_demo.py"),
+    *("faults", "compat", "native", "papers", "examples/test_demo.py"),
     *("properties/test_batch.py", "properties/test_streaming.py"),
     *("results/test_choices.py", "results/test_key_kinds.py", "results/test_predicates.py"),
     *("session/test_checkpoints.py", "session/test_class_archive.py", "session/test_computed_columns.py"),
     "session/test_docs_pages.py",
     *("session/test_failures.py", "session/test_spark_process.py"),
-    *("stream/test_copied_checkpoints.py", "stream/test_far_ahead.py", "stream/test_large_slices.py"),
-    *("stream/test_lateness.py", "stream/test_measured.py"),
+    *("stream/test_copied_checkpoints.py", "stream/test_far_ahead.py", "stream/test_kept_routes.py"),
+    *("stream/test_large_slices.py", "stream/test_lateness.py", "stream/test_measured.py"),
     *("stream/test_sequences.py", "stream/test_state.py", "stream/test_static_members.py"),
-    "stream/test_watermarked_inputs.py",
+    *("stream/test_stored_checkpoints.py", "stream/test_watermarked_inputs.py"),
 )
 # When they run, after the tests without any of these marks; the first mark counts. Files begin in this order:
 # one that takes minutes must not begin last, when the other processes have nothing left to do.

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.catalog import Catalog, SinkDeclaration, find
+from wjoin.cluster import partitions
 from wjoin.context import Context
 from wjoin.executor.state.identity import identity
 from wjoin.failures import RAISED_BY_SPARK, first_line, placed
@@ -212,19 +213,17 @@ def _start(
 
 
 def _keep(spark: SparkSession, text: str, statement: InsertInto, kept: Kept, joins: Joins) -> None:
-    """Keep the chosen sequences of stages before there is any state. Raises WJoinError WJ607."""
+    """Keep the chosen layouts of state before there is any state. Raises WJoinError WJ607."""
     try:
-        kept.keep([planned.sequence for planned in joins.planned], _identity(spark, joins))
+        kept.keep([planned.layout for planned in joins.planned], _identity(spark, joins))
     except UNREACHABLE as error:
         message = f"Spark cannot write beside the checkpoint: {first_line(error)}"
         raise WJoinError("WJ607", message, span=statement.span, text=text) from error
 
 
 def _identity(spark: SparkSession, joins: Joins | None) -> dict[str, Any]:
-    partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
-    if joins is None:
-        return identity([], partitions)
-    return identity(list(joins.plans.values()), partitions, joins.around)
+    plans, around = ([], ()) if joins is None else (list(joins.plans.values()), joins.around)
+    return identity(plans, partitions(spark), around)
 
 
 def _checkpoint(

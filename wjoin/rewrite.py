@@ -13,6 +13,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame
 
 from wjoin.catalog import DATAFRAME, StreamDeclaration
+from wjoin.cluster import weighed_with
 from wjoin.context import Context
 from wjoin.delays import output_delays, relation_delays
 from wjoin.executor.spark.compile import Counting, compile_plan
@@ -28,10 +29,10 @@ from wjoin.measured.kept import Kept
 from wjoin.names import invented_names
 from wjoin.options import require_streaming
 from wjoin.planner.catalog import Delays, Relation
+from wjoin.planner.layouts import UNKNOWN
 from wjoin.planner.names import suggestion
 from wjoin.planner.physical import Method, PhysicalPlan, TimeKind
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
-from wjoin.planner.sequences import UNKNOWN
 from wjoin.predicates import called_predicates
 from wjoin.relations import SparkTypes, describe
 from wjoin.udfs.predicate import Predicate
@@ -202,12 +203,13 @@ class Rewriting:
                 made = declared.statement.computed
                 self.computed += [f"{declared.name}.{each.name.name} AS {each.expression}" for each in made]
             aliases.append(item.alias.name if item.alias else item.parts[-1].name if item.parts else "")
-        sequences = UNKNOWN
+        layouts = UNKNOWN
         if self.kept is not None and any(each.streaming for each in relations):
-            sequences = self.kept.sequence(len(self.planned))
+            layouts = self.kept.layout(len(self.planned))
             relations = [self._measured(*each) for each in zip(relations, aliases, strict=True)]
         placeholder = _placeholder(len(self.planned))
-        types = SparkTypes(self.context.engine.spark, aliases, inputs)
+        spark = self.context.engine.spark
+        types = SparkTypes(spark, aliases, inputs)
         planned = plan_select(
             self.text,
             block,
@@ -216,8 +218,8 @@ class Rewriting:
             self.parameters,
             placeholder,
             self.context.settings.hint_defaults(),
-            self.context.settings.costs(),
-            sequences,
+            weighed_with(spark, self.context.settings.costs()),
+            layouts,
             self.predicates,
         )
         if planned.physical.streaming:

@@ -20,13 +20,18 @@ from wjoin.triggers import processing_time
 
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
 SETTINGS = (
-    *("wjoin.checkpoint", "wjoin.interval", "wjoin.memory", "wjoin.stretch", "wjoin.trigger"),
+    *("wjoin.checkpoint", "wjoin.cores", "wjoin.interval", "wjoin.memory", "wjoin.network"),
+    *("wjoin.objective", "wjoin.stretch", "wjoin.trigger"),
     *_HINT_SETTINGS,
 )
 """The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
-``wjoin.interval`` the event time that a micro-batch is expected to bring, ``wjoin.memory`` what the
-state of a join may take, ``wjoin.stretch`` how many bytes of new rows a worker joins at once,
-``wjoin.trigger`` how often micro-batches start; the others are defaults for the hints of their names."""
+``wjoin.cores`` how many tasks Spark runs at once, ``wjoin.interval`` the event time that a micro-batch is
+expected to bring, ``wjoin.memory`` what the state of a join may take, ``wjoin.network`` the bytes a second
+that reach a worker, ``wjoin.objective`` what plans are weighed for, ``wjoin.stretch`` how many bytes of new
+rows a worker joins at once, ``wjoin.trigger`` how often micro-batches start; the others are defaults for
+the hints of their names."""
+
+OBJECTIVES = ("latency", "throughput")
 
 
 def _interval(value: str) -> float:
@@ -49,9 +54,27 @@ def _bytes(name: str, value: str) -> int:
     return int(found[1]) << (10 * " kmgt".index(found[2] or " "))
 
 
+def _cores(value: str) -> int:
+    """Return a number of cores. Raises WJoinError WJ603."""
+    if not value.strip().isdecimal() or int(value) == 0:
+        raise WJoinError("WJ603", f"wjoin.cores is {value}", help="give how many tasks Spark runs at once")
+    return int(value)
+
+
+def _objective(value: str) -> str:
+    """Return what plans are weighed for. Raises WJoinError WJ603."""
+    if value.lower() not in OBJECTIVES:
+        message = f"wjoin.objective has no value {value}"
+        raise WJoinError("WJ603", message, help=f"known: {', '.join(OBJECTIVES)}")
+    return value.lower()
+
+
 _CHECKED: dict[str, Callable[[str], object]] = {
+    "wjoin.cores": _cores,
     "wjoin.interval": _interval,
+    "wjoin.objective": _objective,
     "wjoin.memory": lambda value: _bytes("wjoin.memory", value),
+    "wjoin.network": lambda value: _bytes("wjoin.network", value),
     "wjoin.stretch": lambda value: _bytes("wjoin.stretch", value),
     "wjoin.trigger": lambda value: processing_time(value, "wjoin.trigger"),
 }
@@ -83,12 +106,17 @@ class Settings:
         return {hint: self.values[key] for key, hint in _HINT_SETTINGS.items() if key in self.values}
 
     def costs(self) -> CostSettings:
-        """Return what plans are weighed with."""
+        """Return what plans are weighed with, as far as the settings tell."""
         interval, memory = self.get("wjoin.interval"), self.get("wjoin.memory")
+        cores, network = self.get("wjoin.cores"), self.get("wjoin.network")
+        objective = self.get("wjoin.objective")
         return CostSettings(
             load_constants(),
             1.0 if interval is None else _interval(interval),
             None if memory is None else _bytes("wjoin.memory", memory),
+            None if cores is None else _cores(cores),
+            network=None if network is None else _bytes("wjoin.network", network),
+            throughput=objective is not None and _objective(objective) == "throughput",
         )
 
     def stretch(self) -> int:

@@ -47,12 +47,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot of service times."""
+    """One plot."""
 
     title: str
     places: str
     curves: Sequence[Curve]
     logarithmic: bool = False
+    values: str = "service time of a tuple, µs"
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def draw(panels: Sequence[Panel], path: Path) -> None:
         for curve in panel.curves:
             marker = "o" if len(curve.places) < 10 else None
             axis.plot(curve.places, curve.values, label=curve.name, marker=marker, markersize=3, linewidth=1)
-        axis.set(title=panel.title, xlabel=panel.places, ylabel="service time of a tuple, µs")
+        axis.set(title=panel.title, xlabel=panel.places, ylabel=panel.values)
         if panel.logarithmic:
             axis.set_yscale("log")
         else:

@@ -14,8 +14,10 @@ class StepEstimate:
     ``number``: that of the input. ``searches``: tuples that look for partners. Rows that they meet:
     ``window``, all that the input holds; ``period``, those in their time range; ``matching``, those of
     their key among them; ``of_key``, those of their key at any time; ``banded`` and ``near``, those of
-    ``of_key`` and of ``matching`` that the band of the input's order allows. ``tuples``: what is left
-    after all checks. ``predicate_seconds``: what the predicates take that are called for the step.
+    ``of_key`` and of ``matching`` that the band of the input's order allows. ``tested``: conditions that are
+    tested on a pair before it is made, on blocks of rows that meet many of the same. ``checked``: what passes
+    all checks but predicates, ``tuples``: those, too. ``predicate_seconds``: what the predicates take that
+    are called for the step.
     """
 
     number: int
@@ -26,6 +28,8 @@ class StepEstimate:
     of_key: float
     banded: float
     near: float
+    tested: int
+    checked: float
     tuples: float
     predicate_seconds: float = 0.0
 
@@ -78,6 +82,11 @@ class Kernel(ABC):
     def made(self, step: StepEstimate) -> float:
         """Return the tuples that a step makes, on which conditions are then checked."""
         return step.matching
+
+    def tested(self, step: StepEstimate) -> int:
+        """Return how many conditions are tested on each pair before a tuple is made of it: in blocks of rows
+        that stand together by time."""
+        return step.tested if self.order is Order.TIME else 0
 
     @abstractmethod
     def candidates(self, run: SortedRun, search: Search) -> Candidates:

@@ -82,9 +82,6 @@ class Route(ABC):
     meaning: str
     meant_for: str
 
-    by_hint = False
-    """Whether it is taken where a hint asks only."""
-
     visits = False
     """Whether rows probe workers where they are not stored."""
 
@@ -96,12 +93,6 @@ class Route(ABC):
 
     warning = ""
     """What the page of EXPLAIN warns of where a stage has this route."""
-
-    sent = 1.0
-    """To how many workers a row goes, on average, as the cost model takes it."""
-
-    kept = 1.0
-    """On how many of them it is kept."""
 
     @abstractmethod
     def applies(self, *, keyed: bool, inputs: int) -> bool:

@@ -13,8 +13,8 @@ class SingleRoute(Route):
     meaning = "all rows meet on one worker"
     meant_for = "streams without an equality that links them"
     warning = (
-        "A stage has no key: one worker compares every pair of rows inside the windows. "
-        "PLAN(PSP) and PLAN(ATR) use all."
+        "A stage has no key: one worker compares every pair of rows inside the windows, as more would cost "
+        "more, or nothing is known of the checkpoint. PLAN(PSP) and PLAN(ATR) use several."
     )
 
     def applies(self, *, keyed: bool, inputs: int) -> bool:

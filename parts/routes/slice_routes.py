@@ -1,4 +1,4 @@
-"""Routes by slices of event time, for joins without a key: fixed pieces of time, dealt out in turn.
+"""Routes by slices of event time, for joins without a key or with a hot one: fixed pieces, dealt out in turn.
 
 Nothing moves when it ages: a row stays where it is until no other one can join it.
 """
@@ -17,7 +17,6 @@ _FEW_VISITS = 0.25
 class _Sliced(Route):
     """A route whose workers each have slices of time."""
 
-    by_hint = True
     slices = True
 
     def workers(self, partitions: int) -> int:
@@ -50,13 +49,13 @@ class SliceRoute(_Sliced):
 
     name = "psp"
     meaning = "a row is kept by the worker of its slice of time, and visits those that it can reach"
-    meant_for = "streams without an equality that links them"
+    meant_for = "joins of two, and any without an equality"
     visits = True
     pairs = True
 
     def applies(self, *, keyed: bool, inputs: int) -> bool:
         """A partial combination of two rows would have to go on to the worker that has the third."""
-        return not keyed and inputs == 2
+        return inputs == 2
 
 
 class AlignedRoute(_Sliced):
@@ -64,11 +63,11 @@ class AlignedRoute(_Sliced):
 
     name = "atr"
     meaning = "slices of time of one input; the others' rows go to each that they can reach"
-    meant_for = "streams without an equality that links them"
+    meant_for = "any join"
 
     def applies(self, *, keyed: bool, inputs: int) -> bool:
-        """Where there is a key, the route hash copies nothing."""
-        return not keyed
+        """Any stage, also one whose rows mostly have the same key."""
+        return True
 
 
 def _slice(times: Int64Array, distance: int | None, length: int, sign: int) -> Int64Array:

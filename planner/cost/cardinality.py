@@ -20,7 +20,16 @@ import numpy.typing as npt
 from wjoin.parts.kernels.kernel import StepEstimate
 from wjoin.planner.catalog import Origin
 from wjoin.planner.measurement import stage_name
-from wjoin.planner.physical import Band, PhysicalPlan, Stage, StageInput, Step, UpperBounds, WindowCheck
+from wjoin.planner.physical import (
+    Band,
+    Operand,
+    PhysicalPlan,
+    Stage,
+    StageInput,
+    Step,
+    UpperBounds,
+    WindowCheck,
+)
 from wjoin.planner.probes import chosen_orders, completed, index_of, origins, step_to, window_checks
 from wjoin.planner.reach import reach
 from wjoin.planner.statistics import KEYLESS, KeyStatistics, StreamStatistics
@@ -29,10 +38,7 @@ SAMPLE = 128
 """Tuples that a probe is played on."""
 
 COMPARISON_SHARE = 1 / 3
-"""The share of tuples that an equality or inequality of two streams' columns keeps."""
-
-UNORDERED = frozenset({"=", "<>"})
-"""Operators of comparisons that no band stands for."""
+"""The share of tuples that a condition keeps which no band stands for."""
 
 EXHAUSTIVE_INPUTS = 5
 """Inputs of a stage up to which every order is tried; beyond, the next input is the one that grows least."""
@@ -364,6 +370,7 @@ class _StagePlay:
         if step.windows:
             keep = _inside(step.windows, grown)
             grown = _Sample(grown_times, heavy * keep, light * keep)
+        checked = grown.tuples
         called, grown = _called(step, grown)
         weights = sample.weights
         return (
@@ -376,6 +383,8 @@ class _StagePlay:
                 of_key=of_key,
                 banded=of_key * allowed,
                 near=matching * allowed,
+                tested=0 if met.key else len(self._conditions(sample, met)),
+                checked=checked,
                 tuples=grown.tuples,
                 predicate_seconds=called,
             ),
@@ -384,10 +393,16 @@ class _StagePlay:
 
     def _share(self, sample: _Sample, met: StageInput) -> float:
         """Return the share of pairs that the conditions keep which can be checked now."""
-        bands = completed(self._stage.bands, sample.times, met.members)
+        bands = list(completed(self._stage.bands, sample.times, met.members))
+        ordered = [{band.left, band.right} for band in bands]
+        others = sum(columns not in ordered for columns in self._conditions(sample, met))
+        return math.prod(self._shares[band] for band in bands) * COMPARISON_SHARE**others
+
+    def _conditions(self, sample: _Sample, met: StageInput) -> list[set[Operand]]:
+        """Return the columns of each condition that can be checked now."""
         comparisons = completed(self._stage.comparisons, sample.times, met.members)
-        unordered = sum(each.operator in UNORDERED for each in comparisons)
-        return math.prod(self._shares[band] for band in bands) * COMPARISON_SHARE**unordered
+        conditions = completed(self._stage.conditions, sample.times, met.members)
+        return [{each.left, each.right} for each in comparisons] + [set(each.operands) for each in conditions]
 
 
 def _called(step: Step, grown: _Sample) -> tuple[float, _Sample]:

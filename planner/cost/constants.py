@@ -16,24 +16,28 @@ class Constants:
 
     ``row`` and ``byte``: bringing a row, or a byte of one, to its worker in order. ``kernels``: what was
     measured of them, by names such as ``probe_hw`` and ``pair_hw``; the others are as they say themselves.
-    ``tuple``: a partial tuple that is kept. ``result``: a result tuple, to
-    the rows of the statement. ``state``: a row written to state. ``batch`` and ``stage``: a
-    micro-batch, and every stage in it. ``native_*``: the same for one of Spark's own joins of
+    ``condition``: one of those that are tested on a pair before it is made. ``tuple``: a partial tuple that
+    is kept. ``result``: a result tuple, to the rows of the statement. ``state``: a row written to state.
+    ``batch`` and ``stage``: a
+    micro-batch, and every stage in it. ``worker``: each worker of a stage beyond the first, in a micro-batch.
+    ``native_*``: the same for one of Spark's own joins of
     streams; ``native_pair``: a pair of rows with the same key, whatever their times;
     ``native_result``: a result of one. ``table_*`` and ``native_table_*``: the same over tables, where
     a job is the only micro-batch and takes all cores for as long as it lasts.
 
-    The defaults were measured by ``wjoin calibrate`` on two cores; ``byte``, ``state`` and
-    ``native_pair``, which it does not measure, were set by hand.
+    The defaults were measured by ``wjoin calibrate`` on two cores; ``byte``, ``condition``, ``state``,
+    ``worker`` and ``native_pair``, which it does not measure, were set by hand.
     """
 
     row: float = 1.9e-7
     byte: float = 2.0e-9
+    condition: float = 9.0e-9
     tuple: float = 5.2e-8
     result: float = 6.0e-7
     state: float = 4.0e-7
     batch: float = 0.24
     stage: float = 0.15
+    worker: float = 0.012
     native_row: float = 3.4e-5
     native_pair: float = 4.0e-7
     native_result: float = 9.2e-8

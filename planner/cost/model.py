@@ -4,10 +4,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wjoin.parts.kernels.registry import KERNELS
-from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Estimate
-from wjoin.planner.cost.cardinality import Arrival, StageEstimate, estimate_stages
+from wjoin.planner.cost.cardinality import Arrival, InputEstimate, StageEstimate, estimate_stages
 from wjoin.planner.cost.constants import Constants
+from wjoin.planner.cost.psp import Spread, spread
 from wjoin.planner.physical import Band, Bounds, Method, PhysicalPlan, Stage, UpperBounds
 from wjoin.planner.probes import chosen_orders
 from wjoin.planner.statistics import StreamStatistics
@@ -19,6 +19,15 @@ ROW_BYTES = 16
 """What every row carries beside its columns: event time and key code."""
 
 
+BACKLOG = 60.0
+"""Seconds of event time in a micro-batch where rows always wait for the one before."""
+
+OF_PAIRS = frozenset({"comparisons", "tuples", "predicates", "results"})
+"""Terms of a cost that grow with the pairs of rows, not with the rows."""
+
+PAID_ELSEWHERE = frozenset({"micro-batches", "results"})
+"""Terms that are no work on the rows which are sent to a worker."""
+
 Agreements = tuple[float | None, ...]
 """How often the keys of each stage agree (see ``StageEstimate``)."""
 
@@ -29,7 +38,9 @@ class Cost:
 
     ``terms`` are seconds of one core per second of event time, by name; ``comparisons``,
     ``results`` and ``shuffled_bytes`` are per second of event time, too. ``state_rows`` and
-    ``state_bytes`` are what is kept.
+    ``state_bytes`` are what is kept. ``network``: how many times as long as joining them it takes to send
+    rows to the workers of a stage in slices, where that is known; beyond 1 the network sets the pace (PSP
+    2009, equation 6).
     """
 
     terms: Mapping[str, float]
@@ -38,6 +49,7 @@ class Cost:
     shuffled_bytes: float
     state_rows: float
     state_bytes: float
+    network: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -58,32 +70,56 @@ class CostSettings:
     """What plans are weighed with.
 
     ``interval``: seconds of event time that a micro-batch is expected to bring. ``memory``: bytes
-    that the state of a join may take, None for no limit.
+    that the state of a join may take, None for no limit. ``cores``: how many tasks run at once (None
+    where that is not known: one), of the ``partitions`` that a stage can have (None: as many).
+    ``throughput``: whether plans are weighed for the most rows (PSP 2009, equation 4), in place of the
+    shortest time until results are there (equation 5). ``network``: bytes a second that the network brings
+    to a worker, None where nothing limits it.
     """
 
     constants: Constants = field(default_factory=Constants)
     interval: float = 1.0
     memory: int | None = None
+    cores: int | None = None
+    partitions: int | None = None
+    throughput: bool = False
+    network: float | None = None
+
+    @property
+    def workers(self) -> int:
+        """How many workers of a stage run at once."""
+        cores = self.cores or 1
+        return cores if self.partitions is None else min(cores, self.partitions)
+
+    @property
+    def expected_interval(self) -> float:
+        """The seconds of event time that a micro-batch brings: many where rows always wait."""
+        return max(self.interval, BACKLOG) if self.throughput else self.interval
 
 
 class CostModel:
     """Estimates plans over the same streams.
 
-    ``units`` are the plan's units of time in a second, ``shares`` what its bands keep of all pairs.
+    ``settings`` are what they are weighed with, ``units`` the plan's units of time in a second, ``shares``
+    what its bands keep of all pairs.
     """
 
     def __init__(
         self,
         statistics: Sequence[StreamStatistics],
         arrival: Arrival,
-        constants: Constants,
+        settings: CostSettings,
         units: int,
         shares: Mapping[Band, Estimate],
     ) -> None:
+        self.cores = settings.workers
+        self._partitions = settings.partitions or self.cores
+        self._network = settings.network
         self.statistics = tuple(statistics)
         self._shares = {band: share.value for band, share in shares.items()}
         self.arrival = arrival
-        self.constants = constants if arrival.streaming else constants.over_tables()
+        known = settings.constants
+        self.constants = known if arrival.streaming else known.over_tables()
         self.units = units
         self._known: dict[Hashable, tuple[StageEstimate, ...]] = {}
         self._agreements: dict[Hashable, Agreements] = {}
@@ -120,49 +156,94 @@ class CostModel:
     def estimate(self, plan: PhysicalPlan) -> Estimated:
         """Return what a plan does and costs."""
         count = _Count(self.units)
-        rate = sum(self.statistics[stream].rate.value for stream in plan.staged)
-        width = sum(
-            self.statistics[stream].rate.value * self.statistics[stream].width.value for stream in plan.staged
-        )
-        batches = self.arrival.batches
-        # Those of a stage concern its inputs; the shares of the streams are taken to be alike.
-        sent = max((ROUTES[stage.route].sent for stage in plan.stages), default=1.0)
+        native = plan.method is Method.NATIVE
         whole = self.stages(plan)
-        kept_by = [ROUTES[stage.route].kept for stage in plan.stages]
-        inputs = [(times, each) for times, stage in zip(kept_by, whole, strict=True) for each in stage.inputs]
-        if plan.method is Method.NATIVE:
-            count.add("micro-batches", batches, self.constants.native_batch)
-            for each in whole:
-                _native(count, each, self.constants, batches)
-        else:
-            count.add("rows", rate * sent, self.constants.row)
-            count.add("rows", width * sent, self.constants.byte)
-            count.add(
-                "micro-batches", batches, self.constants.batch + len(plan.stages) * self.constants.stage
-            )
-            agreements = self._measured(plan)
-            for stages in [self.stages(each, plan.upper, agreements) for each in _passes(plan)]:
-                for stage, each in zip(plan.stages, stages, strict=True):
-                    _multiway(count, stage, each, self.constants, self.arrival)
-            if self.arrival.streaming:
-                kept = sum(times * each.rate for times, each in inputs)
-                count.add("state", kept, self.constants.state)
         # They are the same under all bounds; what wider ones estimate of them is less certain.
         exact = self.stages(_exact(plan))
+        rate = sum(self.statistics[stream].rate.value for stream in plan.staged)
         results = exact[-1].results if exact else rate
         width_out = sum(self.statistics[stream].width.value for stream in plan.staged)
         own = self.constants.result + width_out * self.constants.byte
-        count.add("results", results, self.constants.native_result if plan.method is Method.NATIVE else own)
-        state = inputs if self.arrival.streaming else []
+        kept: list[tuple[float, InputEstimate]] = []
+        shuffled = network = 0.0
+        if native:
+            batches = self.arrival.batches
+            count.add("micro-batches", batches, self.constants.native_batch)
+            for each in whole:
+                _native(count, each, self.constants, batches)
+                kept += [(1.0, source) for source in each.inputs]
+            count.add("results", results, self.constants.native_result)
+            shuffled = sum(rate * (width + ROW_BYTES) for rate, width in self._streams(plan))
+        else:
+            fixed = self.constants.batch + len(plan.stages) * self.constants.stage
+            count.add("micro-batches", self.arrival.batches, fixed)
+            if not plan.stages:
+                count.add("results", results, own)
+                shuffled = sum(self._sent(count, each, 1.0) for each in self._streams(plan))
+            agreements = self._measured(plan)
+            passes = [self.stages(each, plan.upper, agreements) for each in _passes(plan)]
+            for number, stage in enumerate(plan.stages):
+                inputs = whole[number].inputs
+                lies = spread(plan, stage, inputs, self._partitions, self.cores, self.arrival)
+                before, sent = dict(count.terms), shuffled
+                for place, source in enumerate(inputs):
+                    shuffled += self._sent(count, self._arriving(stage, place, source), lies.sent[place])
+                    kept.append((lies.kept[place], source))
+                    if self.arrival.streaming:
+                        count.add("state", lies.kept[place] * source.rate, self.constants.state)
+                for played in passes:
+                    _multiway(count, stage, played[number], self.constants, self.arrival, lies)
+                if stage.slice is not None:
+                    further = (lies.workers - 1) * self.arrival.batches
+                    count.add("micro-batches", further, self.constants.worker)
+                if number == len(plan.stages) - 1:
+                    count.add("results", results, own)
+                added = {name: value - before.get(name, 0.0) for name, value in count.terms.items()}
+                if self._network is not None and stage.slice is not None:
+                    arriving = (shuffled - sent) * self.units / lies.workers / self._network
+                    joining = sum(value for name, value in added.items() if name not in PAID_ELSEWHERE)
+                    network = max(network, arriving * lies.busy / joining)
+                self._idle(count, stage, lies, added)
+        state = kept if self.arrival.streaming else []
         cost = Cost(
             terms=count.terms,
             comparisons=count.comparisons * self.units,
             results=results * self.units,
-            shuffled_bytes=(width + ROW_BYTES * rate) * sent * self.units,
+            shuffled_bytes=shuffled * self.units,
             state_rows=sum(times * each.kept_rows for times, each in state),
             state_bytes=sum(times * each.kept_rows * (each.width + ROW_BYTES) for times, each in state),
+            network=network,
         )
         return Estimated(whole, cost)
+
+    def _streams(self, plan: PhysicalPlan) -> list[tuple[float, float]]:
+        """Return the rate and the width of the rows of each stream that is joined."""
+        known = [self.statistics[stream] for stream in plan.staged]
+        return [(each.rate.value, each.width.value) for each in known]
+
+    def _arriving(self, stage: Stage, place: int, source: InputEstimate) -> tuple[float, float]:
+        """Return the rate and the width of what comes to an input: of a stream, before its filters."""
+        if stage.inputs[place].stage is not None:
+            return source.rate, source.width
+        known = self.statistics[source.members[0]]
+        return known.rate.value, known.width.value
+
+    def _sent(self, count: "_Count", arriving: tuple[float, float], times: float) -> float:
+        """Add what it costs to bring rows to so many workers each; return the bytes per unit of time."""
+        rate, width = arriving
+        count.add("rows", rate * times, self.constants.row)
+        count.add("rows", rate * width * times, self.constants.byte)
+        return rate * (width + ROW_BYTES) * times
+
+    def _idle(self, count: "_Count", stage: Stage, lies: Spread, added: Mapping[str, float]) -> None:
+        """Add the time of cores that have no part of a stage's work, whose terms are ``added``."""
+        pairs = sum(value for name, value in added.items() if name in OF_PAIRS)
+        waiting = (self.cores / lies.busy - 1) * (sum(added.values()) - pairs)
+        waiting += (self.cores / lies.pairs_busy - 1) * pairs
+        if self.arrival.streaming and not stage.keyed:
+            waiting += (self.cores - 1) * self.arrival.batches * self.constants.stage * self.units
+        if waiting > 0:
+            count.terms["idle"] = count.terms.get("idle", 0.0) + waiting
 
 
 def _joined(plan: PhysicalPlan) -> Hashable:
@@ -192,26 +273,39 @@ class _Count:
         self.terms: dict[str, float] = {}
         self.comparisons = 0.0
 
+    @property
+    def seconds(self) -> float:
+        """All terms together."""
+        return sum(self.terms.values())
+
     def add(self, name: str, often: float, seconds: float) -> None:
         """Add work that is done ``often`` per unit of time and takes ``seconds`` each time."""
         self.terms[name] = self.terms.get(name, 0.0) + often * seconds * self._units
 
 
 def _multiway(
-    count: _Count, stage: Stage, estimated: StageEstimate, constants: Constants, arrival: Arrival
+    count: _Count,
+    stage: Stage,
+    estimated: StageEstimate,
+    constants: Constants,
+    arrival: Arrival,
+    lies: Spread,
 ) -> None:
-    works = [_Work.of(kernel, estimated, constants, arrival) for kernel in stage.kernels]
+    works = [_Work.of(kernel, estimated, constants, arrival, lies) for kernel in stage.kernels]
     # Workers that adapt take the cheaper one.
     work = min(works, key=lambda each: each.search_seconds + each.pair_seconds)
     count.comparisons += work.compared
     count.add("searches", work.search_seconds, 1)
     count.add("comparisons", work.pair_seconds, 1)
     for probe in estimated.probes:
-        for step in probe.steps:
-            # Conditions are checked on the tuples that have been made.
-            count.add("tuples", KERNELS[stage.kernels[0]].made(step), constants.tuple)
+        for number, step in enumerate(probe.steps):
+            times = lies.repeated(probe, number)
+            kernel = KERNELS[stage.kernels[0]]
+            # Other conditions are checked on the tuples that have been made.
+            made = step.checked if kernel.tested(step) else kernel.made(step)
+            count.add("tuples", times * made, constants.tuple)
             if step.predicate_seconds:
-                count.add("predicates", step.predicate_seconds, 1)
+                count.add("predicates", times * step.predicate_seconds, 1)
         if stage.bounds is not Bounds.EXACT and probe.steps:
             count.add("tuples", probe.steps[-1].tuples, constants.tuple)
 
@@ -226,19 +320,26 @@ class _Work:
     pair_seconds: float
 
     @classmethod
-    def of(cls, name: str, estimated: StageEstimate, constants: Constants, arrival: Arrival) -> "_Work":
+    def of(
+        cls, name: str, estimated: StageEstimate, constants: Constants, arrival: Arrival, lies: Spread
+    ) -> "_Work":
         kernel = KERNELS[name]
         runs = RUNS if arrival.streaming else 1
-        searches = compared = 0.0
+        searches = compared = seconds = 0.0
         for probe in estimated.probes:
-            searches += sum(step.searches for step in probe.steps)
-            compared += sum(kernel.compared(step) for step in probe.steps)
+            steps = list(enumerate(probe.steps))
+            searches += sum(lies.searched(probe, number) * step.searches for number, step in steps)
+            for number, step in steps:
+                pairs = lies.repeated(probe, number) * kernel.compared(step)
+                compared += pairs
+                tested = constants.condition * kernel.tested(step)
+                seconds += pairs * (tested or constants.pair_seconds(name))
             if kernel.sweeps and probe.steps:
-                searches += probe.steps[0].searches * len(probe.steps)
+                searches += lies.sent[probe.origin] * probe.steps[0].searches * len(probe.steps)
         return cls(
             compared,
             searches * runs * constants.search_seconds(name),
-            compared * constants.pair_seconds(name),
+            seconds,
         )
 
 

@@ -6,7 +6,10 @@ from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.words import lasting
 from wjoin.planner.figures import figure, seconds, size
 
-TERMS = ("rows", "searches", "comparisons", "tuples", "state", "results", "micro-batches")
+TERMS = (
+    *("rows", "searches", "comparisons", "tuples", "predicates"),
+    *("state", "results", "micro-batches", "idle"),
+)
 """The terms of a cost, in the order in which they are shown."""
 
 
@@ -86,9 +89,10 @@ def cost_text(document: doc.Document) -> str:
 
 
 def shared_line(shared: Mapping[str, float]) -> str:
-    """Return in words what all plans pay alike."""
+    """Return in words what all plans pay alike, the most first."""
     parts = ", ".join(
-        f"{seconds(value)} for {'reading rows' if name == 'rows' else name}" for name, value in shared.items()
+        f"{seconds(value)} for {'reading rows' if name == 'rows' else name}"
+        for name, value in sorted(shared.items(), key=lambda term: -term[1])
     )
     return f"all plans pay {seconds(sum(shared.values()))}: {parts}"
 

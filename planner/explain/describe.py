@@ -1,5 +1,6 @@
 """A plan to the document of EXPLAIN: the one place there that reads plans, with words for their parts."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
@@ -8,6 +9,7 @@ from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.registry import ROUTES, applicable
 from wjoin.planner.candidates import WORTH_A_CHANGE, Candidate, shared_terms
 from wjoin.planner.catalog import Estimate, Origin
+from wjoin.planner.cost.psp import reached
 from wjoin.planner.durations import human
 from wjoin.planner.explain import document as doc
 from wjoin.planner.figures import figure
@@ -26,6 +28,7 @@ from wjoin.planner.physical import (
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.probes import chosen_orders
 from wjoin.planner.reach import reach
+from wjoin.planner.slices import slice_length, slicing
 from wjoin.planner.statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
 from wjoin.planner.window_graph import Branch, WindowGraph
 
@@ -81,6 +84,7 @@ def describe(planned: PlannedSelect) -> doc.Document:
             for each in plan.lookups
         ),
         undated=output.undated if "time" in output.match else "",
+        network=planned.candidates[0].estimated.cost.network,
         default_distinct=DEFAULT_DISTINCT,
         worth_a_change=WORTH_A_CHANGE,
     )
@@ -235,7 +239,7 @@ def plan_words(plan: PhysicalPlan) -> str:
         return "native"
     if not plan.stages:
         return "one relation"
-    names = [_route_and_kernel(stage) for stage in plan.stages]
+    names = [_route_and_kernel(plan, stage) for stage in plan.stages]
     kernels = names[0] if len(set(names)) == 1 else " ".join(names)
     passes = f" {plan.passes.value}" if plan.branches else ""
     first = " ".join(_names(plan, plan.stages[0].members))
@@ -243,11 +247,17 @@ def plan_words(plan: PhysicalPlan) -> str:
     return f"{plan.stages[0].bounds.value} {kernels}{passes}{stages}"
 
 
-def _route_and_kernel(stage: Stage) -> str:
+def _route_and_kernel(plan: PhysicalPlan, stage: Stage) -> str:
     """Return the kernel of a stage, after its route where that is not the first that applies."""
     preferred = applicable(keyed=stage.keyed, inputs=len(stage.inputs))[0]
     kernel = name_of(stage.kernels)
-    return kernel if stage.route == preferred else f"{stage.route} {kernel}"
+    if stage.route == preferred:
+        return kernel
+    if stage.slice is None:
+        return f"{stage.route} {kernel}"
+    usual = stage.slice == slice_length(plan, stage, stage.route)
+    length = "" if usual else f" by {human(stage.slice, plan.time_kind)}"
+    return f"{stage.route}({stage.workers or 'all'}{length}) {kernel}"
 
 
 def _plain_words(plan: PhysicalPlan) -> str:
@@ -305,12 +315,35 @@ def _stage(planned: PlannedSelect, number: int) -> doc.StageEntry:
         parts=() if plan.method is Method.NATIVE else tuple(parts),
         warning="" if plan.method is Method.NATIVE else ROUTES[stage.route].warning,
         calls=tuple(_call(plan, each) for each in stage.predicates),
+        slices=tuple(_slices(plan, stage)),
     )
 
 
 def _route(stage: Stage) -> str:
-    limited = ROUTES[stage.route].slices and stage.workers is not None
-    return f"{stage.route} on {stage.workers} workers" if limited else stage.route
+    if stage.slice is None:
+        return stage.route
+    return f"{stage.route} on {'all' if stage.workers is None else stage.workers} workers"
+
+
+def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
+    """Yield in words how the rows of a stage lie on several workers, nothing where they do not."""
+    if stage.slice is None:
+        return
+    workers = "all workers" if stage.workers is None else f"{stage.workers} workers"
+    yield f"slices of {human(stage.slice, plan.time_kind)} of event time, dealt out to {workers} in turn"
+    for number, each in enumerate(stage.inputs):
+        view = slicing(plan, stage, number)
+        name = " ".join(_names(plan, each.members))
+        if view is None or (view.sliced and not view.visits):
+            yield f"{name}: a row goes to the worker of its slice"
+            continue
+        slices = reached(view, sys.maxsize)
+        if stage.workers is not None:
+            found = f"{figure(min(slices, stage.workers))} of {stage.workers}"
+        else:
+            found = "all" if slices == sys.maxsize else f"up to {figure(slices)}"
+        kept = "is kept by the worker of its slice, and meets" if view.sliced else "goes to"
+        yield f"{name}: a row {kept} those that it can reach ({found})"
 
 
 def _part(name: str, value: str) -> doc.PartEntry:

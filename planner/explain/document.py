@@ -193,7 +193,8 @@ class StageEntry:
 
     ``words`` say how it finds the partners of a row, ``classes`` are the numbers of the equality
     classes of its key, ``calls`` the conditions on predicates. ``parts`` are empty where Spark's own joins
-    run it. ``warning`` is that of its route, empty where there is none.
+    run it. ``warning`` is that of its route, empty where there is none; ``slices`` say how its rows lie on
+    several workers by slices of event time.
     """
 
     inputs: tuple[InputEntry, ...]
@@ -209,6 +210,7 @@ class StageEntry:
     parts: tuple[PartEntry, ...]
     warning: str
     calls: tuple[CallEntry, ...]
+    slices: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -250,7 +252,8 @@ class Document:
     nothing is known, ``default_distinct`` the values that a column of theirs is taken to have.
     ``joins`` are those of a plan that Spark's own
     joins run. ``undated`` says why MATCH_TIME() has no watermark, empty where it has one or nothing
-    asks for it. ``worth_a_change``: the share by which a plan must be cheaper than a preferred one.
+    asks for it. ``network``: how many times as long as joining them it takes to send rows to workers.
+    ``worth_a_change``: the share by which a plan must be cheaper than a preferred one.
     """
 
     format: int
@@ -271,6 +274,7 @@ class Document:
     joins: tuple[JoinEntry, ...]
     lookups: tuple[LookupEntry, ...]
     undated: str
+    network: float
     default_distinct: float
     worth_a_change: float
 

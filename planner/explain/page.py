@@ -8,7 +8,7 @@ from wjoin.planner.explain.page_chart import chart
 from wjoin.planner.explain.page_graph import legend, window_graph
 from wjoin.planner.explain.page_plan import plan_picture
 from wjoin.planner.explain.page_style import AROUND, ROOT, STYLE
-from wjoin.planner.explain.words import Link, alternatives, keeps, listed, shown, signed
+from wjoin.planner.explain.words import Link, alternatives, keeps, listed, network_bound, shown, signed
 from wjoin.planner.figures import figure, seconds, size
 
 OPEN_WINDOWS = 6
@@ -98,6 +98,7 @@ def _warnings(document: Document) -> Iterator[str]:
                 kept = listed(entry.members)
                 after = f"no window bounds how far {listed(free)} may be after {kept}"
                 yield f"The rows of {kept} are never dropped: {after}."
+    yield from (f"{text[0].upper()}{text[1:]}." for text in network_bound(document))
     yield from dict.fromkeys(stage.warning for stage in document.stages if stage.warning)
     if count := document.constraints.contradictory_alternatives:
         yield f"Left out: {count} alternative(s) that no rows can satisfy."

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.cost import choice_line, statistics_lines
-from wjoin.planner.explain.words import called, keeps, lasting, moved, shown
+from wjoin.planner.explain.words import called, keeps, lasting, moved, network_bound, shown
 
 
 def explain_text(document: doc.Document) -> str:
@@ -25,7 +25,8 @@ def explain_text(document: doc.Document) -> str:
     lines = []
     for title, body in sections:
         lines += [title, *(f"  {line}" for line in body)]
-    return "\n".join([*lines, *(_warnings(document) if keeps(document) else ())])
+    warnings = [f"warning: {text}" for text in network_bound(document)]
+    return "\n".join([*lines, *warnings, *(_warnings(document) if keeps(document) else ())])
 
 
 def _later(document: doc.Document) -> Iterator[str]:
@@ -95,7 +96,8 @@ def _input(entry: doc.InputEntry) -> str:
 
 
 def _conditions(stage: doc.StageEntry) -> Iterator[str]:
-    """Yield the checks and bands of a stage, and what orders the rows of its inputs."""
+    """Yield how the rows of a stage lie, its checks and bands, and what orders the rows of its inputs."""
+    yield from stage.slices
     yield from (f"check {each}" for each in stage.checks)
     yield from (f"near: {band.condition}" for band in stage.bands if not band.checked)
     yield from (f"call {each.condition}  [{called(each)}]" for each in stage.calls)

@@ -68,6 +68,15 @@ def called(call: doc.CallEntry) -> str:
     return f"{cost} ({call.cost_us.source}), {share} ({call.keeps.source})"
 
 
+def network_bound(document: doc.Document) -> Iterator[str]:
+    """Yield that the network sets the pace, where it does (PSP 2009, equation 6)."""
+    if document.network > 1:
+        yield (
+            f"sending rows to the workers takes {figure(document.network)} times as long as joining them: "
+            "fewer workers, or fewer columns, cost less; wjoin.network says what the network brings"
+        )
+
+
 def listed(words: Sequence[str], last: str = "and") -> str:
     """Return words as a list.
 

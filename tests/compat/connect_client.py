@@ -7,6 +7,7 @@ ANALYZE STREAM finds.
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -46,6 +47,7 @@ def main(root: Path) -> None:
     analyzed_rows = {row.statistic: row for row in session.sql("ANALYZE STREAM one").collect()}
     print("disorder", analyzed_rows["disorder"].value, analyzed_rows["disorder"].unit)
     computed(session, root)
+    called(session, root)
     spark.stop()
 
 
@@ -70,6 +72,29 @@ def computed(session: wjoin.Session, root: Path) -> None:
             session.sql(text)
         except wjoin.WJoinError as error:
             print(error.code, error.span.of(text) if error.span else "nowhere")
+
+
+@wjoin.predicate(cost_us=20_000, selectivity=0.1)
+def same_half(left: Any, right: Any) -> Any:
+    """Return which numbers are of one pair, and claim to take long for it."""
+    return left // 2 == right // 2
+
+
+def called(session: wjoin.Session, root: Path) -> None:
+    """Print how many pairs a predicate finds in batch, on a stream, and by INSERT INTO on two workers."""
+    both = "FROM {} A, {} B WINDOW = 5 SECONDS WHERE same_half(A.k, B.k)"
+    join = f"SELECT A.k, same_half(B.k, A.k) AS again {both}"
+    found = session.sql(join.format("rows", "rows")).where("again").count()
+    rows = session.sql(join.format("one", "two"))
+    writer = rows.writeStream.format("parquet").option("path", str(root / "called"))
+    writer = writer.option("checkpointLocation", str(root / "called-checkpoint"))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    session.sql(f"CREATE SINK halves USING parquet OPTIONS (path '{root / 'halves'}')")
+    insert = f"INSERT INTO halves {join.format('one', 'two')}"
+    shared = "on 2 workers" in session.explain(f"EXPLAIN {insert}")
+    session.run_script(insert)
+    counts = [session.read.parquet(str(root / each)).where("again").count() for each in ("called", "halves")]
+    print(found, *counts, "shared" if shared else "on one worker")
 
 
 def run(session: wjoin.Session, folder: Path, hint: str) -> StreamingQuery:

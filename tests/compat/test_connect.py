@@ -13,10 +13,10 @@ pytestmark = pytest.mark.timeout(600)
 def test_batch_and_stream_under_spark_connect(tmp_path: Path) -> None:
     client = Path(__file__).with_name("connect_client.py")
     done = subprocess.run(
-        [sys.executable, str(client), str(tmp_path)], capture_output=True, text=True, timeout=300
+        [sys.executable, str(client), str(tmp_path)], capture_output=True, text=True, timeout=500
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.splitlines()[-7:] == [
+    assert done.stdout.splitlines()[-8:] == [
         "100 100 100 100 100 {'A': 100, 'B': 100}",
         "2 streams measured",
         "disorder 1.0 seconds",
@@ -24,4 +24,5 @@ def test_batch_and_stream_under_spark_connect(tmp_path: Path) -> None:
         "WJ216 nope(ts)",
         "WJ216 1 +",
         "WJ606 window(A.at, '1 second')",
+        "200 200 200 shared",
     ]

@@ -208,7 +208,7 @@ def test_the_cost_of_all_is_set_apart_and_numbers_are_for_people():
     planned = plan(JOIN.format(hint=""))
     head, shared, names, *rows = cost_text(describe(planned)).splitlines()
     assert "a second of event time" in head
-    assert re.match("  all plans pay .* for reading rows, .* ms for micro-batches, .* for results$", shared)
+    assert re.match("  all plans pay .* ms for micro-batches, .* for results, .* for reading rows$", shared)
     assert names.split()[:3] == ["plan", "beyond", "that"]
     assert "micro-batches" not in names
     assert rows[0].startswith("  partners by key, then by time (exact hw) ")

@@ -64,7 +64,7 @@ def test_more_bounds_kernels_and_passes_are_more_work_in_the_order_of_the_paper(
 
 
 def test_a_narrow_band_in_a_long_window_asks_for_an_ordered_index():
-    narrow = Workload("narrow", "WINDOW = 3 SECONDS", (300, 300), 1, 1.0, 3.0, "none", 10)
+    narrow = Workload("narrow", "WINDOW = 3 SECONDS", (1000, 1000), 1, 1.0, 3.0, "none", 10)
     wide = Workload("wide", "WINDOW = 20 MILLISECONDS", (300, 300), 1, 1.0, 0.02, "none", 9000)
     assert planned(narrow, CostSettings()).physical.stages[0].kernels == ("ordered",)
     assert planned(wide, CostSettings()).physical.stages[0].kernels == ("mw",)

@@ -60,8 +60,16 @@ def rows(seed: int, first: int, seconds: int) -> pa.Table:
 NATIVE = ("PLAN(NATIVE)",)
 KEYLESS = ("theta", "bands")
 PSP, ATR = ("PLAN(PSP)",), ("PLAN(ATR)",)
-SLICED = {"theta": [PSP, ATR, ("PLAN(PSP, 1)",)], "bands": [PSP, ATR, ("PLAN(ATR, 2)", "ALGORITHM(MW)")]}
-"""Hints for slices of time."""
+SLICED = {
+    "theta": [PSP, ATR, ("PLAN(PSP, 1)",)],
+    "bands": [PSP, ATR, ("PLAN(ATR, 2)", "ALGORITHM(MW)")],
+    "chain": [ATR],
+    "path": [("PLAN(ATR)", "PASSES(UNION)")],
+    "overlap": [PSP, ("PLAN(PSP, 2)", "PASSES(UNION)")],
+    "cascade": [PSP, ("PLAN(ATR)", "ALGORITHM(ADAPTIVE)")],
+    "band": [("PLAN(PSP)", "ALGORITHM(ORDERED)")],
+}
+"""Hints for slices of time, with an equality and without."""
 
 
 def choices(case: str) -> list[tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """ALTER STREAM, ANALYZE STREAM, EXPLAIN COST and ANALYZE, and the settings they go with."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,16 @@ def test_explain_cost_lists_every_candidate(streams: wjoin.Session) -> None:
     assert sum("chosen" in line for line in table) == 1
 
 
+def test_an_objective_of_throughput_spreads_the_cost_of_micro_batches(streams: wjoin.Session) -> None:
+    shown = {}
+    for objective in ("latency", "Throughput"):
+        streams.sql(f"SET wjoin.objective = {objective}")
+        found = re.search(r"([\d.]+) (ms|us) for micro-batches", streams.explain(f"EXPLAIN COST {JOIN}"))
+        assert found is not None
+        shown[objective] = float(found[1]) * (1000 if found[2] == "ms" else 1)
+    assert shown["Throughput"] < shown["latency"] / 50
+
+
 def test_explain_analyze_runs_the_statement(streams: wjoin.Session) -> None:
     for name in "ab":
         known(streams, f"ANALYZE STREAM {name}")
@@ -154,6 +165,10 @@ def test_the_document_is_json_of_the_promised_shape(streams: wjoin.Session) -> N
         ("wjoin.memory", "-1g"),
         ("wjoin.interval", "5"),
         ("wjoin.interval", "0 seconds"),
+        ("wjoin.cores", "0"),
+        ("wjoin.cores", "two"),
+        ("wjoin.network", "fast"),
+        ("wjoin.objective", "speed"),
     ],
 )
 def test_bad_settings_are_refused(session: wjoin.Session, name: str, value: str) -> None:

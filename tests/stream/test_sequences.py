@@ -81,7 +81,7 @@ def test_the_first_start_chooses_and_later_ones_stay_with_it(streams: wjoin.Sess
 
     know(streams, k=100_000, m=2)
     assert first_stage(streams.explain(f"EXPLAIN {INSERT}")).startswith("1: b [b.m] x c [c.m]")
-    assert "not the sequence of stages of the checkpoint" in streams.explain(f"EXPLAIN COST {INSERT}")
+    assert "not the stages and routes of the checkpoint" in streams.explain(f"EXPLAIN COST {INSERT}")
     write(streams, tmp_path, 200)
     streams.run_script(INSERT)
     assert kept(tmp_path) == [OTHER]

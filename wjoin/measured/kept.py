@@ -12,30 +12,30 @@ from wjoin.executor.state.identity import refuse_other
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.measured.recorder import Measured, Recorder, read_measured
 from wjoin.notices import warn
+from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
 from wjoin.planner.physical import Method, PhysicalPlan
-from wjoin.planner.sequences import FREE, UNKNOWN, SequenceRule, of_checkpoint
 
-SEQUENCES = "sequences"
-"""The name under which the sequences of stages of a query are kept."""
+LAYOUTS = "sequences"
+"""The name under which the layouts of the state of a query are kept."""
 
 IDENTITY = "identity"
 """The name under which it is kept what a checkpoint belongs to."""
 
 
-def read_sequences(beside: Beside) -> list[str]:
-    """Return the names of the sequences of stages of a query, empty where an earlier version began it.
+def read_layouts(beside: Beside) -> list[str]:
+    """Return the names of the layouts of the state of a query, empty where an earlier version began it.
 
     Warns where they cannot be understood: the query then starts only where it has the first ones.
     Raises what Spark raises.
     """
     try:
-        _, value = beside.read(SEQUENCES)
+        _, value = beside.read(LAYOUTS)
         if value is None:
             return []
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise ValueError("not a list of names")
     except ValueError as error:
-        message = f"the sequences of stages beside {beside.folder} cannot be read: {error}"
+        message = f"the layouts of state beside {beside.folder} cannot be read: {error}"
         warnings.warn(message, KeptWarning, stacklevel=2)
         return []
     return value
@@ -51,22 +51,22 @@ class Kept:
         """Return what earlier runs measured."""
         return self._statistics[1]
 
-    def sequence(self, join: int) -> SequenceRule:
-        """Return which sequences of stages W-join ``join`` of the statement may have, innermost first."""
+    def layout(self, join: int) -> LayoutRule:
+        """Return which layouts of state W-join ``join`` of the statement may have, innermost first."""
         if self._beside is None:
             return UNKNOWN
         if not self.begun:
             return FREE
-        return of_checkpoint(self._sequences[join] if join < len(self._sequences) else None)
+        return of_checkpoint(self._layouts[join] if join < len(self._layouts) else None)
 
     def keep(self, names: Sequence[str], own: Mapping[str, Any]) -> None:
-        """Keep the sequences of stages and the identity of a query that is about to start for the first time.
+        """Keep the layouts of state and the identity of a query that is about to start for the first time.
 
         Raises what Spark raises. A query that has begun keeps those it has.
         """
         if self._beside is not None and not self.begun:
             self._beside.write(IDENTITY, 1, own)
-            self._beside.write(SEQUENCES, 1, list(names))
+            self._beside.write(LAYOUTS, 1, list(names))
 
     def refuse_other(self, own: Mapping[str, Any]) -> None:
         """Compare a statement with the one that the checkpoint belongs to.
@@ -102,8 +102,8 @@ class Kept:
         return self._beside is not None and self._beside.committed()
 
     @cached_property
-    def _sequences(self) -> list[str]:
-        return [] if self._beside is None else read_sequences(self._beside)
+    def _layouts(self) -> list[str]:
+        return [] if self._beside is None else read_layouts(self._beside)
 
     @cached_property
     def _statistics(self) -> tuple[int, Measured]:

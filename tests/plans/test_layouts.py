@@ -8,15 +8,15 @@ import pytest
 from tests.plans import catalogue
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.plan import PlannedSelect, plan_select
-from wjoin.planner.sequences import (
+from wjoin.planner.layouts import (
     FREE,
     NO_CHECKPOINT,
     OTHER_CHECKPOINT,
     UNKNOWN,
-    SequenceRule,
+    LayoutRule,
     of_checkpoint,
 )
+from wjoin.planner.plan import PlannedSelect, plan_select
 
 JOIN = """
 SELECT {hint} A.obj_id FROM camera1 A, camera2 B, camera3 C
@@ -30,7 +30,7 @@ FEW = {"distinct.obj_id": 2.0, "distinct.frame": 1e6}
 
 
 def plan(
-    rule: SequenceRule = UNKNOWN,
+    rule: LayoutRule = UNKNOWN,
     known: Mapping[str, float] = FEW,
     hint: str = "",
     memory: int | None = None,
@@ -45,39 +45,39 @@ def plan(
     return plan_select(sql, block, relations, types, {}, "joined", {}, CostSettings(memory=memory), rule)
 
 
-def names(rule: SequenceRule) -> set[str]:
-    return {each.lost for each in plan(rule).candidates if "sequence" in each.lost}
+def names(rule: LayoutRule) -> set[str]:
+    return {each.lost for each in plan(rule).candidates if each.lost in (NO_CHECKPOINT, OTHER_CHECKPOINT)}
 
 
 def test_the_first_start_takes_the_cheapest_sequence() -> None:
-    assert plan(FREE).sequence == OTHER
-    assert plan(FREE, known={}).sequence == FIRST
+    assert plan(FREE).layout == OTHER
+    assert plan(FREE, known={}).layout == FIRST
     assert plan(FREE).physical.stages[0].members == (1, 2)
     assert names(FREE) == set()
 
 
 def test_a_checkpoint_stays_with_its_sequence_whatever_the_statistics_say() -> None:
-    assert plan(of_checkpoint(OTHER), known={}).sequence == OTHER
-    assert plan(of_checkpoint(FIRST)).sequence == FIRST
+    assert plan(of_checkpoint(OTHER), known={}).layout == OTHER
+    assert plan(of_checkpoint(FIRST)).layout == FIRST
     assert names(of_checkpoint(FIRST)) == {OTHER_CHECKPOINT}
 
 
 @pytest.mark.parametrize("kept", [None, "A [A.x] x B [B.x]"])
 def test_a_checkpoint_without_a_sequence_of_the_statement_has_the_first_one(kept: str | None) -> None:
-    assert plan(of_checkpoint(kept)).sequence == FIRST
+    assert plan(of_checkpoint(kept)).layout == FIRST
 
 
 def test_where_no_checkpoint_is_known_others_are_shown_and_never_taken() -> None:
-    assert plan().sequence == FIRST
+    assert plan().layout == FIRST
     assert names(UNKNOWN) == {NO_CHECKPOINT}
     # Not even where the first one does not fit into the memory.
-    assert plan(memory=1).sequence == FIRST
-    assert plan(hint="/*+ PLAN(NATIVE) */").sequence == FIRST
+    assert plan(memory=1).layout == FIRST
+    assert plan(hint="/*+ PLAN(NATIVE) */").layout == FIRST
 
 
 def test_a_join_of_tables_takes_the_cheapest_sequence_under_every_rule() -> None:
     tables = JOIN
     for camera, table in (("camera1", "table1"), ("camera2", "table2"), ("camera3", "table1")):
         tables = tables.replace(camera, table)
-    assert plan(UNKNOWN, sql=tables).sequence == OTHER
-    assert plan(of_checkpoint(FIRST), sql=tables).sequence == OTHER
+    assert plan(UNKNOWN, sql=tables).layout == OTHER
+    assert plan(of_checkpoint(FIRST), sql=tables).layout == OTHER

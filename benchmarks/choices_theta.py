@@ -1,0 +1,256 @@
+"""Does the planner choose well where there is no key: route, number of workers, length of slices, kernel?
+
+As benchmarks/choices.py, for streams that only a condition links, or a costly predicate. Each candidate runs
+on as many workers as it asks for, one after the other in this process; what counts is the critical path of
+a micro-batch: the slowest worker of each stage, stage after stage. What a candidate pays in Spark for a
+micro-batch, and to bring its rows to as many workers as they go to, is added from the calibrated constants.
+"""
+
+import argparse
+import itertools
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from choices import BAD, GOOD, MEASURED, SECOND, SHARE
+
+from wjoin.executor.local import LocalWorkers
+from wjoin.executor.step import Counts
+from wjoin.grammar.parser import parse_script
+from wjoin.grammar.syntax import Query
+from wjoin.planner.candidates import Candidate
+from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
+from wjoin.planner.cost.constants import load_constants
+from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.explain.describe import plan_words
+from wjoin.planner.layout import stored_column, time_name
+from wjoin.planner.layouts import FREE
+from wjoin.planner.physical import Bounds, Method, PhysicalPlan
+from wjoin.planner.plan import PlannedSelect, plan_select
+from wjoin.udfs.predicate import Predicate
+
+_COLUMNS = {"id": "bigint", "x": "double", "ts": "timestamp"}
+
+LIMIT = 2.0
+"""How many times as much as the best one a candidate may be expected to cost to be run."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Streams of so many rows a second each, inside a window of seconds, on so many cores.
+
+    ``cost_us``: what the predicate takes for a pair in microseconds, None for a condition on plain columns.
+    """
+
+    rates: tuple[int, ...]
+    window: float
+    cores: int
+    cost_us: float | None
+    selectivity: float
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others."""
+        link = "a condition" if self.cost_us is None else f"{self.cost_us:g} us a pair"
+        return f"{self.rates}, {self.window:g} s, {self.cores} cores, {link}, keeps {self.selectivity:g}"
+
+    @property
+    def sql(self) -> str:
+        """The statement: each stream is linked to the next."""
+        names = "ABCDEF"[: len(self.rates)]
+        links = [
+            # Of a sum of two numbers between 0 and 1, the share above 2 - s is s * s / 2.
+            f"{a}.x + {b}.x > {2 - (2 * self.selectivity) ** 0.5}"
+            if self.cost_us is None
+            else f"alike({a}.id, {b}.id)"
+            for a, b in itertools.pairwise(names)
+        ]
+        sources = ", ".join(f"{name.lower()} {name}" for name in names)
+        window = f"WINDOW = {int(self.window * 1000)} MILLISECONDS"
+        return f"SELECT A.id FROM {sources} {window} WHERE {' AND '.join(links)}"
+
+    @property
+    def predicate(self) -> Predicate:
+        """The predicate, which takes its time and keeps its share of the pairs."""
+        cost = self.cost_us or 0.0
+
+        def alike(left: Any, right: Any) -> Any:
+            until = time.process_time() + len(left) * cost / 1e6
+            mixed = (left.astype(np.uint64) * np.uint64(2654435761)) ^ (
+                right.astype(np.uint64) << np.uint64(7)
+            )
+            found = mixed * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40) < self.selectivity * (1 << 24)
+            while time.process_time() < until:
+                pass
+            return found
+
+        return Predicate("alike", alike, cost_us=cost or None, selectivity=self.selectivity)
+
+
+class _Types:
+    """The typing rules of these relations."""
+
+    def of(self, stream: int, expression: str) -> str:
+        return _COLUMNS.get(expression.rpartition(".")[2], "double")
+
+    def common(self, first: str, second: str) -> str | None:
+        return first if first == second else None
+
+    def fails_on_overflow(self) -> bool:
+        return True
+
+
+def workloads() -> Iterator[Workload]:
+    """Yield the grid: rates, windows, cores, conditions and predicates of several costs."""
+    pairs = ((300, 300), (2000, 2000), (2000, 50))
+    for rates, window, cores in itertools.product(pairs, (0.2, 3.0), (2, 4)):
+        yield Workload(rates, window, cores, None, 0.001)
+        if rates != (2000, 2000):
+            yield Workload(rates, window, cores, None, 0.05)
+    for cost, window, cores in itertools.product((5.0, 100.0), (0.5, 3.0), (2, 4)):
+        yield Workload((40, 40), window, cores, cost, 0.01)
+        yield Workload((100, 5), window, cores, cost, 0.1)
+    for cost, cores, share in itertools.product((None, 50.0), (2, 4), (0.01, 0.1)):
+        yield Workload((30, 30, 30), 1.0, cores, cost, share)
+
+
+def planned(load: Workload) -> PlannedSelect:
+    """Plan a workload with the statistics of its data."""
+    every = tuple(Column(name, kind) for name, kind in _COLUMNS.items())
+    relations = [
+        Relation(every, "ts", {"ts": Delay(0)}, True, {"rate": Estimate(float(rate), Origin.GIVEN)})
+        for rate in load.rates
+    ]
+    statement = parse_script(load.sql).statements[0]
+    assert isinstance(statement, Query)
+    costs = CostSettings(load_constants(), cores=load.cores)
+    known = {"alike": load.predicate}
+    block = statement.blocks[0]
+    return plan_select(load.sql, block, relations, _Types(), {}, "joined", {}, costs, FREE, known)
+
+
+def micro_batches(load: Workload, plan: PhysicalPlan) -> list[dict[int, pa.RecordBatch]]:
+    """Return the blocks of each second of event time."""
+    random = np.random.default_rng(7)
+    made = [0] * len(load.rates)
+    batches = []
+    for second in range(int(2 * load.window) + 1 + MEASURED):
+        blocks = {}
+        for stream, rate in enumerate(load.rates):
+            times = np.sort(random.integers(0, SECOND, rate)) + second * SECOND
+            values = {"x": random.random(rate), "id": np.arange(made[stream], made[stream] + rate)}
+            made[stream] += rate
+            columns: dict[str, Any] = {time_name(stream): times}
+            for number, column in enumerate(plan.streams[stream].columns):
+                stored = stored_column(plan, stream, number)
+                columns[stored.name] = values[column.expression.rpartition(".")[2]]
+            blocks[stream] = pa.RecordBatch.from_pydict(columns)
+        batches.append(blocks)
+    return batches
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a candidate took for a median micro-batch, in seconds with what it pays in Spark; its results."""
+
+    seconds: float
+    results: int
+
+
+def measure(load: Workload, candidate: Candidate) -> Measured:
+    """Run a candidate; the last MEASURED micro-batches count."""
+    local = LocalWorkers(candidate.plan, load.cores, predicates={"alike": load.predicate})
+    seconds, results = [], 0
+    for blocks in micro_batches(load, candidate.plan):
+        start = time.process_time()
+        results += sum(each.num_rows for each in local.run(blocks, Counts()))
+        spent = time.process_time() - start
+        seconds.append(spent - sum(sum(each) - max(each) for each in local.seconds))
+    terms = candidate.estimated.cost.terms
+    return Measured(statistics.median(seconds[-MEASURED:]) + terms["micro-batches"] + terms["rows"], results)
+
+
+def to_run(plan: PlannedSelect) -> list[Candidate]:
+    """Return the chosen candidate, then the others that could be the fastest: each with the exact bounds."""
+    found = [each for each in plan.candidates if each.plan.method is Method.MULTIWAY]
+    most = LIMIT * found[0].estimated.cost.seconds
+    others = [
+        each
+        for each in found[1:]
+        if each.plan.stages[0].bounds is Bounds.EXACT and each.estimated.cost.seconds < most
+    ]
+    return [found[0], *others]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A workload: its candidates with what was measured of them, the chosen one first."""
+
+    load: Workload
+    runs: tuple[tuple[Candidate, Measured], ...]
+
+    @property
+    def ratio(self) -> float:
+        """How many times slower the chosen plan is than the fastest."""
+        times = [measured.seconds for _, measured in self.runs]
+        return times[0] / min(times)
+
+    @property
+    def fastest(self) -> Candidate:
+        """The candidate that took least."""
+        return min(self.runs, key=lambda run: run[1].seconds)[0]
+
+
+def run(load: Workload) -> Outcome:
+    """Run the candidates of a workload."""
+    plan = planned(load)
+    runs = tuple(
+        (each, min((measure(load, each) for _ in range(2)), key=lambda found: found.seconds))
+        for each in to_run(plan)
+    )
+    results = {measured.results for _, measured in runs}
+    if len(results) > 1:
+        raise SystemExit(f"{load.name}: the candidates differ in their results: {results}")
+    return Outcome(load, runs)
+
+
+def report(outcomes: Sequence[Outcome], *, detailed: bool) -> bool:
+    """Print a line for each workload and the summary; return whether the choices are good."""
+    print(f"{'workload':58} {'chosen':34} {'fastest':34} {'ratio':>6} {'plans':>5}  results")
+    for each in outcomes:
+        names = f"{plan_words(each.runs[0][0].plan):34} {plan_words(each.fastest.plan):34}"
+        results = each.runs[0][1].results
+        print(f"{each.load.name:58} {names} {each.ratio:6.2f} {len(each.runs):5}  {results:,}")
+        for candidate, measured in each.runs if detailed else ():
+            expected = candidate.estimated.cost.seconds / each.load.cores
+            print(f"    {plan_words(candidate.plan):60} {measured.seconds:8.3f} s, expected {expected:8.3f}")
+    ratios = [each.ratio for each in outcomes]
+    good = sum(ratio <= GOOD for ratio in ratios) / len(ratios)
+    print(f"\n{len(outcomes)} workloads, {sum(len(each.runs) for each in outcomes)} plans run")
+    print(f"within {GOOD} of the fastest: {good:.1%}; the worst: {max(ratios):.2f}")
+    return good >= SHARE and max(ratios) <= BAD
+
+
+def main() -> int:
+    """Run all workloads, or some with --quick; fail where the choices are not good."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="every sixth workload only")
+    parser.add_argument("--detailed", action="store_true", help="print what was measured of each candidate")
+    arguments = parser.parse_args()
+    loads = list(workloads())[:: 6 if arguments.quick else 1]
+    outcomes = []
+    for number, load in enumerate(loads, start=1):
+        print(f"{number}/{len(loads)} {load.name}", file=sys.stderr)
+        outcomes.append(run(load))
+    return 0 if report(outcomes, detailed=arguments.detailed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

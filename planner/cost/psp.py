@@ -1,0 +1,109 @@
+"""How the work of a stage lies on its workers (PSP 2009, section 5).
+
+Equations 1 and 2 are the sum of a plan's terms: what the rows of a stage cost on one worker, and what sending
+them to several adds. Equation 4, which assumes that all nodes are busy, and equation 5, of the time until
+results are there, both divide the work by the number of workers; here that is how many of them a micro-batch
+gives work to.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.routes.route import Slicing
+from wjoin.planner.cost.cardinality import Arrival, InputEstimate, ProbeEstimate
+from wjoin.planner.physical import PhysicalPlan, Stage
+from wjoin.planner.slices import slicing
+
+SKEWED = 1.25
+"""By how much the rows of the worker with the heaviest key must be above its share for a key to be skewed."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the rows and the work of a stage lie on its workers.
+
+    ``sent`` and ``kept``, by input: to how many workers a row goes, and on how many it is kept. ``workers``:
+    how many a micro-batch starts. ``busy`` and ``pairs_busy``: how many times as fast as on one worker the
+    stage works off its rows and its pairs. ``copied``: whether only the first input is in slices, and rows of
+    others are copied.
+    """
+
+    sent: tuple[float, ...]
+    kept: tuple[float, ...]
+    workers: int
+    busy: float
+    pairs_busy: float
+    copied: bool = False
+
+    def searched(self, probe: ProbeEstimate, step: int) -> float:
+        """Return how often each tuple is searched for in a step of a probe, as several workers have it."""
+        if self.copied:
+            return self.repeated(probe, step - 1) if step else self.sent[probe.origin]
+        return self.sent[probe.origin]
+
+    def repeated(self, probe: ProbeEstimate, step: int) -> float:
+        """Return how often each tuple is made in a step of a probe: copies meet again on each worker."""
+        met = (probe.origin, *(each.number for each in probe.steps[: step + 1]))
+        return self.sent[probe.origin] if self.copied and 0 not in met else 1.0
+
+
+def spread(
+    plan: PhysicalPlan,
+    stage: Stage,
+    inputs: Sequence[InputEstimate],
+    partitions: int,
+    cores: int,
+    arrival: Arrival,
+) -> Spread:
+    """Return how a stage lies on its workers, so many of which work at once as there are cores."""
+    once = (1.0,) * len(inputs)
+    route = ROUTES[stage.route]
+    count = route.workers(partitions)
+    if route.slices and stage.workers is not None:
+        count = stage.workers
+    known = [view for number in range(len(inputs)) if (view := slicing(plan, stage, number)) is not None]
+    if not known:
+        turns = min(count, cores)
+        rows, pairs = (even(share, turns) if stage.keyed else float(turns) for share in heaviest(inputs))
+        return Spread(once, once, count, rows, pairs)
+    sent = tuple(1.0 if each.sliced and not each.visits else reached(each, count) for each in known)
+    kept = tuple(1.0 if each.sliced else copies for each, copies in zip(known, sent, strict=True))
+    visits = any(each.visits for each in known)
+    slices = (arrival.interval if arrival.streaming else arrival.duration) / known[0].length
+    if visits:
+        # New rows are worked on wherever their partners are kept.
+        slices += min(reached(each, 1 << 30) for each in known)
+    busy = shared(slices, count)
+    busy = busy if busy <= cores else busy / math.ceil(busy / cores)
+    return Spread(sent, kept, count, busy, busy, copied=not visits)
+
+
+def heaviest(inputs: Sequence[InputEstimate]) -> tuple[float, float]:
+    """Return the share of the most frequent key: of the rows of some input, and of the pairs of two."""
+    first, second = inputs[0].key, inputs[1].key
+    heavy = first.heaviest.value * second.heaviest.value
+    others = max(1.0, first.distinct.value - 1, second.distinct.value - 1)
+    light = (1 - first.heaviest.value) * (1 - second.heaviest.value) / others
+    rows = max(each.key.heaviest.value for each in inputs)
+    return rows, max(rows, heavy / (heavy + light)) if heavy else rows
+
+
+def even(heaviest: float, workers: int) -> float:
+    """Return how many times as fast workers are than one, which have the rows of some keys each."""
+    most = heaviest + (1 - heaviest) / workers
+    return float(workers) if most * workers <= SKEWED else 1 / most
+
+
+def reached(view: Slicing, workers: int) -> float:
+    """Return how many of the workers have a slice that a row can reach."""
+    if view.back is None or view.ahead is None:
+        return float(workers)
+    return min(float(workers), 1 + max(0.0, (view.back + view.ahead) / view.length))
+
+
+def shared(slices: float, workers: int) -> float:
+    """Return how many times as fast workers are than one, with so many slices dealt out in turn."""
+    whole = max(1, math.ceil(slices))
+    return max(1.0, min(float(workers), slices / math.ceil(whole / workers)))

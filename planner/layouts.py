@@ -1,0 +1,84 @@
+"""Layouts of state: the stages and where their rows lie; which of them a plan over streams may have."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.planner.decompose import Decomposition
+from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.placements import Placement
+
+NO_CHECKPOINT = "other stages or another route, which INSERT INTO may take: here the checkpoint is not known"
+OTHER_CHECKPOINT = "not the stages and routes of the checkpoint"
+
+_LYING = r"; (\d+) (\w+) on (\d+|all) by (\d+)"
+_LAYOUT = re.compile(rf"(?P<sequence>.*?)(?P<lying>(?:{_LYING})*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class LayoutRule:
+    """Which layouts a join of streams may have; over tables it may have any.
+
+    The state of a checkpoint has one. ``free``: any, as there is no state yet. Else the one named ``kept``,
+    and the statement's own first one where there is none of that name; ``reason`` says why the others are
+    not taken.
+    """
+
+    free: bool
+    kept: str | None
+    reason: str
+
+    def refusals(self, names: Sequence[str]) -> list[str]:
+        """Return for each layout, the statement's own first, why it cannot be taken; empty where it can."""
+        if self.free:
+            return ["" for _ in names]
+        taken = self.kept if self.kept in names else names[0]
+        return ["" if name == taken else self.reason for name in names]
+
+    def placements(self, sequence: str) -> dict[int, Placement] | None:
+        """Return where the rows of the stages of a sequence lie on the checkpoint, by their numbers from 0.
+
+        A stage that is not there has no slices. None where the checkpoint is not known, or has other stages.
+        """
+        found = None if self.kept is None else _LAYOUT.fullmatch(self.kept)
+        if found is None or found["sequence"] != sequence:
+            return None
+        return {
+            int(number) - 1: Placement(route, None if workers == "all" else int(workers), int(length))
+            for number, route, workers, length in re.findall(_LYING, found["lying"])
+        }
+
+
+UNKNOWN = LayoutRule(False, None, NO_CHECKPOINT)
+"""The rule where nothing is known of a checkpoint."""
+
+FREE = LayoutRule(True, None, "")
+"""The rule where there is no state yet."""
+
+
+def of_checkpoint(kept: str | None) -> LayoutRule:
+    """Return the rule for a checkpoint with a layout of that name, None where it has kept no name."""
+    return LayoutRule(False, kept, OTHER_CHECKPOINT)
+
+
+def sequence_name(draft: Decomposition, streams: Sequence[str]) -> str:
+    """Return the stages of a sequence as text, the same in every version: their inputs and keys."""
+    stages = []
+    for stage in draft.stages:
+        inputs = []
+        for each in stage.inputs:
+            key = ", ".join(part.text for part in each.key)
+            inputs.append(f"{' '.join(streams[member] for member in each.members)} [{key}]")
+        stages.append(" x ".join(inputs))
+    return "; ".join(stages)
+
+
+def layout_name(sequence: str, plan: PhysicalPlan) -> str:
+    """Return the name of a sequence of stages and of where their rows lie, the same in every version."""
+    lying = "".join(
+        f"; {number} {stage.route} on {stage.workers or 'all'} by {stage.slice}"
+        for number, stage in enumerate(plan.stages, start=1)
+        if ROUTES[stage.route].slices
+    )
+    return sequence + lying

@@ -1,0 +1,207 @@
+"""Where the rows of a join without a key lie: what is weighed, what is taken, what a checkpoint keeps."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.plans import catalogue
+from wjoin.grammar.errors import WJoinError
+from wjoin.planner.catalog import Estimate, Origin
+from wjoin.planner.cost.cardinality import Arrival
+from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.cost.psp import shared, spread
+from wjoin.planner.explain.describe import describe, plan_words
+from wjoin.planner.explain.text import explain_text
+from wjoin.planner.layouts import FREE, NO_CHECKPOINT, UNKNOWN, LayoutRule, of_checkpoint
+from wjoin.planner.physical import Method, Stage
+from wjoin.planner.plan import PlannedSelect, plan_select
+
+CHEAP = "A.speed + B.speed > 3"
+COSTLY = "similar(A.frame, B.frame) > 0.9"
+"""A predicate of a millisecond a pair."""
+
+PLAIN = "A [] x B []"
+
+
+def plan(
+    where: str = COSTLY,
+    cores: int = 4,
+    rule: LayoutRule = FREE,
+    hint: str = "",
+    rate: float = 20.0,
+    streams: str = "AB",
+    *,
+    tables: bool = False,
+    throughput: bool = False,
+    network: float | None = None,
+    heaviest: float | None = None,
+) -> PlannedSelect:
+    """Plan a join inside a window of five seconds with streams of one rate."""
+    kind = "table" if tables else "camera"
+    sources = ", ".join(f"{kind}{number % 2 + 1} {name}" for number, name in enumerate(streams))
+    sql = f"SELECT {hint} A.obj_id FROM {sources} WINDOW = 5 SECONDS WHERE {where}"
+    block = catalogue.first_block(sql)
+    known = {"rate": Estimate(rate, Origin.GIVEN)}
+    if heaviest is not None:
+        known["heaviest.obj_id"] = Estimate(heaviest, Origin.GIVEN)
+    relations = tuple(replace(catalogue.relation_of(item), statistics=known) for item in block.items)
+    costs = CostSettings(cores=cores, partitions=200, throughput=throughput, network=network)
+    types = catalogue.FakeTypes(relations)
+    return plan_select(
+        sql, block, relations, types, {}, "joined", {}, costs, rule, predicates=catalogue.PREDICATES
+    )
+
+
+def stage(planned: PlannedSelect) -> Stage:
+    return planned.physical.stages[0]
+
+
+def test_a_costly_predicate_is_worth_all_workers_and_a_cheap_condition_is_not() -> None:
+    costly = stage(plan())
+    assert costly.route in ("psp", "atr")
+    assert costly.workers == 4
+    assert stage(plan(CHEAP)).route == "single"
+
+
+def test_one_core_has_nothing_to_share() -> None:
+    planned = plan(cores=1)
+    assert stage(planned).route == "single"
+    assert {each.plan.stages[0].route for each in planned.candidates} == {"single"}
+
+
+def test_workers_are_weighed_by_powers_of_two_up_to_the_cores() -> None:
+    found = {each.plan.stages[0].workers for each in plan(cores=12).candidates}
+    assert found == {None, 2, 4, 8, 12}
+
+
+def test_a_hint_says_the_number_or_leaves_it_to_the_cost() -> None:
+    assert stage(plan(hint="/*+ PLAN(PSP, 3) */")).workers == 3
+    assert stage(plan(hint="/*+ PLAN(PSP) */")).workers == 4
+    assert stage(plan(CHEAP, hint="/*+ PLAN(PSP) */")).workers in (None, 2)
+    # A checkpoint that nothing is known of has the one that needs no statistics.
+    assert stage(plan(hint="/*+ PLAN(PSP) */", rule=UNKNOWN)).workers is None
+
+
+def test_where_no_checkpoint_is_known_other_routes_are_shown_and_never_taken() -> None:
+    planned = plan(rule=UNKNOWN)
+    assert stage(planned).route == "single"
+    assert planned.layout == PLAIN
+    assert {each.lost for each in planned.candidates if each.plan.stages[0].route == "psp"} == {NO_CHECKPOINT}
+
+
+def test_tables_take_any_route() -> None:
+    assert stage(plan(rule=UNKNOWN, tables=True)).route != "single"
+
+
+def test_a_checkpoint_keeps_its_route_its_workers_and_its_slices_on_any_machine() -> None:
+    first = plan()
+    for cores, rate, where in ((1, 20.0, COSTLY), (16, 20.0, COSTLY), (4, 0.01, COSTLY)):
+        again = plan(where, cores, of_checkpoint(first.layout), rate=rate)
+        assert again.layout == first.layout
+        one, other = stage(first), stage(again)
+        assert (one.route, one.workers, one.slice) == (other.route, other.workers, other.slice)
+    # One of an earlier version, or of a cheap join, has all rows on one worker.
+    assert stage(plan(rule=of_checkpoint(PLAIN))).route == "single"
+    assert stage(plan(rule=of_checkpoint(None))).route == "single"
+
+
+def test_a_hint_goes_before_what_a_checkpoint_keeps() -> None:
+    kept = of_checkpoint(f"{PLAIN}; 1 psp on 4 by 78125")
+    assert stage(plan(hint="/*+ PLAN(PSP) */", rule=kept)).workers == 4
+    assert stage(plan(hint="/*+ PLAN(PSP, 4) */", rule=kept)).workers == 4
+    assert stage(plan(hint="/*+ PLAN(PSP, 2) */", rule=kept)).workers == 2
+    assert stage(plan(hint="/*+ PLAN(ATR) */", rule=kept)).route == "atr"
+
+
+def test_three_streams_are_joined_by_two_where_that_is_cheaper() -> None:
+    where = "similar(A.frame, B.frame) > 0.9 AND similar(B.frame, C.frame) > 0.9"
+    planned = plan(where, streams="ABC")
+    routes = {tuple(each.route for each in found.plan.stages) for found in planned.candidates}
+    assert routes == {("single",), ("atr",), ("psp", "psp")}
+    words = {plan_words(each.plan) for each in planned.candidates}
+    assert {"exact psp(4) mw in 2 stages, A B first", "exact psp(4) mw in 2 stages, B C first"} <= words
+    assert planned.physical.stages[0].route != "single"
+
+
+@pytest.mark.parametrize(("share", "shared_out"), [(0.9, True), (0.001, False)])
+def test_a_hot_key_is_shared_out_where_one_worker_would_carry_most(share: float, shared_out: bool) -> None:
+    where = "A.obj_id = B.obj_id"
+    planned = plan(where, cores=8, rate=3000.0, heaviest=share)
+    assert (stage(planned).route in ("psp", "atr")) == shared_out
+    assert stage(planned).kernels == ("hw",)
+    routes = {each.plan.stages[0].route for each in planned.candidates if each.plan.method is Method.MULTIWAY}
+    assert routes == ({"hash", "psp", "atr"} if shared_out else {"hash"})
+    if shared_out:
+        alone = next(each for each in planned.candidates if each.plan.stages[0].route == "hash")
+        assert alone.estimated.cost.terms["idle"] > planned.candidates[0].estimated.cost.terms["idle"]
+
+
+def test_hints_slice_joins_on_a_key_as_well() -> None:
+    keyed = "A.obj_id = B.obj_id"
+    assert stage(plan(keyed, hint="/*+ PLAN(PSP, 2) */")).route == "psp"
+    three = f"{keyed} AND B.obj_id = C.obj_id"
+    assert stage(plan(three, hint="/*+ PLAN(ATR, 2) */", streams="ABC")).route == "atr"
+    with pytest.raises(WJoinError, match="joins of two"):
+        plan(three, hint="/*+ PLAN(PSP) */", streams="ABC")
+
+
+def test_long_slices_cost_few_copies_and_short_ones_keep_all_busy() -> None:
+    found = {
+        each.plan.stages[0].slice: each.estimated.cost
+        for each in plan().candidates
+        if each.plan.stages[0].route == "atr" and each.plan.stages[0].workers == 4
+    }
+    short, long = min(found), max(found)
+    assert (short, long) == (125_000, 20_000_000)
+    assert found[short].state_rows > found[long].state_rows
+    assert found[short].terms["idle"] < found[long].terms["idle"]
+
+
+def test_throughput_is_weighed_over_large_micro_batches() -> None:
+    latency = {plan_words(each.plan): each for each in plan().candidates}
+    throughput = {plan_words(each.plan): each for each in plan(throughput=True).candidates}
+    one, other = (
+        next(each for name, each in found.items() if name.startswith("exact psp(2)"))
+        for found in (latency, throughput)
+    )
+    assert other.estimated.cost.terms["micro-batches"] == pytest.approx(
+        one.estimated.cost.terms["micro-batches"] / 60
+    )
+
+
+@pytest.mark.parametrize(
+    ("slices", "workers", "busy"), [(0.3, 4, 1), (1, 4, 1), (4, 4, 4), (5, 4, 2.5), (8, 4, 4), (100, 4, 4)]
+)
+def test_the_worker_with_most_slices_sets_the_pace(slices: float, workers: int, busy: float) -> None:
+    assert shared(slices, workers) == busy
+
+
+@pytest.mark.parametrize(("cores", "busy"), [(6, 6), (4, 3), (1, 1)])
+def test_more_workers_than_cores_take_turns(cores: int, busy: float) -> None:
+    planned = plan(hint="/*+ PLAN(PSP, 6) */")
+    inputs = planned.candidates[0].estimated.stages[0].inputs
+    arrival = Arrival(1e6, 1e9, streaming=True)
+    lies = spread(planned.physical, stage(planned), inputs, 200, cores, arrival)
+    assert lies.workers == 6
+    assert lies.busy == pytest.approx(busy, rel=0.02)
+    assert lies.sent == (6.0, 6.0)
+    assert lies.kept == (1.0, 1.0)
+
+
+def test_explain_warns_where_the_network_sets_the_pace() -> None:
+    hint = "/*+ PLAN(PSP, 16) */"
+    slow = plan(CHEAP, 16, hint=hint, rate=1000.0, network=1e6)
+    fast = plan(CHEAP, 16, hint=hint, rate=1000.0, network=1e9)
+    assert fast.candidates[0].estimated.cost.network < 1 < slow.candidates[0].estimated.cost.network
+    assert "warning: sending rows to the workers takes" in explain_text(describe(slow))
+    assert "sending rows" not in explain_text(describe(fast))
+
+
+def test_explain_says_how_rows_lie() -> None:
+    shown = explain_text(describe(plan(hint="/*+ PLAN(ATR, 4) */")))
+    assert "slices of 125 ms of event time, dealt out to 4 workers in turn" in shown
+    assert "A: a row goes to the worker of its slice" in shown
+    assert "B: a row goes to those that it can reach (4 of 4)" in shown
+    assert "A: a row is kept by the worker of its slice, and meets those that it can reach (4 of 4)" in (
+        explain_text(describe(plan(hint="/*+ PLAN(PSP, 4) */")))
+    )

@@ -1,0 +1,45 @@
+"""What a Spark session has for the workers of a join: cores, shuffle partitions, a network."""
+
+import re
+from dataclasses import replace
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from wjoin.planner.cost.model import CostSettings
+
+GIGABIT = 125_000_000
+"""The bytes a second that reach an executor, where nobody says other."""
+
+
+def weighed_with(spark: SparkSession, told: CostSettings) -> CostSettings:
+    """Return what plans are weighed with: what the settings have not told, the session does."""
+    local = (_setting(spark, "spark.master") or "").startswith("local")
+    return replace(
+        told,
+        cores=_cores(spark) if told.cores is None else told.cores,
+        partitions=partitions(spark),
+        network=GIGABIT if told.network is None and not local else told.network,
+    )
+
+
+def partitions(spark: SparkSession) -> int:
+    """Return the number of shuffle partitions: workers that a stage can have."""
+    return int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+
+
+def _cores(spark: SparkSession) -> int:
+    """Return how many tasks run at once, 1 where nothing tells."""
+    try:
+        return spark.sparkContext.defaultParallelism
+    except (PySparkException, AttributeError):
+        # Under Spark Connect there is no context, and the settings tell.
+        master = re.fullmatch(r"local\[(\d+)(?:, *\d+)?\]", _setting(spark, "spark.master") or "")
+        if master is not None:
+            return int(master[1])
+        each, executors = (_setting(spark, f"spark.executor.{name}") for name in ("cores", "instances"))
+        return int(each or 1) * int(executors or 1)
+
+
+def _setting(spark: SparkSession, name: str) -> str | None:
+    return spark.conf.get(name, None)
