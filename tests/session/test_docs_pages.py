@@ -1,11 +1,17 @@
 """The pages about real data say what is true: their statements run, in order, on files as they describe."""
 
 import json
+import math
+import random
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F
 
 import wjoin
 from tests.packages import ROOT
@@ -158,3 +164,53 @@ def test_late_rows(session: wjoin.Session, tmp_path: Path, page: Callable[[str],
     assert "P = paid: event time paid_at, delay 10 s" in session.explain(named)
     # Each reply meets its request and itself.
     assert session.spark.table(collect_once(session.sql(named))).count() == 58
+
+
+def test_joins_without_a_key(session: wjoin.Session, tmp_path: Path, page: Callable[[str], None]) -> None:
+    chance = random.Random(1)
+
+    def seen(number: int, name: str, **more: object) -> dict[str, Any]:
+        at = BEGIN + chance.randrange(3600)
+        place = {"lat": 52.5 + chance.uniform(-0.03, 0.03), "lon": 13.4 + chance.uniform(-0.05, 0.05)}
+        return {name: number, "second": at, **place, **more}
+
+    vans = [seen(n, "van", speed=chance.randrange(30, 80)) for n in range(200)]
+    calls = [seen(n, "call", allowed=chance.choice([30, 50, 70])) for n in range(60)]
+    for name, rows in (("vans", vans), ("calls", calls)):
+        rows.sort(key=lambda row: row["second"])
+        stamped = [{**row, "ts": datetime.fromtimestamp(row["second"], UTC).isoformat()} for row in rows]
+        write(tmp_path, name, lines(*stamped))
+    page("joins-without-a-key.md")
+
+    def pairs(condition: Callable[[dict[str, Any], dict[str, Any]], bool]) -> list[tuple[str, int]]:
+        inside = ((v, c) for v in vans for c in calls if abs(v["second"] - c["second"]) <= 300)
+        return sorted((str(v["van"]), c["call"]) for v, c in inside if condition(v, c))
+
+    def kilometres(v: dict[str, Any], c: dict[str, Any]) -> float:
+        north, east = math.radians(v["lat"] - c["lat"]), math.radians(v["lon"] - c["lon"])
+        return 6371.0088 * math.hypot(north, east * math.cos(math.radians((v["lat"] + c["lat"]) / 2)))
+
+    boxed = pairs(lambda v, c: abs(v["lat"] - c["lat"]) <= 0.018 and v["speed"] > c["allowed"])
+    squared = pairs(lambda v, c: (v["lat"] - c["lat"]) ** 2 + (v["lon"] - c["lon"]) ** 2 * 0.37 <= 0.0003)
+    near = pairs(lambda v, c: kilometres(v, c) < 2)
+    assert boxed
+    assert squared
+    assert near
+    assert found(session, tmp_path, "boxed", "van", "call") == boxed
+    assert found(session, tmp_path, "squared", "van", "call") == squared
+    for name in ("near", "near_psp", "near_atr"):
+        assert found(session, tmp_path, name, "van", "call") == near
+    text = (ROOT / "docs" / "joins-without-a-key.md").read_text("utf-8")
+    explained = re.findall(r"```sql\nEXPLAIN (.*?)```.*?```text\n(.*?)```", text, re.DOTALL)
+    assert len(explained) == 1
+    assert all(shown in str(session.explain(statement)) for statement, shown in explained)
+
+
+def test_spark_refuses_joins_of_streams_without_a_key(session: wjoin.Session) -> None:
+    rate = session.readStream.format("rate").load().withWatermark("timestamp", "1 second")
+    inside = "a.timestamp BETWEEN b.timestamp - INTERVAL 5 SECONDS AND b.timestamp AND a.value < b.value"
+    joined = rate.alias("a").join(rate.alias("b"), F.expr(inside))
+    said = "Stream-stream join without equality predicate is not supported"
+    assert said in (ROOT / "docs" / "joins-without-a-key.md").read_text("utf-8")
+    with pytest.raises(StreamingQueryException, match=said):
+        collect_once(joined)

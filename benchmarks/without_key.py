@@ -1,0 +1,250 @@
+"""Joins without a key: what a band saves, and what each route sends, keeps and gains by more workers.
+
+The executor's own logic in this process, its workers one after the other, by the processor's time: so figures
+hold on a machine that does other things, too. A micro-batch with n workers would take as long as its slowest
+worker; bringing the rows to the workers, which Spark does, is not in it. All ways must find as many results.
+"""
+
+import argparse
+import itertools
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from conditions import SECOND
+from tables import aligned
+
+from wjoin.executor.arrivals import Arrivals
+from wjoin.executor.local import LocalWorkers
+from wjoin.executor.step import Counts
+from wjoin.grammar.parser import parse_script
+from wjoin.grammar.syntax import Query
+from wjoin.parts.kernels.runs import BoolArray, Int64Array
+from wjoin.planner.catalog import Column, Delay, Relation
+from wjoin.planner.layout import stored_column, time_name
+from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan import plan_select
+from wjoin.udfs.predicate import Predicate
+
+COLUMNS = {"x": "double", "n": "bigint"}
+WINDOW = 5
+SPAN = 120
+"""Seconds of the streams; slices of ATR are four windows long, so some of them are in it."""
+
+ROUTES = ("", "PSP, 2", "PSP, 4", "PSP, 8", "ATR, 2", "ATR, 4", "ATR, 8")
+TWO = "chosen(A.n, B.n)"
+THREE = "chosen(A.n, B.n) AND chosen(B.n, C.n)"
+
+
+class _Types:
+    """The typing rules of these relations."""
+
+    def of(self, stream: int, expression: str) -> str:
+        return COLUMNS[expression]
+
+    def common(self, first: str, second: str) -> str | None:
+        return first if first == second else None
+
+    def fails_on_overflow(self) -> bool:
+        return True
+
+
+class _Timed:
+    """A worker that counts the seconds that it works, and the rows that it is sent."""
+
+    def __init__(self, worker: object) -> None:
+        self.worker = worker
+        self.seconds = 0.0
+        self.rows = 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.worker, name)
+
+    def run(self, arrivals: Arrivals, counts: Counts) -> list[pa.RecordBatch]:
+        self.rows += sum(rows.num_rows for group in arrivals.blocks for _, rows in group)
+        began = time.process_time()
+        found = list(self.worker.run(arrivals, counts))
+        self.seconds += time.process_time() - began
+        return found
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a join did over all micro-batches; ``slowest``: the seconds of each one's slowest worker."""
+
+    results: int
+    compared: int
+    seconds: float
+    slowest: float
+    sent: int
+    kept: int
+
+
+def main() -> int:
+    """Print the tables; 1 where two ways have different numbers of results."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--parts", nargs="*", choices=("bands", "routes"), default=["bands", "routes"])
+    parser.add_argument("--cost-us", type=float, default=10, help="of the predicate (%(default)s)")
+    parser.add_argument("--selectivity", type=float, default=0.01, help="of the predicate (%(default)s)")
+    given = parser.parse_args()
+    right = True
+    if "bands" in given.parts:
+        right &= _bands()
+    if "routes" in given.parts:
+        predicates = {"chosen": _burning(given.cost_us, given.selectivity)}
+        right &= _routes(2, TWO, predicates)
+        right &= _routes(2, TWO, predicates, every=SPAN)
+        right &= _routes(3, THREE, predicates)
+    if not right:
+        print("DIFFERENT RESULTS", file=sys.stderr)
+    return int(not right)
+
+
+def _bands() -> bool:
+    """Print what pairs cost that are all compared, and where a band is searched for."""
+    rows = [_rows(500, 40, seed) for seed in (1, 2)]
+    lines = [["band keeps", "results", "all pairs tested, s", "searched, s", "times faster"]]
+    right = True
+    for share in (0.1, 0.01, 0.001):
+        condition = f"abs(A.x - B.x) <= {share * 500}"
+        tested, searched = (
+            min(
+                (_run(rows, condition, f"ALGORITHM({kernel})") for _ in range(3)), key=lambda ran: ran.seconds
+            )
+            for kernel in ("MW", "ORDERED")
+        )
+        right &= tested.results == searched.results
+        figures = [
+            f"{tested.seconds:.2f}",
+            f"{searched.seconds:.2f}",
+            f"{tested.seconds / searched.seconds:.1f}",
+        ]
+        lines.append([f"{share:.1%}", f"{searched.results:,}", *figures])
+    print(f"{_count(rows):,} rows, 500 a second on each of two streams, window {WINDOW} s")
+    print(aligned(lines), end="\n\n")
+    return right
+
+
+def _fastest(rows: Sequence[pa.Table], condition: str, hint: str) -> Ran:
+    return min((_run(rows, condition, hint) for _ in range(3)), key=lambda ran: ran.seconds)
+
+
+def _routes(streams: int, condition: str, predicates: dict[str, Predicate], every: int = WINDOW) -> bool:
+    """Print what each route sends, keeps and takes, in micro-batches of ``every`` seconds."""
+    rows = [_rows(20, SPAN, seed) for seed in range(streams)]
+    lines = [["route", "pairs compared", "rows sent", "rows kept", "work, s", "slowest, s", "speed-up"]]
+    results = set()
+    single = 0.0
+    for route in ROUTES:
+        ran = _run(rows, condition, f"PLAN({route})" if route else "", predicates, every)
+        single = single or ran.slowest
+        results.add(ran.results)
+        figures = [
+            f"{ran.compared:,}",
+            f"{ran.sent:,}",
+            f"{ran.kept:,}",
+            f"{ran.seconds:.1f}",
+            f"{ran.slowest:.1f}",
+        ]
+        lines.append([route or "single", *figures, f"{single / ran.slowest:.2f}"])
+    print(f"{condition}: {_count(rows):,} rows, 20 a second on each stream, window {WINDOW} s")
+    print(f"in micro-batches of {every} s")
+    print(aligned(lines), end="\n\n", flush=True)
+    return len(results) == 1
+
+
+def _burning(cost_us: float, selectivity: float) -> Predicate:
+    """Return a predicate that takes so much of a core for a pair, and keeps so many of them."""
+    every = round(1 / selectivity)
+
+    def chosen(left: Int64Array, right: Int64Array) -> BoolArray:
+        end = time.process_time() + len(left) * cost_us / 1e6
+        found: BoolArray = (left * 7 + right) % every == 0
+        while time.process_time() < end:
+            pass
+        return found
+
+    return Predicate("chosen", chosen, cost_us=cost_us, selectivity=selectivity)
+
+
+def _run(
+    rows: Sequence[pa.Table],
+    condition: str,
+    hint: str,
+    predicates: dict[str, Predicate] | None = None,
+    every: int = WINDOW,
+) -> Ran:
+    """Join the rows in micro-batches of so many seconds."""
+    plan = _plan(condition, hint, len(rows), predicates or {})
+    workers = LocalWorkers(plan, 8 if hint.startswith("PLAN") else 1, predicates=predicates)
+    timed = [[_Timed(worker) for worker in stage] for stage in workers._stages]
+    workers._stages = timed
+    counts = Counts()
+    results, kept, slowest = 0, 0, 0.0
+    for blocks in _micro_batches(plan, rows, every * SECOND):
+        before = [[worker.seconds for worker in stage] for stage in timed]
+        results += sum(found.num_rows for found in workers.run(blocks, counts))
+        kept = max(kept, workers.state_rows)
+        for stage, began in zip(timed, before, strict=True):
+            slowest += max(worker.seconds - one for worker, one in zip(stage, began, strict=True))
+    everyone = [worker for stage in timed for worker in stage]
+    work, sent = sum(each.seconds for each in everyone), sum(each.rows for each in everyone)
+    return Ran(results, counts.stage["comparisons"], work, slowest, sent, kept)
+
+
+def _micro_batches(
+    plan: PhysicalPlan, rows: Sequence[pa.Table], every: int
+) -> Iterator[dict[int, pa.RecordBatch]]:
+    end = max(table["ts"].to_numpy().max() for table in rows)
+    for begin in range(0, int(end) + 1, every):
+        blocks = {}
+        for stream, table in enumerate(rows):
+            first, last = np.searchsorted(table["ts"].to_numpy(), [begin, begin + every])
+            part = table.slice(first, last - first)
+            columns = {time_name(stream): part["ts"]}
+            for number, each in enumerate(plan.streams[stream].columns):
+                name = each.expression.rpartition(".")[2]
+                if name != "ts":
+                    columns[stored_column(plan, stream, number).name] = part[name]
+            blocks[stream] = pa.table(columns).combine_chunks().to_batches()[0]
+        yield blocks
+
+
+def _plan(condition: str, hint: str, streams: int, predicates: dict[str, Predicate]) -> PhysicalPlan:
+    names = "ABC"[:streams]
+    windows = [f"WINDOW ({one}, {two}) = {WINDOW} SECONDS" for one, two in itertools.pairwise(names)]
+    sql = (
+        f"SELECT {f'/*+ {hint} */' if hint else ''} A.ts, B.ts AS other FROM {', '.join(names)}"
+        f" {' AND '.join(windows)} WHERE {condition}"
+    )
+    statement = parse_script(sql).statements[0]
+    assert isinstance(statement, Query)
+    columns = (Column("ts", "timestamp"), *(Column(name, kind) for name, kind in COLUMNS.items()))
+    relations = [Relation(columns, "ts", {"ts": Delay(0)}, True)] * streams
+    block = statement.blocks[0]
+    return plan_select(sql, block, relations, _Types(), {}, "joined", {}, predicates=predicates).physical
+
+
+def _rows(rate: int, seconds: int, seed: int) -> pa.Table:
+    random = np.random.default_rng(seed)
+    count = rate * seconds
+    return pa.table(
+        {
+            "ts": np.sort(random.integers(0, seconds * SECOND, count)),
+            "x": random.random(count) * 1000,
+            "n": random.integers(0, 10_000, count),
+        }
+    )
+
+
+def _count(rows: Sequence[pa.Table]) -> int:
+    return sum(len(table) for table in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
