@@ -21,7 +21,7 @@ MAXIMUM_PLACEMENTS = 9
 
 Value = TypeVar("Value")
 
-PAID_BY_ALL = ("rows", "micro-batches", "results")
+PAID_BY_ALL = ("rows", "micro-batches", "results", "idle")
 """Terms of a cost of which every plan pays as much as the one that pays least."""
 
 SAME = 1e-6

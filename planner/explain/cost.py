@@ -90,8 +90,9 @@ def cost_text(document: doc.Document) -> str:
 
 def shared_line(shared: Mapping[str, float]) -> str:
     """Return in words what all plans pay alike, the most first."""
+    names = {"rows": "reading rows", "idle": "cores that wait"}
     parts = ", ".join(
-        f"{seconds(value)} for {'reading rows' if name == 'rows' else name}"
+        f"{seconds(value)} for {names.get(name, name)}"
         for name, value in sorted(shared.items(), key=lambda term: -term[1])
     )
     return f"all plans pay {seconds(sum(shared.values()))}: {parts}"

@@ -203,6 +203,7 @@ def test_joins_without_a_key(session: wjoin.Session, tmp_path: Path, page: Calla
     text = (ROOT / "docs" / "joins-without-a-key.md").read_text("utf-8")
     explained = re.findall(r"```sql\nEXPLAIN (.*?)```.*?```text\n(.*?)```", text, re.DOTALL)
     assert len(explained) == 1
+    session.sql("SET wjoin.cores = 2")
     assert all(shown in str(session.explain(statement)) for statement, shown in explained)
 
 
