@@ -23,7 +23,7 @@ from wjoin.executor.step import Counts
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import Query
 from wjoin.parts.kernels.runs import BoolArray, Int64Array
-from wjoin.planner.catalog import Column, Delay, Relation
+from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.layout import stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan
 from wjoin.planner.plan import plan_select
@@ -180,7 +180,8 @@ def _run(
     every: int = WINDOW,
 ) -> Ran:
     """Join the rows in micro-batches of so many seconds."""
-    plan = _plan(condition, hint, len(rows), predicates or {})
+    rate = len(rows[0]) / (rows[0]["ts"].to_numpy().max() / SECOND)
+    plan = _plan(condition, hint, len(rows), predicates or {}, rate)
     workers = LocalWorkers(plan, 8 if hint.startswith("PLAN") else 1, predicates=predicates)
     timed = [[_Timed(worker) for worker in stage] for stage in workers._stages]
     workers._stages = timed
@@ -215,7 +216,9 @@ def _micro_batches(
         yield blocks
 
 
-def _plan(condition: str, hint: str, streams: int, predicates: dict[str, Predicate]) -> PhysicalPlan:
+def _plan(
+    condition: str, hint: str, streams: int, predicates: dict[str, Predicate], rate: float
+) -> PhysicalPlan:
     names = "ABC"[:streams]
     windows = [f"WINDOW ({one}, {two}) = {WINDOW} SECONDS" for one, two in itertools.pairwise(names)]
     sql = (
@@ -225,7 +228,9 @@ def _plan(condition: str, hint: str, streams: int, predicates: dict[str, Predica
     statement = parse_script(sql).statements[0]
     assert isinstance(statement, Query)
     columns = (Column("ts", "timestamp"), *(Column(name, kind) for name, kind in COLUMNS.items()))
-    relations = [Relation(columns, "ts", {"ts": Delay(0)}, True)] * streams
+    # With rates, new rows meet first the stream with which they have a condition.
+    known = {"rate": Estimate(rate, Origin.GIVEN)}
+    relations = [Relation(columns, "ts", {"ts": Delay(0)}, True, known)] * streams
     block = statement.blocks[0]
     return plan_select(sql, block, relations, _Types(), {}, "joined", {}, predicates=predicates).physical
 
