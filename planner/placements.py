@@ -45,7 +45,9 @@ def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) 
     stage = plan.stages[number]
     alone = even(room.heaviest[number], room.cores) < room.cores
     names = applicable(keyed=stage.keyed, inputs=len(stage.inputs))
-    if wished in names:
+    # A hint for slices is meant for the stages without a key, where there are some.
+    granted = wished in names and (not stage.keyed or all(each.keyed for each in plan.stages))
+    if granted and wished is not None:
         names = (wished,)
     elif room.chained and not stage.keyed:
         names = tuple(name for name in names if ROUTES[name].pairs)
@@ -53,10 +55,10 @@ def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) 
     for name in names:
         if not ROUTES[name].slices:
             found.append(Placement(name))
-        elif name == wished or (room.cores > 1 and alone):
+        elif granted or (room.cores > 1 and alone):
             found += [
                 Placement(name, workers, length)
-                for workers in worker_numbers(room, wished=name == wished)
+                for workers in worker_numbers(room, wished=granted)
                 for length in _lengths(plan, stage, name, workers or room.cores, room)
             ]
     return tuple(found)

@@ -141,6 +141,9 @@ def test_hints_slice_joins_on_a_key_as_well() -> None:
     assert stage(plan(keyed, hint="/*+ PLAN(PSP, 2) */")).route == "psp"
     three = f"{keyed} AND B.obj_id = C.obj_id"
     assert stage(plan(three, hint="/*+ PLAN(ATR, 2) */", streams="ABC")).route == "atr"
+    mixed = f"{keyed} AND B.speed + C.speed > 3"
+    found = plan(mixed, hint="/*+ PLAN(ATR, 2) */", streams="ABC").physical.stages
+    assert [each.route for each in found] == ["hash", "atr"]
     with pytest.raises(WJoinError, match="joins of two"):
         plan(three, hint="/*+ PLAN(PSP) */", streams="ABC")
 
