@@ -139,7 +139,7 @@ def _span(progress: Mapping[str, Any]) -> tuple[float, float]:
 
 def _state(system: str, progress: Mapping[str, Any]) -> tuple[int, int]:
     """Return rows and bytes of state: Spark counts wjoin's blocks as rows, wjoin counts what is in them."""
-    if system == "wjoin":
+    if system.startswith("wjoin"):
         counts = read_counts(progress)
         return sum(counts.state_rows.values()), counts.state_bytes
     operators = progress["stateOperators"]

@@ -9,6 +9,7 @@ import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ _TICK = 0.1
 class Task:
     """What one process does; folders and files as text, ``warm_up`` in seconds.
 
-    The data are worked off after the practice, as often as ``MEASURED`` says, and, where ``fresh`` says so,
+    The data are worked off after the practice for ``measured`` seconds, and, where ``fresh`` says so,
     once before it, too.
     """
 
@@ -46,40 +47,53 @@ class Task:
     warm_up: float
     fresh: bool
     settings: dict[str, str]
+    measured: float = MEASURED
 
 
 def run(task: Task) -> dict[str, list[dict[str, Any]]]:
-    """Work off the data of a task; return results and Spark's progress of the fresh and the practised runs.
-
-    Between the two the same query runs until ``warm_up`` seconds have passed in all, again and again over
-    the micro-batches of ``practice``, so that the virtual machine has compiled what it will, for
-    the fast systems and the slow ones alike.
-    """
+    """Work off the data of a task; return what the fresh and the practised runs gave."""
     clock = RunningTime()
     clock.start()
     system, load, scratch = SYSTEMS[task.system], Load(**task.load), Path(task.scratch)
-    spark = system.start({**_common(scratch, task.memory), **system.settings, **task.settings})
+    spark = system.start({**common(scratch, task.memory), **system.settings, **task.settings})
     spark.sparkContext.setLogLevel("ERROR")
+
+    def work(data: Path, folder: Path) -> dict[str, Any]:
+        return work_off(spark, system.query(spark, data, load), task.sink, folder)
+
+    found = fresh_and_practised(task, work, lambda: forget(spark), clock)
+    spark.stop()
+    return found
+
+
+def fresh_and_practised(
+    task: Task, work: Callable[[Path, Path], dict[str, Any]], tidy: Callable[[], None], clock: "RunningTime"
+) -> dict[str, list[dict[str, Any]]]:
+    """Return what ``work`` tells of the data of a task, in a folder of its own each time.
+
+    Between the fresh run and the practised ones the same query runs until ``warm_up`` seconds have passed in
+    all, again and again over the micro-batches of ``practice``, so that the virtual machine has compiled
+    what it will, for the fast systems and the slow ones alike.
+    """
     found: dict[str, list[dict[str, Any]]] = {}
     numbers = itertools.count()
 
-    def work_off(data: str) -> dict[str, Any]:
-        rows = system.query(spark, Path(data), load)
-        folder = scratch / "run" / str(next(numbers))
-        done = _work_off(spark, rows, task.sink, folder)
+    def once(data: str) -> dict[str, Any]:
+        folder = Path(task.scratch) / "run" / str(next(numbers))
+        folder.mkdir(parents=True)
+        done = work(Path(data), folder)
         # Spark may still be writing its state there, as it does now and then in the background.
         shutil.rmtree(folder, ignore_errors=True)
         return done
 
     if task.fresh:
-        found["fresh"] = [work_off(task.data)]
+        found["fresh"] = [once(task.data)]
     while clock.seconds < task.warm_up:
-        work_off(task.practice)
+        once(task.practice)
     practised, began = found.setdefault("practised", []), clock.seconds
-    while clock.seconds - began < MEASURED:
-        _forget(spark)
-        practised.append(work_off(task.data))
-    spark.stop()
+    while not practised or clock.seconds - began < task.measured:
+        tidy()
+        practised.append(once(task.data))
     return found
 
 
@@ -100,7 +114,8 @@ class RunningTime(threading.Thread):
             last = now
 
 
-def _work_off(spark: SparkSession, rows: DataFrame, sink: str, folder: Path) -> dict[str, Any]:
+def work_off(spark: SparkSession, rows: DataFrame, sink: str, folder: Path) -> dict[str, Any]:
+    """Run a query over what there is; return its results and Spark's progress of every micro-batch."""
     writer = rows.writeStream.format(sink).option("checkpointLocation", str(folder / "checkpoint"))
     if sink == "parquet":
         writer = writer.option("path", str(folder / "out"))
@@ -114,7 +129,7 @@ def _work_off(spark: SparkSession, rows: DataFrame, sink: str, folder: Path) -> 
     return {"results": results, "progress": progress}
 
 
-def _forget(spark: SparkSession) -> None:
+def forget(spark: SparkSession) -> None:
     """Free the memory that state of earlier runs still holds."""
     # Spark offers no other way, and keeps the state of an ended query for up to a minute.
     java: Any = spark._jvm
@@ -122,7 +137,8 @@ def _forget(spark: SparkSession) -> None:
     java.System.gc()
 
 
-def _common(scratch: Path, memory: str) -> dict[str, str]:
+def common(scratch: Path, memory: str) -> dict[str, str]:
+    """Return the settings of all sessions."""
     return {
         "spark.master": "local[2]",
         "spark.driver.memory": memory,

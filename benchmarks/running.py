@@ -2,10 +2,6 @@
 
 import contextlib
 import dataclasses
-import glob
-import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -17,15 +13,11 @@ from run_system import COMMITS, Task
 from sections import Section
 from streams import Load, write_streams
 from systems import SYSTEMS
-from turns import Player, Stops, take_turns
-
-from wjoin.testing.processes import Sampler, kill_tree
+from turns import Stops, take_turns
+from watched import REPORT, Watched
 
 TOGETHER = 3
 """Systems that take turns: all of them are in memory at once."""
-
-_WORDS = 4000
-"""What is shown of the log of a system that failed: so many letters of its beginning and of its end."""
 
 
 @dataclass(frozen=True)
@@ -87,55 +79,30 @@ class _Run:
         self, section: Section, load: Load, system: str, data: Path, how: How, stack: contextlib.ExitStack
     ) -> None:
         self._section, self._load, self._system = section, load, system
-        self._stack = stack
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wjoin-bench-", dir=how.scratch))
-        self._scratch = Path(folder)
-        self._task = Task(
-            system=system,
-            load=dataclasses.asdict(load),
-            sink=how.sink,
-            data=str(data / "load"),
-            practice=str(data / "practice"),
-            scratch=folder,
-            report=str(self._scratch / "report"),
-            memory=how.memory,
-            warm_up=how.warm_up,
-            fresh=system in section.fresh,
-            settings=how.settings,
-        )
 
-    def start(self) -> Player:
-        """Start the process, watched from now on."""
-        program = str(Path(__file__).with_name("run_system.py"))
-        command = [sys.executable, program, json.dumps(dataclasses.asdict(self._task))]
-        log = self._stack.enter_context((self._scratch / "log").open("w"))
-        environment = os.environ | {"WJOIN_CLOCK": str(self._scratch / "clock")}
-        # Where whoever has started the benchmark ends, the system would end what is stopped of its group.
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
-        self._stack.callback(_end, process)
-        self._process = process
-        self._usage = self._stack.enter_context(Sampler(process.pid))
-        return Player(process, self._may_stop)
+        def task(folder: Path) -> Task:
+            return Task(
+                system=system,
+                load=dataclasses.asdict(load),
+                sink=how.sink,
+                data=str(data / "load"),
+                practice=str(data / "practice"),
+                scratch=str(folder),
+                report=str(folder / REPORT),
+                memory=how.memory,
+                warm_up=how.warm_up,
+                fresh=system in section.fresh,
+                settings=how.settings,
+            )
 
-    def _may_stop(self) -> bool:
-        """Return whether a query has begun its work: what starts it may take ten seconds at the most."""
-        # Unlike Path.glob it does not mind that folders vanish meanwhile.
-        return bool(glob.glob(COMMITS, root_dir=self._scratch))  # noqa: PTH207
+        self._watched = Watched("run_system.py", task, COMMITS, how.scratch, stack)
+        self.start = self._watched.start
 
     def outcomes(self, part: str, stops: Stops) -> list[Outcome] | Failure:
         """Return what the process has measured, or its words if it has failed."""
-        if self._process.returncode:
-            words = (self._scratch / "log").read_text()
-            # The plan of a query that failed follows after what has happened, and is long.
-            shown = f"{words[:_WORDS]}\n...\n{words[_WORDS:][-_WORDS:]}"
-            return Failure(f"{part}: {self._system}", shown)
-        report, clock = self._scratch / "report", self._scratch / "clock"
+        watched = self._watched
+        if watched.words is not None:
+            return Failure(f"{part}: {self._system}", watched.words)
         filling = self._section.filling
-        return outcomes(part, self._system, self._load, filling, report, self._usage, clock, stops)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process that an error has left behind, with all that it has started."""
-    if process.poll() is None:
-        kill_tree(process.pid)
-        process.wait()
+        found = (watched.scratch / REPORT, watched.usage, watched.clock, stops)
+        return outcomes(part, self._system, self._load, filling, *found)

@@ -1,0 +1,161 @@
+"""Joins without a key: wjoin beside what a user would do without it.
+
+Streams are joined inside a window of 5 seconds on inequalities, on arithmetic, on a band of values, and on a
+costly function in Python. On Spark the same is done by *buckets of time*: buckets as long as the window, the
+rows of all streams but the first one copied into the buckets beside theirs, an equality of buckets, and
+the exact conditions after it; as a stream-stream join with watermarks, and over tables. Over tables DuckDB
+and Polars join the same files as well; DuckDB calls the function as one of its own over Arrow's arrays.
+
+Systems have a process each, take turns, and drop their results, as in bench.py. *Fresh* is the first run of a
+process over tables, *practised* are those after some practice; figures
+are medians. *ns a pair* are of the clock, for a pair of rows inside the window. Fails when systems, or
+streams and tables, differ in the number of results, or one fails. Linux only.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from run_system import COMMITS
+from run_theta import BEGUN, ThetaTask
+from running import Failure
+from targets import summary
+from theta_loads import write_theta
+from theta_outcomes import ThetaOutcome, disagreements, outcome_table, read_outcomes, theta_targets
+from theta_sections import SECTIONS, ThetaSection, quick
+from theta_systems import ON_STREAMS, ON_TABLES
+from turns import TURN, take_turns
+from watched import REPORT, Watched
+
+PLACES = ("streams", "tables")
+
+STOPPED = 8.0
+"""Seconds that a process is stopped for at a time, at the most: Spark waits ten for some things."""
+
+
+def options() -> argparse.Namespace:
+    """Return the options of the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--quick", action="store_true", help="a quarter of the rows, and little practice")
+    add("--parts", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="what to join; all by default")
+    add("--on", nargs="+", choices=PLACES, default=PLACES, help="streams, tables, or both (%(default)s)")
+    add("--systems", nargs="+", choices={**ON_STREAMS, **ON_TABLES}, help="which of those that a part has")
+    add("--warm-up", type=float, metavar="SECONDS", help="practice of each system; 20 by default")
+    add("--measured", type=float, default=10, help="seconds that it is measured then (%(default)s)")
+    add("--memory", default="3g", help="heap of each system's JVM (%(default)s)")
+    add("--limit-gb", type=float, default=10, help="anonymous memory that ends a system (%(default)s)")
+    add("--scratch", help="where data and checkpoints are kept while it runs")
+    add("--json", type=Path, help="write the outcomes to this file, too")
+    arguments = parser.parse_args()
+    if arguments.warm_up is None:
+        arguments.warm_up = 5 if arguments.quick else 20
+    return arguments
+
+
+def measure(
+    part: str, section: ThetaSection, arguments: argparse.Namespace, *, tables: bool
+) -> tuple[list[ThetaOutcome], list[Failure]]:
+    """Run the systems of a section in turns; one that fails hinders no other."""
+    registry, load = (ON_TABLES if tables else ON_STREAMS), section.load
+    systems = []
+    for name in section.systems(tables=tables):
+        if registry[name].missing:
+            print(f"  {registry[name].title}: not installed, left out", file=sys.stderr, flush=True)
+        elif name in (arguments.systems or registry):
+            systems.append(name)
+    found: list[ThetaOutcome] = []
+    failed: list[Failure] = []
+    with contextlib.ExitStack() as stack:
+        data = Path(stack.enter_context(tempfile.TemporaryDirectory("-data", "wjoin-", arguments.scratch)))
+        write_theta(load, data / "load")
+        write_theta(load.practice, data / "practice")
+        prepared = [_watched(name, section, data, arguments, stack, tables=tables) for name in systems]
+        turn = min(TURN, STOPPED / max(1, len(systems) - 1))
+        stops = take_turns([each.start for each in prepared], turn)
+        for name, each, stopped in zip(systems, prepared, stops, strict=True):
+            if each.usage.killed:
+                failed.append(Failure(f"{part}: {name}", f"more than {arguments.limit_gb} GB of memory"))
+            elif each.words is not None:
+                failed.append(Failure(f"{part}: {name}", each.words))
+            else:
+                told = (each.scratch / REPORT, each.usage, each.clock, stopped)
+                found += read_outcomes(part, name, load, *told, tables=tables)
+    return found, failed
+
+
+def _watched(
+    name: str,
+    section: ThetaSection,
+    data: Path,
+    arguments: argparse.Namespace,
+    stack: contextlib.ExitStack,
+    *,
+    tables: bool,
+) -> Watched:
+    def task(folder: Path) -> ThetaTask:
+        return ThetaTask(
+            system=name,
+            load=dataclasses.asdict(section.load),
+            sink="noop",
+            data=str(data / "load"),
+            practice=str(data / "practice"),
+            scratch=str(folder),
+            report=str(folder / REPORT),
+            memory=arguments.memory,
+            warm_up=arguments.warm_up,
+            fresh=tables,
+            settings={},
+            measured=arguments.measured,
+            tables=tables,
+        )
+
+    limit = int(arguments.limit_gb * 1e9)
+    return Watched("run_theta.py", task, BEGUN if tables else COMMITS, arguments.scratch, stack, limit)
+
+
+def main() -> int:
+    """Run what the command line asks for; 1 when systems disagree, or one has failed."""
+    arguments = options()
+    # Ended from outside, it ends what it has started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    outcomes: list[ThetaOutcome] = []
+    failures: list[Failure] = []
+    sections = {
+        part: quick(SECTIONS[part]) if arguments.quick else SECTIONS[part] for part in arguments.parts
+    }
+    for part, section in sections.items():
+        for place in arguments.on:
+            print(f"{section.load.title}: {place}", flush=True)
+            found, failed = measure(part, section, arguments, tables=place == "tables")
+            for each in failed:
+                print(f"{each.what} failed:\n{each.words}", file=sys.stderr, flush=True)
+            if found:
+                print(outcome_table(found) + "\n", flush=True)
+            outcomes += found
+            failures += failed
+    lines = theta_targets(outcomes)
+    print(summary(lines), flush=True)
+    if arguments.json:
+        body = {
+            "outcomes": [dataclasses.asdict(each) for each in outcomes],
+            "summary": [dataclasses.asdict(each) | {"reached": each.reached} for each in lines],
+        }
+        arguments.json.write_text(json.dumps(body, indent=1))
+    wrong = disagreements(outcomes)
+    for each in wrong:
+        print(f"DIFFERENT NUMBERS OF RESULTS: {each}", file=sys.stderr)
+    for each in failures:
+        print(f"FAILED (see above): {each.what}", file=sys.stderr)
+    return 1 if wrong or failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
