@@ -18,7 +18,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java demo test long unit spark faults bench soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
+.PHONY: help setup java demo test long unit spark faults bench theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ faults: $(READY) ## kill running queries 25 times, and let 12,000,000 rows wait:
 
 bench: $(READY) ## measure wjoin against hand-written chains of Spark joins, and against reading alone
 	@$(FIND_JAVA) && $(BIN)/python benchmarks/bench.py $(ARGS)
+
+theta: $(READY) ## measure joins without a key against buckets of time on Spark, DuckDB and Polars
+	@$(FIND_JAVA) && $(BIN)/python benchmarks/theta.py $(ARGS)
 
 soak: $(READY) ## run a query for an hour: do memory, state, files and micro-batches stay level?
 	@$(FIND_JAVA) && $(BIN)/python benchmarks/soak.py $(ARGS)

@@ -6,10 +6,11 @@ rows of all streams but the first one copied into the buckets beside theirs, an 
 the exact conditions after it; as a stream-stream join with watermarks, and over tables. Over tables DuckDB
 and Polars join the same files as well; DuckDB calls the function as one of its own over Arrow's arrays.
 
-Systems have a process each, take turns, and drop their results, as in bench.py. *Fresh* is the first run of a
-process over tables, *practised* are those after some practice; figures
-are medians. *ns a pair* are of the clock, for a pair of rows inside the window. Fails when systems, or
-streams and tables, differ in the number of results, or one fails. Linux only.
+Systems have a process each, take turns, and drop their results, as in bench.py. *Fresh* is the first run of
+a process over tables, *practised* are those after some practice; figures are medians. Ratios are of rates,
+and of processor time. *ns a pair* are of the clock, for a pair of rows inside the window. Polars is left out
+where it is not installed; where it takes more memory than is allowed, that is told. Fails when systems differ
+in the number of results, or another one fails. Linux only.
 """
 
 import argparse
@@ -51,7 +52,7 @@ def options() -> argparse.Namespace:
     add("--warm-up", type=float, metavar="SECONDS", help="practice of each system; 20 by default")
     add("--measured", type=float, default=10, help="seconds that it is measured then (%(default)s)")
     add("--memory", default="3g", help="heap of each system's JVM (%(default)s)")
-    add("--limit-gb", type=float, default=10, help="anonymous memory that ends a system (%(default)s)")
+    add("--limit-gb", type=float, default=8, help="anonymous memory that ends a system (%(default)s)")
     add("--scratch", help="where data and checkpoints are kept while it runs")
     add("--json", type=Path, help="write the outcomes to this file, too")
     arguments = parser.parse_args()
@@ -64,7 +65,7 @@ def measure(
     part: str, section: ThetaSection, arguments: argparse.Namespace, *, tables: bool
 ) -> tuple[list[ThetaOutcome], list[Failure]]:
     """Run the systems of a section in turns; one that fails hinders no other."""
-    registry, load = (ON_TABLES if tables else ON_STREAMS), section.load
+    registry, load = (ON_TABLES if tables else ON_STREAMS), section.load(tables=tables)
     systems = []
     for name in section.systems(tables=tables):
         if registry[name].missing:
@@ -82,7 +83,10 @@ def measure(
         stops = take_turns([each.start for each in prepared], turn)
         for name, each, stopped in zip(systems, prepared, stops, strict=True):
             if each.usage.killed:
-                failed.append(Failure(f"{part}: {name}", f"more than {arguments.limit_gb} GB of memory"))
+                words = f"more than {arguments.limit_gb:g} GB of memory"
+                print(f"  {registry[name].title}: {words}, ended", flush=True)
+                if registry[name].needs is None:
+                    failed.append(Failure(f"{part}: {name}", words))
             elif each.words is not None:
                 failed.append(Failure(f"{part}: {name}", each.words))
             else:
@@ -103,7 +107,7 @@ def _watched(
     def task(folder: Path) -> ThetaTask:
         return ThetaTask(
             system=name,
-            load=dataclasses.asdict(section.load),
+            load=dataclasses.asdict(section.load(tables=tables)),
             sink="noop",
             data=str(data / "load"),
             practice=str(data / "practice"),
@@ -133,8 +137,9 @@ def main() -> int:
     }
     for part, section in sections.items():
         for place in arguments.on:
-            print(f"{section.load.title}: {place}", flush=True)
-            found, failed = measure(part, section, arguments, tables=place == "tables")
+            tables = place == "tables"
+            print(f"{section.load(tables=tables).title}: {place}", flush=True)
+            found, failed = measure(part, section, arguments, tables=tables)
             for each in failed:
                 print(f"{each.what} failed:\n{each.words}", file=sys.stderr, flush=True)
             if found:

@@ -105,7 +105,7 @@ def _over_tables(
 
 
 def disagreements(found: Sequence[ThetaOutcome]) -> list[str]:
-    """Return a sentence for each load on which systems, or streams and tables, gave different results."""
+    """Return a sentence for each load on which systems gave different numbers of results."""
     results: dict[ThetaLoad, set[int]] = {}
     for each in found:
         results.setdefault(each.load, set()).add(each.results)
@@ -113,8 +113,24 @@ def disagreements(found: Sequence[ThetaOutcome]) -> list[str]:
 
 
 def outcome_table(found: Sequence[ThetaOutcome]) -> str:
-    """Return outcomes as a table; ratios are the first one's speed over the others'."""
-    lines = [["", "", "rows/s", "ratio", "seconds", "ns a pair", "CPU s", "anon MB", "state rows", "results"]]
+    """Return outcomes as a table; ratios are the first one's speed over theirs, and theirs
+    of processor time over its.
+    """
+    lines = [
+        [
+            "",
+            "",
+            "rows/s",
+            "ratio",
+            "seconds",
+            "ns a pair",
+            "CPU s",
+            "ratio",
+            "anon MB",
+            "state rows",
+            "results",
+        ]
+    ]
     for each in found:
         first = next(one for one in found if one.when == each.when)
         lines.append(
@@ -126,6 +142,7 @@ def outcome_table(found: Sequence[ThetaOutcome]) -> str:
                 f"{each.seconds:.3f}",
                 f"{each.seconds / each.pairs * 1e9:,.1f}" if each.load.streams == 2 else "-",
                 f"{each.processor:.2f}",
+                f"{each.processor / first.processor:.2f}",
                 f"{each.anonymous / 1e6:,.0f}",
                 "-" if each.tables else f"{each.state_rows:,}",
                 f"{each.results:,}",
