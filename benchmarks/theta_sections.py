@@ -56,7 +56,7 @@ SECTIONS: Mapping[str, ThetaSection] = {
     "predicate": _section("predicate", 30, _ON_SPARK, (*_ON_SPARK, "duckdb")),
     "three": _section("three", 150, _ON_SPARK, (*_ON_SPARK, *_OTHERS), streams=3),
     "overhead": _section("overhead", 400, _PLANS, _PLANS),
-    "cores": _section("cores", 10, _ONE_AND_TWO, _ONE_AND_TWO, batches=(3, 3)),
+    "cores": _section("cores", 20, _ONE_AND_TWO, _ONE_AND_TWO, batches=(3, 3)),
 }
 
 
