@@ -65,6 +65,7 @@ soak: $(READY) ## run a query for an hour: do memory, state, files and micro-bat
 
 papers: $(READY) ## reproduce the figures of the papers
 	@$(BIN)/python benchmarks/papers/wjoin2002.py $(ARGS)
+	@$(BIN)/python benchmarks/papers/psp2009.py $(ARGS)
 
 choices: $(READY) ## run every candidate plan of many workloads, and compare the chosen ones
 	@$(BIN)/python benchmarks/choices.py $(ARGS)

@@ -35,8 +35,11 @@ SECOND = 1_000_000
 WINDOW = 10 * SECOND
 STEP = SECOND // 2
 RATE = 10
-FILLING, MEASURED = 40, 20
+FILLING, MEASURED = 24, 12
 """Micro-batches that fill the windows, and those that are measured."""
+
+PICTURES = 64
+"""Different pictures, all of the same size: what is compared takes the same time for each."""
 
 WORKERS = (1, 2, 4, 8, 12, 16, 19)
 _COLUMNS = {"id": "bigint", "image": "binary"}
@@ -125,6 +128,8 @@ def measured(setting: Setting) -> Found:
     plan = planned(setting, predicate)
     local = LocalWorkers(plan, setting.workers, predicates={"alike": predicate})
     random = np.random.default_rng(7)
+    drawn = np.random.default_rng(8).integers(0, 256, (PICTURES, 3 * setting.pixels), np.uint8)
+    pictures = [each.tobytes() for each in drawn]
     path = work = 0.0
     results = 0
     number_of = [0] * setting.streams
@@ -132,7 +137,7 @@ def measured(setting: Setting) -> Found:
         blocks = {}
         for stream in range(setting.streams):
             count = int(random.poisson(RATE * STEP / SECOND))
-            blocks[stream] = _rows(plan, stream, step, count, number_of[stream], setting.pixels, random)
+            blocks[stream] = _rows(plan, stream, step, count, number_of[stream], pictures, random)
             number_of[stream] += count
         made = local.run(blocks, Counts())
         if step >= FILLING:
@@ -143,11 +148,11 @@ def measured(setting: Setting) -> Found:
 
 
 def _rows(
-    plan: PhysicalPlan, stream: int, step: int, count: int, first: int, pixels: int, random: Any
+    plan: PhysicalPlan, stream: int, step: int, count: int, first: int, pictures: Sequence[bytes], random: Any
 ) -> pa.RecordBatch:
     times = np.sort(random.integers(step * STEP, (step + 1) * STEP, count))
     ids = np.arange(first, first + count) * 16 + stream
-    images = [random.integers(0, 256, 3 * pixels, np.uint8).tobytes() for _ in range(count)]
+    images = [pictures[each % len(pictures)] for each in range(first, first + count)]
     columns = {time_name(stream): pa.array(times, pa.int64())}
     given = {"id": pa.array(ids, pa.int64()), "image": pa.array(images, pa.binary())}
     for number_, each in enumerate(plan.streams[stream].columns):
@@ -198,6 +203,7 @@ FIGURES = {
         "Figure 8(c), (d): ATR, by the length of a segment",
         {
             **{f"{each} s": Setting(route="ATR", slice=each * SECOND) for each in (10, 30, 50)},
+            "30 ms": Setting(route="ATR", slice=30_000),
             "PSP": Setting(),
         },
     ),

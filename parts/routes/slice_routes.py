@@ -49,7 +49,7 @@ class SliceRoute(_Sliced):
 
     name = "psp"
     meaning = "a row is kept by the worker of its slice of time, and visits those that it can reach"
-    meant_for = "joins of two, and any without an equality"
+    meant_for = "two streams, or any number without an equality"
     visits = True
     pairs = True
 

@@ -1,1 +1,0 @@
-SELECT /*+ PLAN(ATR) */ A.obj_id FROM camera1 A, camera2 B WINDOW = 5 s WHERE A.obj_id = B.obj_id
