@@ -198,7 +198,7 @@ def _placements(
     found = tuple(placements(plan, number, room, wished) for number in range(len(plan.stages)))
     if kept is not None:
         found = tuple(
-            tuple(each for each in (kept.get(number, own[0]),) if _grants(each, wished, room)) or own
+            (each,) if _grants(each := kept.get(number, own[0]), wished, room) else own
             for number, own in enumerate(found)
         )
     if wish is not None and not any(each.route == wished for stage in found for each in stage):

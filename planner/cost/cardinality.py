@@ -363,7 +363,8 @@ class _StagePlay:
         met = self._stage.inputs[number]
         band = index_of(met, sample.times)
         allowed = 1.0 if band is None else self._shares[band]
-        share = self._share(sample, met)
+        conditions = self._conditions(sample, met)
+        share = self._share(sample, met, conditions)
         heavy, light = heavy * share, light * share
         grown_times = {**sample.times, **_times(target, low + self._draws[number] * length)}
         grown = _Sample(grown_times, heavy, light)
@@ -383,7 +384,7 @@ class _StagePlay:
                 of_key=of_key,
                 banded=of_key * allowed,
                 near=matching * allowed,
-                tested=0 if met.key else len(self._conditions(sample, met)),
+                tested=0 if met.key else len(conditions),
                 checked=checked,
                 tuples=grown.tuples,
                 predicate_seconds=called,
@@ -391,11 +392,11 @@ class _StagePlay:
             grown,
         )
 
-    def _share(self, sample: _Sample, met: StageInput) -> float:
-        """Return the share of pairs that the conditions keep which can be checked now."""
+    def _share(self, sample: _Sample, met: StageInput, conditions: Sequence[set[Operand]]) -> float:
+        """Return the share of pairs that the bands and conditions keep which can be checked now."""
         bands = list(completed(self._stage.bands, sample.times, met.members))
         ordered = [{band.left, band.right} for band in bands]
-        others = sum(columns not in ordered for columns in self._conditions(sample, met))
+        others = sum(columns not in ordered for columns in conditions)
         return math.prod(self._shares[band] for band in bands) * COMPARISON_SHARE**others
 
     def _conditions(self, sample: _Sample, met: StageInput) -> list[set[Operand]]:

@@ -1,25 +1,20 @@
 """The example with pictures finds what NumPy finds, by every route, and its page shows it."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from check import Check
+from frames import CAMERAS, write_frames
+from PIL import Image
+from pyarrow import parquet
+from run import Runs
+from sheet import write_sheet
 
 import wjoin
 from tests.packages import ROOT
 
 FOLDER = ROOT / "examples" / "pictures"
-# Its scripts import each other by name.
-sys.path.append(str(FOLDER))
-
-from check import Check  # noqa: E402
-from frames import CAMERAS, write_frames  # noqa: E402
-from PIL import Image  # noqa: E402
-from pyarrow import parquet  # noqa: E402
-from run import Runs  # noqa: E402
-from sheet import write_sheet  # noqa: E402
-
 PAGE = ROOT / "docs" / "pictures.md"
 
 
