@@ -169,7 +169,14 @@ def _mixed_stages(plan: PhysicalPlan, options: Options) -> list[tuple[Stage, ...
     """Return the stages of a plan with every mix of the placements and kernels that they may have."""
     return [
         tuple(
-            replace(stage, route=lies.route, workers=lies.workers, slice=lies.length, kernels=kernels)
+            replace(
+                stage,
+                route=lies.route,
+                workers=lies.workers,
+                slice=lies.length,
+                copies=lies.copies,
+                kernels=kernels,
+            )
             for stage, lies, kernels in zip(plan.stages, placed, mix, strict=True)
         )
         for placed in _mixes(options.placements, MAXIMUM_PLACEMENTS)

@@ -23,6 +23,7 @@ PLANS: Mapping[str, Mapping[str, str]] = {
     "NATIVE": {"METHOD": Method.NATIVE.value},
     "PSP": {"METHOD": Method.MULTIWAY.value, "ROUTE": "psp"},
     "ATR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "atr"},
+    "CTR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "ctr"},
 }
 """What the values of the hint PLAN ask of the parts of a plan: METHOD, and ROUTE by its name."""
 
@@ -104,7 +105,7 @@ def options(
     return Options(
         _bounds(wishes.get("BOUNDS"), graph, plan.staged),
         _kernels(wishes.get("ALGORITHM"), plan.stages),
-        _placements(wishes.get("ROUTE"), plan, replace(room, workers=_workers(block)), kept),
+        _placements(wishes.get("ROUTE"), plan, _wished_room(block, wishes.get("ROUTE"), room), kept),
         _passes(wishes.get("PASSES"), graph),
         *_methods(wishes, plan, draft, graph, relations),
     )
@@ -132,10 +133,13 @@ def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
     return wishes
 
 
-def _workers(block: SelectBlock) -> int | None:
-    """Return the number that the hint PLAN gives, None where it gives none."""
+def _wished_room(block: SelectBlock, route: Wish | None, room: Room) -> Room:
+    """Return the room with the number that the hint PLAN gives: of copies, or of workers."""
     numbers = (int(hint.arguments[1]) for hint in block.hints if hint.name == "PLAN" and hint.arguments[1:])
-    return next(numbers, None)
+    number = next(numbers, None)
+    if route is not None and ROUTES[route.part].copies:
+        return replace(room, copies=number)
+    return replace(room, workers=number)
 
 
 def _require_available(wish: Wish) -> None:
@@ -208,7 +212,8 @@ def _placements(
 
 def _grants(each: Placement, wished: str | None, room: Room) -> bool:
     """Return whether a placement is what a hint asks for, where one does."""
-    return wished in (None, each.route) and room.workers in (None, each.workers)
+    asked = room.workers in (None, each.workers) and room.copies in (None, each.copies)
+    return asked and wished in (None, each.route)
 
 
 def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:

@@ -314,9 +314,9 @@ class Stage:
     ``route`` names what chooses the workers of a row, ``kernels`` how candidates are found: the first of
     them by the steps, or by each worker the one that suits its rows (``wjoin.parts``). ``comparisons``,
     ``bands``, ``conditions`` and ``predicates`` (those to call first come first) are all that can be checked
-    here. Where the route has slices of event time, ``slice`` is the length of one, and ``workers`` how many
-    may share them, None for all. There is a probe for each input whose new rows begin results, and for each
-    pass over the windows; two where rows visit several workers.
+    here. Where the route has slices of event time, ``slice`` is the length of one, ``workers`` how many
+    may share them, None for all, and ``copies`` on how many of them one lies. There is a probe for each input
+    whose new rows begin results, and for each pass over the windows; two where rows visit several workers.
     """
 
     inputs: tuple[StageInput, ...]
@@ -330,6 +330,7 @@ class Stage:
     predicates: tuple[PredicateCheck, ...] = ()
     slice: int | None = None
     workers: int | None = None
+    copies: int = 1
     probes: tuple[Probe, ...] = ()
 
     def __post_init__(self) -> None:

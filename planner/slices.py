@@ -42,4 +42,4 @@ def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:
     # Over tables what is kept is kept for a stretch only, and copies cost no state.
     visits = ROUTES[stage.route].visits and plan.streaming
     back, ahead = plan.upper[other][own], plan.upper[own][other]
-    return Slicing(stage.slice, back, ahead, sliced=visits or number == 0, visits=visits)
+    return Slicing(stage.slice, back, ahead, visits or number == 0, visits, stage.copies)

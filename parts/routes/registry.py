@@ -3,10 +3,10 @@
 from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.parts.routes.route import Route
 from wjoin.parts.routes.single_route import SingleRoute
-from wjoin.parts.routes.slice_routes import AlignedRoute, SliceRoute
+from wjoin.parts.routes.slice_routes import AlignedRoute, CoordinatedRoute, SliceRoute
 
 ROUTES: dict[str, Route] = {
-    each.name: each for each in (HashRoute(), SingleRoute(), SliceRoute(), AlignedRoute())
+    each.name: each for each in (HashRoute(), SingleRoute(), SliceRoute(), AlignedRoute(), CoordinatedRoute())
 }
 
 

@@ -58,6 +58,7 @@ class Slicing:
     ``length``: of a slice. Rows that one of these can join lie from ``back`` before its time to ``ahead``
     after it, None for however far. ``sliced``: whether they are kept by the worker of their slice; others
     are kept wherever they can reach a slice. ``visits``: whether sliced rows go where they are not kept, too.
+    ``copies``: on how many workers sliced rows are kept.
     """
 
     length: int
@@ -65,6 +66,7 @@ class Slicing:
     ahead: int | None
     sliced: bool
     visits: bool
+    copies: int = 1
 
 
 class Route(ABC):
@@ -90,6 +92,9 @@ class Route(ABC):
 
     slices = False
     """Whether it cuts event time into slices (``Slicing``)."""
+
+    copies = False
+    """Whether it keeps the rows of a slice on several workers."""
 
     warning = ""
     """What the page of EXPLAIN warns of where a stage has this route."""

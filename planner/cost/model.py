@@ -335,7 +335,7 @@ class _Work:
                 tested = constants.condition * kernel.tested(step)
                 seconds += pairs * (tested or constants.pair_seconds(name))
             if kernel.sweeps and probe.steps:
-                searches += lies.sent[probe.origin] * probe.steps[0].searches * len(probe.steps)
+                searches += lies.searching[probe.origin] * probe.steps[0].searches * len(probe.steps)
         return cls(
             compared,
             searches * runs * constants.search_seconds(name),

@@ -7,6 +7,7 @@ gives work to.
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,13 +25,14 @@ SKEWED = 1.25
 class Spread:
     """How the rows and the work of a stage lie on its workers.
 
-    ``sent`` and ``kept``, by input: to how many workers a row goes, and on how many it is kept. ``workers``:
-    how many a micro-batch starts. ``busy`` and ``pairs_busy``: how many times as fast as on one worker the
-    stage works off its rows and its pairs. ``copied``: whether only the first input is in slices, and rows of
-    others are copied.
+    ``sent``, ``searching`` and ``kept``, by input: to how many workers a row goes, by how many it is searched
+    for, and on how many it is kept. ``workers``: how many a micro-batch starts. ``busy`` and ``pairs_busy``:
+    how many times as fast as on one worker the stage works off its rows and its pairs. ``copied``: whether
+    only the first input is in slices, and rows of others are copied.
     """
 
     sent: tuple[float, ...]
+    searching: tuple[float, ...]
     kept: tuple[float, ...]
     workers: int
     busy: float
@@ -40,13 +42,13 @@ class Spread:
     def searched(self, probe: ProbeEstimate, step: int) -> float:
         """Return how often each tuple is searched for in a step of a probe, as several workers have it."""
         if self.copied:
-            return self.repeated(probe, step - 1) if step else self.sent[probe.origin]
-        return self.sent[probe.origin]
+            return self.repeated(probe, step - 1) if step else self.searching[probe.origin]
+        return self.searching[probe.origin]
 
     def repeated(self, probe: ProbeEstimate, step: int) -> float:
         """Return how often each tuple is made in a step of a probe: copies meet again on each worker."""
         met = (probe.origin, *(each.number for each in probe.steps[: step + 1]))
-        return self.sent[probe.origin] if self.copied and 0 not in met else 1.0
+        return self.searching[probe.origin] if self.copied and 0 not in met else 1.0
 
 
 def spread(
@@ -67,17 +69,21 @@ def spread(
     if not known:
         turns = min(count, cores)
         rows, pairs = (even(share, turns) if stage.keyed else float(turns) for share in heaviest(inputs))
-        return Spread(once, once, count, rows, pairs)
-    sent = tuple(1.0 if each.sliced and not each.visits else reached(each, count) for each in known)
-    kept = tuple(1.0 if each.sliced else copies for each, copies in zip(known, sent, strict=True))
+        return Spread(once, once, once, count, rows, pairs)
+    searching = tuple(1.0 if each.sliced and not each.visits else reached(each, count) for each in known)
+    copies = min(known[0].copies, count)
+    kept = tuple(float(copies) if each.sliced else met for each, met in zip(known, searching, strict=True))
+    sent = tuple(met + copies - 1 if each.sliced else met for each, met in zip(known, searching, strict=True))
     visits = any(each.visits for each in known)
     slices = (arrival.interval if arrival.streaming else arrival.duration) / known[0].length
+    # A row is worked on by one of as many groups of workers as it has copies: those take turns by its slice.
+    groups_busy = shared(slices, copies)
     if visits:
         # New rows are worked on wherever their partners are kept.
-        slices += min(reached(each, 1 << 30) for each in known)
-    busy = shared(slices, count)
+        slices += copies * min(reached(each, sys.maxsize) for each in known)
+    busy = groups_busy * shared(slices / copies, count // copies)
     busy = busy if busy <= cores else busy / math.ceil(busy / cores)
-    return Spread(sent, kept, count, busy, busy, copied=not visits)
+    return Spread(sent, searching, kept, count, busy, busy, copied=not visits)
 
 
 def heaviest(inputs: Sequence[InputEstimate]) -> tuple[float, float]:
@@ -97,10 +103,11 @@ def even(heaviest: float, workers: int) -> float:
 
 
 def reached(view: Slicing, workers: int) -> float:
-    """Return how many of the workers have a slice that a row can reach."""
+    """Return how many of the workers a row must visit, for all slices that it can reach."""
+    group = float(workers // min(view.copies, workers))
     if view.back is None or view.ahead is None:
-        return float(workers)
-    return min(float(workers), 1 + max(0.0, (view.back + view.ahead) / view.length))
+        return group
+    return min(group, 1 + max(0.0, (view.back + view.ahead) / (view.length * view.copies)))
 
 
 def shared(slices: float, workers: int) -> float:

@@ -257,7 +257,8 @@ def _route_and_kernel(plan: PhysicalPlan, stage: Stage) -> str:
         return f"{stage.route} {kernel}"
     usual = stage.slice == slice_length(plan, stage, stage.route)
     length = "" if usual else f" by {human(stage.slice, plan.time_kind)}"
-    return f"{stage.route}({stage.workers or 'all'}{length}) {kernel}"
+    copies = f" in {stage.copies} copies" if stage.copies > 1 else ""
+    return f"{stage.route}({stage.workers or 'all'}{copies}{length}) {kernel}"
 
 
 def _plain_words(plan: PhysicalPlan) -> str:
@@ -322,7 +323,8 @@ def _stage(planned: PlannedSelect, number: int) -> doc.StageEntry:
 def _route(stage: Stage) -> str:
     if stage.slice is None:
         return stage.route
-    return f"{stage.route} on {'all' if stage.workers is None else stage.workers} workers"
+    copies = f" in {stage.copies} copies" if stage.copies > 1 else ""
+    return f"{stage.route} on {'all' if stage.workers is None else stage.workers} workers{copies}"
 
 
 def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
@@ -330,20 +332,26 @@ def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
     if stage.slice is None:
         return
     workers = "all workers" if stage.workers is None else f"{stage.workers} workers"
-    yield f"slices of {human(stage.slice, plan.time_kind)} of event time, dealt out to {workers} in turn"
+    copied = f", each to {stage.copies}" if stage.copies > 1 else ""
+    length = human(stage.slice, plan.time_kind)
+    yield f"slices of {length} of event time, dealt out to {workers} in turn{copied}"
+    keeper = "those of its slice" if stage.copies > 1 else "the worker of its slice"
     for number, each in enumerate(stage.inputs):
         view = slicing(plan, stage, number)
         name = " ".join(_names(plan, each.members))
         if view is None or (view.sliced and not view.visits):
-            yield f"{name}: a row goes to the worker of its slice"
+            yield f"{name}: a row goes to {keeper}"
             continue
-        slices = reached(view, sys.maxsize)
+        visits = reached(view, stage.workers or sys.maxsize)
         if stage.workers is not None:
-            found = f"{figure(min(slices, stage.workers))} of {stage.workers}"
+            found = f"{figure(visits)} of {stage.workers}"
+        elif view.back is None or view.ahead is None:
+            found = "all" if stage.copies == 1 else f"one in {stage.copies}"
         else:
-            found = "all" if slices == sys.maxsize else f"up to {figure(slices)}"
-        kept = "is kept by the worker of its slice, and meets" if view.sliced else "goes to"
-        yield f"{name}: a row {kept} those that it can reach ({found})"
+            found = f"up to {figure(visits)}"
+        kept = f"is kept by {keeper}, and meets" if view.sliced else "goes to"
+        met = "those" if stage.copies == 1 else "the fewest that have all"
+        yield f"{name}: a row {kept} {met} that it can reach ({found})"
 
 
 def _part(name: str, value: str) -> doc.PartEntry:

@@ -1,5 +1,6 @@
 """Where the rows of a join without a key lie: what is weighed, what is taken, what a checkpoint keeps."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -117,7 +118,8 @@ def test_three_streams_are_joined_by_two_where_that_is_cheaper() -> None:
     where = "similar(A.frame, B.frame) > 0.9 AND similar(B.frame, C.frame) > 0.9"
     planned = plan(where, streams="ABC")
     routes = {tuple(each.route for each in found.plan.stages) for found in planned.candidates}
-    assert routes == {("single",), ("atr",), ("psp", "psp")}
+    chains = set(itertools.product(("psp", "ctr"), repeat=2))
+    assert routes == {("single",), ("atr",), *chains}
     words = {plan_words(each.plan) for each in planned.candidates}
     assert {"exact psp(4) mw in 2 stages, A B first", "exact psp(4) mw in 2 stages, B C first"} <= words
     assert planned.physical.stages[0].route != "single"
@@ -130,7 +132,7 @@ def test_a_hot_key_is_shared_out_where_one_worker_would_carry_most(share: float,
     assert (stage(planned).route in ("psp", "atr")) == shared_out
     assert stage(planned).kernels == ("hw",)
     routes = {each.plan.stages[0].route for each in planned.candidates if each.plan.method is Method.MULTIWAY}
-    assert routes == ({"hash", "psp", "atr"} if shared_out else {"hash"})
+    assert routes == ({"hash", "psp", "atr", "ctr"} if shared_out else {"hash"})
     if shared_out:
         alone = next(each for each in planned.candidates if each.plan.stages[0].route == "hash")
         assert alone.estimated.cost.terms["idle"] > planned.candidates[0].estimated.cost.terms["idle"]
@@ -177,6 +179,43 @@ def test_throughput_is_weighed_over_large_micro_batches() -> None:
 )
 def test_the_worker_with_most_slices_sets_the_pace(slices: float, workers: int, busy: float) -> None:
     assert shared(slices, workers) == busy
+
+
+@pytest.mark.parametrize(
+    ("copies", "interval", "busy"), [(2, 1.0, 7.4), (4, 1.0, 6.6), (2, 0.1, 4.9), (4, 0.1, 2.4)]
+)
+def test_copies_save_visits_and_keep_fewer_workers_busy(copies: int, interval: float, busy: float) -> None:
+    """``busy``: by counting the pairs of 8 workers, those of all over those of the one with most."""
+    planned = plan(hint=f"/*+ PLAN(CTR, {copies}) */", cores=8)
+    inputs = planned.candidates[0].estimated.stages[0].inputs
+    arrival = Arrival(interval * 1e6, 1e9, streaming=True)
+    chosen = replace(stage(planned), workers=8)
+    lies = spread(planned.physical, chosen, inputs, 200, 8, arrival)
+    assert lies.kept == (copies, copies)
+    assert lies.searching == (8 / copies, 8 / copies)
+    assert lies.sent == (8 / copies + copies - 1,) * 2
+    assert lies.busy == pytest.approx(busy, rel=0.1)
+
+
+def test_copies_are_weighed_and_asked_for_by_a_hint() -> None:
+    weighed = {
+        (each.plan.stages[0].workers, each.plan.stages[0].copies)
+        for each in plan(cores=16).candidates
+        if each.plan.stages[0].route == "ctr"
+    }
+    assert weighed == {(4, 2), (8, 2), (8, 4), (16, 2), (16, 4), (16, 8)}
+    asked = plan(hint="/*+ PLAN(CTR, 3) */", rule=UNKNOWN)
+    assert (stage(asked).route, stage(asked).workers, stage(asked).copies) == ("ctr", None, 3)
+    kept = of_checkpoint(f"{PLAIN}; 1 ctr on 8 by 78125 in 4 copies")
+    goes_on = stage(plan(rule=kept, cores=2))
+    assert (goes_on.route, goes_on.workers, goes_on.copies, goes_on.slice) == ("ctr", 8, 4, 78_125)
+    assert stage(plan(hint="/*+ PLAN(CTR, 2) */", rule=kept)).copies == 2
+    shown = explain_text(describe(plan(hint="/*+ PLAN(CTR, 4) */", rule=kept)))
+    assert "dealt out to 8 workers in turn, each to 4" in shown
+    assert (
+        "A: a row is kept by those of its slice, and meets the fewest that have all that it can reach"
+        in shown
+    )
 
 
 @pytest.mark.parametrize(("cores", "busy"), [(6, 6), (4, 3), (1, 1)])

@@ -46,7 +46,7 @@ def test_no_frame_is_late(folder: Path, camera: str) -> None:
     assert 0 < max(behind) <= 5
 
 
-@pytest.mark.parametrize("plan", ["", "PSP", "ATR"])
+@pytest.mark.parametrize("plan", ["", "PSP", "ATR", "CTR"])
 def test_every_route_finds_what_numpy_finds(session: wjoin.Session, folder: Path, plan: str) -> None:
     runs = Runs(session, folder, band=False)
     wanted = Check(folder).alike

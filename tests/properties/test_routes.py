@@ -51,9 +51,14 @@ def routed(plan: PhysicalPlan, name: str) -> PhysicalPlan:
     return arranged(dataclasses.replace(plan, stages=stages), [chosen_orders(each) for each in plan.stages])
 
 
-def with_slices(plan: PhysicalPlan, length: int) -> PhysicalPlan:
-    """Return the plan with slices so long, where its route has slices."""
-    stages = (each if each.slice is None else dataclasses.replace(each, slice=length) for each in plan.stages)
+def with_slices(plan: PhysicalPlan, length: int, copies: int) -> PhysicalPlan:
+    """Return the plan with slices so long and in so many copies, where its route has such."""
+    stages = (
+        each
+        if each.slice is None
+        else dataclasses.replace(each, slice=length, copies=copies if ROUTES[each.route].copies else 1)
+        for each in plan.stages
+    )
     return dataclasses.replace(plan, stages=tuple(stages))
 
 
@@ -69,7 +74,7 @@ def test_every_result_is_made_once(route: str, plan: PhysicalPlan, workers: int,
     # A partial tuple meets only what its own worker has stored: to visit is enough for joins of two.
     assume(not known[route].visits or all(len(stage.inputs) == 2 for stage in plan.stages))
     with patch.dict(ROUTES, OWN):
-        sliced = with_slices(routed(plan, route), data.draw(SLICES))
+        sliced = with_slices(routed(plan, route), data.draw(SLICES), data.draw(st.integers(1, 4)))
         local = LocalWorkers(sliced, workers, data.draw(STRETCHES), PREDICATES)
         rows: list[list[Row]] = [[] for _ in plan.streams]
         found: Counter[tuple[Row, ...]] = Counter()

@@ -59,14 +59,14 @@ def rows(seed: int, first: int, seconds: int) -> pa.Table:
 
 NATIVE = ("PLAN(NATIVE)",)
 KEYLESS = ("theta", "bands")
-PSP, ATR = ("PLAN(PSP)",), ("PLAN(ATR)",)
+PSP, ATR, CTR = ("PLAN(PSP)",), ("PLAN(ATR)",), ("PLAN(CTR)",)
 SLICED = {
-    "theta": [PSP, ATR, ("PLAN(PSP, 1)",)],
-    "bands": [PSP, ATR, ("PLAN(ATR, 2)", "ALGORITHM(MW)")],
+    "theta": [PSP, ATR, CTR, ("PLAN(PSP, 1)",)],
+    "bands": [PSP, ATR, CTR, ("PLAN(ATR, 2)", "ALGORITHM(MW)")],
     "chain": [ATR],
     "path": [("PLAN(ATR)", "PASSES(UNION)")],
     "overlap": [PSP, ("PLAN(PSP, 2)", "PASSES(UNION)")],
-    "cascade": [PSP, ("PLAN(ATR)", "ALGORITHM(ADAPTIVE)")],
+    "cascade": [PSP, CTR, ("PLAN(ATR)", "ALGORITHM(ADAPTIVE)")],
     "band": [("PLAN(PSP)", "ALGORITHM(ORDERED)")],
 }
 """Hints for slices of time, with an equality and without."""

@@ -81,6 +81,7 @@ CASES: dict[str, tuple[str, tuple[Expression, ...]]] = {
 HINTS = [
     *itertools.product(["ALGORITHM(MW)", "ALGORITHM(NLW)"], ["BOUNDS(EXACT)", "BOUNDS(GCA)"]),
     ("PLAN(PSP)",),
+    ("PLAN(CTR)",),
     ("PLAN(ATR)",),
 ]
 
