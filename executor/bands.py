@@ -26,7 +26,9 @@ def moved(values: Values, distance: float | None, slack: float) -> Values | None
         return None
     if slack or values.dtype.kind == "f":
         fractions = values.astype(np.float64)
-        return np.asarray(fractions + distance + slack * np.abs(fractions))
+        # Beyond the greatest number is infinity; what is infinite already may become NaN.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(fractions + distance + slack * np.abs(fractions))
     return shifted(values, int(distance), 0)
 
 

@@ -5,21 +5,28 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from wjoin.parts.kernels.runs import Int64Array, int64_view
+from wjoin.executor.bands import band_values, moved
+from wjoin.parts.kernels.runs import GREATEST, LEAST, Int64Array, Values, int64_view, shifted
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.parts.routes.route import Role, Share, Slicing
-from wjoin.planner.layout import code_name, time_name
+from wjoin.parts.routes.route import Role, Share, Slices, Slicing
+from wjoin.planner.layout import code_name, stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan, Stage
 from wjoin.planner.slices import slicing
 
 TOGETHER_BYTES = 1 << 26
 """About the most bytes of the rows that are taken at once for several workers."""
 
+_FURTHEST = float(1 << 52)
+
 
 @dataclass(frozen=True)
 class Router:
-    """Brings tuples to the workers of a stage: to its input ``number``, whose first member is ``stream``."""
+    """Brings tuples to the workers of a stage: to its input ``number``, whose first member is ``stream``.
+
+    ``values`` is the column by which they are cut, None where that is event time.
+    """
 
     number: int
     stream: int
@@ -27,23 +34,31 @@ class Router:
     route: str
     workers: tuple[int, ...]
     slicing: Slicing | None = None
+    values: str | None = None
 
     @classmethod
     def to(cls, plan: PhysicalPlan, stage: Stage, number: int, workers: tuple[int, ...]) -> "Router":
         """Return the router to an input of a stage."""
         each = stage.inputs[number]
         slices = slicing(plan, stage, number)
-        return cls(number, each.members[0], each.key, stage.route, workers, slices)
+        column = None if slices is None else slices.column
+        values = None if column is None else stored_column(plan, *column).name
+        return cls(number, each.members[0], each.key, stage.route, workers, slices, values)
 
     def parts(self, block: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch, Role]]:
         """Yield (worker, its rows, as what it gets them)."""
+        if self.values is not None and block.column(self.values).null_count:
+            valid = block.column(self.values).is_valid()
+            # Nothing is near NULL.
+            yield self.workers[0], block.filter(pc.invert(valid)), Role.PASSED
+            block = block.filter(valid)
         codes = None if self.key is None else int64_view(block.column(code_name(*self.key)))
         times = int64_view(block.column(time_name(self.stream)))
         # Shares are small where workers are many, and a pass over all columns costs more than its rows.
         most = block.num_rows * TOGETHER_BYTES // max(TOGETHER_BYTES, block.nbytes)
         waiting: list[tuple[Share, Int64Array]] = []
         rows = 0
-        for share in ROUTES[self.route].shares(codes, times, len(self.workers), self.slicing):
+        for share in ROUTES[self.route].shares(codes, times, len(self.workers), self._slices(block, times)):
             if share.rows is None:
                 yield self.workers[share.worker], block, share.role
                 continue
@@ -53,6 +68,13 @@ class Router:
             waiting.append((share, share.rows))
             rows += len(share.rows)
         yield from self._taken(block, waiting)
+
+    def _slices(self, block: pa.RecordBatch, times: Int64Array) -> Slices | None:
+        if self.slicing is None:
+            return None
+        if self.values is None:
+            return slices_of_times(self.slicing, times)
+        return slices_of_values(self.slicing, band_values(block.column(self.values)))
 
     def _taken(
         self, block: pa.RecordBatch, shares: Sequence[tuple[Share, Int64Array]]
@@ -65,6 +87,32 @@ class Router:
         for share, rows in shares:
             yield self.workers[share.worker], taken.slice(start, len(rows)), share.role
             start += len(rows)
+
+
+def slices_of_times(rule: Slicing, times: Int64Array) -> Slices:
+    """Return the slices of rows by their event times (int64)."""
+    length = int(rule.length)
+    first = shifted(times, None if rule.back is None else -int(rule.back), LEAST)
+    last = shifted(times, None if rule.ahead is None else int(rule.ahead), GREATEST)
+    return Slices(rule, times // length, first // length, last // length)
+
+
+def slices_of_values(rule: Slicing, values: Values) -> Slices:
+    """Return the slices of rows by their values, int64 or float64; NaN has a slice like that of 0."""
+    if rule.back is None or rule.ahead is None:
+        raise ValueError("values have slices where the band is closed")
+
+    def cut(found: Values | None) -> Int64Array:
+        if found is None or not rule.slack:
+            whole: Int64Array = np.asarray(found, np.int64) // int(rule.length)
+            return whole
+        with np.errstate(invalid="ignore", over="ignore"):
+            numbers = np.nan_to_num(np.floor(found.astype(np.float64) / rule.length), nan=0.0)
+        # Beyond that numbers of slices are no whole ones any more; what is infinite is in the last of them.
+        return numbers.clip(-_FURTHEST, _FURTHEST).astype(np.int64)
+
+    first, last = moved(values, -rule.back, -rule.slack), moved(values, rule.ahead, rule.slack)
+    return Slices(rule, cut(values), cut(first), cut(last))
 
 
 def worker_count(stage: Stage, partitions: int) -> int:

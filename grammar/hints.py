@@ -11,12 +11,12 @@ from wjoin.grammar.tokens import Kind, Token, scan
 HINTS = {
     "ALGORITHM": ("HW", "MW", "NLW", "ORDERED", "ADAPTIVE"),
     "BOUNDS": ("EXACT", "GCA", "LCA"),
-    "PLAN": ("MULTIWAY", "NATIVE", "SEMIJOIN", "SIMPLE", "PSP", "ATR", "CTR"),
+    "PLAN": ("MULTIWAY", "NATIVE", "SEMIJOIN", "SIMPLE", "PSP", "ATR", "CTR", "RANGE"),
     "PASSES": ("UNION", "HULL"),
 }
 """The names of wjoin's hints and the values of each."""
 
-_WITH_NUMBER = ("PSP", "ATR", "CTR")
+_WITH_NUMBER = ("PSP", "ATR", "CTR", "RANGE")
 
 
 class _Piece(NamedTuple):

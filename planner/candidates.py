@@ -174,6 +174,7 @@ def _mixed_stages(plan: PhysicalPlan, options: Options) -> list[tuple[Stage, ...
                 route=lies.route,
                 workers=lies.workers,
                 slice=lies.length,
+                ranged=lies.band,
                 copies=lies.copies,
                 kernels=kernels,
             )

@@ -12,7 +12,7 @@ from wjoin.planner.placements import Placement
 NO_CHECKPOINT = "other stages or another route, which INSERT INTO may take: here the checkpoint is not known"
 OTHER_CHECKPOINT = "not the stages and routes of the checkpoint"
 
-_LYING = r"; (\d+) (\w+) on (\d+|all) by (\d+)(?: in (\d+) copies)?"
+_LYING = r"; (\d+) (\w+) on (\d+|all) by ([-+\d.e]+)(?: of band (\d+))?(?: in (\d+) copies)?"
 _LAYOUT = re.compile(rf"(?P<sequence>.*?)(?P<lying>(?:{_LYING})*)", re.DOTALL)
 
 
@@ -46,9 +46,13 @@ class LayoutRule:
             return None
         return {
             int(number) - 1: Placement(
-                route, None if workers == "all" else int(workers), int(length), int(copies or 1)
+                route,
+                None if workers == "all" else int(workers),
+                int(length) if length.isdecimal() else float(length),
+                int(copies or 1),
+                int(band) - 1 if band else None,
             )
-            for number, route, workers, length, copies in re.findall(_LYING, found["lying"])
+            for number, route, workers, length, band, copies in re.findall(_LYING, found["lying"])
         }
 
 
@@ -80,6 +84,7 @@ def layout_name(sequence: str, plan: PhysicalPlan) -> str:
     """Return the name of a sequence of stages and of where their rows lie, the same in every version."""
     lying = "".join(
         f"; {number} {stage.route} on {stage.workers or 'all'} by {stage.slice}"
+        + ("" if stage.ranged is None else f" of band {stage.ranged + 1}")
         + (f" in {stage.copies} copies" if stage.copies > 1 else "")
         for number, stage in enumerate(plan.stages, start=1)
         if ROUTES[stage.route].slices

@@ -314,9 +314,10 @@ class Stage:
     ``route`` names what chooses the workers of a row, ``kernels`` how candidates are found: the first of
     them by the steps, or by each worker the one that suits its rows (``wjoin.parts``). ``comparisons``,
     ``bands``, ``conditions`` and ``predicates`` (those to call first come first) are all that can be checked
-    here. Where the route has slices of event time, ``slice`` is the length of one, ``workers`` how many
-    may share them, None for all, and ``copies`` on how many of them one lies. There is a probe for each input
-    whose new rows begin results, and for each pass over the windows; two where rows visit several workers.
+    here. Where the route has slices, ``slice`` is the length of one, of event time or of the values of the
+    band with the number ``ranged``; ``workers`` is how many may share them, None for all, and ``copies`` on
+    how many of them one lies. There is a probe for each input whose new rows begin results, and for each pass
+    over the windows; two where rows visit several workers.
     """
 
     inputs: tuple[StageInput, ...]
@@ -328,7 +329,8 @@ class Stage:
     bands: tuple[Band, ...] = ()
     conditions: tuple[Condition, ...] = ()
     predicates: tuple[PredicateCheck, ...] = ()
-    slice: int | None = None
+    slice: int | float | None = None
+    ranged: int | None = None
     workers: int | None = None
     copies: int = 1
     probes: tuple[Probe, ...] = ()

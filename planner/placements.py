@@ -1,16 +1,19 @@
 """On which workers the rows of a stage may lie: by which route, on how many, in slices of which length."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from wjoin.parts.routes.registry import ROUTES, applicable
 from wjoin.planner.cost.psp import even
-from wjoin.planner.physical import PhysicalPlan, Stage
-from wjoin.planner.slices import slice_length
+from wjoin.planner.physical import Band, PhysicalPlan, Stage
+from wjoin.planner.slices import band_width, closed_bands, slice_length
 
 SLICES_OF_A_WORKER = 2
 """Slices that a worker gets of what a micro-batch brings, where short ones are to keep all workers busy."""
 
+
+WIDTHS_OF_A_SLICE = 8
+"""How many times a band's width a slice of its values is at the most: one row in eight visits two workers."""
 
 FEWEST_COPIES = 2
 """Copies of a row, where a route keeps several and nothing says how many."""
@@ -20,14 +23,15 @@ FEWEST_COPIES = 2
 class Placement:
     """A route by its name, and of one by slices how many workers share them (None for all) and their length.
 
-    ``length`` is in the plan's unit of time, None for what the windows ask. ``copies``: on how many workers
-    each slice lies.
+    ``length`` is in the plan's unit of time, None for what the windows ask; or in that of the values of the
+    band with the number ``band``. ``copies``: on how many workers each slice lies.
     """
 
     route: str
     workers: int | None = None
-    length: int | None = None
+    length: int | float | None = None
     copies: int = 1
+    band: int | None = None
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,8 @@ class Room:
 
     ``workers`` and ``copies``: how many a hint asks for, None where it does not. ``heaviest``: by stage, the
     share of the rows or pairs that have the most frequent key, 1 where there is no key. ``chained``: whether
-    the stages are joins of two in a row only for the routes that need them.
+    the stages are joins of two in a row only for the routes that need them. ``shares``: what bands keep of
+    all pairs.
     """
 
     cores: int
@@ -45,13 +50,14 @@ class Room:
     workers: int | None = None
     copies: int | None = None
     chained: bool = False
+    shares: Mapping[Band, float] = field(default_factory=dict)
 
 
 def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) -> tuple[Placement, ...]:
     """Return where a stage may have its rows, first what to prefer; ``wished``: the route of a hint."""
     stage = plan.stages[number]
     alone = even(room.heaviest[number], room.cores) < room.cores
-    names = applicable(keyed=stage.keyed, inputs=len(stage.inputs))
+    names = applicable(keyed=stage.keyed, inputs=len(stage.inputs), near=bool(closed_bands(stage)))
     # A hint for slices is meant for the stages without a key, where there are some.
     granted = wished in names and (not stage.keyed or all(each.keyed for each in plan.stages))
     if granted and wished is not None:
@@ -64,10 +70,9 @@ def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) 
             found.append(Placement(name))
         elif granted or (room.cores > 1 and alone):
             found += [
-                Placement(name, workers, length, copies)
+                each
                 for workers in worker_numbers(room, wished=granted)
-                for copies in _copies(name, workers, room)
-                for length in _lengths(plan, stage, name, workers or room.cores, room)
+                for each in _slices(plan, stage, name, workers, room)
             ]
     return tuple(found)
 
@@ -85,6 +90,31 @@ def worker_numbers(room: Room, *, wished: bool) -> tuple[int | None, ...]:
         numbers.append(number)
         number *= 2
     return (*numbers, room.cores) if room.cores > 1 else tuple(numbers)
+
+
+def _slices(
+    plan: PhysicalPlan, stage: Stage, route: str, workers: int | None, room: Room
+) -> Iterator[Placement]:
+    """Yield where rows may lie on so many workers by a route."""
+    if ROUTES[route].values:
+        number = min(closed_bands(stage), key=lambda each: room.shares.get(stage.bands[each], 1.0))
+        cut = _range(stage.bands[number], workers or room.cores, room)
+        yield Placement(route, workers, cut, band=number)
+        return
+    for copies in _copies(route, workers, room):
+        for length in _lengths(plan, stage, route, workers or room.cores, room):
+            yield Placement(route, workers, length, copies)
+
+
+def _range(band: Band, workers: int, room: Room) -> int | float:
+    """Return how long a slice of a band's values is to be: several times the band, so that rows visit few
+    workers, but short enough for each worker to have some of all values."""
+    width = band_width(band)
+    length = WIDTHS_OF_A_SLICE * width
+    share = room.shares.get(band)
+    if share:
+        length = min(length, max(width, width / share / (SLICES_OF_A_WORKER * workers)))
+    return length if band.slack else int(length)
 
 
 def _copies(route: str, workers: int | None, room: Room) -> Iterator[int]:

@@ -173,7 +173,7 @@ def _plan(
         model = CostModel(statistics, arrival, costs, unit, shape.shares)
         span = interval if streaming else duration
         shares = tuple(max(heaviest(each.inputs)) for each in model.stages(shape.physical))
-        room = Room(costs.workers, span, shares, chained=shape.draft not in whole)
+        room = Room(costs.workers, span, shares, chained=shape.draft not in whole, shares=model.shares)
         name = sequence_name(shape.draft, names)
         allowed = options(
             block,

@@ -1,8 +1,8 @@
-"""Slices of event time: how long they are, and what rows can reach (PSP 2009, sections 4 and 7)."""
+"""Slices of event time or of values: how long they are, what rows can reach (PSP 2009, sections 4 and 7)."""
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Slicing
-from wjoin.planner.physical import PhysicalPlan, Stage
+from wjoin.planner.physical import Band, PhysicalPlan, Stage
 
 SLICES_OF_A_WINDOW = 64
 """Slices of the longest window, of a route whose rows visit several: so many workers share it at the most."""
@@ -14,8 +14,13 @@ _ENDLESS = 1 << 32
 """The length of a slice where a window is open on one side, in the plan's unit."""
 
 
-def slice_length(plan: PhysicalPlan, stage: Stage, route: str) -> int:
-    """Return the length of the slices that the windows of a stage ask for by a route, in the plan's unit."""
+def slice_length(plan: PhysicalPlan, stage: Stage, route: str) -> int | float:
+    """Return the length of the slices that the windows of a stage ask for by a route, in the plan's unit.
+
+    Of a route by values, the width of the band by which they are cut.
+    """
+    if ROUTES[route].values:
+        return band_width(cut_by(stage))
     firsts = [each.members[0] for each in stage.inputs]
     bounds = [plan.upper[one][other] for one in firsts for other in firsts if one != other]
     known = [abs(bound) for bound in bounds if bound is not None]
@@ -25,21 +30,61 @@ def slice_length(plan: PhysicalPlan, stage: Stage, route: str) -> int:
     return max(1, longest // SLICES_OF_A_WINDOW) if ROUTES[route].visits else WINDOWS_OF_A_SLICE * longest
 
 
-def sliced(plan: PhysicalPlan, stage: Stage) -> int | None:
+def sliced(plan: PhysicalPlan, stage: Stage) -> int | float | None:
     """Return the length of the slices of a stage: its own, or what its windows ask for."""
     if not ROUTES[stage.route].slices:
         return None
     return slice_length(plan, stage, stage.route) if stage.slice is None else stage.slice
 
 
+def closed_bands(stage: Stage) -> tuple[int, ...]:
+    """Return the numbers of the bands by whose values the rows of a stage of two inputs can be cut."""
+    if len(stage.inputs) != 2:
+        return ()
+    members = stage.inputs[0].members
+    return tuple(
+        number
+        for number, band in enumerate(stage.bands)
+        # NaN and what is infinite meet only their like where both sides are closed.
+        if band.low is not None
+        and band.high is not None
+        # A slice is at least as long as the band is wide.
+        and (not band.slack or band.high > band.low)
+        and (band.left[0] in members) != (band.right[0] in members)
+    )
+
+
+def cut_by(stage: Stage) -> Band:
+    """Return the band by whose values the rows of a stage are cut."""
+    return stage.bands[closed_bands(stage)[0] if stage.ranged is None else stage.ranged]
+
+
+def band_width(band: Band) -> int | float:
+    """Return how far apart the bounds of a closed band are; of whole numbers at least 1."""
+    if band.low is None or band.high is None:
+        raise ValueError("a band that is open has no width")
+    width = band.high - band.low
+    return width if band.slack else max(1, int(width))
+
+
 def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:
     """Return the slices as the rows of input ``number`` see them: what the first of its streams can reach."""
     if stage.slice is None:
         return None
-    own = stage.inputs[number].members[0]
-    # Rows of two inputs reach each other; of more than two, only the first input is sliced.
-    other = stage.inputs[1 if number == 0 else 0].members[0]
     # Over tables what is kept is kept for a stretch only, and copies cost no state.
     visits = ROUTES[stage.route].visits and plan.streaming
-    back, ahead = plan.upper[other][own], plan.upper[own][other]
-    return Slicing(stage.slice, back, ahead, visits or number == 0, visits, stage.copies)
+    kept = visits or number == 0
+    if ROUTES[stage.route].values:
+        band = cut_by(stage)
+        if band.low is None or band.high is None:
+            raise ValueError("values are cut by a closed band")
+        if band.left[0] in stage.inputs[number].members:
+            own, back, ahead = band.left, band.high, -band.low
+        else:
+            own, back, ahead = band.right, -band.low, band.high
+        return Slicing(stage.slice, back, ahead, kept, visits, stage.copies, own, band.slack)
+    first = stage.inputs[number].members[0]
+    # Rows of two inputs reach each other; of more than two, only the first input is sliced.
+    other = stage.inputs[1 if number == 0 else 0].members[0]
+    back_in_time, ahead_in_time = plan.upper[other][first], plan.upper[first][other]
+    return Slicing(stage.slice, back_in_time, ahead_in_time, kept, visits, stage.copies)

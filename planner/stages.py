@@ -112,7 +112,7 @@ def _stage(
     return Stage(
         inputs=tuple(inputs),
         bounds=Bounds.EXACT,
-        route=applicable(keyed=keyed, inputs=len(inputs))[0],
+        route=applicable(keyed=keyed, inputs=len(inputs), near=False)[0],
         kernels=next(
             (name,) for name in KERNELS if refusal_of((name,), keyed=keyed, indexed=indexed) is None
         ),

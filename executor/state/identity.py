@@ -58,6 +58,7 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         "route": stage.route,
         # Absent in older checkpoints, which have none.
         **({} if stage.slice is None else {"slice": stage.slice}),
+        **({} if stage.ranged is None else {"ranged": stage.ranged}),
         **({} if stage.copies == 1 else {"copies": stage.copies}),
         "shipping": stage.shipping.value,
         "comparisons": [[list(each.left), each.operator, list(each.right)] for each in stage.comparisons],

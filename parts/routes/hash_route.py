@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import Int64Array
-from wjoin.parts.routes.route import Route, Share, Slicing, by_worker
+from wjoin.parts.routes.route import Route, Share, Slices, by_worker
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -18,7 +18,7 @@ class HashRoute(Route):
     meaning = "a key's rows meet on one worker"
     meant_for = "streams with an equality that links them"
 
-    def applies(self, *, keyed: bool, inputs: int) -> bool:
+    def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """Without a key there is nothing to hash."""
         return keyed
 
@@ -27,7 +27,7 @@ class HashRoute(Route):
         return partitions
 
     def shares(
-        self, codes: Int64Array | None, times: Int64Array, workers: int, slicing: Slicing | None
+        self, codes: Int64Array | None, times: Int64Array, workers: int, slices: Slices | None
     ) -> Iterator[Share]:
         """Yield for each worker the rows of its keys."""
         if codes is None:

@@ -3,13 +3,16 @@
 from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.parts.routes.route import Route
 from wjoin.parts.routes.single_route import SingleRoute
-from wjoin.parts.routes.slice_routes import AlignedRoute, CoordinatedRoute, SliceRoute
+from wjoin.parts.routes.slice_routes import AlignedRoute, CoordinatedRoute, RangeRoute, SliceRoute
 
 ROUTES: dict[str, Route] = {
-    each.name: each for each in (HashRoute(), SingleRoute(), SliceRoute(), AlignedRoute(), CoordinatedRoute())
+    each.name: each
+    for each in (HashRoute(), SingleRoute(), SliceRoute(), AlignedRoute(), CoordinatedRoute(), RangeRoute())
 }
 
 
-def applicable(*, keyed: bool, inputs: int) -> tuple[str, ...]:
-    """Return the names of the routes that a stage of so many inputs can have, the one to prefer first."""
-    return tuple(name for name, route in ROUTES.items() if route.applies(keyed=keyed, inputs=inputs))
+def applicable(*, keyed: bool, inputs: int, near: bool) -> tuple[str, ...]:
+    """Return the names of the routes that a stage can have (``Route.applies``), the one to prefer first."""
+    return tuple(
+        name for name, route in ROUTES.items() if route.applies(keyed=keyed, inputs=inputs, near=near)
+    )

@@ -53,20 +53,35 @@ class Share:
 
 @dataclass(frozen=True)
 class Slicing:
-    """Event time in slices, as the rows of one input of a stage see it; all in the plan's unit.
+    """Event time, or a column's values, in slices, as the rows of one input of a stage see it.
 
-    ``length``: of a slice. Rows that one of these can join lie from ``back`` before its time to ``ahead``
-    after it, None for however far. ``sliced``: whether they are kept by the worker of their slice; others
-    are kept wherever they can reach a slice. ``visits``: whether sliced rows go where they are not kept, too.
-    ``copies``: on how many workers sliced rows are kept.
+    ``length``: of a slice. Rows that one of these can join lie from ``back`` before it to ``ahead`` after it,
+    None for however far; all in the plan's unit of time, or in that of the values. ``column``: the scan
+    column (stream, number) whose values it is about, None for event time; ``slack``: 0 for whole numbers,
+    else the share of a value by which its reach is wider. ``sliced``: whether rows are kept by the worker of
+    their slice; others are kept wherever they can reach a slice. ``visits``: whether sliced rows go where
+    they are not kept, too. ``copies``: on how many workers sliced rows are kept.
     """
 
-    length: int
-    back: int | None
-    ahead: int | None
+    length: int | float
+    back: int | float | None
+    ahead: int | float | None
     sliced: bool
     visits: bool
     copies: int = 1
+    column: tuple[int, int] | None = None
+    slack: float = 0.0
+
+
+@dataclass(frozen=True)
+class Slices:
+    """The slices of rows by their numbers, int64 arrays: of the rows themselves, and the first and the last
+    in their reach, which is none where the last is before the first."""
+
+    rule: Slicing
+    own: Int64Array
+    first: Int64Array
+    last: Int64Array
 
 
 class Route(ABC):
@@ -91,7 +106,10 @@ class Route(ABC):
     """Whether it joins two inputs at a time: more of them meet one after the other."""
 
     slices = False
-    """Whether it cuts event time into slices (``Slicing``)."""
+    """Whether it cuts event time, or values, into slices (``Slicing``)."""
+
+    values = False
+    """Whether it cuts the values of a band's columns, in place of event time."""
 
     copies = False
     """Whether it keeps the rows of a slice on several workers."""
@@ -100,8 +118,11 @@ class Route(ABC):
     """What the page of EXPLAIN warns of where a stage has this route."""
 
     @abstractmethod
-    def applies(self, *, keyed: bool, inputs: int) -> bool:
-        """Return whether a stage of so many inputs can have it; ``keyed``: they meet on a key."""
+    def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
+        """Return whether a stage of so many inputs can have it.
+
+        ``keyed``: they meet on a key; ``near``: there are two, whose columns a band holds near each other.
+        """
 
     @abstractmethod
     def workers(self, partitions: int) -> int:
@@ -109,9 +130,10 @@ class Route(ABC):
 
     @abstractmethod
     def shares(
-        self, codes: Int64Array | None, times: Int64Array, workers: int, slicing: Slicing | None
+        self, codes: Int64Array | None, times: Int64Array, workers: int, slices: Slices | None
     ) -> Iterator[Share]:
-        """Yield who gets which rows, by their key codes (None without a key) and event times, both int64.
+        """Yield who gets which rows, by their key codes (None without a key) and event times, both int64, and
+        their slices where the route has such.
 
         It must follow from these alone: Spark may repeat a task whose rows then come in another order.
         """

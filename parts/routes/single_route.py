@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from wjoin.parts.kernels.runs import Int64Array
-from wjoin.parts.routes.route import Route, Share, Slicing
+from wjoin.parts.routes.route import Route, Share, Slices
 
 
 class SingleRoute(Route):
@@ -17,7 +17,7 @@ class SingleRoute(Route):
         "more, or nothing is known of the checkpoint. PLAN(PSP) and PLAN(ATR) use several."
     )
 
-    def applies(self, *, keyed: bool, inputs: int) -> bool:
+    def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """Where there is a key, its rows can be apart from others."""
         return not keyed
 
@@ -26,7 +26,7 @@ class SingleRoute(Route):
         return 1
 
     def shares(
-        self, codes: Int64Array | None, times: Int64Array, workers: int, slicing: Slicing | None
+        self, codes: Int64Array | None, times: Int64Array, workers: int, slices: Slices | None
     ) -> Iterator[Share]:
         """Yield all rows for the one worker."""
         yield Share(0, None)

@@ -1,4 +1,4 @@
-"""Routes by slices of event time, for joins without a key or with a hot one: fixed pieces, dealt out in turn.
+"""Routes by slices of event time or of values, for joins without a key or with a hot one: dealt out in turn.
 
 Nothing moves when it ages: a row stays where it is until no other one can join it.
 """
@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from wjoin.parts.kernels.runs import GREATEST, LEAST, Int64Array, shifted
-from wjoin.parts.routes.route import Role, Route, Share, Slicing, by_worker
+from wjoin.parts.kernels.runs import Int64Array
+from wjoin.parts.routes.route import Role, Route, Share, Slices, by_worker
 
 _FEW_VISITS = 0.25
 """The share of the workers that a row visits, on average, up to which all visits are made into one list."""
@@ -25,7 +26,7 @@ class _Sliced(Route):
         return partitions
 
     def shares(
-        self, codes: Int64Array | None, times: Int64Array, workers: int, slicing: Slicing | None
+        self, codes: Int64Array | None, times: Int64Array, workers: int, slices: Slices | None
     ) -> Iterator[Share]:
         """Yield the rows of a worker's slices, and those that can reach one of them.
 
@@ -33,36 +34,30 @@ class _Sliced(Route):
         workers. So the workers of one group are a least set of those that have all slices in a row's reach,
         and no two of them have the same one.
         """
-        if slicing is None:
-            raise ValueError("a route by slices needs their length")
-        groups = _Groups.of(workers, slicing.copies)
-        first = _slice(times, slicing.back, slicing.length, -1)
-        if slicing.back is None:
-            turn = times // slicing.length % groups.number
-        else:
-            # The first worker that a row visits has its slices at their end: no visit is for fewer.
-            turn = (first % groups.number - 1) % groups.number
-        if slicing.sliced:
-            # All see this worker's slices as those of the worker that keeps a row and counts it.
-            own = times // slicing.length
-            home = groups.worker(groups.block(own, turn), turn)
-        else:
-            home = groups.worker(groups.block(first, turn), turn)
+        if slices is None:
+            raise ValueError("a route by slices needs those of the rows")
+        rule, own, first, last = slices.rule, slices.own, slices.first, slices.last
+        groups = _Groups.of(workers, rule.copies)
+        # The first worker that a row visits has its slices at their end: no visit is for fewer. A row that
+        # visits a whole group may take any.
+        everywhere = _further(first, last) >= np.uint64(workers)
+        turn = (np.where(everywhere, own + 1, first) % groups.number - 1) % groups.number
+        # All see this worker's slices as those of the worker that keeps a row, or counts it.
+        home = groups.worker(groups.block(own if rule.sliced else first, turn), turn)
         for worker, rows in by_worker(home, workers):
             yield Share(worker, rows, Role.BOTH)
-        if slicing.sliced:
+        if rule.sliced:
             for further in range(1, groups.number):
                 other = (turn + further) % groups.number
-                role = Role.STORE if slicing.visits else Role.COPY
+                role = Role.STORE if rule.visits else Role.COPY
                 for worker, rows in by_worker(groups.worker(groups.block(own, other), other), workers):
                     yield Share(worker, rows, role)
-            if not slicing.visits:
+            if not rule.visits:
                 return
-        last = _slice(times, slicing.ahead, slicing.length, 1)
         for worker, rows in groups.reaching(groups.block(first, turn), groups.block(last, turn), turn):
             others = rows[home[rows] != worker]
             if len(others):
-                yield Share(worker, others, Role.VISIT if slicing.sliced else Role.COPY)
+                yield Share(worker, others, Role.VISIT if rule.sliced else Role.COPY)
 
 
 class SliceRoute(_Sliced):
@@ -74,7 +69,7 @@ class SliceRoute(_Sliced):
     visits = True
     pairs = True
 
-    def applies(self, *, keyed: bool, inputs: int) -> bool:
+    def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """A partial combination of two rows would have to go on to the worker that has the third."""
         return inputs == 2
 
@@ -86,7 +81,7 @@ class AlignedRoute(_Sliced):
     meaning = "slices of time of one input; the others' rows go to each that they can reach"
     meant_for = "any join"
 
-    def applies(self, *, keyed: bool, inputs: int) -> bool:
+    def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """Any stage, also one whose rows mostly have the same key."""
         return True
 
@@ -100,6 +95,19 @@ class CoordinatedRoute(SliceRoute):
     name = "ctr"
     meaning = "a row is kept by several workers, and visits the fewest that have all it can reach"
     copies = True
+
+
+class RangeRoute(SliceRoute):
+    """PSP by the values of a band's columns in place of time: few workers have values in a row's reach."""
+
+    name = "range"
+    meaning = "a row is kept by the worker of its range of values, and visits those that it can reach"
+    meant_for = "streams with a band closed on both sides, such as abs(A.x - B.x) <= 5"
+    values = True
+
+    def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
+        """The band tells where partners can be."""
+        return near
 
 
 @dataclass(frozen=True)
@@ -133,9 +141,8 @@ class _Groups:
         self, first: Int64Array, last: Int64Array, group: Int64Array
     ) -> Iterator[tuple[int, Int64Array]]:
         """Yield workers with the rows that can reach a slice of theirs: those of blocks first to last."""
-        # As a difference of 64 bits may not fit, of unsigned ones.
-        further = last.view(np.uint64) - first.view(np.uint64)
-        visits = np.where(last >= first, np.minimum(further, self.size - 1).astype(np.int64) + 1, 0)
+        visits = np.minimum(_further(first, last), np.uint64(self.size - 1)).astype(np.int64) + 1
+        visits[last < first] = 0
         begin = first % self.size
         workers = self.number * self.size
         if visits.sum() <= _FEW_VISITS * workers * len(first):
@@ -149,8 +156,6 @@ class _Groups:
             yield worker, np.flatnonzero((group == own) & ((place - begin) % self.size < visits))
 
 
-def _slice(times: Int64Array, distance: int | None, length: int, sign: int) -> Int64Array:
-    """Return the number of the slice so far before (``sign`` -1) or after each time."""
-    end = LEAST if sign < 0 else GREATEST
-    found: Int64Array = shifted(times, None if distance is None else sign * distance, end) // length
-    return found
+def _further(first: Int64Array, last: Int64Array) -> npt.NDArray[np.uint64]:
+    """Return how far the last slice is after the first: as a difference of 64 bits may not fit, unsigned."""
+    return np.where(last >= first, last.view(np.uint64) - first.view(np.uint64), np.uint64(0))

@@ -116,7 +116,7 @@ class CostModel:
         self._partitions = settings.partitions or self.cores
         self._network = settings.network
         self.statistics = tuple(statistics)
-        self._shares = {band: share.value for band, share in shares.items()}
+        self.shares = {band: share.value for band, share in shares.items()}
         self.arrival = arrival
         known = settings.constants
         self.constants = known if arrival.streaming else known.over_tables()
@@ -137,7 +137,7 @@ class CostModel:
         key = (_joined(plan), played, hull or plan.upper, agreements)
         if key not in self._known:
             self._known[key] = estimate_stages(
-                plan, self.statistics, self.arrival, hull or plan.upper, self._shares, agreements
+                plan, self.statistics, self.arrival, hull or plan.upper, self.shares, agreements
             )
         return self._known[key]
 
@@ -149,7 +149,7 @@ class CostModel:
         if key not in self._agreements:
             exact = _exact(plan)
             shape = replace(exact, stages=tuple(replace(stage, probes=()) for stage in exact.stages))
-            found = estimate_stages(shape, self.statistics, self.arrival, plan.upper, self._shares)
+            found = estimate_stages(shape, self.statistics, self.arrival, plan.upper, self.shares)
             self._agreements[key] = tuple(each.agreement for each in found)
         return self._agreements[key]
 
@@ -184,7 +184,7 @@ class CostModel:
             passes = [self.stages(each, plan.upper, agreements) for each in _passes(plan)]
             for number, stage in enumerate(plan.stages):
                 inputs = whole[number].inputs
-                lies = spread(plan, stage, inputs, self._partitions, self.cores, self.arrival)
+                lies = spread(plan, stage, inputs, self._partitions, self.cores, self.arrival, self.shares)
                 before, sent = dict(count.terms), shuffled
                 for place, source in enumerate(inputs):
                     shuffled += self._sent(count, self._arriving(stage, place, source), lies.sent[place])

@@ -8,14 +8,14 @@ gives work to.
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Slicing
 from wjoin.planner.cost.cardinality import Arrival, InputEstimate, ProbeEstimate
-from wjoin.planner.physical import PhysicalPlan, Stage
-from wjoin.planner.slices import slicing
+from wjoin.planner.physical import Band, PhysicalPlan, Stage
+from wjoin.planner.slices import band_width, cut_by, slicing
 
 SKEWED = 1.25
 """By how much the rows of the worker with the heaviest key must be above its share for a key to be skewed."""
@@ -58,8 +58,12 @@ def spread(
     partitions: int,
     cores: int,
     arrival: Arrival,
+    shares: Mapping[Band, float],
 ) -> Spread:
-    """Return how a stage lies on its workers, so many of which work at once as there are cores."""
+    """Return how a stage lies on its workers, so many of which work at once as there are cores.
+
+    ``shares``: what bands keep of all pairs.
+    """
     once = (1.0,) * len(inputs)
     route = ROUTES[stage.route]
     count = route.workers(partitions)
@@ -75,10 +79,15 @@ def spread(
     kept = tuple(float(copies) if each.sliced else met for each, met in zip(known, searching, strict=True))
     sent = tuple(met + copies - 1 if each.sliced else met for each, met in zip(known, searching, strict=True))
     visits = any(each.visits for each in known)
-    slices = (arrival.interval if arrival.streaming else arrival.duration) / known[0].length
+    if route.values:
+        # The values of all rows, whenever they come: a band that keeps a tenth of them is as wide.
+        band = cut_by(stage)
+        slices = band_width(band) / shares[band] / known[0].length
+    else:
+        slices = (arrival.interval if arrival.streaming else arrival.duration) / known[0].length
     # A row is worked on by one of as many groups of workers as it has copies: those take turns by its slice.
     groups_busy = shared(slices, copies)
-    if visits:
+    if visits and not route.values:
         # New rows are worked on wherever their partners are kept.
         slices += copies * min(reached(each, sys.maxsize) for each in known)
     busy = groups_busy * shared(slices / copies, count // copies)

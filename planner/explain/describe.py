@@ -28,7 +28,7 @@ from wjoin.planner.physical import (
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.probes import chosen_orders
 from wjoin.planner.reach import reach
-from wjoin.planner.slices import slice_length, slicing
+from wjoin.planner.slices import cut_by, slice_length, slicing
 from wjoin.planner.statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
 from wjoin.planner.window_graph import Branch, WindowGraph
 
@@ -249,14 +249,14 @@ def plan_words(plan: PhysicalPlan) -> str:
 
 def _route_and_kernel(plan: PhysicalPlan, stage: Stage) -> str:
     """Return the kernel of a stage, after its route where that is not the first that applies."""
-    preferred = applicable(keyed=stage.keyed, inputs=len(stage.inputs))[0]
+    preferred = applicable(keyed=stage.keyed, inputs=len(stage.inputs), near=False)[0]
     kernel = name_of(stage.kernels)
     if stage.route == preferred:
         return kernel
     if stage.slice is None:
         return f"{stage.route} {kernel}"
     usual = stage.slice == slice_length(plan, stage, stage.route)
-    length = "" if usual else f" by {human(stage.slice, plan.time_kind)}"
+    length = "" if usual else f" by {_length(plan, stage)}"
     copies = f" in {stage.copies} copies" if stage.copies > 1 else ""
     return f"{stage.route}({stage.workers or 'all'}{copies}{length}) {kernel}"
 
@@ -333,8 +333,8 @@ def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
         return
     workers = "all workers" if stage.workers is None else f"{stage.workers} workers"
     copied = f", each to {stage.copies}" if stage.copies > 1 else ""
-    length = human(stage.slice, plan.time_kind)
-    yield f"slices of {length} of event time, dealt out to {workers} in turn{copied}"
+    cut = _length(plan, stage) if ROUTES[stage.route].values else f"{_length(plan, stage)} of event time"
+    yield f"slices of {cut}, dealt out to {workers} in turn{copied}"
     keeper = "those of its slice" if stage.copies > 1 else "the worker of its slice"
     for number, each in enumerate(stage.inputs):
         view = slicing(plan, stage, number)
@@ -352,6 +352,16 @@ def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
         kept = f"is kept by {keeper}, and meets" if view.sliced else "goes to"
         met = "those" if stage.copies == 1 else "the fewest that have all"
         yield f"{name}: a row {kept} {met} that it can reach ({found})"
+
+
+def _length(plan: PhysicalPlan, stage: Stage) -> str:
+    """Return how long the slices of a stage are, in words."""
+    if stage.slice is None:
+        return ""
+    if not ROUTES[stage.route].values:
+        return human(int(stage.slice), plan.time_kind)
+    band = cut_by(stage)
+    return f"{stage.slice:g} of {_column(plan, band.left)} and {_column(plan, band.right)}"
 
 
 def _part(name: str, value: str) -> doc.PartEntry:

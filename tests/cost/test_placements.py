@@ -13,7 +13,7 @@ from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.cost.psp import shared, spread
 from wjoin.planner.explain.describe import describe, plan_words
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.layouts import FREE, NO_CHECKPOINT, UNKNOWN, LayoutRule, of_checkpoint
+from wjoin.planner.layouts import FREE, NO_CHECKPOINT, UNKNOWN, LayoutRule, layout_name, of_checkpoint
 from wjoin.planner.physical import Method, Stage
 from wjoin.planner.plan import PlannedSelect, plan_select
 
@@ -190,7 +190,7 @@ def test_copies_save_visits_and_keep_fewer_workers_busy(copies: int, interval: f
     inputs = planned.candidates[0].estimated.stages[0].inputs
     arrival = Arrival(interval * 1e6, 1e9, streaming=True)
     chosen = replace(stage(planned), workers=8)
-    lies = spread(planned.physical, chosen, inputs, 200, 8, arrival)
+    lies = spread(planned.physical, chosen, inputs, 200, 8, arrival, {})
     assert lies.kept == (copies, copies)
     assert lies.searching == (8 / copies, 8 / copies)
     assert lies.sent == (8 / copies + copies - 1,) * 2
@@ -223,7 +223,7 @@ def test_more_workers_than_cores_take_turns(cores: int, busy: float) -> None:
     planned = plan(hint="/*+ PLAN(PSP, 6) */")
     inputs = planned.candidates[0].estimated.stages[0].inputs
     arrival = Arrival(1e6, 1e9, streaming=True)
-    lies = spread(planned.physical, stage(planned), inputs, 200, cores, arrival)
+    lies = spread(planned.physical, stage(planned), inputs, 200, cores, arrival, {})
     assert lies.workers == 6
     assert lies.busy == pytest.approx(busy, rel=0.02)
     assert lies.sent == (6.0, 6.0)
@@ -246,4 +246,33 @@ def test_explain_says_how_rows_lie() -> None:
     assert "B: a row goes to those that it can reach (4 of 4)" in shown
     assert "A: a row is kept by the worker of its slice, and meets those that it can reach (4 of 4)" in (
         explain_text(describe(plan(hint="/*+ PLAN(PSP, 4) */")))
+    )
+
+
+BAND = "abs(A.speed - B.speed) <= 5 AND similar(A.frame, B.frame) > 0.9"
+
+
+def test_ranges_of_values_are_weighed_where_a_band_is_closed() -> None:
+    of_four = [each for each in plan(BAND).candidates if each.plan.stages[0].workers == 4]
+    found = {each.plan.stages[0].route: each for each in of_four}
+    assert "range" not in {each.plan.stages[0].route for each in plan("A.speed < B.speed").candidates}
+    # A tenth of the pairs is inside: ten widths are all values, of which each worker gets two ranges.
+    assert found["range"].plan.stages[0].slice == pytest.approx(12.5)
+    times, values = (found[name].estimated.cost for name in ("psp", "range"))
+    assert values.shuffled_bytes < times.shuffled_bytes / 2
+    with pytest.raises(WJoinError, match="closed on both sides"):
+        plan(hint="/*+ PLAN(RANGE) */")
+
+
+def test_ranges_of_values_stay_on_a_checkpoint() -> None:
+    asked = plan(BAND, hint="/*+ PLAN(RANGE, 3) */")
+    lies = stage(asked)
+    assert (lies.route, lies.workers, lies.ranged) == ("range", 3, 0)
+    kept = layout_name(PLAIN, asked.physical)
+    again = stage(plan(BAND, rule=of_checkpoint(kept), cores=2))
+    assert (again.route, again.workers, again.slice, again.ranged) == ("range", 3, lies.slice, 0)
+    shown = explain_text(describe(asked))
+    assert "of A.speed and B.speed, dealt out to 3 workers in turn" in shown
+    assert (
+        "A: a row is kept by the worker of its slice, and meets those that it can reach (1.6 of 3)" in shown
     )

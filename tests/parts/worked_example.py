@@ -11,10 +11,10 @@ from wjoin.parts.kernels.candidates import Candidates, Search
 from wjoin.parts.kernels.kernel import Kernel, StepEstimate
 from wjoin.parts.kernels.merge_window import MergeWindow
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, SortedRun
-from wjoin.parts.routes.route import Role, Route, Share, Slicing
+from wjoin.parts.routes.route import Role, Route, Share, Slices
 
 _PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
-_NAMES = (Iterator, Candidates, Search, StepEstimate, MergeWindow, SortedRun, Role, Route, Share, Slicing)
+_NAMES = (Iterator, Candidates, Search, StepEstimate, MergeWindow, SortedRun, Role, Route, Share, Slices)
 
 
 def _defined() -> dict[str, Any]:

@@ -83,7 +83,8 @@ def closure(upper: list[list[int | None]]) -> UpperBounds | None:
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> PhysicalPlan:
+def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
+    """Draw a plan; ``near``: of joins of two whose inputs have a band that is closed on both sides."""
     count = draw(st.integers(2, 4))
     branches = []
     for _ in range(draw(st.sampled_from([1, 1, 2]))):
@@ -134,22 +135,25 @@ def plans(draw: st.DrawFn) -> PhysicalPlan:
     def stage(inputs: list[StageInput]) -> Stage:
         members = {member for one in inputs for member in one.members}
         here = tuple(each for each in comparisons if {0, count - 1} <= members)
-        near = tuple(each for each in bands if each.streams <= members)
+        touching = tuple(each for each in bands if each.streams <= members)
+        if near:
+            touching = (*touching, draw(_closed_bands(*(each.members for each in inputs))))
         tested = tuple(each for each in conditions if each.streams <= members)
         called = tuple(each for each in checks if each.streams <= members)
         inputs = [
-            dataclasses.replace(each, index=draw(st.sampled_from(_touching(near, each)))) for each in inputs
+            dataclasses.replace(each, index=draw(st.sampled_from(_touching(touching, each))))
+            for each in inputs
         ]
         numbers = range(len(inputs))
         orders = {first: draw(st.permutations([n for n in numbers if n != first])) for first in numbers}
         chosen.append(draw(st.sampled_from([None, orders])))
         kernels = kernels_of(kernel)
-        return Stage(tuple(inputs), bounds, route, kernels, Shipping.BLOCKS, here, near, tested, called)
+        return Stage(tuple(inputs), bounds, route, kernels, Shipping.BLOCKS, here, touching, tested, called)
 
     def source(n: int) -> StageInput:
         return StageInput((n,), None, (n, 0) if hashed else None)
 
-    if count > 2 and draw(st.booleans()):
+    if count > 2 and (near or draw(st.booleans())):
         stages = [stage([source(0), source(1)])]
         for n in range(2, count):
             members = tuple(range(n))
@@ -176,6 +180,14 @@ def _bands(draw: st.DrawFn, count: int) -> Band:
     highs = st.integers(0, 3).map(lambda width: (low or 0) + width)
     high = draw(highs if low is None else st.none() | highs)
     return Band((left, 0), (right, 0), low, high, 0.0, checked=False)
+
+
+@st.composite
+def _closed_bands(draw: st.DrawFn, first: tuple[int, ...], second: tuple[int, ...]) -> Band:
+    left, right = sorted((draw(st.sampled_from(first)), draw(st.sampled_from(second))))
+    low = draw(st.integers(-3, 2))
+    slack, width = draw(st.sampled_from([(0.0, 0), (0.0, 2), (2.0**-48, 1)]))
+    return Band((left, 0), (right, 0), low, low + width, slack, checked=False)
 
 
 @st.composite

@@ -62,12 +62,12 @@ KEYLESS = ("theta", "bands")
 PSP, ATR, CTR = ("PLAN(PSP)",), ("PLAN(ATR)",), ("PLAN(CTR)",)
 SLICED = {
     "theta": [PSP, ATR, CTR, ("PLAN(PSP, 1)",)],
-    "bands": [PSP, ATR, CTR, ("PLAN(ATR, 2)", "ALGORITHM(MW)")],
+    "bands": [PSP, ATR, CTR, ("PLAN(RANGE)", "ALGORITHM(ORDERED)"), ("PLAN(ATR, 2)", "ALGORITHM(MW)")],
     "chain": [ATR],
     "path": [("PLAN(ATR)", "PASSES(UNION)")],
     "overlap": [PSP, ("PLAN(PSP, 2)", "PASSES(UNION)")],
     "cascade": [PSP, CTR, ("PLAN(ATR)", "ALGORITHM(ADAPTIVE)")],
-    "band": [("PLAN(PSP)", "ALGORITHM(ORDERED)")],
+    "band": [("PLAN(RANGE)",), ("PLAN(PSP)", "ALGORITHM(ORDERED)")],
 }
 """Hints for slices of time, with an equality and without."""
 

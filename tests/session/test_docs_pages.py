@@ -198,7 +198,7 @@ def test_joins_without_a_key(session: wjoin.Session, tmp_path: Path, page: Calla
     assert near
     assert found(session, tmp_path, "boxed", "van", "call") == boxed
     assert found(session, tmp_path, "squared", "van", "call") == squared
-    for name in ("near", "near_psp", "near_atr"):
+    for name in ("near", "near_psp", "near_atr", "near_range"):
         assert found(session, tmp_path, name, "van", "call") == near
     text = (ROOT / "docs" / "joins-without-a-key.md").read_text("utf-8")
     explained = re.findall(r"```sql\nEXPLAIN (.*?)```.*?```text\n(.*?)```", text, re.DOTALL)
