@@ -151,7 +151,8 @@ _ENTRIES = (
     ErrorCode(
         "WJ703",
         "the checkpoint was written with another number of workers",
-        "set spark.sql.shuffle.partitions to the number in the message",
+        "set spark.sql.shuffle.partitions to the number in the message, or change the checkpoint: "
+        "wjoin checkpoint repartition",
     ),
     ErrorCode("WJ704", "a statement failed while it ran", "see Spark's message"),
     ErrorCode(
@@ -168,6 +169,22 @@ _ENTRIES = (
         "WJ707",
         "a predicate returned what it should not",
         "return a value for each pair: booleans, or numbers where it is declared with returns='double'",
+    ),
+    ErrorCode(
+        "WJ708",
+        "a checkpoint stands inside a micro-batch, or its query runs",
+        "start the query once more as it was (wjoin run … --once), let it end, and try again",
+    ),
+    ErrorCode("WJ709", "the folder for a new checkpoint is there already", "name one that is not there"),
+    ErrorCode(
+        "WJ710",
+        "there is no checkpoint to repartition",
+        "give the folder that --checkpoint has been given, and the script of its queries",
+    ),
+    ErrorCode(
+        "WJ711",
+        "a checkpoint has state that cannot be brought to other partitions",
+        "go on with the number of partitions that it has, or start from a new checkpoint folder",
     ),
     # 8xx: warnings
     ErrorCode(

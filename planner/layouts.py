@@ -1,10 +1,10 @@
 """Layouts of state: the stages and where their rows lie; which of them a plan over streams may have."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.routes.registry import ROUTES, applicable
 from wjoin.planner.decompose import Decomposition
 from wjoin.planner.physical import PhysicalPlan
 from wjoin.planner.placements import Placement
@@ -22,21 +22,28 @@ class LayoutRule:
 
     The state of a checkpoint has one. ``free``: any, as there is no state yet. Else the one named ``kept``,
     and the statement's own first one where there is none of that name; ``reason`` says why the others are
-    not taken.
+    not taken. ``moving``: the state is about to be laid out anew, by the same stages; where no layout has the
+    name, a hint asks for another one of them.
     """
 
     free: bool
     kept: str | None
     reason: str
+    moving: bool = False
 
     def refusals(self, names: Sequence[str]) -> list[str]:
         """Return for each layout, the statement's own first, why it cannot be taken; empty where it can."""
         if self.free:
             return ["" for _ in names]
-        taken = self.kept if self.kept in names else names[0]
+        taken = self.kept if self.kept in names else self._instead(names)
         return ["" if name == taken else self.reason for name in names]
 
-    def placements(self, sequence: str) -> dict[int, Placement] | None:
+    def _instead(self, names: Sequence[str]) -> str:
+        """Return the layout that is taken where none has the name that is kept."""
+        alike = (name for name in names if self.moving and sequence_of(name) == sequence_of(self.kept))
+        return next(alike, names[0])
+
+    def placements(self, sequence: str | None) -> dict[int, Placement] | None:
         """Return where the rows of the stages of a sequence lie on the checkpoint, by their numbers from 0.
 
         A stage that is not there has no slices. None where the checkpoint is not known, or has other stages.
@@ -63,9 +70,18 @@ FREE = LayoutRule(True, None, "")
 """The rule where there is no state yet."""
 
 
-def of_checkpoint(kept: str | None) -> LayoutRule:
-    """Return the rule for a checkpoint with a layout of that name, None where it has kept no name."""
-    return LayoutRule(False, kept, OTHER_CHECKPOINT)
+def of_checkpoint(kept: str | None, *, moving: bool = False) -> LayoutRule:
+    """Return the rule for a checkpoint with a layout of that name, None where it has kept no name.
+
+    ``moving``: its state is about to be laid out anew.
+    """
+    return LayoutRule(False, kept, OTHER_CHECKPOINT, moving)
+
+
+def sequence_of(layout: str | None) -> str | None:
+    """Return the sequence of stages in the name of a layout."""
+    found = None if layout is None else _LAYOUT.fullmatch(layout)
+    return None if found is None else found["sequence"]
 
 
 def sequence_name(draft: Decomposition, streams: Sequence[str]) -> str:
@@ -78,6 +94,21 @@ def sequence_name(draft: Decomposition, streams: Sequence[str]) -> str:
             inputs.append(f"{' '.join(streams[member] for member in each.members)} [{key}]")
         stages.append(" x ".join(inputs))
     return "; ".join(stages)
+
+
+def laid_out(plan: PhysicalPlan, lying: Mapping[int, Placement] | None) -> PhysicalPlan:
+    """Return a plan with the rows of its stages where a checkpoint has them (``LayoutRule.placements``).
+
+    None where that is not known: then they lie where the plan says.
+    """
+    if lying is None:
+        return plan
+    stages = []
+    for number, stage in enumerate(plan.stages):
+        plain = Placement(applicable(keyed=stage.keyed, inputs=len(stage.inputs))[0])
+        where = lying.get(number, plain)
+        stages.append(replace(stage, route=where.route, workers=where.workers, slice=where.length))
+    return replace(plan, stages=tuple(stages))
 
 
 def layout_name(sequence: str, plan: PhysicalPlan) -> str:

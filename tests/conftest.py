@@ -25,6 +25,7 @@ _LONG = (
     *("session/test_failures.py", "session/test_spark_process.py"),
     *("stream/test_copied_checkpoints.py", "stream/test_far_ahead.py", "stream/test_kept_routes.py"),
     *("stream/test_large_slices.py", "stream/test_lateness.py", "stream/test_measured.py"),
+    "stream/test_repartition.py",
     *("stream/test_sequences.py", "stream/test_state.py", "stream/test_static_members.py"),
     *("stream/test_stored_checkpoints.py", "stream/test_watermarked_inputs.py"),
 )

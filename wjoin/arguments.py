@@ -44,12 +44,14 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     )
     demo = commands.add_parser("demo", help="join the departures of New York's airports in 2013")
     demo.add_argument("--folder", type=Path, help="where to put the data and results (a temporary folder)")
-    for command in (run, check, explain):
+    repartition = _repartition(commands)
+    for command in (run, check, explain, repartition):
         command.add_argument("file", nargs="?", metavar="FILE_OR_SQL" if command is explain else "FILE.sql")
         command.add_argument("-e", dest="sql", metavar="SQL", help="statements, in place of a file")
-        command.add_argument(
-            "--checkpoint", metavar="DIR", help="folder of the checkpoints, one for each INSERT INTO"
-        )
+        if command is not repartition:
+            command.add_argument(
+                "--checkpoint", metavar="DIR", help="folder of the checkpoints, one for each INSERT INTO"
+            )
         command.add_argument("--set", action="append", default=[], metavar="K=V", help="a Spark setting")
         command.add_argument(
             "--udf", action="append", default=[], metavar="FILE.py", help="a file that registers predicates"
@@ -57,13 +59,38 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         command.add_argument(
             "--param", action="append", default=[], metavar="NAME=VALUE", help="a value for :NAME"
         )
-    for command in (run, check, explain, demo, calibrate, prepare):
+    for command in (run, check, explain, repartition, demo, calibrate, prepare):
         command.add_argument("--debug", action="store_true", help="show tracebacks and Spark's log")
-    options = parser.parse_args(arguments)
+    options, left = parser.parse_known_args(arguments)
+    if options.command == "checkpoint" and options.file is None and len(left) == 1 and left[0][:1] != "-":
+        # argparse looks for the file directly behind the folders only.
+        options.file, left = left[0], []
+    if left:
+        parser.error(f"unrecognized arguments: {' '.join(left)}")
     given = getattr(options, "file", None)
     if options.command == "explain" and options.sql is None and given and not given.endswith(".sql"):
         options.file, options.sql = None, given
     return options
+
+
+def _repartition(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
+    """Return the command ``checkpoint repartition``, which takes two folders before its script."""
+    checkpoint = commands.add_parser("checkpoint", help="write checkpoints anew for other workers")
+    actions = checkpoint.add_subparsers(required=True, metavar="ACTION", dest="action")
+    repartition = actions.add_parser(
+        "repartition",
+        help="let a script go on with another number of shuffle partitions, or another n of PLAN(PSP, n)",
+        description="Write the checkpoints of a script anew, for another number of shuffle partitions or "
+        "another route or n of the hint PLAN. OLD stays as it is; NEW appears when it is whole. The queries "
+        "must have been stopped. Then run the script with --checkpoint NEW and "
+        "--set spark.sql.shuffle.partitions=N.",
+    )
+    repartition.add_argument("old", metavar="OLD", help="folder of the checkpoints, as --checkpoint of run")
+    repartition.add_argument("new", metavar="NEW", help="folder for the new ones, which is not there yet")
+    repartition.add_argument(
+        "--partitions", type=int, required=True, metavar="N", help="the number of shuffle partitions"
+    )
+    return repartition
 
 
 def read_script(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from wjoin.arguments import parse_arguments, read_script, source_name
+from wjoin.arguments import absolute, parse_arguments, read_script, source_name
 from wjoin.complaints import no_logs, print_error, printed_warnings
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
@@ -147,6 +147,29 @@ def _check(options: argparse.Namespace) -> int:
     return GOOD
 
 
+def _checkpoint(options: argparse.Namespace) -> int:
+    text, params = read_script(options)
+    old, new = absolute(options.old), absolute(options.new)
+    from wjoin.live import Waiting
+    from wjoin.repartition import repartition
+
+    with embedded(options) as session, stopping():
+        with Waiting("Writing the state anew").ticking():
+            try:
+                done = repartition(
+                    session.context, text, old, new, options.partitions, params, source_name(options)
+                )
+            except KeyboardInterrupt:
+                print(f"Stopped: {new} has not been written", file=sys.stderr, flush=True)
+                return FAILED
+        for each in done:
+            print(
+                f"{each.name}: goes on after micro-batch {each.batch} with {each.after} partitions in place "
+                f"of {each.before}, in {each.folder}"
+            )
+    return GOOD
+
+
 def _explain(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     script = parse_script(text, source_name(options))
@@ -221,6 +244,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "check": _check,
     "explain": _explain,
+    "checkpoint": _checkpoint,
     "calibrate": _calibrate,
     "prepare": _prepare,
     "demo": _demo,

@@ -97,7 +97,7 @@ def plan_insert(
     context.queries.settle()
     folder = _checkpoint(context.settings, context.queries, sink, checkpoint)
     kept = Kept(engine.spark, folder)
-    frame, joins = _rows(context, text, statement, params, kept)
+    frame, joins = inserted_rows(context, text, statement, params, kept)
     frame = rows_for(sink, frame, statement, text)
     if frame.isStreaming and folder is not None:
         _refuse_checkpoint(engine.spark, text, statement, sink, folder, kept, joins)
@@ -146,7 +146,7 @@ def refuse_unknown_sink(context: Context, text: str, statement: InsertInto, para
         return
     body = statement.body
     streams = isinstance(body, Query) or reads(body.span.of(text), catalog.delays)
-    if streams and _rows(context, text, statement, params, None)[0].isStreaming:
+    if streams and inserted_rows(context, text, statement, params, None)[0].isStreaming:
         find(catalog.sinks, "sink", target.name, target.span, text)
 
 
@@ -159,7 +159,7 @@ def _remedy(joins: Joins | None) -> str | None:
     return f"MATCH_TIME() has no watermark here: {undated[0]}" if undated else None
 
 
-def _rows(
+def inserted_rows(
     context: Context, text: str, statement: InsertInto, params: dict[str, Any], kept: Kept | None
 ) -> tuple[DataFrame, Joins | None]:
     """Return what an INSERT INTO writes, and its W-joins, None where it has none."""

@@ -49,6 +49,11 @@ class Queries:
             self.named(folder)
             self._folders[folder] = query
 
+    def runs_on(self, folder: str) -> bool:
+        """Return whether a query of this session runs on a checkpoint folder."""
+        query = self._folders.get(folder)
+        return query is not None and query.isActive
+
     def folder_of(self, query: StreamingQuery) -> str | None:
         """Return the checkpoint folder of a query, None where it has none."""
         return next((folder for folder, each in self._folders.items() if each is query), None)

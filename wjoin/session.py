@@ -32,6 +32,7 @@ from wjoin.inserts import insert
 from wjoin.options import configure, in_pipeline, prepare
 from wjoin.planner.names import suggestion
 from wjoin.queries import Queries
+from wjoin.repartition import Repartitioned, repartition
 from wjoin.settings import Settings
 from wjoin.spark_process import log_path, logged
 from wjoin.spark_statements import pass_through
@@ -190,6 +191,20 @@ class Session:
             raise failure(error, name.span, text, sink=name.name, checkpoint=folder) from error
         finally:
             self.settle()
+
+    def repartition(
+        self, text: str, old: str, new: str, partitions: int, *, name: str = "<script>", **params: Any
+    ) -> list[Repartitioned]:
+        """Write the checkpoints of a script anew, for another number of shuffle partitions or of workers.
+
+        ``old`` is the folder that ``run_script`` was given as ``checkpoint``, or the checkpoint of a single
+        query, also of a SELECT that has been started with ``writeStream``. It stays as it is. ``new`` is a
+        folder that is not there yet and appears when all is written. ``text`` is the script with which the
+        queries go on: the hint PLAN may have another n or route. Set ``spark.sql.shuffle.partitions`` to
+        ``partitions`` before they start. Raises WJoinError WJ701 and WJ702 where a checkpoint is another
+        statement's, and WJ708 to WJ711.
+        """
+        return repartition(self.context, text, old, new, partitions, params, name)
 
     def settle(self) -> None:
         """Tell what queries have dropped, and wait until what ended ones have measured is kept."""

@@ -18,7 +18,7 @@ from wjoin.executor.spark.cache import SliceCache, cache_of_this_process
 from wjoin.executor.spark.task import run_phase
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
-from wjoin.executor.state.slices import Slice, Stored, digest_of
+from wjoin.executor.state.slices import Slice, Stored, digest_of, piece_names
 from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Counts, StageLogic
 from wjoin.parts.routes.route import Role
@@ -165,7 +165,7 @@ class _Slices:
         cached = None if digest is None else self.cache.get(digest, stored.size)
         if cached is not None:
             return decode_block(cached)
-        pieces = [self._piece(name) for name in _pieces(stored.name, stored.pieces)]
+        pieces = [self._piece(name) for name in piece_names(stored.name, stored.pieces)]
         block = b"".join(decompressed(piece, stored.compression) for piece in pieces)
         # It may be of an earlier attempt than the manifest is: the same rows, perhaps in another order.
         if digest is not None and digest_of(block) == digest:
@@ -188,7 +188,7 @@ class _Slices:
         digest, size = digest_of(data), len(data)
         most = cutting.piece or size
         count = -(-size // most)
-        for number, own in enumerate(_pieces(name, count)):
+        for number, own in enumerate(piece_names(name, count)):
             piece = data[number * most : (number + 1) * most]
             self.state.updateValue((own,), (compressed(piece, cutting.compression),))
         self.cache.put(digest, data)
@@ -196,16 +196,10 @@ class _Slices:
 
     def remove(self, stored: Slice) -> None:
         """Forget a slice."""
-        for name in _pieces(stored.name, stored.pieces):
+        for name in piece_names(stored.name, stored.pieces):
             self.state.removeKey((name,))
         if stored.digest is not None:
             self.cache.remove(stored.digest)
-
-
-def _pieces(name: str, count: int) -> Iterator[str]:
-    """Yield the keys under which the pieces of a slice are in the state."""
-    yield name
-    yield from (f"{name}.{number}" for number in range(1, count))
 
 
 def _arrow_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

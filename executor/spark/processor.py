@@ -2,7 +2,7 @@
 
 import pickle
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark import cloudpickle
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
@@ -10,12 +10,21 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from wjoin.executor.spark.operator import Operator
+    from pyspark.sql.streaming.stateful_processor import MapState
 
 # Spark parses a schema that is text in every task, with a round trip to the JVM.
 _NAMES = StructType([StructField("name", StringType())])
 _DATA = StructType([StructField("data", BinaryType())])
+
+
+class Joining(Protocol):
+    """What a stage does with the new blocks of a worker: ``Operator``."""
+
+    def join(
+        self, worker: int, state: "MapState", frames: Iterator["pd.DataFrame"]
+    ) -> Iterator["pd.DataFrame"]:
+        """Join them with the worker's state and with each other."""
+        ...
 
 
 class JoinProcessor(StatefulProcessor):
@@ -25,7 +34,7 @@ class JoinProcessor(StatefulProcessor):
     state's schema, while all else waits. There the operator, which needs pandas and pyarrow, is not read.
     """
 
-    def __init__(self, operator: "Operator") -> None:
+    def __init__(self, operator: Joining) -> None:
         # A predicate of the user's may be a function that no module has.
         self._operator = cloudpickle.dumps(operator)  # type: ignore[no-untyped-call]  # has no types
 
@@ -40,7 +49,7 @@ class JoinProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: N803 (Spark's name)
     ) -> Iterator["pd.DataFrame"]:
         """Join the new blocks of one worker with its state and with each other."""
-        operator: Operator = pickle.loads(self._operator)
+        operator: Joining = pickle.loads(self._operator)
         return operator.join(int(key[0]), self._state, rows)
 
     def close(self) -> None:

@@ -112,7 +112,8 @@ def refuse_workers(found: int, own: int) -> None:
         raise WJoinError(
             "WJ703",
             f"the checkpoint was written with {found} workers, this session has {own}",
-            help=f"set spark.sql.shuffle.partitions to {found} before the query starts; leave PLAN as it was",
+            help=f"set spark.sql.shuffle.partitions to {found} before the query starts and leave PLAN as it "
+            "was; or write the checkpoint anew for another number: wjoin checkpoint repartition",
         )
 
 

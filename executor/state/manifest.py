@@ -49,6 +49,16 @@ class Manifest:
         return json.dumps(body, separators=(",", ":")).encode()
 
 
+def written_by(data: bytes) -> tuple[str, int]:
+    """Return the fingerprint of the stage that a manifest is of, and the number of its workers.
+
+    Raises WJoinError WJ701 for another state format.
+    """
+    body = json.loads(data)
+    refuse_format(body["format"])
+    return body["plan"], body["workers"]
+
+
 def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
     """Read a manifest that a worker of ``plan`` with ``workers`` workers wrote.
 

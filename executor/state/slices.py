@@ -2,7 +2,7 @@
 
 import hashlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,6 +46,12 @@ class Stored:
 def digest_of(data: bytes | pa.Buffer) -> str:
     """Return a name for a slice that no other content has."""
     return hashlib.sha256(data).hexdigest()[:32]
+
+
+def piece_names(name: str, count: int) -> Iterator[str]:
+    """Yield the keys under which the pieces of a slice are in the state."""
+    yield name
+    yield from (f"{name}.{number}" for number in range(1, count))
 
 
 Load = Callable[[Slice], SortedRun]

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,9 +43,11 @@ def declarations(tmp_path: Path) -> str:
     return text + f"CREATE SINK pairs USING parquet OPTIONS (path '{tmp_path / 'pairs'}');\n"
 
 
-def wjoin(*arguments: str) -> subprocess.CompletedProcess[str]:
+def wjoin(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "wjoin.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=200)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=200, env={**os.environ, **environment}
+    )
 
 
 def script(tmp_path: Path, text: str) -> str:
@@ -98,6 +101,43 @@ def test_once_runs_everything_and_a_second_run_adds_nothing(tmp_path: Path, decl
     assert str(tmp_path / "checkpoints" / "pairs") in shown[0]
     assert shown[1].startswith(f" --> {path}:")
     assert shown[-1].startswith("help: start from a new checkpoint folder")
+
+
+@pytest.mark.long
+def test_a_checkpoint_is_repartitioned_whole_or_not_at_all(tmp_path: Path, declarations: str) -> None:
+    path = script(tmp_path, f"{declarations} INSERT INTO pairs {JOIN};")
+    late = tmp_path / "rights" / "2.parquet"
+    late.rename(tmp_path / "late.parquet")
+    run = ("run", path, "--once", "--set", "spark.sql.shuffle.partitions=2", "--checkpoint")
+    old, new = str(tmp_path / "old"), tmp_path / "new"
+    first = wjoin(*run, old)
+    assert first.returncode == 0, first.stderr
+    move = ("checkpoint", "repartition", old, str(new), "--partitions", "3", path)
+    killed = wjoin(*move, WJOIN_FAULT="before-checkpoint-appears")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not new.exists()
+    assert (tmp_path / "new.unfinished" / "checkpoint").exists()
+    moved = wjoin(*move)
+    assert moved.returncode == 0, moved.stderr
+    said = f"pairs: goes on after micro-batch 2 with 3 partitions in place of 2, in {new}/pairs"
+    assert moved.stdout.splitlines() == [said]
+    assert not (tmp_path / "new.unfinished").exists()
+    # Its rows meet those that are kept, wherever they lie.
+    (tmp_path / "late.parquet").rename(late)
+    assert len(pq.read_table(tmp_path / "pairs")) == 40
+    shutil.copytree(tmp_path / "pairs", tmp_path / "before")
+    going_on = wjoin(*run[:-2], "spark.sql.shuffle.partitions=3", "--checkpoint", str(new))
+    assert going_on.returncode == 0, going_on.stderr
+    assert len(pq.read_table(tmp_path / "pairs")) == 60
+    # The old one goes on as well, with the results that it knows.
+    shutil.rmtree(tmp_path / "pairs")
+    (tmp_path / "before").rename(tmp_path / "pairs")
+    going_on = wjoin(*run, old)
+    assert going_on.returncode == 0, going_on.stderr
+    assert len(pq.read_table(tmp_path / "pairs")) == 60
+    again = wjoin(*move)
+    assert again.returncode == 2
+    assert "error[WJ709]" in again.stderr
 
 
 @pytest.mark.long

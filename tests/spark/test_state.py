@@ -181,6 +181,38 @@ def test_after_a_repeated_micro_batch_the_state_is_that_of_one_attempt(noted: No
     assert set(after) <= {"2 first", "2 second"}
 
 
+def test_the_entries_of_a_state_can_be_read(noted: Noted, spark: SparkSession) -> None:
+    """Rests on it: ``wjoin checkpoint repartition`` reads slices (executor/spark/repartition.py)."""
+    reader = spark.read.format("statestore").option("operatorId", 0).option("stateVarName", "state")
+    rows = reader.load(str(noted.root / "checkpoint")).select(
+        "key.worker", "user_map_key.name", "user_map_value.data"
+    )
+    assert {(row.worker, row.name, bytes(row.data)[:1]) for row in rows.collect()} == {
+        (worker, *entry) for worker in WORKERS for entry in (("count", b"3"), ("3", b"\0"))
+    }
+
+
+def test_the_number_of_a_state_is_in_the_names_of_its_files_alone(
+    session: Any, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rests on it: ``adopt_state`` (wjoin/checkpoint_log.py), which gives state that a query of one
+    micro-batch has written the number of another query's.
+    """
+    spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "false")
+    spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")
+    noted = Noted(spark, tmp_path)
+    noted.run("first", 1)
+    checkpoint = tmp_path / "checkpoint"
+    renamed = [("commits/0", "commits/7"), ("state/0/_metadata/v2/0", "state/0/_metadata/v2/7")]
+    renamed += [(f"state/0/{place}/1.zip", f"state/0/{place}/8.zip") for place in range(2)]
+    for name, other in (*renamed, ("offsets/0", "offsets/6")):
+        (checkpoint / name).rename(checkpoint / other)
+    shutil.copy(checkpoint / "offsets" / "6", checkpoint / "offsets" / "7")
+    noted.run("second", 1)
+    assert [(call["called"], call["before"]) for call in noted.calls("second")] == [(2, "1 first")] * 2
+    assert (checkpoint / "commits" / "8").exists()
+
+
 def test_the_state_is_opened_at_the_driver_too(noted: Noted) -> None:
     """Rests on it: ``JoinProcessor.init`` (executor/spark/processor.py) opens the state and reads nothing of
     it.

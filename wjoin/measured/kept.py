@@ -42,9 +42,13 @@ def read_layouts(beside: Beside) -> list[str]:
 
 
 class Kept:
-    """What is kept beside the checkpoint of one statement; nothing where it has no checkpoint."""
+    """What is kept beside the checkpoint of one statement; nothing where it has no checkpoint.
 
-    def __init__(self, spark: SparkSession, folder: str | None) -> None:
+    ``moving``: its state is about to be laid out anew, for which the statement is planned.
+    """
+
+    def __init__(self, spark: SparkSession, folder: str | None, *, moving: bool = False) -> None:
+        self._moving = moving
         self._beside = None if folder is None else Beside(spark, folder.rstrip("/"))
 
     def measured(self) -> Measured:
@@ -57,7 +61,8 @@ class Kept:
             return UNKNOWN
         if not self.begun:
             return FREE
-        return of_checkpoint(self._layouts[join] if join < len(self._layouts) else None)
+        kept = self._layouts[join] if join < len(self._layouts) else None
+        return of_checkpoint(kept, moving=self._moving)
 
     def keep(self, names: Sequence[str], own: Mapping[str, Any]) -> None:
         """Keep the layouts of state and the identity of a query that is about to start for the first time.

@@ -1,0 +1,182 @@
+"""The state of a stage, taken out of one checkpoint and written by Spark for other workers.
+
+A streaming query of one micro-batch writes it: so files, schema and metadata are those of this Spark.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.stateful_processor import MapState
+
+from wjoin.executor.blocks import decode_block, decompressed
+from wjoin.executor.routing import Router
+from wjoin.executor.spark import messages
+from wjoin.executor.spark.messages import MESSAGES
+from wjoin.executor.spark.operator import MANIFEST, Operator
+from wjoin.executor.spark.processor import Joining, JoinProcessor
+from wjoin.executor.spark.task import run_phase
+from wjoin.executor.spool import Spool, local_folder
+from wjoin.executor.state.manifest import Manifest, decode_manifest
+from wjoin.executor.state.moving import StageMove, moved_rows
+from wjoin.executor.state.slices import Slice, piece_names
+from wjoin.parts.routes.route import Role
+
+STATE_OPERATOR = "transformWithStateInPandasExec"
+"""What Spark calls an operator that keeps state as those of wjoin's stages do."""
+
+ENTRIES_AT_ONCE = 8
+"""Entries of state in one batch between Java and Python: each may be a few MiB."""
+
+_MESSAGES_AT_ONCE = 64
+
+
+def stored_manifests(spark: SparkSession, folder: str, operator: int) -> dict[int, bytes]:
+    """Return the manifests of an operator of a checkpoint, by worker. Raises what Spark raises."""
+    rows = _entries(spark, folder, operator).filter(F.col("name") == MANIFEST).collect()
+    return {row.worker: bytes(row.data) for row in rows}
+
+
+def greatest_seen(manifests: Mapping[int, bytes], fingerprint: str, workers: int) -> dict[int, int]:
+    """Return the greatest event time of each stream that the workers of a stage have been told.
+
+    Raises WJoinError WJ701, WJ702 or WJ703 where a manifest is not of the stage and so many workers.
+    """
+    seen: dict[int, int] = {}
+    for data in manifests.values():
+        for stream, time in decode_manifest(data, fingerprint, workers).seen.items():
+            seen[stream] = max(time, seen.get(stream, time))
+    return seen
+
+
+def send_rows(
+    spark: SparkSession, folder: str, operator: int, move: StageMove, fingerprint: str, to: str
+) -> None:
+    """Write the rows that an operator of a checkpoint keeps as blocks for the new workers, into a folder.
+
+    ``fingerprint`` is that of its manifests.
+    """
+    moving = _Moving(fingerprint, len(move.old_workers), move.old_routers, move.new_routers)
+    entries = _entries(spark, folder, operator)
+    entries.mapInArrow(moving.__call__, MESSAGES).write.mode("append").parquet(to)
+
+
+def send_times(spark: SparkSession, workers: Sequence[int], seen: Mapping[int, int], to: str) -> None:
+    """Write what wakes each worker, and tells it the event times seen, into the folder of its rows."""
+    told = [messages.report(worker, messages.NO_STREAM) for worker in workers]
+    told += [messages.progress(worker, *each) for worker in workers for each in seen.items()]
+    spark.createDataFrame(told, MESSAGES).coalesce(1).write.mode("append").parquet(to)
+
+
+def write_state(
+    spark: SparkSession, sent: str, move: StageMove | None, stretch: int, checkpoint: str
+) -> None:
+    """Write the state of a stage's new workers from what was sent them, as operator 0 of a new checkpoint.
+
+    Without a ``move`` what is written is the state of workers that have not begun. The session must have as
+    many shuffle partitions as the state is for. Raises what Spark raises.
+    """
+    operator: Joining = _Nothing()
+    if move is not None:
+        logic = move.logic(stretch)
+        operator = _Refill(logic, move.new_workers, None, move.fingerprint, move.begun(logic))
+    rows = spark.readStream.schema(MESSAGES).parquet(sent)
+    kept = rows.groupBy("worker").transformWithStateInPandas(
+        JoinProcessor(operator), MESSAGES, "append", "none"
+    )
+    writer = kept.writeStream.format("noop").option("checkpointLocation", checkpoint)
+    query = writer.trigger(availableNow=True).start()
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+
+
+def _entries(spark: SparkSession, folder: str, operator: int) -> DataFrame:
+    """Return the entries of state of an operator, after the last committed micro-batch."""
+    reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", "state")
+    return reader.load(folder).select(
+        F.col("key.worker").alias("worker"),
+        F.col("user_map_key.name").alias("name"),
+        F.col("user_map_value.data").alias("data"),
+    )
+
+
+@dataclass(frozen=True)
+class _Moving:
+    """Brings what old workers keep of a stage to the new ones; the routers are by input."""
+
+    fingerprint: str
+    workers: int
+    before: tuple[Router, ...]
+    after: tuple[Router, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return run_phase("repartition", self._moved, batches)
+
+    def _moved(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spool = Spool(local_folder())
+        states: dict[int, _Entries] = {}
+        for batch in batches:
+            for place in range(batch.num_rows):
+                entry = batch.slice(place, 1)
+                worker, name = (entry.column(each)[0].as_py() for each in ("worker", "name"))
+                # The manifest, which tells what the others are, may come last.
+                states.setdefault(worker, _Entries()).put(name, spool.put(entry.select(["data"])))
+        for worker, state in states.items():
+            found = self._blocks(worker, state)
+            while some := list(itertools.islice(found, _MESSAGES_AT_ONCE)):
+                yield messages.batch(some)
+        spool.close()
+
+    def _blocks(self, worker: int, state: "_Entries") -> Iterator[messages.Message]:
+        manifest = decode_manifest(state.data(MANIFEST), self.fingerprint, self.workers)
+        for number, group in enumerate(manifest.slices):
+            for each in group:
+                kept = state.slice(each)
+                for to, rows in moved_rows(self.before[number], self.after[number], worker, kept):
+                    yield from messages.blocks(to, number, Role.STORE, rows)
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """The entries of one worker's state, mapped from disk."""
+
+    found: dict[str, pa.RecordBatch] = field(default_factory=dict)
+
+    def put(self, name: str, entry: pa.RecordBatch) -> None:
+        """Take an entry: a batch of one row."""
+        self.found[name] = entry
+
+    def data(self, name: str) -> bytes:
+        """Return the bytes of an entry."""
+        return bytes(self.found[name].column("data")[0].as_py())
+
+    def slice(self, stored: Slice) -> pa.RecordBatch:
+        """Return the rows of a slice."""
+        names = piece_names(stored.name, stored.pieces)
+        return decode_block(b"".join(decompressed(self.data(name), stored.compression) for name in names))
+
+
+@dataclass(frozen=True)
+class _Refill(Operator):
+    """The operator of a stage whose workers keep what they get, by the rules of its plan at once."""
+
+    begun: Manifest
+
+    def _manifest(self, state: MapState) -> Manifest:
+        return self.begun
+
+
+@dataclass(frozen=True)
+class _Nothing:
+    """What keeps nothing."""
+
+    def join(self, worker: int, state: MapState, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        """Take what comes, and leave the state empty."""
+        for _ in frames:
+            yield from ()

@@ -1,0 +1,83 @@
+"""State that is brought to other workers between two micro-batches: by any route, on any number of them."""
+
+import dataclasses
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.properties.drawn_plans import PREDICATES, Row, block, combinations, expected, plans
+from tests.properties.test_routes import SLICES, SLOW, routed, with_slices
+from tests.properties.test_step import STRETCHES
+from wjoin.executor.arrivals import Arrivals
+from wjoin.executor.local import LocalWorkers
+from wjoin.executor.state.manifest import Manifest
+from wjoin.executor.state.moving import StageMove, moved_rows
+from wjoin.executor.step import Counts
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.routes.route import Role
+from wjoin.planner.edges import scan_columns
+from wjoin.planner.physical import PhysicalPlan
+
+
+def moved(
+    before: PhysicalPlan, old: LocalWorkers, after: PhysicalPlan, new: LocalWorkers, stretch: int
+) -> None:
+    """Give new workers, which have nothing, the state of old ones."""
+    for number, (givers, takers) in enumerate(zip(old._stages, new._stages, strict=True)):
+        move = StageMove(before, after, number, tuple(range(len(givers))), tuple(range(len(takers))))
+        logic = move.logic(stretch)
+        arrivals = [Arrivals([[] for _ in logic.stage.inputs]) for _ in takers]
+        for worker, giver in enumerate(givers):
+            for own in arrivals:
+                for stream, time in giver.manifest.seen.items():
+                    own.seen[stream] = max(time, own.seen.get(stream, time))
+            for place, group in enumerate(giver.manifest.slices):
+                routers = move.old_routers[place], move.new_routers[place]
+                for each in group:
+                    for to, rows in moved_rows(*routers, worker, giver.store.load(each)):
+                        arrivals[to].blocks[place].append((Role.STORE, rows))
+        for taker, own in zip(takers, arrivals, strict=True):
+            (after_it,) = logic.stream(move.begun(logic), taker.store, own, Counts())
+            assert isinstance(after_it, Manifest), "nothing is joined on the way"
+            # Local workers have no fingerprint.
+            taker.manifest = dataclasses.replace(after_it, plan="local")
+
+
+def fits(route: str, plan: PhysicalPlan) -> bool:
+    stages = plan.stages
+    applies = all(ROUTES[route].applies(keyed=each.keyed, inputs=len(each.inputs)) for each in stages)
+    return applies and (not ROUTES[route].visits or all(len(stage.inputs) == 2 for stage in stages))
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@given(plans(), st.data())
+def test_every_result_is_made_once_over_moves(route: str, plan: PhysicalPlan, data: st.DataObject) -> None:
+    assume(fits(route, plan))
+    others = st.sampled_from([name for name in ROUTES if fits(name, plan)])
+    counts, stretch = st.integers(1, 9), data.draw(STRETCHES)
+    now = with_slices(routed(plan, route), data.draw(SLICES))
+    local = LocalWorkers(now, data.draw(counts), stretch, PREDICATES)
+    rows: list[list[Row]] = [[] for _ in plan.streams]
+    found: Counter[tuple[Row, ...]] = Counter()
+    seen: dict[int, int] = {}
+    for clock in range(0, 5 * data.draw(st.integers(2, 4)), 5):
+        row = st.tuples(st.integers(0, 2), st.integers(clock - 4, clock + 5), st.none() | st.integers(0, 3))
+        batch = {n: data.draw(st.lists(row, max_size=5)) for n in range(len(plan.streams))}
+        for n, new in batch.items():
+            mark = seen[n] - plan.streams[n].delay if n in seen else None
+            rows[n] += [each for each in new if mark is None or each[1] >= mark]
+            seen |= {n: max(*(time for _, time, _ in new), seen.get(n, -99))} if new else {}
+        blocks: dict[int, pa.RecordBatch] = {
+            n: block(plan, n, new, scan_columns(plan, n)) for n, new in batch.items()
+        }
+        found.update(each for result in local.run(blocks, Counts()) for each in combinations(plan, result))
+        if data.draw(st.booleans()):
+            then = with_slices(routed(plan, data.draw(others)), data.draw(SLICES))
+            new_local = LocalWorkers(then, data.draw(counts), stretch, PREDICATES)
+            moved(now, local, then, new_local, stretch)
+            now, local = then, new_local
+    assert found == expected(plan, rows)
