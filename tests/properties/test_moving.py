@@ -2,17 +2,23 @@
 
 import dataclasses
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.plans.catalogue import plan
 from tests.properties.drawn_plans import PREDICATES, Row, block, combinations, expected, plans
 from tests.properties.test_routes import SLICES, SLOW, routed, with_slices
 from tests.properties.test_step import STRETCHES
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.local import LocalWorkers
+from wjoin.executor.state import moving
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.moving import StageMove, moved_rows
 from wjoin.executor.step import Counts
@@ -53,31 +59,79 @@ def fits(route: str, plan: PhysicalPlan) -> bool:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=30, deadline=None, suppress_health_check=SLOW)
 @given(plans(), st.data())
-def test_every_result_is_made_once_over_moves(route: str, plan: PhysicalPlan, data: st.DataObject) -> None:
-    assume(fits(route, plan))
-    others = st.sampled_from([name for name in ROUTES if fits(name, plan)])
+def test_every_result_is_made_once_over_moves(route: str, drawn: PhysicalPlan, data: st.DataObject) -> None:
+    assume(fits(route, drawn))
+    others = st.sampled_from([name for name in ROUTES if fits(name, drawn)])
     counts, stretch = st.integers(1, 9), data.draw(STRETCHES)
-    now = with_slices(routed(plan, route), data.draw(SLICES))
+    now = with_slices(routed(drawn, route), data.draw(SLICES))
     local = LocalWorkers(now, data.draw(counts), stretch, PREDICATES)
-    rows: list[list[Row]] = [[] for _ in plan.streams]
+    rows: list[list[Row]] = [[] for _ in drawn.streams]
     found: Counter[tuple[Row, ...]] = Counter()
     seen: dict[int, int] = {}
     for clock in range(0, 5 * data.draw(st.integers(2, 4)), 5):
         row = st.tuples(st.integers(0, 2), st.integers(clock - 4, clock + 5), st.none() | st.integers(0, 3))
-        batch = {n: data.draw(st.lists(row, max_size=5)) for n in range(len(plan.streams))}
+        batch = {n: data.draw(st.lists(row, max_size=5)) for n in range(len(drawn.streams))}
         for n, new in batch.items():
-            mark = seen[n] - plan.streams[n].delay if n in seen else None
+            mark = seen[n] - drawn.streams[n].delay if n in seen else None
             rows[n] += [each for each in new if mark is None or each[1] >= mark]
             seen |= {n: max(*(time for _, time, _ in new), seen.get(n, -99))} if new else {}
         blocks: dict[int, pa.RecordBatch] = {
-            n: block(plan, n, new, scan_columns(plan, n)) for n, new in batch.items()
+            n: block(drawn, n, new, scan_columns(drawn, n)) for n, new in batch.items()
         }
-        found.update(each for result in local.run(blocks, Counts()) for each in combinations(plan, result))
+        found.update(each for result in local.run(blocks, Counts()) for each in combinations(drawn, result))
         if data.draw(st.booleans()):
-            then = with_slices(routed(plan, data.draw(others)), data.draw(SLICES))
+            then = with_slices(routed(drawn, data.draw(others)), data.draw(SLICES))
             new_local = LocalWorkers(then, data.draw(counts), stretch, PREDICATES)
             moved(now, local, then, new_local, stretch)
             now, local = then, new_local
-    assert found == expected(plan, rows)
+    assert found == expected(drawn, rows)
+
+
+TICKS = "SELECT A.v, B.v AS w FROM ticks A, ticks B WINDOW (A, B) BETWEEN 2 AND 30 WHERE abs(A.w - B.w) < 3"
+MOVES = (("atr", 3), ("atr", 4), ("psp", 2), ("single", 1))
+
+
+def ticks(plan: PhysicalPlan, start: int) -> dict[int, pa.RecordBatch]:
+    """Return forty rows of each stream."""
+    times = np.arange(start, start + 40)
+    return {
+        n: pa.RecordBatch.from_pydict(
+            {name: times if name.startswith("t") else times * (n + 1) % 7 for name in scan_columns(plan, n)}
+        )
+        for n in range(len(plan.streams))
+    }
+
+
+def found_over_moves(drawn: PhysicalPlan, first: str, moves: Sequence[tuple[str, int]]) -> Counter[Any]:
+    """Return the results of a micro-batch before each move and one after all."""
+    now = with_slices(routed(drawn, first), 5)
+    local, found = LocalWorkers(now, 4), Counter[Any]()
+    for number in range(len(moves) + 1):
+        for result in local.run(ticks(drawn, number * 20), Counts()):
+            found.update(tuple(row.values()) for row in result.to_pylist())
+        if number < len(moves):
+            route, workers = moves[number]
+            then = with_slices(routed(drawn, route), 5)
+            new_local = LocalWorkers(then, workers)
+            moved(now, local, then, new_local, 1 << 25)
+            now, local = then, new_local
+    return found
+
+
+def test_copies_are_left_out_and_no_worker_is_forgotten() -> None:
+    """Over moves with many copies; without either, the results are others."""
+    drawn = plan(TICKS).physical
+    scans = tuple(dataclasses.replace(each, streaming=True) for each in drawn.streams)
+    drawn = dataclasses.replace(drawn, streams=scans)
+    wanted = found_over_moves(drawn, "single", (("single", 1),) * len(MOVES))
+    assert max(wanted.values()) > 1 or len(wanted) > 20
+    assert found_over_moves(drawn, "atr", MOVES) == wanted
+    own_rows = moving.own_rows
+    with patch.object(moving, "own_rows", lambda router, worker, kept: kept):
+        assert found_over_moves(drawn, "atr", MOVES).total() > wanted.total()
+    with patch.object(
+        moving, "own_rows", lambda router, worker, kept: own_rows(router, worker, kept).slice(0, worker * 99)
+    ):
+        assert found_over_moves(drawn, "atr", MOVES).total() < wanted.total()

@@ -210,13 +210,19 @@ def test_a_query_that_somebody_starts_keeps_its_numbers(queries: Queries, tmp_pa
 def test_a_stage_that_no_row_has_reached_moves_empty(queries: Queries, tmp_path: Path) -> None:
     script = queries.script("keyed")
     queries.more()
-    for name in "bc":
-        shutil.move(tmp_path / name / "000.parquet", tmp_path / f"{name}.parquet")
-        pq.write_table(pq.read_table(tmp_path / f"{name}.parquet").slice(0, 0), tmp_path / name / "a.parquet")
+    for name in "ab":
+        late, none = tmp_path / f"{name}.parquet", tmp_path / name / "none.parquet"
+        (tmp_path / name / "000.parquet").rename(late)
+        pq.write_table(pq.read_table(late).slice(0, 0), none)
+        os.utime(none, (1_700_000_000,) * 2)
     queries.run("first", 2, script)
+    # Only the stage that c enters has been reached.
+    reader = queries.session.read.format("statestore").option("stateVarName", "state")
+    loaded = (reader.option("operatorId", each).load(str(tmp_path / "first" / "keyed")) for each in (0, 1))
+    assert sorted(bool(each.count()) for each in loaded) == [False, True]
     queries.repartition("first", "second", 3, script)
-    for name in "bc":
-        shutil.move(tmp_path / f"{name}.parquet", tmp_path / name / "000.parquet")
+    for name in "ab":
+        (tmp_path / f"{name}.parquet").rename(tmp_path / name / "000.parquet")
     queries.more()
     queries.run("second", 3, script)
     queries.are_right("keyed")
