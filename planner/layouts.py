@@ -105,9 +105,10 @@ def laid_out(plan: PhysicalPlan, lying: Mapping[int, Placement] | None) -> Physi
         return plan
     stages = []
     for number, stage in enumerate(plan.stages):
-        plain = Placement(applicable(keyed=stage.keyed, inputs=len(stage.inputs))[0])
+        plain = Placement(applicable(keyed=stage.keyed, inputs=len(stage.inputs), near=False)[0])
         where = lying.get(number, plain)
-        stages.append(replace(stage, route=where.route, workers=where.workers, slice=where.length))
+        placed = replace(stage, route=where.route, workers=where.workers, slice=where.length)
+        stages.append(replace(placed, ranged=where.band, copies=where.copies))
     return replace(plan, stages=tuple(stages))
 
 

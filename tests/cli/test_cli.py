@@ -103,6 +103,7 @@ def test_once_runs_everything_and_a_second_run_adds_nothing(tmp_path: Path, decl
 
 
 @pytest.mark.long
+@pytest.mark.timeout(800)  # four processes, each with a Spark of its own
 def test_a_checkpoint_is_repartitioned_whole_or_not_at_all(tmp_path: Path, declarations: str) -> None:
     path = script(tmp_path, f"{declarations} INSERT INTO pairs {JOIN};")
     late = tmp_path / "rights" / "2.parquet"

@@ -26,6 +26,7 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role
 from wjoin.planner.edges import scan_columns
 from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.slices import closed_bands
 
 
 def moved(
@@ -54,18 +55,25 @@ def moved(
 
 def fits(route: str, plan: PhysicalPlan) -> bool:
     stages = plan.stages
-    applies = all(ROUTES[route].applies(keyed=each.keyed, inputs=len(each.inputs)) for each in stages)
+    applies = all(
+        ROUTES[route].applies(keyed=each.keyed, inputs=len(each.inputs), near=bool(closed_bands(each)))
+        for each in stages
+    )
     return applies and (not ROUTES[route].visits or all(len(stage.inputs) == 2 for stage in stages))
+
+
+COPIES = st.integers(1, 3)
 
 
 @pytest.mark.parametrize("route", ROUTES)
 @settings(max_examples=30, deadline=None, suppress_health_check=SLOW)
-@given(plans(), st.data())
-def test_every_result_is_made_once_over_moves(route: str, drawn: PhysicalPlan, data: st.DataObject) -> None:
+@given(st.data())
+def test_every_result_is_made_once_over_moves(route: str, data: st.DataObject) -> None:
+    drawn = data.draw(plans(near=ROUTES[route].values))
     assume(fits(route, drawn))
     others = st.sampled_from([name for name in ROUTES if fits(name, drawn)])
     counts, stretch = st.integers(1, 9), data.draw(STRETCHES)
-    now = with_slices(routed(drawn, route), data.draw(SLICES))
+    now = with_slices(routed(drawn, route), data.draw(SLICES), data.draw(COPIES))
     local = LocalWorkers(now, data.draw(counts), stretch, PREDICATES)
     rows: list[list[Row]] = [[] for _ in drawn.streams]
     found: Counter[tuple[Row, ...]] = Counter()
@@ -82,7 +90,7 @@ def test_every_result_is_made_once_over_moves(route: str, drawn: PhysicalPlan, d
         }
         found.update(each for result in local.run(blocks, Counts()) for each in combinations(drawn, result))
         if data.draw(st.booleans()):
-            then = with_slices(routed(drawn, data.draw(others)), data.draw(SLICES))
+            then = with_slices(routed(drawn, data.draw(others)), data.draw(SLICES), data.draw(COPIES))
             new_local = LocalWorkers(then, data.draw(counts), stretch, PREDICATES)
             moved(now, local, then, new_local, stretch)
             now, local = then, new_local
@@ -90,7 +98,7 @@ def test_every_result_is_made_once_over_moves(route: str, drawn: PhysicalPlan, d
 
 
 TICKS = "SELECT A.v, B.v AS w FROM ticks A, ticks B WINDOW (A, B) BETWEEN 2 AND 30 WHERE abs(A.w - B.w) < 3"
-MOVES = (("atr", 3), ("atr", 4), ("psp", 2), ("single", 1))
+MOVES = (("atr", 3), ("ctr", 4), ("psp", 2), ("ctr", 5), ("single", 1))
 
 
 def ticks(plan: PhysicalPlan, start: int) -> dict[int, pa.RecordBatch]:
@@ -106,14 +114,14 @@ def ticks(plan: PhysicalPlan, start: int) -> dict[int, pa.RecordBatch]:
 
 def found_over_moves(drawn: PhysicalPlan, first: str, moves: Sequence[tuple[str, int]]) -> Counter[Any]:
     """Return the results of a micro-batch before each move and one after all."""
-    now = with_slices(routed(drawn, first), 5)
+    now = with_slices(routed(drawn, first), 5, 2)
     local, found = LocalWorkers(now, 4), Counter[Any]()
     for number in range(len(moves) + 1):
         for result in local.run(ticks(drawn, number * 20), Counts()):
             found.update(tuple(row.values()) for row in result.to_pylist())
         if number < len(moves):
             route, workers = moves[number]
-            then = with_slices(routed(drawn, route), 5)
+            then = with_slices(routed(drawn, route), 5, 2)
             new_local = LocalWorkers(then, workers)
             moved(now, local, then, new_local, 1 << 25)
             now, local = then, new_local
