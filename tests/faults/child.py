@@ -17,20 +17,35 @@ USING parquet OPTIONS (path '{root}/camera3', maxFilesPerTrigger '1')
 WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
 CREATE SINK tracked USING parquet OPTIONS (path '{root}/tracked');
 INSERT INTO tracked
-SELECT A.row_id AS a, B.row_id AS b, C.row_id AS c
+SELECT {hint} A.row_id AS a, B.row_id AS b, C.row_id AS c
 FROM camera1 A, camera2 B, camera3 C
 WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) = 10 SECONDS
-WHERE A.obj_id = B.obj_id AND B.obj_id = C.obj_id;
+WHERE {condition};
 """
+
+KEYED = "A.obj_id = B.obj_id AND B.obj_id = C.obj_id"
+KEYLESS = "abs(A.obj_id - B.obj_id) < 1 AND abs(B.obj_id - C.obj_id) < 1"
+"""The same condition, which no hash can tell a worker from."""
+
+PLAN = "plan"
+"""The setting of a child that asks for a hint PLAN, for a join without a key."""
+
+
+def script(root: Path, plan: str | None) -> str:
+    """Return the statements of a child."""
+    if plan is None:
+        return SCRIPT.format(root=root, hint="", condition=KEYED)
+    return SCRIPT.format(root=root, hint=f"/*+ PLAN({plan}) */", condition=KEYLESS)
 
 
 def run(root: Path, conf: dict[str, str]) -> None:
     """Work off everything below ``root`` into ``root/tracked``."""
+    statements = script(root, conf.pop(PLAN, None))
     settings = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
     # The tests read in it that a worker has died.
     settings["wjoin.log"] = "stderr"
     session = wjoin.connect(**{**settings, **conf})
-    session.run_script(SCRIPT.format(root=root), once=True, checkpoint=str(root / "checkpoints"))
+    session.run_script(statements, once=True, checkpoint=str(root / "checkpoints"))
     session.spark.stop()
 
 

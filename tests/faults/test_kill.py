@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from wjoin.planner.choice import PLANS
+
 CHILD = Path(__file__).with_name("child.py")
 
 _KINDS = {
@@ -23,6 +25,8 @@ _KINDS = {
     "tcp": ("spark.python.unix.domain.socket.enabled=false",),
     # Every worker joins its few rows in many stretches, and spills what waits.
     "spilling": ("wjoin.stretch=4096",),
+    # The same results without a key, on several workers that share the state.
+    **{parts["ROUTE"]: (f"plan={word}",) for word, parts in PLANS.items() if "ROUTE" in parts},
 }
 KINDS = [
     pytest.param(conf, id=name, marks=() if name == "plain" else pytest.mark.thorough)

@@ -1,0 +1,71 @@
+"""Joins of two to five streams without a key, and with a hot one, by every route on 1 to 16 workers.
+
+Planned from their text, and run in this process: each micro-batch has what DuckDB finds for it, however the
+rows are cut, however far out of order they are, and where attempts die.
+"""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from tests.properties.test_step import STRETCHES
+from tests.properties.theta import (
+    WORDS,
+    WORKERS,
+    Theta,
+    assert_as_duckdb,
+    cuts,
+    hinted,
+    planned,
+    thetas,
+    with_slices,
+)
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.planner.physical import PhysicalPlan
+
+EXAMPLES = {2: 25, 3: 20, 4: 15, 5: 10}
+SLICES = (1, 3, 20, 200)
+CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+
+
+@pytest.mark.parametrize("count", EXAMPLES)
+@pytest.mark.parametrize("route", [name for name in ROUTES if name != "hash"])
+def test_without_a_key(route: str, count: int) -> None:
+    sizes = found(route, count, keyed=False)
+    assert sum(size > 0 for size in sizes) >= len(sizes) / 3
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("route", ["hash", *WORDS])
+def test_with_a_hot_key(route: str, count: int) -> None:
+    sizes = found(route, count, keyed=True)
+    assert sum(size > 0 for size in sizes) >= len(sizes) / 3
+
+
+def found(route: str, count: int, *, keyed: bool) -> Sequence[int]:
+    """Check random joins by a route; return how many results they have."""
+    sizes: list[int] = []
+
+    @settings(max_examples=EXAMPLES[count], deadline=None, suppress_health_check=CHECKS)
+    @given(thetas(count, keyed=keyed, alternate=ROUTES[route].pairs), st.data())
+    def check(theta: Theta, data: st.DataObject) -> None:
+        plan = by_route(theta, route, data)
+        for _ in range(2):
+            batches = data.draw(cuts(theta))
+            workers, stretch = data.draw(st.sampled_from(WORKERS)), data.draw(STRETCHES)
+            crashes = data.draw(st.lists(st.integers(0, 4), max_size=2))
+            sizes.append(assert_as_duckdb(theta.statement, plan, batches, workers, stretch, crashes))
+
+    check()
+    return sizes
+
+
+def by_route(theta: Theta, route: str, data: st.DataObject) -> PhysicalPlan:
+    """Return a plan all of whose stages have a route, with slices of any length."""
+    plan = planned(theta.statement, data.draw(hinted(route)))
+    assume(all(stage.route == route for stage in plan.stages))
+    length = data.draw(st.none() | st.sampled_from(SLICES))
+    unit = 1 if theta.statement.integral else 1_000_000
+    return plan if length is None else with_slices(plan, length * unit)

@@ -1,0 +1,106 @@
+"""Joins of three to five streams without a key, and with a hot one, on Spark: by every route."""
+
+import random
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from wjoin.planner.choice import PLANS
+from wjoin.testing.check import assert_stream
+from wjoin.testing.expressions import AnyOf, Call, Compare, Expression, Field, IsNull, Literal, equal
+from wjoin.testing.lateness import surviving
+from wjoin.testing.statement import Both, Pair, Statement, Style
+from wjoin.testing.tables import SECOND, events, statement
+
+WORDS = [word for word, parts in PLANS.items() if "ROUTE" in parts]
+"""The words of the hint PLAN that ask for a route."""
+
+ROUTED = [pytest.param((f"PLAN({word})",), id=word) for word in WORDS]
+
+
+def rows(seed: int, first: int, begin: int, count: int) -> pa.Table:
+    """Rows over ten seconds, out of order: a key that most of them have, and values with NULLs."""
+    chance = random.Random(seed)
+    made = [
+        (
+            first + n,
+            (begin + chance.randrange(10)) * SECOND + chance.randrange(SECOND),
+            chance.choice([0, 0, 0, 0, 1, 2, 3]),
+            chance.randrange(2),
+            chance.choice([0, 1, 2, 3, 4, 5, None]),
+        )
+        for n in range(count)
+    ]
+    return events(made, "k", "m", "v")
+
+
+def linked(first: str, second: str, number: int) -> Expression:
+    """Return a condition on two streams, each time another one."""
+    left, right = Field(first, "v"), Field(second, "v")
+    difference = Call("-", (left, right))
+    choices: list[Expression] = [
+        Compare(Call("abs", (difference,)), "<=", Literal(1)),
+        Compare(left, "<", right),
+        AnyOf((Compare(left, ">", right), IsNull(right))),
+        Compare(Call("+", (left, Call("*", (right, Literal(2))))), "<", Literal(6)),
+    ]
+    return choices[number % len(choices)]
+
+
+def chain(aliases: str) -> Statement:
+    """Return a join without a key that links each stream with the next one; FROM has another order."""
+    where = [linked(*pair, number) for number, pair in enumerate(pairwise(aliases))]
+    return joined(aliases, where)
+
+
+def joined(aliases: str, where: list[Expression]) -> Statement:
+    windows = tuple(Pair(*pair, 2 * SECOND) for pair in pairwise(aliases))
+    return statement("".join(sorted(aliases)), Both(windows), *where, delay=4 * SECOND)
+
+
+def batches(whole: Statement, count: int) -> list[dict[str, pa.Table]]:
+    """Return three micro-batches that overlap in event time, so that some rows are late."""
+    return [
+        {
+            alias: rows(10 * batch + n, 1000 * batch + 100 * n, 6 * batch, count)
+            for n, alias in enumerate(whole.aliases)
+        }
+        for batch in range(3)
+    ]
+
+
+def assert_all(session: Any, whole: Statement, hints: tuple[str, ...], count: int, least: int) -> None:
+    given = batches(whole, count)
+    late = sum(sum(left.late) for left in surviving(whole, given).values())
+    assert late > 0, "some rows come too late"
+    run = assert_stream(session, whole, given, Style(hints=hints), restarts=(1,))
+    assert run.bag.total() >= least
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("hints", [pytest.param((), id="single"), *ROUTED])
+@pytest.mark.parametrize("aliases", ["BAC", "CADB", "DBEAC"])
+def test_without_a_key(session: Any, aliases: str, hints: tuple[str, ...]) -> None:
+    count = {3: 20, 4: 12, 5: 9}[len(aliases)]
+    assert_all(session, chain(aliases), hints, count, 20)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("hints", [pytest.param((), id="hash"), *ROUTED])
+def test_with_a_hot_key(session: Any, hints: tuple[str, ...]) -> None:
+    """Two stages with a key each, most of whose rows would be one worker's."""
+    where: list[Expression] = [
+        equal(Field("A", "k"), Field("B", "k")),
+        equal(Field("B", "m"), Field("C", "m")),
+        Compare(Field("A", "v"), "<=", Field("C", "v")),
+    ]
+    assert_all(session, joined("ABC", where), hints, 20, 100)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("word", WORDS)
+def test_on_more_workers_than_cores(session: Any, word: str) -> None:
+    session.spark.conf.set("spark.sql.shuffle.partitions", "8")
+    assert_all(session, chain("BAC"), (f"PLAN({word}, 3)",), 20, 20)
