@@ -49,7 +49,7 @@ from wjoin.planner.physical import (
     Stage,
     Step,
 )
-from wjoin.planner.probes import in_order
+from wjoin.planner.probes import in_order, linked_first
 from wjoin.udfs.predicate import Predicate
 
 PARTIAL_LIMIT = 1 << 20
@@ -90,8 +90,9 @@ class MultiwayJoin:
         if start.rows == 0 or any(pieces[number].rows == 0 for number in required):
             return
         if not probe.ordered:
-            sizes = sorted(probe.order, key=lambda number: pieces[number].rows)
-            probe = in_order(self.plan, self.stage, probe, sizes)
+            fewest = sorted(probe.order, key=lambda number: pieces[number].rows)
+            order = linked_first(self.stage, [probe.origin], fewest)
+            probe = in_order(self.plan, self.stage, probe, order)
         members = self.stage.inputs[probe.origin].members
         partial = Combinations(
             pieces,

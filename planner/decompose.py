@@ -96,22 +96,43 @@ def decompose(
     return Decomposition(tuple(stages), tuple(equalities))
 
 
-def in_pairs(draft: Decomposition) -> tuple[Decomposition, ...]:
+def in_pairs(draft: Decomposition, links: Collection[Collection[int]] = ()) -> tuple[Decomposition, ...]:
     """Return a decomposition with joins of two in the place of its stage without a key, one after the other.
 
-    First in the order of the stage's inputs, then with each other two of them first, where there are few.
+    ``links`` are the streams of each condition. Next comes ever an input that one links with those before,
+    else the next one of the stage. First with two that are linked, then with each other two of them first,
+    where there are few; at last in the order of the stage's inputs, as if there were no links.
     """
     if not draft.stages or draft.stages[-1].classes or len(draft.stages[-1].inputs) < 3:
         return (draft,)
     *before, last = draft.stages
     numbers = range(len(last.inputs))
-    begins = list(combinations(numbers, 2)) if len(numbers) <= _FEW_INPUTS else [(0, 1)]
+    begins = sorted(combinations(numbers, 2), key=lambda pair: not _links(links, last, pair[:1], pair[1]))
+    begins = begins if len(numbers) <= _FEW_INPUTS else begins[:1]
+    orders = [*(_linked_order(links, last, pair) for pair in begins), tuple(numbers)]
     return tuple(
-        replace(
-            draft, stages=(*before, *_chain([*pair, *(n for n in numbers if n not in pair)], last, before))
-        )
-        for pair in begins
+        replace(draft, stages=(*before, *_chain(order, last, before))) for order in dict.fromkeys(orders)
     )
+
+
+def _linked_order(
+    links: Collection[Collection[int]], stage: DraftStage, begin: Sequence[int]
+) -> tuple[int, ...]:
+    """Return the numbers of a stage's inputs, those of ``begin`` first."""
+    order = list(begin)
+    waiting = [number for number in range(len(stage.inputs)) if number not in begin]
+    while waiting:
+        linked = (number for number in waiting if _links(links, stage, order, number))
+        order.append(next(linked, waiting[0]))
+        waiting.remove(order[-1])
+    return tuple(order)
+
+
+def _links(links: Collection[Collection[int]], stage: DraftStage, joined: Sequence[int], number: int) -> bool:
+    """Return whether all streams of some condition are there once an input is joined with others."""
+    own = set(stage.inputs[number].members)
+    known = own.union(*(stage.inputs[each].members for each in joined))
+    return any(own & set(link) and not set(link) <= own and set(link) <= known for link in links)
 
 
 def _chain(order: Sequence[int], stage: DraftStage, before: Sequence[DraftStage]) -> Iterator[DraftStage]:

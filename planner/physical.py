@@ -290,8 +290,9 @@ class Probe:
     """How new rows of input ``origin`` begin results, in one pass over the windows ``upper``.
 
     ``ordered``: whether the order of the steps is the plan's choice; else the input with the fewest rows at
-    hand comes first. Results inside the windows ``excluded`` are those of an earlier pass. ``meets``: what
-    rows it meets, where its stage's route has a say in that, else all.
+    hand comes first, of those that a condition links with the ones before. Results inside the windows
+    ``excluded`` are those of an earlier pass. ``meets``: what rows it meets, where its stage's route has a
+    say in that, else all.
     """
 
     origin: int

@@ -1,6 +1,6 @@
 """A SELECT block with a window clause to its plan, and to the edits that let Spark run the rest."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinError
@@ -151,7 +151,9 @@ def _plan(
     chains = wished is not None and ROUTES[wished].pairs
     drafts = [] if chains else whole
     if chains or (wished is None and costs.workers > 1):
-        drafts = list(dict.fromkeys([*drafts, *(pairs for draft in whole for pairs in in_pairs(draft))]))
+        links = tuple(_links(bound))
+        paired = (pairs for draft in whole for pairs in in_pairs(draft, links))
+        drafts = list(dict.fromkeys([*drafts, *paired]))
 
     # 3. A plan of every shape, weighed in all its variants.
     indexes = _indexes(bound, static, relations, types)
@@ -169,7 +171,7 @@ def _plan(
         )
         duration = max(statistics[stream].duration.value for stream in staged)
         interval = UNIT_INTERVAL if kind is TimeKind.INTEGRAL else costs.expected_interval * unit
-        arrival = Arrival(interval, duration, streaming)
+        arrival = Arrival(interval, duration, streaming, costs.stretch, costs.partitions or costs.workers)
         model = CostModel(statistics, arrival, costs, unit, shape.shares)
         span = interval if streaming else duration
         shares = tuple(max(heaviest(each.inputs)) for each in model.stages(shape.physical))
@@ -209,6 +211,19 @@ def _plan(
         _undeclared(bound, found[0].plan),
         bound.outputs,
     )
+
+
+def _links(bound: BoundSelect) -> Iterator[Collection[int]]:
+    """Yield the streams of each condition that a stage can check of several, besides equalities."""
+    for each in bound.conjuncts:
+        if isinstance(each, ColumnComparison):
+            yield {each.left.stream, each.right.stream}
+        elif isinstance(each, PredicateCall) or (
+            isinstance(each, Residual) and isinstance(each.read, ReadCondition)
+        ):
+            yield each.read.streams
+        elif isinstance(each, Residual) and each.band is not None:
+            yield {each.band.left.stream, each.band.right.stream}
 
 
 def _undeclared(bound: BoundSelect, plan: PhysicalPlan) -> tuple[int, ...]:

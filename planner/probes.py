@@ -189,6 +189,30 @@ def _ahead(order: Precedence | None, members: Sequence[int], bound: int | None) 
     return latest if bound is None else min(bound, latest)
 
 
+def linked_first(stage: Stage, joined: Collection[int], others: Sequence[int]) -> tuple[int, ...]:
+    """Return inputs in the order in which they are given, but next ever one that a condition links.
+
+    ``joined`` are those that are there before. Where inputs meet on a key, all are linked.
+    """
+    if stage.keyed:
+        return tuple(others)
+    order: list[int] = []
+    waiting = list(others)
+    while waiting:
+        known = {member for number in (*joined, *order) for member in stage.inputs[number].members}
+        linked = (number for number in waiting if _linked(stage, known, stage.inputs[number].members))
+        order.append(next(linked, waiting[0]))
+        waiting.remove(order[-1])
+    return tuple(order)
+
+
+def _linked(stage: Stage, known: Collection[int], members: Sequence[int]) -> bool:
+    """Return whether something can be checked of more streams that could not be of the known ones."""
+    conditions: tuple[AnyCondition, ...]
+    conditions = (*stage.comparisons, *stage.bands, *stage.conditions, *stage.predicates)
+    return any(True for _ in completed(conditions, known, members))
+
+
 def index_of(each: StageInput, known: Collection[int]) -> Band | None:
     """Return the band that orders an input's rows where the streams ``known`` tell its values, else None."""
     if each.index is None or {each.index.left[0], each.index.right[0]}.isdisjoint(known):

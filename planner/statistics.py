@@ -39,14 +39,15 @@ _WIDTHS = {
     "float": 4,
     "date": 4,
     "string": 20,
-    "binary": 100,
+    # Pictures more often than digests.
+    "binary": 1000,
 }
 _OTHER_WIDTH = 8
 _NESTED_WIDTH = 64
 _EQUAL, _RANGE, _UNKNOWN = 0.1, 1 / 3, 0.5
 """Shares of the rows that a filter keeps, by its shape, where nothing else is known."""
 
-_BAND_SHARE = 0.1
+_BAND_SHARE = 0.01
 """The share of pairs that a band of two bounds keeps, where the values of its columns are not known."""
 
 _QUANTILES = (np.arange(64) + 0.5) / 64

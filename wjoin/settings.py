@@ -117,6 +117,7 @@ class Settings:
             None if cores is None else _cores(cores),
             network=None if network is None else _bytes("wjoin.network", network),
             throughput=objective is not None and _objective(objective) == "throughput",
+            stretch=self.stretch(),
         )
 
     def stretch(self) -> int:

@@ -30,7 +30,15 @@ from wjoin.planner.physical import (
     UpperBounds,
     WindowCheck,
 )
-from wjoin.planner.probes import chosen_orders, completed, index_of, origins, step_to, window_checks
+from wjoin.planner.probes import (
+    chosen_orders,
+    completed,
+    index_of,
+    linked_first,
+    origins,
+    step_to,
+    window_checks,
+)
 from wjoin.planner.reach import reach
 from wjoin.planner.statistics import KEYLESS, KeyStatistics, StreamStatistics
 
@@ -42,6 +50,9 @@ COMPARISON_SHARE = 1 / 3
 
 EXHAUSTIVE_INPUTS = 5
 """Inputs of a stage up to which every order is tried; beyond, the next input is the one that grows least."""
+
+ROW_BYTES = 16
+"""What every row carries beside its columns: event time and key code."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -103,12 +114,15 @@ class StageEstimate:
 class Arrival:
     """How rows arrive: in micro-batches of ``interval``, or all at once (``streaming`` False).
 
-    ``duration`` is what is joined in all where rows do not stream.
+    ``duration`` is what is joined in all where rows do not stream: in stretches, for one of which each of
+    ``workers`` has ``stretch`` bytes of rows.
     """
 
     interval: float
     duration: float
     streaming: bool
+    stretch: float = math.inf
+    workers: int = 1
 
     @property
     def batches(self) -> float:
@@ -124,6 +138,16 @@ class Arrival:
         if not self.streaming:
             return self.duration
         return self.interval if other < first else 0.0
+
+    def met(self, inputs: Sequence[InputEstimate], reach: float, *, keyed: bool) -> float:
+        """Return of how much time the rows of an input are held that new ones meet, of complete inputs.
+
+        These lie ``reach`` units of time apart at the most.
+        """
+        arriving = sum(each.rate * (each.width + ROW_BYTES) for each in inputs)
+        if arriving <= 0:
+            return self.duration
+        return min(self.duration, self.stretch * (self.workers if keyed else 1) / arriving + reach)
 
 
 def estimate_stages(
@@ -302,6 +326,7 @@ class _StagePlay:
         order: list[int] = []
         waiting = list(others)
         while waiting:
+            waiting = list(linked_first(self._stage, [first, *order], waiting))
             steps = [self._step([first, *order], sample, number) for number in waiting]
             place = min(range(len(waiting)), key=lambda n: _growth(steps[n][0]))
             sample = steps[place][1]
@@ -313,7 +338,8 @@ class _StagePlay:
     ) -> Iterator[tuple[float, tuple[int, ...]]]:
         if not others:
             yield 0.0, ()
-        for number in others:
+        # Of orders that cost the same, the first one is taken.
+        for number in linked_first(self._stage, joined, others):
             step, grown = self._step(joined, sample, number)
             rest = [each for each in others if each != number]
             for growth, order in self._all_orders([*joined, number], grown, rest):
@@ -357,7 +383,11 @@ class _StagePlay:
         agree = min(1.0, self._agreement * heaviest), min(1.0, self._agreement * (1 - heaviest) / tail)
         heavy, light = sample.heavy * rows * agree[0], sample.light * rows * agree[1]
         matching = float((heavy + light).mean())
-        at_hand = target.rate * max(0.0, newest) + (target.kept_rows if self._arrival.streaming else 0.0)
+        if self._arrival.streaming:
+            at_hand = target.rate * max(0.0, newest) + target.kept_rows
+        else:
+            apart = float(length.mean())
+            at_hand = target.rate * self._arrival.met(self._inputs, apart, keyed=self._stage.keyed)
         agreeing = float((sample.heavy * agree[0] + sample.light * agree[1]).mean())
         of_key = agreeing * at_hand
         met = self._stage.inputs[number]

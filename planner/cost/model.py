@@ -1,11 +1,12 @@
 """The cost of a plan, in seconds of one core for each second of event time."""
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.planner.catalog import Estimate
-from wjoin.planner.cost.cardinality import Arrival, InputEstimate, StageEstimate, estimate_stages
+from wjoin.planner.cost.cardinality import ROW_BYTES, Arrival, InputEstimate, StageEstimate, estimate_stages
 from wjoin.planner.cost.constants import Constants
 from wjoin.planner.cost.psp import Spread, spread
 from wjoin.planner.physical import Band, Bounds, Method, PhysicalPlan, Stage, UpperBounds
@@ -14,10 +15,6 @@ from wjoin.planner.statistics import StreamStatistics
 
 RUNS = 5
 """Runs of an input that a probe searches on a stream: slices of a few sizes, and the new rows."""
-
-ROW_BYTES = 16
-"""What every row carries beside its columns: event time and key code."""
-
 
 BACKLOG = 60.0
 """Seconds of event time in a micro-batch where rows always wait for the one before."""
@@ -74,7 +71,7 @@ class CostSettings:
     where that is not known: one), of the ``partitions`` that a stage can have (None: as many).
     ``throughput``: whether plans are weighed for the most rows (PSP 2009, equation 4), in place of the
     shortest time until results are there (equation 5). ``network``: bytes a second that the network brings
-    to a worker, None where nothing limits it.
+    to a worker, None where nothing limits it. ``stretch``: bytes of new rows that a worker joins at once.
     """
 
     constants: Constants = field(default_factory=Constants)
@@ -84,6 +81,7 @@ class CostSettings:
     partitions: int | None = None
     throughput: bool = False
     network: float | None = None
+    stretch: float = math.inf
 
     @property
     def workers(self) -> int:

@@ -90,6 +90,23 @@ def test_joins_of_two_are_legal_and_as_many_as_there_are_inputs(
     assert len(set(pairs)) == len(pairs) == {3: 3, 4: 6}.get(count, 1)
 
 
+def sequences(size: int, *links: tuple[int, ...]) -> list[list[tuple[int, ...]]]:
+    """Return the members of the stages of each chain of joins of two, without a key."""
+    return [[stage.members for stage in each.stages] for each in in_pairs(decompose(size, []), links)]
+
+
+def test_joins_of_two_follow_the_conditions() -> None:
+    assert sequences(3, (0, 2), (1, 2)) == [[(0, 2), (0, 2, 1)], [(1, 2), (1, 2, 0)], [(0, 1), (0, 1, 2)]]
+    first, *_, last = sequences(5, (1, 3), (3, 4), (0, 2), (2, 4))
+    assert [stage[-1] for stage in first] == [2, 4, 3, 1]
+    assert last == [(0, 1), (0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3, 4)]
+
+
+def test_a_condition_on_three_streams_links_the_last_of_them() -> None:
+    first = sequences(5, (0, 1, 4))[0]
+    assert [stage[-1] for stage in first] == [1, 4, 2, 3]
+
+
 @given(equalities())
 def test_classes_and_filters_keep_every_equality(drawn: tuple[int, list[TypedEquality]]) -> None:
     _, found = drawn
