@@ -1,7 +1,9 @@
 """Slices of event time or of values: how long they are, what rows can reach (PSP 2009, sections 4 and 7)."""
 
+import numpy as np
+
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.parts.routes.route import Slicing
+from wjoin.parts.routes.route import Role, Slices, Slicing
 from wjoin.planner.physical import Band, PhysicalPlan, Stage
 
 SLICES_OF_A_WINDOW = 64
@@ -9,6 +11,11 @@ SLICES_OF_A_WINDOW = 64
 
 WINDOWS_OF_A_SLICE = 4
 """Windows in a slice of a route that copies rows to all slices that they reach."""
+
+_LATE = 7 / 8
+"""Where in its slice a row is that is drawn."""
+
+_FURTHEST = 1 << 40
 
 _ENDLESS = 1 << 32
 """The length of a slice where a window is open on one side, in the plan's unit."""
@@ -88,3 +95,20 @@ def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:
     other = stage.inputs[1 if number == 0 else 0].members[0]
     back_in_time, ahead_in_time = plan.upper[other][first], plan.upper[first][other]
     return Slicing(stage.slice, back_in_time, ahead_in_time, kept, visits, stage.copies)
+
+
+def roles(plan: PhysicalPlan, stage: Stage, number: int, place: int, workers: int) -> dict[int, Role]:
+    """Return as what workers, by their numbers below ``workers``, get a row of input ``number``.
+
+    Its time is late in the slice ``place``, where it can reach the next one. Raises ValueError for a stage
+    without slices.
+    """
+    view = slicing(plan, stage, number)
+    if view is None:
+        raise ValueError("the rows of a stage without slices lie by their keys")
+    own = (place + _LATE) * view.length
+    first = -_FURTHEST if view.back is None else int((own - view.back) // view.length)
+    last = _FURTHEST if view.ahead is None else int((own + view.ahead) // view.length)
+    slices = Slices(view, *(np.array([each], np.int64) for each in (place, first, last)))
+    time = np.zeros(1, np.int64)
+    return {share.worker: share.role for share in ROUTES[stage.route].shares(None, time, workers, slices)}

@@ -7,12 +7,15 @@ from itertools import combinations
 from wjoin.parts.kernels.registry import KERNELS, meaning_of, name_of, words_of
 from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.registry import ROUTES, applicable
+from wjoin.parts.routes.route import Role
 from wjoin.planner.candidates import WORTH_A_CHANGE, Candidate, shared_terms
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.cost.psp import reached
 from wjoin.planner.durations import human
 from wjoin.planner.explain import document as doc
+from wjoin.planner.explain.words import Lying
 from wjoin.planner.figures import figure
+from wjoin.planner.names import quoted_if_needed
 from wjoin.planner.native import PairJoin, latest_bound, pair_joins, whole_seconds
 from wjoin.planner.physical import (
     Band,
@@ -28,7 +31,7 @@ from wjoin.planner.physical import (
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.probes import chosen_orders
 from wjoin.planner.reach import reach
-from wjoin.planner.slices import cut_by, slice_length, slicing
+from wjoin.planner.slices import cut_by, roles, slice_length, slicing
 from wjoin.planner.statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
 from wjoin.planner.window_graph import Branch, WindowGraph
 
@@ -47,6 +50,21 @@ MEANINGS = {
     ("passes", "union"): "one pass for each alternative",
 }
 """What the parts of a plan mean, by part and value; routes and kernels say it themselves."""
+
+
+LYING = {
+    Role.BOTH: Lying.KEEPS,
+    Role.STORE: Lying.COPIES,
+    Role.COPY: Lying.COPIES,
+    Role.PROBE: Lying.MEETS,
+    Role.VISIT: Lying.MEETS,
+}
+
+MOST_WORKERS = 8
+"""Workers, and slices, that are drawn at the most."""
+
+SOME_WORKERS = 4
+"""Workers that are drawn where a stage may have all that there are."""
 
 
 def describe(planned: PlannedSelect) -> doc.Document:
@@ -106,7 +124,16 @@ def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
             undeclared=stream in planned.undeclared,
             kept_for={plan.streams[other].alias: ahead[stream][other] for other in others},
             unbounded=_names(plan, [other for other in others if plan.upper[stream][other] is None]),
+            joined_by=_joined_by(scan) if plan.stages else (),
         )
+
+
+def _joined_by(scan: StreamScan) -> tuple[str, ...]:
+    """Return what only the join reads of a stream, besides its event time and its key."""
+    keys = {expression for code in scan.codes for expression in code.expressions}
+    read = [each.expression for each in scan.columns if each.output is None and each.expression not in keys]
+    names = (each.removeprefix(f"{quoted_if_needed(scan.alias)}.") for each in read)
+    return tuple(name for name in names if name != quoted_if_needed(scan.event_time))
 
 
 def _relation(each: doc.StreamEntry) -> str:
@@ -317,6 +344,7 @@ def _stage(planned: PlannedSelect, number: int) -> doc.StageEntry:
         warning="" if plan.method is Method.NATIVE else ROUTES[stage.route].warning,
         calls=tuple(_call(plan, each) for each in stage.predicates),
         slices=tuple(_slices(plan, stage)),
+        dealt=_dealt(plan, stage),
     )
 
 
@@ -362,6 +390,28 @@ def _length(plan: PhysicalPlan, stage: Stage) -> str:
         return human(int(stage.slice), plan.time_kind)
     band = cut_by(stage)
     return f"{stage.slice:g} of {_column(plan, band.left)} and {_column(plan, band.right)}"
+
+
+def _dealt(plan: PhysicalPlan, stage: Stage) -> doc.DealtEntry | None:
+    """Return what can be drawn of how the rows of a stage lie on several workers, None where they do not."""
+    if stage.slice is None or stage.workers == 1:
+        return None
+    workers = SOME_WORKERS if stage.workers is None else stage.workers
+    drawn = min(workers, MOST_WORKERS)
+    homes = (roles(plan, stage, 0, place, workers) for place in range(min(2 * workers, MOST_WORKERS)))
+    place, rows = 1, []
+    for number, each in enumerate(stage.inputs):
+        found = roles(plan, stage, number, place, workers)
+        lying = (LYING[found[worker]].value if worker in found else "" for worker in range(drawn))
+        rows.append(doc.LyingEntry(_names(plan, each.members), tuple(lying)))
+    return doc.DealtEntry(
+        slices=tuple(
+            tuple(worker + 1 for worker, role in sorted(home.items()) if role.stores) for home in homes
+        ),
+        place=place + 1,
+        rows=tuple(rows),
+        more=stage.workers is None or drawn < workers,
+    )
 
 
 def _part(name: str, value: str) -> doc.PartEntry:

@@ -28,7 +28,8 @@ class StreamEntry:
 
     ``undeclared``: rows can be late, and nobody has told how far. ``kept_for``: how much later than a
     row of it those of each other stream may be for it to be kept; empty where nothing is kept.
-    ``unbounded``: the streams of which no window bounds how far they may be after it.
+    ``unbounded``: the streams of which no window bounds how far they may be after it. ``columns`` are read by
+    the rest of the statement, ``joined_by`` values that travel, too, and that only the join reads.
     """
 
     alias: str
@@ -41,6 +42,7 @@ class StreamEntry:
     undeclared: bool
     kept_for: Mapping[str, int | None]
     unbounded: tuple[str, ...]
+    joined_by: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -188,13 +190,36 @@ class PartEntry:
 
 
 @dataclass(frozen=True)
+class LyingEntry:
+    """What each drawn worker does with a row of an input: a word of ``words.Lying``, or nothing."""
+
+    members: tuple[str, ...]
+    workers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DealtEntry:
+    """How slices of event time lie on workers, to be drawn; workers count from 1.
+
+    ``slices``: the workers that keep the rows of each of some slices, one after the other. ``rows``: for each
+    input, where a row late in the slice ``place`` of these (from 1) goes. ``more``: whether there are more
+    workers than are drawn.
+    """
+
+    slices: tuple[tuple[int, ...], ...]
+    place: int
+    rows: tuple[LyingEntry, ...]
+    more: bool
+
+
+@dataclass(frozen=True)
 class StageEntry:
     """A join of two or more inputs.
 
     ``words`` say how it finds the partners of a row, ``classes`` are the numbers of the equality
     classes of its key, ``calls`` the conditions on predicates. ``parts`` are empty where Spark's own joins
     run it. ``warning`` is that of its route, empty where there is none; ``slices`` say how its rows lie on
-    several workers by slices of event time.
+    several workers by slices of event time, and ``dealt`` is what can be drawn of it.
     """
 
     inputs: tuple[InputEntry, ...]
@@ -211,6 +236,7 @@ class StageEntry:
     warning: str
     calls: tuple[CallEntry, ...]
     slices: tuple[str, ...]
+    dealt: DealtEntry | None
 
 
 @dataclass(frozen=True)

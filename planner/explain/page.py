@@ -7,6 +7,7 @@ from wjoin.planner.explain.markup import Markup, join, tag
 from wjoin.planner.explain.page_chart import chart
 from wjoin.planner.explain.page_graph import legend, window_graph
 from wjoin.planner.explain.page_plan import plan_picture
+from wjoin.planner.explain.page_slices import slices_legend, slices_picture
 from wjoin.planner.explain.page_style import AROUND, ROOT, STYLE
 from wjoin.planner.explain.words import Link, alternatives, keeps, listed, network_bound, shown, signed
 from wjoin.planner.figures import figure, seconds, size
@@ -137,6 +138,11 @@ def _window_table(found: Sequence[Sequence[Link]]) -> Markup:
 def _plan(document: Document) -> Iterator[Markup]:
     yield tag("h3", "Plan")
     yield tag("figure", plan_picture(document))
+    for number, stage in enumerate(document.stages, start=1):
+        if stage.dealt is not None:
+            title = f"Stage {number}: slices of time on workers"
+            drawing = slices_picture(stage.dealt, title)
+            yield tag("figure", tag("figcaption", title), drawing, slices_legend(stage.dealt))
     yield tag("h3", f"Candidates, and why “{document.chosen.plan}” was chosen")
     yield from chart(document)
 

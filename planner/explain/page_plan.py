@@ -141,11 +141,15 @@ def _source(document: Document, stream: StreamEntry, kept: str) -> _Box:
         ("value", words.rate(document, stream)),
         ("value", time if stream.streaming else f"{time}; static"),
         *(("value", f"filter {text}") for text in stream.filters),
-        ("meaning", f"columns {', '.join(stream.columns)}" if stream.columns else "no columns needed"),
+        ("meaning", f"columns {words.travelling(stream)}" if _read(stream) else "no columns needed"),
         ("kept", kept),
     ]
     lines = [line for class_, text in texts for line in _wrapped(class_, text)]
     return _Box(words.shown(stream), "source" if stream.streaming else "source static", lines)
+
+
+def _read(stream: StreamEntry) -> bool:
+    return bool(stream.columns or stream.joined_by)
 
 
 def _wrapped(class_: str, text: str) -> list[tuple[str, str]]:

@@ -90,6 +90,13 @@ _RULES = """
 & .flow path { fill: none; stroke: var(--flow); stroke-width: 1.6; }
 & .flow polygon { fill: var(--flow); }
 
+& .slice rect { fill: var(--panel); stroke: var(--line); stroke-width: 1.2; }
+& .slice.own rect { fill: var(--mark); stroke: var(--accent); stroke-width: 1.6; }
+& .slices .tick { fill: var(--soft); }
+& circle.keeps { fill: var(--accent); stroke: var(--accent); }
+& circle.copies { fill: var(--mark); stroke: var(--accent); stroke-width: 2; }
+& circle.meets { fill: none; stroke: var(--flow); stroke-width: 1.6; }
+
 & .costs .grid { stroke: var(--line); stroke-width: 1; }
 & .costs .tick { fill: var(--soft); font-size: 11px; }
 & .costs .mark { fill: var(--mark); }

@@ -4,7 +4,16 @@ from collections.abc import Iterator, Sequence
 
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.cost import choice_line, statistics_lines
-from wjoin.planner.explain.words import called, keeps, lasting, moved, network_bound, shown
+from wjoin.planner.explain.words import (
+    SIGNS,
+    called,
+    keeps,
+    lasting,
+    moved,
+    network_bound,
+    shown,
+    travelling,
+)
 
 
 def explain_text(document: doc.Document) -> str:
@@ -39,8 +48,7 @@ def _later(document: doc.Document) -> Iterator[str]:
 def _stream(each: doc.StreamEntry, document: doc.Document) -> str:
     delay = f", delay {lasting(each.delay, document)}" if each.streaming else ""
     delay += " (none declared)" if each.undeclared else ""
-    columns = ", ".join(each.columns) or "none"
-    return f"{shown(each)}: event time {each.event_time}{delay}; columns {columns}"
+    return f"{shown(each)}: event time {each.event_time}{delay}; columns {travelling(each)}"
 
 
 def _constraints(document: doc.Document) -> Iterator[tuple[str, list[str]]]:
@@ -98,6 +106,8 @@ def _input(entry: doc.InputEntry) -> str:
 def _conditions(stage: doc.StageEntry) -> Iterator[str]:
     """Yield how the rows of a stage lie, its checks and bands, and what orders the rows of its inputs."""
     yield from stage.slices
+    if stage.dealt is not None:
+        yield from _dealt(stage.dealt)
     yield from (f"check {each}" for each in stage.checks)
     yield from (f"near: {band.condition}" for band in stage.bands if not band.checked)
     yield from (f"call {each.condition}  [{called(each)}]" for each in stage.calls)
@@ -108,6 +118,26 @@ def _conditions(stage: doc.StageEntry) -> Iterator[str]:
     ]
     if orders:
         yield f"order: {', '.join(orders)}"
+
+
+def _dealt(dealt: doc.DealtEntry) -> Iterator[str]:
+    """Yield a drawing: the workers that have the slices of time in turn, and where rows of one slice go."""
+    homes = [" ".join(map(str, each)) for each in dealt.slices]
+    names = ["slices of time, by worker", *(f"a row of {' '.join(each.members)}" for each in dealt.rows)]
+    left, wide = max(map(len, names)), max(3, *map(len, homes))
+    found = {word for each in dealt.rows for word in each.workers}
+    legend = ", ".join(f"{sign} {lying.value}" for lying, sign in SIGNS.items() if lying.value in found)
+    workers = [str(number) for number in range(1, len(dealt.rows[0].workers) + 1)]
+    signs = {lying.value: sign for lying, sign in SIGNS.items()}
+    yield f"{names[0]:<{left}} |{'|'.join(f'{each:^{wide}}' for each in homes)}| ..."
+    yield _row("worker", left, [*workers, *(["..."] if dealt.more else [])], wide)
+    for name, each in zip(names[1:], dealt.rows, strict=True):
+        yield _row(name, left, [signs.get(word, ".") for word in each.workers], wide)
+    yield _row("", left, [f" late in slice {dealt.place}: {legend}"], wide)
+
+
+def _row(name: str, left: int, cells: Sequence[str], wide: int) -> str:
+    return f"{name:<{left}}  {' '.join(f'{each:^{wide}}' for each in cells)}".rstrip()
 
 
 def _joins(document: doc.Document) -> Iterator[str]:

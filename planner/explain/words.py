@@ -19,6 +19,18 @@ class Kind(Enum):
     FREE = "free"
 
 
+class Lying(Enum):
+    """What a worker does with a row that it gets: it keeps it, also as one of several, or only meets it."""
+
+    KEEPS = "keeps it"
+    COPIES = "keeps a copy"
+    MEETS = "meets it"
+
+
+SIGNS = {Lying.KEEPS: "#", Lying.COPIES: "+", Lying.MEETS: "o"}
+"""What stands for each in a drawing of text."""
+
+
 @dataclass(frozen=True)
 class Link:
     """The completed window of two streams in one alternative.
@@ -66,6 +78,12 @@ def called(call: doc.CallEntry) -> str:
     if len(told) == 1:
         return f"{cost}, {share} ({told.pop()})"
     return f"{cost} ({call.cost_us.source}), {share} ({call.keeps.source})"
+
+
+def travelling(stream: doc.StreamEntry) -> str:
+    """Return the columns of a stream that travel, those last that only the join reads."""
+    alone = f"; the join alone reads {', '.join(stream.joined_by)}" if stream.joined_by else ""
+    return (", ".join(stream.columns) or "none") + alone
 
 
 def network_bound(document: doc.Document) -> Iterator[str]:

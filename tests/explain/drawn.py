@@ -117,6 +117,22 @@ def native() -> dict[str, Any]:
     )
 
 
+def slices() -> dict[str, Any]:
+    """Return a join without a key whose stages share out slices of time."""
+    return drawn(
+        "SELECT /*+ PLAN(PSP, 4) */ A.frame FROM camera1 A, camera2 B, camera3 C WINDOW = 5 s "
+        "WHERE A.speed < B.speed AND B.speed < C.speed"
+    )
+
+
+def copies() -> dict[str, Any]:
+    """Return a join of which one stream is in slices of time, and the others are copied."""
+    return drawn(
+        "SELECT /*+ PLAN(ATR) */ A.frame FROM camera1 A, camera2 B, camera3 C WINDOW = 5 s "
+        "WHERE A.speed < B.speed AND B.speed < C.speed"
+    )
+
+
 def integral() -> dict[str, Any]:
     """Return a join over whole-number event time."""
     return drawn("SELECT A.v FROM ticks A, ticks B WINDOW (A, B) BETWEEN 2 AND 5 WHERE A.v = B.v")
@@ -149,6 +165,8 @@ ALL = {
     "one stream": one_stream(),
     "one-sided": one_sided(),
     "native": native(),
+    "slices": slices(),
+    "copies": copies(),
     "integral": integral(),
     "hostile": hostile(),
 }

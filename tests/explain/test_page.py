@@ -11,6 +11,7 @@ from tests.explain.drawn import (
     ALL,
     alternatives,
     chain,
+    copies,
     dot,
     drawn,
     fragment,
@@ -20,6 +21,7 @@ from tests.explain.drawn import (
     one_sided,
     page,
     path,
+    slices,
     stages,
     static,
 )
@@ -210,6 +212,26 @@ def test_a_native_plan_shows_no_parts_of_ours():
     assert "Joins of two by Spark itself" in text
     assert "kernel" not in text
     assert "kept" not in text
+
+
+def test_slices_are_drawn_with_the_workers_that_keep_and_meet_a_row():
+    document = slices()
+    first, second = _of_class(_tree(document), "slices")
+    assert [_text(each)[-1] for each in _of_class(first, "slice")] == list("12341234")
+    assert len(_of_class(first, "own")) == 1
+    # Two inputs, each of whose rows one worker keeps and the three others meet.
+    assert (len(_of_class(first, "keeps")), len(_of_class(first, "meets"))) == (2, 6)
+    assert "a row of A B" in _text(second)
+    words = " ".join(_text(each) for each in _of_class(_tree(document), "legend"))
+    assert "late in slice 2" in words
+    assert "a worker meets it" in words
+    assert "a copy" not in words
+
+
+def test_copies_are_drawn_and_no_slices_where_there_is_one_worker():
+    (drawing,) = _of_class(_tree(copies()), "slices")
+    assert [len(_of_class(drawing, each)) for each in ("keeps", "copies", "meets")] == [3, 2, 0]
+    assert _of_class(_tree(stages()), "slices") == []
 
 
 def test_rows_that_are_never_dropped_are_a_warning():
