@@ -27,7 +27,7 @@ _LONG = (
     *("stream/test_large_slices.py", "stream/test_lateness.py", "stream/test_measured.py"),
     "stream/test_repartition.py",
     *("stream/test_sequences.py", "stream/test_state.py", "stream/test_static_members.py"),
-    *("stream/test_stored_checkpoints.py", "stream/test_watermarked_inputs.py"),
+    *("stream/test_stored_checkpoints.py", "stream/test_theta.py", "stream/test_watermarked_inputs.py"),
 )
 # When they run, after the tests without any of these marks; the first mark counts. Files begin in this order:
 # one that takes minutes must not begin last, when the other processes have nothing left to do.

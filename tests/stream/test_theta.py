@@ -57,7 +57,7 @@ def chain(aliases: str) -> Statement:
 
 def joined(aliases: str, where: list[Expression]) -> Statement:
     windows = tuple(Pair(*pair, 2 * SECOND) for pair in pairwise(aliases))
-    return statement("".join(sorted(aliases)), Both(windows), *where, delay=4 * SECOND)
+    return statement("".join(sorted(aliases)), Both(windows), *where, delay=3 * SECOND)
 
 
 def batches(whole: Statement, count: int) -> list[dict[str, pa.Table]]:
