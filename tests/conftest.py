@@ -18,7 +18,7 @@ _ON_SPARK = {"results", "spark", "stream", "faults", "compat"}
 # These take minutes: folders and files below tests/ that `make test` leaves to `make long`.
 _LONG = (
     *("faults", "compat", "native", "papers", "examples/test_demo.py", "examples/test_pictures.py"),
-    *("properties/test_batch.py", "properties/test_streaming.py"),
+    *("properties/test_batch.py", "properties/test_streaming.py", "properties/test_theta.py"),
     *("results/test_choices.py", "results/test_key_kinds.py", "results/test_predicates.py"),
     *("session/test_checkpoints.py", "session/test_class_archive.py", "session/test_computed_columns.py"),
     "session/test_docs_pages.py",

@@ -252,9 +252,15 @@ def cuts(draw: st.DrawFn, theta: Theta) -> list[Batch]:
 
 
 def hinted(route: str) -> st.SearchStrategy[tuple[str, ...]]:
-    """Return hints for a route, on all workers or on a number of them; nothing for one that has no hint."""
-    kernels = st.sampled_from([(), ("ALGORITHM(MW)",), ("ALGORITHM(NLW)",)])
-    if route not in WORDS:
-        return kernels
-    words = st.sampled_from([WORDS[route], *(f"{WORDS[route]}, {number}" for number in (1, 2, 3, 7, 16))])
-    return st.tuples(words.map(lambda word: f"PLAN({word})"), kernels).map(lambda two: (two[0], *two[1]))
+    """Return hints for a route, on all workers or on a number of them, and for kernel and bounds.
+
+    With these there are few plans to weigh.
+    """
+    parts = [
+        st.sampled_from(["ALGORITHM(MW)", "ALGORITHM(NLW)"]),
+        st.sampled_from(["BOUNDS(EXACT)", "BOUNDS(LCA)", "BOUNDS(GCA)"]),
+    ]
+    if route in WORDS:
+        numbers = ("", *(f", {number}" for number in (1, 2, 3, 7, 16)))
+        parts.append(st.sampled_from([f"PLAN({WORDS[route]}{number})" for number in numbers]))
+    return st.tuples(*parts)
