@@ -11,7 +11,7 @@ from wjoin.planner.bind import BoundSelect, bind, static_relations
 from wjoin.planner.candidates import Candidate, Weighing, candidates
 from wjoin.planner.catalog import Estimate, Relation, Types
 from wjoin.planner.choice import options, wished_route
-from wjoin.planner.conditions import ReadCondition
+from wjoin.planner.conditions import ReadCondition, Unread
 from wjoin.planner.conjuncts import (
     ColumnComparison,
     Equality,
@@ -218,9 +218,7 @@ def _links(bound: BoundSelect) -> Iterator[Collection[int]]:
     for each in bound.conjuncts:
         if isinstance(each, ColumnComparison):
             yield {each.left.stream, each.right.stream}
-        elif isinstance(each, PredicateCall) or (
-            isinstance(each, Residual) and isinstance(each.read, ReadCondition)
-        ):
+        elif isinstance(each, PredicateCall | Residual) and not isinstance(each.read, Unread):
             yield each.read.streams
         elif isinstance(each, Residual) and each.band is not None:
             yield {each.band.left.stream, each.band.right.stream}
