@@ -140,7 +140,7 @@ def _plan(document: Document) -> Iterator[Markup]:
     yield tag("figure", plan_picture(document))
     for number, stage in enumerate(document.stages, start=1):
         if stage.dealt is not None:
-            title = f"Stage {number}: slices of time on workers"
+            title = f"Stage {number}: slices on workers"
             drawing = slices_picture(stage.dealt, title)
             yield tag("figure", tag("figcaption", title), drawing, slices_legend(stage.dealt))
     yield tag("h3", f"Candidates, and why “{document.chosen.plan}” was chosen")

@@ -17,7 +17,7 @@ _RADIUS = 7
 
 def slices_picture(dealt: DealtEntry, title: str) -> Markup:
     """Return the drawing: a bar of time cut into slices, and a table of rows by workers below it."""
-    names = ["event time, by worker", *(f"a row of {' '.join(each.members)}" for each in dealt.rows)]
+    names = ["slices, by worker", *(f"a row of {' '.join(each.members)}" for each in dealt.rows)]
     left = _MARGIN + min(_MOST_LEFT, max(text_width(each, _SIZE) for each in names)) + 14
     workers = len(dealt.rows[0].workers)
     width = left + _CELL * max(len(dealt.slices) + 1, workers + 1) + _MARGIN
@@ -35,7 +35,7 @@ def slices_picture(dealt: DealtEntry, title: str) -> Markup:
 def slices_legend(dealt: DealtEntry) -> Markup:
     """Return what the signs that occur mean."""
     found = {word for each in dealt.rows for word in each.workers}
-    words: list[str] = [f"where a row late in slice {dealt.place} goes:", " "]
+    words: list[str] = [f"where a row near the end of slice {dealt.place} goes:", " "]
     for each in Lying:
         if each.value in found:
             sign = picture(16, 16, each.value, _sign(each, 8, 8))

@@ -123,7 +123,7 @@ def _conditions(stage: doc.StageEntry) -> Iterator[str]:
 def _dealt(dealt: doc.DealtEntry) -> Iterator[str]:
     """Yield a drawing: the workers that have the slices of time in turn, and where rows of one slice go."""
     homes = [" ".join(map(str, each)) for each in dealt.slices]
-    names = ["slices of time, by worker", *(f"a row of {' '.join(each.members)}" for each in dealt.rows)]
+    names = ["slices, by worker", *(f"a row of {' '.join(each.members)}" for each in dealt.rows)]
     left, wide = max(map(len, names)), max(3, *map(len, homes))
     found = {word for each in dealt.rows for word in each.workers}
     legend = ", ".join(f"{sign} {lying.value}" for lying, sign in SIGNS.items() if lying.value in found)
@@ -133,7 +133,7 @@ def _dealt(dealt: doc.DealtEntry) -> Iterator[str]:
     yield _row("worker", left, [*workers, *(["..."] if dealt.more else [])], wide)
     for name, each in zip(names[1:], dealt.rows, strict=True):
         yield _row(name, left, [signs.get(word, ".") for word in each.workers], wide)
-    yield _row("", left, [f" late in slice {dealt.place}: {legend}"], wide)
+    yield _row("", left, [f" near the end of slice {dealt.place}: {legend}"], wide)
 
 
 def _row(name: str, left: int, cells: Sequence[str], wide: int) -> str:

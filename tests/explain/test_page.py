@@ -223,7 +223,7 @@ def test_slices_are_drawn_with_the_workers_that_keep_and_meet_a_row():
     assert (len(_of_class(first, "keeps")), len(_of_class(first, "meets"))) == (2, 6)
     assert "a row of A B" in _text(second)
     words = " ".join(_text(each) for each in _of_class(_tree(document), "legend"))
-    assert "late in slice 2" in words
+    assert "near the end of slice 2" in words
     assert "a worker meets it" in words
     assert "a copy" not in words
 

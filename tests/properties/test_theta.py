@@ -31,7 +31,7 @@ CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_to
 
 
 @pytest.mark.parametrize("count", EXAMPLES)
-@pytest.mark.parametrize("route", [name for name in ROUTES if name != "hash"])
+@pytest.mark.parametrize("route", ["single", *WORDS])
 def test_without_a_key(route: str, count: int) -> None:
     sizes = found(route, count, keyed=False)
     assert sum(size > 0 for size in sizes) >= len(sizes) / 3
