@@ -202,8 +202,8 @@ class DealtEntry:
     """How slices of event time lie on workers, to be drawn; workers count from 1.
 
     ``slices``: the workers that keep the rows of each of some slices, one after the other. ``rows``: for each
-    input, where a row near the end of slice ``place`` of these (from 1) goes. ``more``: whether there are more
-    workers than are drawn.
+    input, where a row near the end of slice ``place`` of these (from 1) goes. ``more``: whether there are
+    more workers than are drawn.
     """
 
     slices: tuple[tuple[int, ...], ...]
