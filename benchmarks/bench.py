@@ -15,15 +15,13 @@ Fails when systems differ in the number of results, or one fails. Linux only.
 """
 
 import argparse
-import dataclasses
-import json
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from cold_start import ColdStart, cold_start
+from ending import end_with_all, ended, tell
 from latency import Latency, latency
 from outcomes import Outcome, disagreements
 from run_system import SINKS
@@ -31,7 +29,7 @@ from running import Failure, How, run_section
 from sections import QUICK, SECTIONS, quick
 from systems import SYSTEMS
 from tables import section_table
-from targets import summary, targets
+from targets import targets
 
 Measured = TypeVar("Measured", ColdStart, Latency)
 
@@ -73,10 +71,7 @@ def measure_sections(arguments: argparse.Namespace) -> tuple[list[Outcome], list
         if systems:
             print(section.title, flush=True)
             found, failed = run_section(part, section, systems, how)
-            for each in failed:
-                print(f"{each.what} failed:\n{each.words}", file=sys.stderr, flush=True)
-            if found:
-                print(section_table(found) + "\n", flush=True)
+            tell(found, failed, section_table)
             everything += found
             failures += failed
     return everything, failures
@@ -120,25 +115,12 @@ def attempt(
 def main() -> int:
     """Run what the command line asks for; 1 when systems disagree, or one has failed."""
     arguments = options()
-    # Ended from outside, it ends what it has started, too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    end_with_all()
     outcomes, failures = measure_sections(arguments)
     started = attempt(measure_start, arguments, failures)
     waited = attempt(measure_latency, arguments, failures)
-    found = targets(outcomes, started, waited)
-    print(summary(found), flush=True)
-    if arguments.json:
-        body = {
-            "outcomes": [dataclasses.asdict(each) for each in outcomes],
-            "summary": [dataclasses.asdict(each) | {"reached": each.reached} for each in found],
-        }
-        arguments.json.write_text(json.dumps(body, indent=1))
-    wrong = disagreements(outcomes)
-    for each in wrong:
-        print(f"DIFFERENT NUMBERS OF RESULTS: {each}", file=sys.stderr)
-    for each in failures:
-        print(f"FAILED (see above): {each.what}", file=sys.stderr)
-    return 1 if wrong or failures else 0
+    lines = targets(outcomes, started, waited)
+    return ended(outcomes, lines, disagreements, failures, arguments.json)
 
 
 if __name__ == "__main__":

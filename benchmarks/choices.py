@@ -8,7 +8,6 @@ candidate pays alike in Spark, for a micro-batch and to bring the rows, is added
 calibrated constants; --bare leaves it out. The method NATIVE is not run here.
 """
 
-import argparse
 import itertools
 import statistics
 import sys
@@ -18,20 +17,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+from choosing import command_line, good_choices, run_all
 
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.step import Counts
-from wjoin.grammar.parser import parse_script
-from wjoin.grammar.syntax import Query
 from wjoin.planner.candidates import Candidate
-from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.describe import plan_words
 from wjoin.planner.figures import figure
-from wjoin.planner.layout import code_name, stored_column, time_name
 from wjoin.planner.physical import Method, PhysicalPlan
-from wjoin.planner.plan import PlannedSelect, plan_select
+from wjoin.planner.plan import PlannedSelect
+from wjoin.testing.planned import block_of, plan_over, stream_of
 
 SECOND = 1_000_000
 MEASURED = 6
@@ -42,7 +39,7 @@ LIMIT = 3e7
 
 VALUES = 10_000
 
-GOOD, BAD, SHARE = 1.25, 3.0, 0.9
+COLUMNS = {"k": "bigint", "v": "bigint"}
 
 
 @dataclass(frozen=True)
@@ -76,19 +73,6 @@ class Workload:
         conditions += [f"abs(A.v - {alias}.v) <= {self.near}" for alias in others if self.near is not None]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"SELECT A.k FROM {sources} {self.windows}{where}"
-
-
-class _Bigint:
-    """The typing rules of relations whose only values are bigint."""
-
-    def of(self, stream: int, expression: str) -> str:
-        return "bigint"
-
-    def common(self, first: str, second: str) -> str | None:
-        return "bigint"
-
-    def fails_on_overflow(self) -> bool:
-        return True
 
 
 def workloads() -> Iterator[Workload]:
@@ -160,12 +144,8 @@ def planned(load: Workload, settings: CostSettings) -> PlannedSelect:
             "minimum.v": 0,
             "maximum.v": VALUES,
         }
-        given = {name: Estimate(float(value), Origin.GIVEN) for name, value in known.items()}
-        columns = (Column("k", "bigint"), Column("v", "bigint"), Column("ts", "timestamp"))
-        relations.append(Relation(columns, "ts", {"ts": Delay(0)}, True, given))
-    statement = parse_script(load.sql).statements[0]
-    assert isinstance(statement, Query)
-    return plan_select(load.sql, statement.blocks[0], relations, _Bigint(), {}, "joined", {}, settings)
+        relations.append(stream_of(COLUMNS, known))
+    return plan_over(load.sql, relations, costs=settings)
 
 
 def micro_batches(load: Workload, plan: PhysicalPlan) -> list[dict[int, pa.RecordBatch]]:
@@ -174,7 +154,7 @@ def micro_batches(load: Workload, plan: PhysicalPlan) -> list[dict[int, pa.Recor
     batches = []
     for second in range(int(load.reach) + 2 + MEASURED):
         blocks = {}
-        for stream, rate in enumerate(load.rates):
+        for number, rate in enumerate(load.rates):
             times = np.sort(random.integers(0, SECOND, rate)) + second * SECOND
             keys = (
                 random.integers(1, max(2, load.distinct), rate)
@@ -182,15 +162,10 @@ def micro_batches(load: Workload, plan: PhysicalPlan) -> list[dict[int, pa.Recor
                 else np.zeros(rate, np.int64)
             )
             keys[random.random(rate) < load.heaviest] = 0
-            columns = {time_name(stream): times.astype(np.int64)}
-            scan = plan.streams[stream]
-            columns |= {code_name(stream, n): keys.astype(np.int64) for n in range(len(scan.codes))}
-            for number, column in enumerate(scan.columns):
-                stored = stored_column(plan, stream, number)
-                values = random.integers(0, VALUES, rate) if column.expression.endswith(".v") else keys
-                if not stored.restored:
-                    columns[stored.name] = values.astype(np.int64)
-            blocks[stream] = pa.RecordBatch.from_pydict(columns)
+            rows = {"ts": times, "k": keys, "v": keys}
+            if load.near is not None:
+                rows["v"] = random.integers(0, VALUES, rate)
+            blocks[number] = block_of(plan, number, rows)
         batches.append(blocks)
     return batches
 
@@ -284,21 +259,16 @@ def report(outcomes: Sequence[Outcome]) -> bool:
         names = f"{plan_words(chosen.plan):18} {plan_words(each.fastest.plan):18}"
         print(f"{each.load.name[:48]:48} {names} {each.ratio:6.2f} {len(each.runs):5}  {shown}")
     ratios = [each.ratio for each in outcomes]
-    good = sum(ratio <= GOOD for ratio in ratios) / len(ratios)
-    print(f"\n{len(outcomes)} workloads, {sum(len(each.runs) for each in outcomes)} plans run")
-    print(f"within {GOOD} of the fastest: {good:.1%}; the worst: {max(ratios):.2f}")
+    good = good_choices(ratios, f"{sum(len(each.runs) for each in outcomes)} plans run")
     for name, values in errors.items():
         low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
         print(f"{name}: measured / estimated {middle:.2f}, eight tenths from {low:.2f} to {high:.2f}")
-    return good >= SHARE and max(ratios) <= BAD
+    return good
 
 
 def main() -> int:
     """Run all workloads, or some with --quick; fail where the choices are not good."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="every eighth workload only")
+    parser = command_line(__doc__, "eighth")
     parser.add_argument("--bare", action="store_true", help="compare the worker's time alone")
     arguments = parser.parse_args()
     constants = load_constants()
@@ -307,11 +277,9 @@ def main() -> int:
         # The planner then weighs just what is measured.
         free = replace(constants, row=0.0, byte=0.0, result=0.0, batch=0.0, stage=0.0)
         settings = CostSettings(free)
-    loads = list(workloads())[:: 8 if arguments.quick else 1]
-    outcomes = []
-    for number, load in enumerate(loads, start=1):
-        print(f"{number}/{len(loads)} {load.name}", file=sys.stderr)
-        outcomes.append(run(load, settings, bare=arguments.bare))
+    outcomes = run_all(
+        workloads(), 8 if arguments.quick else 1, lambda load: run(load, settings, bare=arguments.bare)
+    )
     return 0 if report(outcomes) else 1
 
 

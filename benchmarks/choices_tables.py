@@ -6,7 +6,6 @@ rows, which are thrown away. Spark's joins are not run where they would compare 
 near the fastest.
 """
 
-import argparse
 import itertools
 import os
 import statistics
@@ -20,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from choices import BAD, GOOD, SHARE
+from choosing import command_line, good_choices
 
 import wjoin
 from wjoin.executor.spark.meter import RESULTS, Meter
@@ -177,13 +176,10 @@ def timed(session: wjoin.Session, text: str) -> tuple[float, int]:
 
 def report(outcomes: Sequence[Outcome]) -> bool:
     """Print the summary; return whether the choices are good."""
-    ratios = [each.ratio for each in outcomes]
-    good = sum(ratio <= GOOD for ratio in ratios) / len(ratios)
     both = [each for each in outcomes if len(each.seconds) > 1]
     natives = sum(each.chosen.plan.method is Method.NATIVE for each in outcomes)
-    print(f"\n{len(outcomes)} workloads, {len(both)} of them by both methods; native chosen {natives} times")
-    print(f"within {GOOD} of the fastest: {good:.1%}; the worst: {max(ratios):.2f}")
-    return good >= SHARE and max(ratios) <= BAD
+    ran = f"{len(both)} of them by both methods; native chosen {natives} times"
+    return good_choices([each.ratio for each in outcomes], ran)
 
 
 def line(outcome: Outcome) -> str:
@@ -198,11 +194,7 @@ def line(outcome: Outcome) -> str:
 
 def main() -> int:
     """Run all workloads, or some with --quick; fail where the choices are not good."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="every fourth workload only")
-    arguments = parser.parse_args()
+    arguments = command_line(__doc__, "fourth").parse_args()
     session = wjoin.connect(**{"spark.driver.memory": "2g"})
     loads = list(workloads())[:: 4 if arguments.quick else 1]
     # Practice: the first statements of a virtual machine are slow.

@@ -6,7 +6,6 @@ a micro-batch: the slowest worker of each stage, stage after stage. What a candi
 micro-batch, and to bring its rows to as many workers as they go to, is added from the calibrated constants.
 """
 
-import argparse
 import itertools
 import statistics
 import sys
@@ -17,24 +16,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from choices import BAD, GOOD, MEASURED, SECOND, SHARE
+from choices import MEASURED, SECOND
+from choosing import command_line, good_choices, run_all
 
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.step import Counts
-from wjoin.grammar.parser import parse_script
-from wjoin.grammar.syntax import Query
 from wjoin.planner.candidates import Candidate
-from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.describe import plan_words
-from wjoin.planner.layout import stored_column, time_name
 from wjoin.planner.layouts import FREE
 from wjoin.planner.physical import Bounds, Method, PhysicalPlan
-from wjoin.planner.plan import PlannedSelect, plan_select
+from wjoin.planner.plan import PlannedSelect
+from wjoin.testing.planned import block_of, plan_over, stream_of
 from wjoin.udfs.predicate import Predicate
 
-_COLUMNS = {"id": "bigint", "x": "double", "ts": "timestamp"}
+COLUMNS = {"id": "bigint", "x": "double"}
 
 LIMIT = 2.0
 """How many times as much as the best one a candidate may be expected to cost to be run."""
@@ -92,19 +89,6 @@ class Workload:
         return Predicate("alike", alike, cost_us=cost or None, selectivity=self.selectivity)
 
 
-class _Types:
-    """The typing rules of these relations."""
-
-    def of(self, stream: int, expression: str) -> str:
-        return _COLUMNS.get(expression.rpartition(".")[2], "double")
-
-    def common(self, first: str, second: str) -> str | None:
-        return first if first == second else None
-
-    def fails_on_overflow(self) -> bool:
-        return True
-
-
 def workloads() -> Iterator[Workload]:
     """Yield the grid: rates, windows, cores, conditions and predicates of several costs."""
     pairs = ((300, 300), (2000, 2000), (2000, 50))
@@ -121,17 +105,10 @@ def workloads() -> Iterator[Workload]:
 
 def planned(load: Workload) -> PlannedSelect:
     """Plan a workload with the statistics of its data."""
-    every = tuple(Column(name, kind) for name, kind in _COLUMNS.items())
-    relations = [
-        Relation(every, "ts", {"ts": Delay(0)}, True, {"rate": Estimate(float(rate), Origin.GIVEN)})
-        for rate in load.rates
-    ]
-    statement = parse_script(load.sql).statements[0]
-    assert isinstance(statement, Query)
+    relations = [stream_of(COLUMNS, {"rate": rate}) for rate in load.rates]
     costs = CostSettings(load_constants(), cores=load.cores)
     known = {"alike": load.predicate}
-    block = statement.blocks[0]
-    return plan_select(load.sql, block, relations, _Types(), {}, "joined", {}, costs, FREE, known)
+    return plan_over(load.sql, relations, costs=costs, layouts=FREE, predicates=known)
 
 
 def micro_batches(load: Workload, plan: PhysicalPlan) -> list[dict[int, pa.RecordBatch]]:
@@ -141,15 +118,11 @@ def micro_batches(load: Workload, plan: PhysicalPlan) -> list[dict[int, pa.Recor
     batches = []
     for second in range(int(2 * load.window) + 1 + MEASURED):
         blocks = {}
-        for stream, rate in enumerate(load.rates):
+        for number, rate in enumerate(load.rates):
             times = np.sort(random.integers(0, SECOND, rate)) + second * SECOND
-            values = {"x": random.random(rate), "id": np.arange(made[stream], made[stream] + rate)}
-            made[stream] += rate
-            columns: dict[str, Any] = {time_name(stream): times}
-            for number, column in enumerate(plan.streams[stream].columns):
-                stored = stored_column(plan, stream, number)
-                columns[stored.name] = values[column.expression.rpartition(".")[2]]
-            blocks[stream] = pa.RecordBatch.from_pydict(columns)
+            ids = np.arange(made[number], made[number] + rate)
+            made[number] += rate
+            blocks[number] = block_of(plan, number, {"ts": times, "x": random.random(rate), "id": ids})
         batches.append(blocks)
     return batches
 
@@ -230,25 +203,15 @@ def report(outcomes: Sequence[Outcome], *, detailed: bool) -> bool:
             expected = candidate.estimated.cost.seconds / each.load.cores
             print(f"    {plan_words(candidate.plan):60} {measured.seconds:8.3f} s, expected {expected:8.3f}")
     ratios = [each.ratio for each in outcomes]
-    good = sum(ratio <= GOOD for ratio in ratios) / len(ratios)
-    print(f"\n{len(outcomes)} workloads, {sum(len(each.runs) for each in outcomes)} plans run")
-    print(f"within {GOOD} of the fastest: {good:.1%}; the worst: {max(ratios):.2f}")
-    return good >= SHARE and max(ratios) <= BAD
+    return good_choices(ratios, f"{sum(len(each.runs) for each in outcomes)} plans run")
 
 
 def main() -> int:
     """Run all workloads, or some with --quick; fail where the choices are not good."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="every sixth workload only")
+    parser = command_line(__doc__, "sixth")
     parser.add_argument("--detailed", action="store_true", help="print what was measured of each candidate")
     arguments = parser.parse_args()
-    loads = list(workloads())[:: 6 if arguments.quick else 1]
-    outcomes = []
-    for number, load in enumerate(loads, start=1):
-        print(f"{number}/{len(loads)} {load.name}", file=sys.stderr)
-        outcomes.append(run(load))
+    outcomes = run_all(workloads(), 6 if arguments.quick else 1, run)
     return 0 if report(outcomes, detailed=arguments.detailed) else 1
 
 

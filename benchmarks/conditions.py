@@ -20,13 +20,9 @@ from tables import aligned
 
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.step import Counts
-from wjoin.grammar.parser import parse_script
-from wjoin.grammar.syntax import Query
 from wjoin.parts.kernels.runs import BoolArray, Int64Array
-from wjoin.planner.catalog import Column, Delay, Relation
-from wjoin.planner.layout import stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan
-from wjoin.planner.plan import plan_select
+from wjoin.testing.planned import block_of, plan_over, stream_of
 from wjoin.udfs.predicate import Predicate
 
 SECOND = 1_000_000
@@ -57,19 +53,6 @@ class _Chosen:
 
 _CHOSEN = _Chosen()
 PREDICATES = {"chosen": Predicate("chosen", _CHOSEN, selectivity=0.01)}
-
-
-class _Types:
-    """The typing rules of these relations."""
-
-    def of(self, stream: int, expression: str) -> str:
-        return COLUMNS[expression]
-
-    def common(self, first: str, second: str) -> str | None:
-        return first if first == second else None
-
-    def fails_on_overflow(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True)
@@ -157,23 +140,12 @@ def _pairs(tables: list[pa.Table], window: int) -> int:
 
 def _plan(condition: str, window: int) -> PhysicalPlan:
     sql = f"SELECT A.ts, B.ts AS other FROM a A, b B WINDOW (A, B) = {window} MICROSECONDS WHERE {condition}"
-    statement = parse_script(sql).statements[0]
-    assert isinstance(statement, Query)
-    columns = (Column("ts", "timestamp"), *(Column(name, kind) for name, kind in COLUMNS.items()))
-    relations = [Relation(columns, "ts", {"ts": Delay(0)}, True)] * 2
-    block = statement.blocks[0]
-    return plan_select(sql, block, relations, _Types(), {}, "joined", {}, predicates=PREDICATES).physical
+    return plan_over(sql, [stream_of(COLUMNS)] * 2, predicates=PREDICATES).physical
 
 
 def _by_wjoin(plan: PhysicalPlan, tables: list[pa.Table]) -> int:
-    blocks = {}
-    for stream, table in enumerate(tables):
-        columns = {time_name(stream): table.column("ts")}
-        for number, each in enumerate(plan.streams[stream].columns):
-            name = each.expression.rpartition(".")[2]
-            if name != "ts":
-                columns[stored_column(plan, stream, number).name] = table.column(name)
-        blocks[stream] = pa.table(columns).combine_chunks().to_batches()[0]
+    rows = [table.combine_chunks().to_batches()[0] for table in tables]
+    blocks = {number: block_of(plan, number, each) for number, each in enumerate(rows)}
     return sum(found.num_rows for found in LocalWorkers(plan, predicates=PREDICATES).run(blocks, Counts()))
 
 

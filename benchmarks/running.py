@@ -14,7 +14,7 @@ from sections import Section
 from streams import Load, write_streams
 from systems import SYSTEMS
 from turns import Stops, take_turns
-from watched import REPORT, Watched
+from watched import REPORT, Watched, places
 
 TOGETHER = 3
 """Systems that take turns: all of them are in memory at once."""
@@ -85,14 +85,11 @@ class _Run:
                 system=system,
                 load=dataclasses.asdict(load),
                 sink=how.sink,
-                data=str(data / "load"),
-                practice=str(data / "practice"),
-                scratch=str(folder),
-                report=str(folder / REPORT),
                 memory=how.memory,
                 warm_up=how.warm_up,
                 fresh=system in section.fresh,
                 settings=how.settings,
+                **places(data, folder),
             )
 
         self._watched = Watched("run_system.py", task, COMMITS, how.scratch, stack)

@@ -1,6 +1,7 @@
 """The rows of the benchmark: streams as Parquet files, one file a stream and micro-batch."""
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +18,11 @@ DISORDER = 1_000_000
 RESULTS_PER_ROW = 0.2311
 """Results for each row of any stream, whatever the window and the number of streams."""
 
+START = 1_700_000_000_000_000
+"""When streams begin, in microseconds."""
+
 SCHEMA = "id BIGINT, other BIGINT, ts TIMESTAMP, payload STRING"
 
-_START = 1_700_000_000_000_000
 _LABELS = 1000
 _PRACTICE_ROWS = 150_000
 
@@ -67,17 +70,22 @@ class Load:
 def write_streams(load: Load, folder: Path) -> None:
     """Write every stream of a load below ``folder``, files named in the order of their micro-batch."""
     random = np.random.default_rng(2002)
+    write_files(load, folder, lambda stream, batch: rows(random, load, stream, batch))
+
+
+def write_files(load: Load, folder: Path, made: Callable[[str, int], pa.Table]) -> None:
+    """Write a file for each micro-batch and stream, in this order; ``made`` makes its rows."""
     for stream in load.names:
         (folder / stream).mkdir(parents=True)
     for batch in range(load.batches):
         for stream in load.names:
-            pq.write_table(rows(random, load, stream, batch), folder / stream / f"{batch:04}.parquet")
+            pq.write_table(made(stream, batch), folder / stream / f"{batch:04}.parquet")
 
 
 def rows(random: np.random.Generator, load: Load, stream: str, batch: int) -> pa.Table:
     """Return the rows that a stream sends in a micro-batch."""
     count = load.batch_rows // load.streams
-    sent = _START + (batch * count + np.arange(count)) * (1_000_000 // ROWS_PER_SECOND)
+    sent = START + (batch * count + np.arange(count)) * (1_000_000 // ROWS_PER_SECOND)
     times = sent - random.integers(0, DISORDER, count)
     payload = pa.array([f"{stream}-label-{number:03}" for number in range(_LABELS)])
     return pa.table(

@@ -1,6 +1,7 @@
 """Tables in plain text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from outcomes import Outcome
 from systems import SYSTEMS
@@ -19,46 +20,43 @@ def aligned(lines: Sequence[Sequence[str]], left: int = 1) -> str:
     return "\n".join(text)
 
 
+Cell = Callable[[Any, Any], str]
+"""Makes a cell of an outcome, and of the first outcome of the table that ran as fresh as it."""
+
+
+def outcome_lines(
+    found: Sequence[Any], title: Callable[[Any], tuple[str, str]], columns: Sequence[tuple[str, Cell]]
+) -> str:
+    """Return a table with a line for each outcome: its title in two cells, then the columns."""
+    lines = [["", "", *(head for head, _ in columns)]]
+    for each in found:
+        first = next(one for one in found if one.when == each.when)
+        lines.append([*title(each), *(cell(each, first) for _, cell in columns)])
+    return aligned(lines, left=2)
+
+
+_COLUMNS: Sequence[tuple[str, Cell]] = (
+    ("rows/s", lambda each, _: f"{each.rows_per_second:,.0f}"),
+    ("ratio", lambda each, first: f"{first.rows_per_second / each.rows_per_second:.2f}"),
+    ("batch s", lambda each, _: f"{each.seconds:.3f}"),
+    ("CPU s", lambda each, _: f"{each.processor:.2f}"),
+    ("peak MB", lambda each, _: f"{each.peak / 1e6:,.0f}"),
+    ("anon MB", lambda each, _: f"{each.anonymous / 1e6:,.0f}"),
+    ("state rows", lambda each, _: f"{each.state_rows:,}"),
+    ("state MB", lambda each, _: f"{each.state_bytes / 1e6:,.1f}"),
+    ("results", lambda each, _: f"{each.results:,}"),
+)
+
+
 def section_table(outcomes: Sequence[Outcome]) -> str:
     """Return the outcomes of a section as a table; ratios are the first one's speed over the others'."""
-    rows = [
-        [
-            "",
-            "",
-            "rows/s",
-            "ratio",
-            "batch s",
-            "CPU s",
-            "peak MB",
-            "anon MB",
-            "state rows",
-            "state MB",
-            "results",
-        ]
-    ]
-    for each in outcomes:
-        first = next(one for one in outcomes if one.when == each.when)
-        rows.append(
-            [
-                *_title(each),
-                f"{each.rows_per_second:,.0f}",
-                f"{first.rows_per_second / each.rows_per_second:.2f}",
-                f"{each.seconds:.3f}",
-                f"{each.processor:.2f}",
-                f"{each.peak / 1e6:,.0f}",
-                f"{each.anonymous / 1e6:,.0f}",
-                f"{each.state_rows:,}",
-                f"{each.state_bytes / 1e6:,.1f}",
-                f"{each.results:,}",
-            ]
-        )
     parts = [["", "", *outcomes[0].parts, "of it: state commit", "Python, all tasks"]]
     for each in outcomes:
         phases = ", ".join(f"{name} {value:.0f}" for name, value in sorted(each.phases.items()))
         values = [f"{value:.0f}" for value in (*each.parts.values(), each.state_commit)]
         parts.append([*_title(each), *values, phases or "-"])
     heading = "  where the milliseconds of a micro-batch go"
-    return "\n".join([aligned(rows, left=2), "", heading, aligned(parts, left=2)])
+    return "\n".join([outcome_lines(outcomes, _title, _COLUMNS), "", heading, aligned(parts, left=2)])
 
 
 def _title(each: Outcome) -> tuple[str, str]:

@@ -16,22 +16,20 @@ in the number of results, or another one fails. Linux only.
 import argparse
 import contextlib
 import dataclasses
-import json
-import signal
 import sys
 import tempfile
 from pathlib import Path
 
+from ending import end_with_all, ended, tell
 from run_system import COMMITS
 from run_theta import BEGUN, ThetaTask
 from running import Failure
-from targets import summary
 from theta_loads import write_theta
 from theta_outcomes import ThetaOutcome, disagreements, outcome_table, read_outcomes, theta_targets
 from theta_sections import SECTIONS, ThetaSection, quick
 from theta_systems import ON_STREAMS, ON_TABLES
 from turns import TURN, take_turns
-from watched import REPORT, Watched
+from watched import REPORT, Watched, places
 
 PLACES = ("streams", "tables")
 
@@ -109,16 +107,13 @@ def _watched(
             system=name,
             load=dataclasses.asdict(section.load(tables=tables)),
             sink="noop",
-            data=str(data / "load"),
-            practice=str(data / "practice"),
-            scratch=str(folder),
-            report=str(folder / REPORT),
             memory=arguments.memory,
             warm_up=arguments.warm_up,
             fresh=tables,
             settings={},
             measured=arguments.measured,
             tables=tables,
+            **places(data, folder),
         )
 
     limit = int(arguments.limit_gb * 1e9)
@@ -128,8 +123,7 @@ def _watched(
 def main() -> int:
     """Run what the command line asks for; 1 when systems disagree, or one has failed."""
     arguments = options()
-    # Ended from outside, it ends what it has started, too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    end_with_all()
     outcomes: list[ThetaOutcome] = []
     failures: list[Failure] = []
     sections = {
@@ -140,26 +134,11 @@ def main() -> int:
             tables = place == "tables"
             print(f"{section.load(tables=tables).title}: {place}", flush=True)
             found, failed = measure(part, section, arguments, tables=tables)
-            for each in failed:
-                print(f"{each.what} failed:\n{each.words}", file=sys.stderr, flush=True)
-            if found:
-                print(outcome_table(found) + "\n", flush=True)
+            tell(found, failed, outcome_table)
             outcomes += found
             failures += failed
     lines = theta_targets(outcomes)
-    print(summary(lines), flush=True)
-    if arguments.json:
-        body = {
-            "outcomes": [dataclasses.asdict(each) for each in outcomes],
-            "summary": [dataclasses.asdict(each) | {"reached": each.reached} for each in lines],
-        }
-        arguments.json.write_text(json.dumps(body, indent=1))
-    wrong = disagreements(outcomes)
-    for each in wrong:
-        print(f"DIFFERENT NUMBERS OF RESULTS: {each}", file=sys.stderr)
-    for each in failures:
-        print(f"FAILED (see above): {each.what}", file=sys.stderr)
-    return 1 if wrong or failures else 0
+    return ended(outcomes, lines, disagreements, failures, arguments.json)
 
 
 if __name__ == "__main__":

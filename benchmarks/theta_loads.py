@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from streams import DISORDER, Load
+from streams import DISORDER, START, Load, write_files
 
 SAMPLES = 1024
 """Numbers of a signal."""
@@ -21,7 +20,6 @@ SIGNALS = 1000
 SLOWLY = 36
 """How often ``alike`` is called for a condition that shall take about a millisecond a pair."""
 
-_START = 1_700_000_000_000_000
 _MILLION = 1_000_000
 _PRACTICE_BATCHES = 2
 
@@ -120,16 +118,12 @@ def write_theta(load: ThetaLoad, folder: Path) -> None:
     """Write every stream of a load below ``folder``, files named in the order of their micro-batch."""
     random = np.random.default_rng(2009)
     signals = random.normal(size=(SIGNALS, SAMPLES))
-    for stream in load.names:
-        (folder / stream).mkdir(parents=True)
-    for batch in range(load.batches):
-        for stream in load.names:
-            pq.write_table(_rows(random, load, batch, signals), folder / stream / f"{batch:04}.parquet")
+    write_files(load, folder, lambda _, batch: _rows(random, load, batch, signals))
 
 
 def _rows(random: np.random.Generator, load: ThetaLoad, batch: int, signals: Any) -> pa.Table:
     count = load.batch_rows // load.streams
-    sent = _START + ((batch * count + np.arange(count)) * (_MILLION / load.rate)).astype(np.int64)
+    sent = START + ((batch * count + np.arange(count)) * (_MILLION / load.rate)).astype(np.int64)
     columns = {
         "ts": pa.array(sent - random.integers(0, DISORDER, count)).cast(pa.timestamp("us", tz="UTC")),
         "x": random.random(count) * 1000,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from outcomes import outcomes
-from tables import aligned
+from tables import Cell, outcome_lines
 from targets import Target
 from theta_loads import ThetaLoad
 from theta_systems import CORES, ON_STREAMS, ON_TABLES
@@ -112,43 +112,27 @@ def disagreements(found: Sequence[ThetaOutcome]) -> list[str]:
     return [f"{load.title}: {sorted(counts)}" for load, counts in results.items() if len(counts) > 1]
 
 
+_COLUMNS: Sequence[tuple[str, Cell]] = (
+    ("rows/s", lambda each, _: f"{each.rows_per_second:,.0f}"),
+    ("ratio", lambda each, first: f"{first.rows_per_second / each.rows_per_second:.2f}"),
+    ("seconds", lambda each, _: f"{each.seconds:.3f}"),
+    (
+        "ns a pair",
+        lambda each, _: f"{each.seconds / each.pairs * 1e9:,.1f}" if each.load.streams == 2 else "-",
+    ),
+    ("CPU s", lambda each, _: f"{each.processor:.2f}"),
+    ("ratio", lambda each, first: f"{each.processor / first.processor:.2f}"),
+    ("anon MB", lambda each, _: f"{each.anonymous / 1e6:,.0f}"),
+    ("state rows", lambda each, _: "-" if each.tables else f"{each.state_rows:,}"),
+    ("results", lambda each, _: f"{each.results:,}"),
+)
+
+
 def outcome_table(found: Sequence[ThetaOutcome]) -> str:
     """Return outcomes as a table; ratios are the first one's speed over theirs, and theirs
     of processor time over its.
     """
-    lines = [
-        [
-            "",
-            "",
-            "rows/s",
-            "ratio",
-            "seconds",
-            "ns a pair",
-            "CPU s",
-            "ratio",
-            "anon MB",
-            "state rows",
-            "results",
-        ]
-    ]
-    for each in found:
-        first = next(one for one in found if one.when == each.when)
-        lines.append(
-            [
-                each.title,
-                each.when,
-                f"{each.rows_per_second:,.0f}",
-                f"{first.rows_per_second / each.rows_per_second:.2f}",
-                f"{each.seconds:.3f}",
-                f"{each.seconds / each.pairs * 1e9:,.1f}" if each.load.streams == 2 else "-",
-                f"{each.processor:.2f}",
-                f"{each.processor / first.processor:.2f}",
-                f"{each.anonymous / 1e6:,.0f}",
-                "-" if each.tables else f"{each.state_rows:,}",
-                f"{each.results:,}",
-            ]
-        )
-    return aligned(lines, left=2)
+    return outcome_lines(found, lambda each: (each.title, each.when), _COLUMNS)
 
 
 def theta_targets(found: Sequence[ThetaOutcome]) -> list[Target]:

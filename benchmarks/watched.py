@@ -73,6 +73,16 @@ class Watched:
         return f"{words[:_WORDS]}\n...\n{words[_WORDS:][-_WORDS:]}"
 
 
+def places(data: Path, folder: Path) -> dict[str, str]:
+    """Return where a task finds what it works off, in ``data``, and writes what it makes, in ``folder``."""
+    return {
+        "data": str(data / "load"),
+        "practice": str(data / "practice"),
+        "scratch": str(folder),
+        "report": str(folder / REPORT),
+    }
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill a process that an error has left behind, with all that it has started."""
     if process.poll() is None:

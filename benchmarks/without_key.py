@@ -17,16 +17,11 @@ import pyarrow as pa
 from conditions import SECOND
 from tables import aligned
 
-from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.step import Counts
-from wjoin.grammar.parser import parse_script
-from wjoin.grammar.syntax import Query
 from wjoin.parts.kernels.runs import BoolArray, Int64Array
-from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
-from wjoin.planner.layout import stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan
-from wjoin.planner.plan import plan_select
+from wjoin.testing.planned import block_of, plan_over, stream_of
 from wjoin.udfs.predicate import Predicate
 
 COLUMNS = {"x": "double", "n": "bigint"}
@@ -37,38 +32,6 @@ SPAN = 120
 ROUTES = ("", "PSP, 2", "PSP, 4", "PSP, 8", "ATR, 2", "ATR, 4", "ATR, 8")
 TWO = "chosen(A.n, B.n)"
 THREE = "chosen(A.n, B.n) AND chosen(B.n, C.n)"
-
-
-class _Types:
-    """The typing rules of these relations."""
-
-    def of(self, stream: int, expression: str) -> str:
-        return COLUMNS[expression]
-
-    def common(self, first: str, second: str) -> str | None:
-        return first if first == second else None
-
-    def fails_on_overflow(self) -> bool:
-        return True
-
-
-class _Timed:
-    """A worker that counts the seconds that it works, and the rows that it is sent."""
-
-    def __init__(self, worker: object) -> None:
-        self.worker = worker
-        self.seconds = 0.0
-        self.rows = 0
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.worker, name)
-
-    def run(self, arrivals: Arrivals, counts: Counts) -> list[pa.RecordBatch]:
-        self.rows += sum(rows.num_rows for group in arrivals.blocks for _, rows in group)
-        began = time.process_time()
-        found = list(self.worker.run(arrivals, counts))
-        self.seconds += time.process_time() - began
-        return found
 
 
 @dataclass(frozen=True)
@@ -112,12 +75,7 @@ def _bands() -> bool:
     right = True
     for share in (0.1, 0.01, 0.001):
         condition = f"abs(A.x - B.x) <= {share * 500}"
-        tested, searched = (
-            min(
-                (_run(rows, condition, f"ALGORITHM({kernel})") for _ in range(3)), key=lambda ran: ran.seconds
-            )
-            for kernel in ("MW", "ORDERED")
-        )
+        tested, searched = (_fastest(rows, condition, f"ALGORITHM({kernel})") for kernel in ("MW", "ORDERED"))
         right &= tested.results == searched.results
         figures = [
             f"{tested.seconds:.2f}",
@@ -130,7 +88,7 @@ def _bands() -> bool:
     return right
 
 
-def _fastest(rows: Sequence[pa.Table], condition: str, hint: str) -> Ran:
+def _fastest(rows: Sequence[pa.RecordBatch], condition: str, hint: str) -> Ran:
     return min((_run(rows, condition, hint) for _ in range(3)), key=lambda ran: ran.seconds)
 
 
@@ -173,46 +131,36 @@ def _burning(cost_us: float, selectivity: float) -> Predicate:
 
 
 def _run(
-    rows: Sequence[pa.Table],
+    rows: Sequence[pa.RecordBatch],
     condition: str,
     hint: str,
     predicates: dict[str, Predicate] | None = None,
     every: int = WINDOW,
 ) -> Ran:
     """Join the rows in micro-batches of so many seconds."""
-    rate = len(rows[0]) / (rows[0]["ts"].to_numpy().max() / SECOND)
+    rate = rows[0].num_rows / (rows[0]["ts"].to_numpy().max() / SECOND)
     plan = _plan(condition, hint, len(rows), predicates or {}, rate)
     workers = LocalWorkers(plan, 8 if hint.startswith("PLAN") else 1, predicates=predicates)
-    timed = [[_Timed(worker) for worker in stage] for stage in workers._stages]
-    workers._stages = timed
     counts = Counts()
-    results, kept, slowest = 0, 0, 0.0
+    results, kept, slowest, work, sent = 0, 0, 0.0, 0.0, 0
     for blocks in _micro_batches(plan, rows, every * SECOND):
-        before = [[worker.seconds for worker in stage] for stage in timed]
         results += sum(found.num_rows for found in workers.run(blocks, counts))
         kept = max(kept, workers.state_rows)
-        for stage, began in zip(timed, before, strict=True):
-            slowest += max(worker.seconds - one for worker, one in zip(stage, began, strict=True))
-    everyone = [worker for stage in timed for worker in stage]
-    work, sent = sum(each.seconds for each in everyone), sum(each.rows for each in everyone)
+        slowest += sum(max(stage) for stage in workers.seconds)
+        work += sum(map(sum, workers.seconds))
+        sent += sum(load.rows for stage in workers.loads for load in stage)
     return Ran(results, counts.stage["comparisons"], work, slowest, sent, kept)
 
 
 def _micro_batches(
-    plan: PhysicalPlan, rows: Sequence[pa.Table], every: int
+    plan: PhysicalPlan, rows: Sequence[pa.RecordBatch], every: int
 ) -> Iterator[dict[int, pa.RecordBatch]]:
-    end = max(table["ts"].to_numpy().max() for table in rows)
+    end = max(each["ts"].to_numpy().max() for each in rows)
     for begin in range(0, int(end) + 1, every):
         blocks = {}
-        for stream, table in enumerate(rows):
-            first, last = np.searchsorted(table["ts"].to_numpy(), [begin, begin + every])
-            part = table.slice(first, last - first)
-            columns = {time_name(stream): part["ts"]}
-            for number, each in enumerate(plan.streams[stream].columns):
-                name = each.expression.rpartition(".")[2]
-                if name != "ts":
-                    columns[stored_column(plan, stream, number).name] = part[name]
-            blocks[stream] = pa.table(columns).combine_chunks().to_batches()[0]
+        for number, each in enumerate(rows):
+            first, last = np.searchsorted(each["ts"].to_numpy(), [begin, begin + every])
+            blocks[number] = block_of(plan, number, each.slice(first, last - first))
         yield blocks
 
 
@@ -225,20 +173,15 @@ def _plan(
         f"SELECT {f'/*+ {hint} */' if hint else ''} A.ts, B.ts AS other FROM {', '.join(names)}"
         f" {' AND '.join(windows)} WHERE {condition}"
     )
-    statement = parse_script(sql).statements[0]
-    assert isinstance(statement, Query)
-    columns = (Column("ts", "timestamp"), *(Column(name, kind) for name, kind in COLUMNS.items()))
     # With rates, new rows meet first the stream with which they have a condition.
-    known = {"rate": Estimate(rate, Origin.GIVEN)}
-    relations = [Relation(columns, "ts", {"ts": Delay(0)}, True, known)] * streams
-    block = statement.blocks[0]
-    return plan_select(sql, block, relations, _Types(), {}, "joined", {}, predicates=predicates).physical
+    relations = [stream_of(COLUMNS, {"rate": rate})] * streams
+    return plan_over(sql, relations, predicates=predicates).physical
 
 
-def _rows(rate: int, seconds: int, seed: int) -> pa.Table:
+def _rows(rate: int, seconds: int, seed: int) -> pa.RecordBatch:
     random = np.random.default_rng(seed)
     count = rate * seconds
-    return pa.table(
+    return pa.RecordBatch.from_pydict(
         {
             "ts": np.sort(random.integers(0, seconds * SECOND, count)),
             "x": random.random(count) * 1000,
@@ -247,8 +190,8 @@ def _rows(rate: int, seconds: int, seed: int) -> pa.Table:
     )
 
 
-def _count(rows: Sequence[pa.Table]) -> int:
-    return sum(len(table) for table in rows)
+def _count(rows: Sequence[pa.RecordBatch]) -> int:
+    return sum(each.num_rows for each in rows)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import pyarrow as pa
 
@@ -48,6 +47,10 @@ class _Worker:
     manifest: Manifest
     store: MemoryStore = field(default_factory=MemoryStore)
 
+    @property
+    def kept(self) -> int:
+        return sum(piece.rows for group in self.manifest.slices for piece in group)
+
     def run(self, arrivals: Arrivals, counts: Counts) -> Iterator[pa.RecordBatch]:
         for each in self.logic.stream(self.manifest, self.store, arrivals, counts):
             if isinstance(each, Manifest):
@@ -56,12 +59,25 @@ class _Worker:
                 yield each
 
 
+@dataclass(frozen=True)
+class Load:
+    """What a worker did for a micro-batch: seconds of the processor, rows that it got, pairs it compared.
+
+    ``kept``: the rows that it keeps after it.
+    """
+
+    seconds: float
+    rows: int
+    compared: int
+    kept: int
+
+
 class LocalWorkers:
     """Runs micro-batches one after the other and keeps the state between them.
 
     ``partitions`` is the number of workers of a stage whose route uses all there are, ``stretch`` the bytes
-    that a worker joins at once, ``predicates`` those that the plan names. ``seconds``: what each worker of
-    each stage took for the last micro-batch, of the processor.
+    that a worker joins at once, ``predicates`` those that the plan names. ``loads``: what each worker of
+    each stage did for the last micro-batch.
     """
 
     def __init__(
@@ -72,7 +88,7 @@ class LocalWorkers:
         predicates: Mapping[str, Predicate] | None = None,
     ) -> None:
         self._plan = plan
-        self.seconds: list[list[float]] = []
+        self.loads: list[list[Load]] = []
         self._stages: list[list[_Worker]] = []
         for number, stage in enumerate(plan.stages):
             count = worker_count(stage, partitions)
@@ -83,9 +99,12 @@ class LocalWorkers:
     @property
     def state_rows(self) -> int:
         """The rows that are kept now."""
-        workers = (worker for stage in self._stages for worker in stage)
-        groups = (group for worker in workers for group in worker.manifest.slices)
-        return sum(piece.rows for group in groups for piece in group)
+        return sum(worker.kept for stage in self._stages for worker in stage)
+
+    @property
+    def seconds(self) -> list[list[float]]:
+        """What each worker of each stage took for the last micro-batch, of the processor."""
+        return [[each.seconds for each in stage] for stage in self.loads]
 
     def run(self, blocks: Mapping[int, pa.RecordBatch], counts: Counts) -> list[pa.RecordBatch]:
         """Join the new rows of each stream, all its block columns; return the results of the last stage."""
@@ -95,7 +114,7 @@ class LocalWorkers:
             if block.num_rows
         }
         results: list[list[pa.RecordBatch]] = []
-        self.seconds = []
+        self.loads = []
         for stage, workers in zip(self._plan.stages, self._stages, strict=True):
             arrivals = [Arrivals([[] for _ in stage.inputs]) for _ in workers]
             for own in arrivals:
@@ -111,10 +130,13 @@ class LocalWorkers:
                     for worker, rows, role in router.parts(block):
                         arrivals[worker].blocks[place].append((role, rows))
             made: list[pa.RecordBatch] = []
-            ends = [time.process_time()]
+            loads: list[Load] = []
             for each, own in zip(workers, arrivals, strict=True):
+                begin, before = time.process_time(), counts.stage["comparisons"]
+                rows = sum(block.num_rows for group in own.blocks for _, block in group)
                 made += each.run(own, counts)
-                ends.append(time.process_time())
-            self.seconds.append([end - begin for begin, end in pairwise(ends)])
+                compared = counts.stage["comparisons"] - before
+                loads.append(Load(time.process_time() - begin, rows, compared, each.kept))
+            self.loads.append(loads)
             results.append(made)
         return results[-1]

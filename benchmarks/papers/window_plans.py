@@ -3,29 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wjoin.grammar.parser import parse_script
-from wjoin.grammar.syntax import Query
-from wjoin.planner.catalog import Column, Delay, Relation
 from wjoin.planner.layout import code_name, time_name
 from wjoin.planner.physical import Bounds, Passes, PhysicalPlan
-from wjoin.planner.plan import plan_select
+from wjoin.testing.planned import plan_over, stream_of
 
 NAMES = "ABCDEF"
-
-_RELATION = Relation((Column("v", "bigint"), Column("ts", "timestamp")), "ts", {"ts": Delay(0)}, True)
-
-
-class _Bigint:
-    """The typing rules of relations whose only values are bigint."""
-
-    def of(self, stream: int, expression: str) -> str:
-        return "bigint"
-
-    def common(self, first: str, second: str) -> str | None:
-        return "bigint"
-
-    def fails_on_overflow(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True)
@@ -44,15 +26,12 @@ def window_plan(streams: int, windows: str, choice: Choice) -> PhysicalPlan:
     equal = " AND ".join(f"A.v = {name}.v" for name in names[1:])
     columns = ", ".join(["A.v", *(f"{name}.ts" for name in names)])
     sql = f"SELECT {columns} FROM {sources} {windows} WHERE {equal}"
-    statement = parse_script(sql).statements[0]
-    assert isinstance(statement, Query)
     settings = {
         "ALGORITHM": choice.kernel.upper(),
         "BOUNDS": choice.bounds.name,
         "PASSES": choice.passes.name,
     }
-    relations = [_RELATION] * streams
-    plan = plan_select(sql, statement.blocks[0], relations, _Bigint(), {}, "joined", settings).physical
+    plan = plan_over(sql, [stream_of({"v": "bigint"})] * streams, settings).physical
     for number, each in enumerate(plan.stages[0].inputs):
         assert each.columns == (time_name(number), code_name(number, 0))
     return plan

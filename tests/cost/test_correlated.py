@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from choices import SECOND, Workload, planned
+from choices import COLUMNS, SECOND, Workload, planned
 
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.step import Counts
-from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import statistics_lines
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.layout import code_name, time_name
 from wjoin.planner.measurement import Arrived, KeyCount, Measurement, decode_measurement, stage_name
 from wjoin.planner.plan import PlannedSelect
+from wjoin.testing.planned import plan_over, stream_of
 
 RATE, LIFE, KEYS, BATCH, BATCHES = 300, 2, 100, 20, 4
 """Rows a second of each stream; seconds for which KEYS keys live; seconds of a micro-batch, and how many."""
@@ -63,16 +63,9 @@ def run(load: Workload) -> tuple[list[Measurement], float]:
 
 def again(load: Workload, measured: list[Measurement], **given: float) -> PlannedSelect:
     """Plan a workload with what was measured."""
-    from choices import _Bigint
-
-    from wjoin.grammar.parser import parse_script
-    from wjoin.planner.plan import plan_select
-
-    columns = (Column("k", "bigint"), Column("v", "bigint"), Column("ts", "timestamp"))
-    known = {name.replace("_", "."): Estimate(value, Origin.GIVEN) for name, value in given.items()}
-    relations = [Relation(columns, "ts", {"ts": Delay(0)}, True, known, measured=each) for each in measured]
-    statement = parse_script(load.sql).statements[0]
-    return plan_select(load.sql, statement.blocks[0], relations, _Bigint(), {}, "joined", {}, CostSettings())
+    known = {name.replace("_", "."): value for name, value in given.items()}
+    relations = [replace(stream_of(COLUMNS, known), measured=each) for each in measured]
+    return plan_over(load.sql, relations)
 
 
 @pytest.mark.parametrize("load", [PATH, BOTH_WAYS], ids=["one way", "both ways"])

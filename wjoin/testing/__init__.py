@@ -3,5 +3,6 @@
 ``statement`` and ``expressions`` describe a W-join without the product's own parser;
 ``oracle`` computes its result with DuckDB or by brute force; ``lateness`` models watermarks
 over micro-batches; ``strategies`` draws random cases; ``harness`` runs statements on Spark;
-``processes`` samples the memory of a process and all that it starts.
+``planned`` plans statements without Spark, and makes blocks of rows; ``processes`` samples the
+memory of a process and all that it starts.
 """
