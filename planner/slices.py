@@ -6,8 +6,12 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Slices, Slicing
 from wjoin.planner.physical import Band, PhysicalPlan, Stage
 
-SLICES_OF_A_WINDOW = 64
-"""Slices of the longest window, of a route whose rows visit several: so many workers share it at the most."""
+SLICES_OF_A_WINDOW = 1669
+"""Slices of the longest window, of a route whose rows visit several: so many workers share it at the most.
+
+Many, so that a burst of rows has several of them. A prime number: where a whole number of slices goes into a
+second, rows with times in whole seconds lie on a few workers.
+"""
 
 WINDOWS_OF_A_SLICE = 4
 """Windows in a slice of a route that copies rows to all slices that they reach."""

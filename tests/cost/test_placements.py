@@ -109,6 +109,10 @@ def test_a_checkpoint_keeps_its_route_its_workers_and_its_slices_on_any_machine(
 def test_a_hint_goes_before_what_a_checkpoint_keeps() -> None:
     kept = of_checkpoint(f"{PLAIN}; 1 psp on 4 by 78125")
     assert stage(plan(hint="/*+ PLAN(PSP) */", rule=kept)).workers == 4
+    # Its slices, which were longer once, stay as long.
+    assert stage(plan(hint="/*+ PLAN(PSP) */", rule=kept)).slice == 78_125
+    assert stage(plan(rule=kept)).slice == 78_125
+    assert (stage(plan(hint="/*+ PLAN(PSP) */")).slice or 0) < 78_125
     assert stage(plan(hint="/*+ PLAN(PSP, 4) */", rule=kept)).workers == 4
     assert stage(plan(hint="/*+ PLAN(PSP, 2) */", rule=kept)).workers == 2
     assert stage(plan(hint="/*+ PLAN(ATR) */", rule=kept)).route == "atr"
@@ -189,7 +193,7 @@ def test_copies_save_visits_and_keep_fewer_workers_busy(copies: int, interval: f
     planned = plan(hint=f"/*+ PLAN(CTR, {copies}) */", cores=8)
     inputs = planned.candidates[0].estimated.stages[0].inputs
     arrival = Arrival(interval * 1e6, 1e9, streaming=True)
-    chosen = replace(stage(planned), workers=8)
+    chosen = replace(stage(planned), workers=8, slice=78_125)
     lies = spread(planned.physical, chosen, inputs, 200, 8, arrival, {})
     assert lies.kept == (copies, copies)
     assert lies.searching == (8 / copies, 8 / copies)

@@ -1,0 +1,156 @@
+"""Slices of time share out rows and pairs evenly whatever the rate does (PSP 2009, section 6)."""
+
+import dataclasses
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from wjoin.executor.local import Load, LocalWorkers
+from wjoin.executor.routing import Router
+from wjoin.executor.step import Counts
+from wjoin.parts.kernels.runs import Int64Array
+from wjoin.parts.routes.route import Role
+from wjoin.planner.physical import PhysicalPlan
+from wjoin.testing.planned import block_of, plan_over, stream_of
+
+SECOND = 1_000_000
+WINDOW = 10
+RATE = 100
+SPAN = 40
+WORKERS = 8
+
+EVEN = 1.3
+"""How many times its even share the worker with most may have of the rows that are kept, or of the pairs."""
+
+BURSTS = (13.0, 17.77, 22.5, 24.01, 31.3)
+"""When bursts begin: a hundredth of a window each."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Rows a second over time, as pieces: from when on, and how many."""
+
+    pieces: tuple[tuple[float, float], ...]
+
+    def times(self, seed: int) -> Int64Array:
+        """Return the event times of a stream, which arrive at random."""
+        random = np.random.default_rng(seed)
+        ends = [start for start, _ in self.pieces[1:]] + [float(SPAN)]
+        parts = [
+            random.integers(int(start * SECOND), int(end * SECOND), random.poisson((end - start) * rate))
+            for (start, rate), end in zip(self.pieces, ends, strict=True)
+        ]
+        return np.sort(np.concatenate(parts)).astype(np.int64)
+
+
+DOUBLES = Rate(((0, RATE), (SPAN / 2, 2 * RATE)))
+IN_BURSTS = Rate(
+    (
+        (0, RATE),
+        *((at + late, rate) for at in BURSTS for late, rate in ((0, 20 * RATE), (WINDOW / 100, RATE))),
+    )
+)
+
+
+def plan(window: float = WINDOW, workers: int = WORKERS) -> PhysicalPlan:
+    sql = (
+        f"SELECT /*+ PLAN(PSP, {workers}) */ A.n AS a, B.n AS b FROM a A, b B "
+        f"WINDOW = {round(window * SECOND)} MICROSECONDS WHERE A.x + B.x > 195"
+    )
+    return plan_over(sql, [stream_of({"n": "bigint", "x": "double"})] * 2).physical
+
+
+def with_slices(plan: PhysicalPlan, length: int) -> PhysicalPlan:
+    stages = tuple(dataclasses.replace(each, slice=length) for each in plan.stages)
+    return dataclasses.replace(plan, stages=stages)
+
+
+def streams(rate: Rate) -> list[pa.Table]:
+    found = []
+    for seed in (1, 2):
+        times = rate.times(seed)
+        values = np.random.default_rng(seed + 10).random(len(times)) * 100
+        found.append(pa.table({"ts": times, "n": np.arange(len(times)), "x": values}))
+    return found
+
+
+def run(plan: PhysicalPlan, tables: Sequence[pa.Table]) -> tuple[Counter[Any], list[list[Load]]]:
+    """Join in micro-batches of a second; return the results, and what workers did with full windows."""
+    local = LocalWorkers(plan, WORKERS)
+    rows = [each.combine_chunks().to_batches()[0] for each in tables]
+    results: Counter[Any] = Counter()
+    loads = []
+    for second in range(SPAN):
+        blocks = {}
+        for number, each in enumerate(rows):
+            first, last = np.searchsorted(each["ts"].to_numpy(), [second * SECOND, (second + 1) * SECOND])
+            blocks[number] = block_of(plan, number, each.slice(first, last - first))
+        for made in local.run(blocks, Counts()):
+            a, b = (next(name for name in made.column_names if name.startswith(f"c{n}")) for n in (0, 1))
+            results.update(zip(made[a].to_pylist(), made[b].to_pylist(), strict=True))
+        if second > WINDOW:
+            loads.append(local.loads[0])
+    return results, loads
+
+
+def expected(tables: Sequence[pa.Table]) -> Counter[Any]:
+    """Return the results by DuckDB."""
+    with duckdb.connect() as database:
+        for name, each in zip("ab", tables, strict=True):
+            database.register(name, each)
+        inside = f"abs(a.ts - b.ts) <= {WINDOW * SECOND}"
+        return Counter(
+            database.execute(f"SELECT a.n, b.n FROM a, b WHERE {inside} AND a.x + b.x > 195").fetchall()
+        )
+
+
+def shares(loads: Sequence[Sequence[Load]], what: str) -> Iterator[float]:
+    """Yield by micro-batch how many times its even share the worker with most has."""
+    for each in loads:
+        values = [getattr(load, what) for load in each]
+        yield max(values) * len(values) / sum(values)
+
+
+@pytest.mark.parametrize("rate", [DOUBLES, IN_BURSTS], ids=["doubles", "bursts"])
+def test_every_worker_has_about_as_many_rows_and_pairs_whatever_the_rate_does(rate: Rate) -> None:
+    tables = streams(rate)
+    found, loads = run(plan(), tables)
+    assert found == expected(tables)
+    assert found
+    for what in ("kept", "compared"):
+        assert max(shares(loads, what)) < EVEN
+    # Each row is sent to all, as a window is much longer than a slice.
+    assert max(shares(loads, "rows")) == 1
+
+
+def test_a_slice_a_worker_leaves_most_to_some_of_them_while_the_rate_doubles() -> None:
+    """As pieces of a window do in the paper, which are as long on each node, until sections 5.5 and 6."""
+    tables = streams(DOUBLES)
+    found, loads = run(with_slices(plan(), WINDOW * SECOND // WORKERS), tables)
+    assert found == expected(tables)
+    steady, changing = loads[: SPAN // 2 - WINDOW - 1], loads[SPAN // 2 - WINDOW :]
+    for what in ("kept", "compared"):
+        assert max(shares(steady, what)) < EVEN < 1.5 < max(shares(changing, what))
+
+
+@pytest.mark.parametrize("step", [0.001, 0.01, 0.1, 1, 60])
+def test_times_that_are_whole_seconds_or_minutes_lie_on_all_workers(step: float) -> None:
+    """Slices that go into a second a whole number of times would put them all on a few."""
+    for window, workers in itertools.product((0.5, 1, 2, 4, 5, 8, 10, 16, 30, 60, 600), (2, 3, 4, 8, 16)):
+        times = np.arange(1.7e9, 1.7e9 + window, step) * SECOND
+        if not workers <= len(times) <= 10_000:
+            continue
+        planned = plan(window, workers)
+        router = Router.to(planned, planned.stages[0], 0, tuple(range(workers)))
+        block = block_of(planned, 0, {"ts": times.astype(np.int64), "n": times, "x": times})
+        kept = [rows.num_rows for _, rows, role in router.parts(block) if role is Role.BOTH]
+        assert sum(kept) == len(times)
+        assert max(kept) <= 2 * math.ceil(len(times) / workers), (window, workers)
