@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from numpy.lib.stride_tricks import sliding_window_view
 
 _OFFSET_BYTES = 4
 _LARGE = (pa.types.is_large_string, pa.types.is_large_binary)
@@ -112,6 +113,28 @@ def restored(values: pa.Array, spark_type: str) -> pa.Array:
     if spark_type == "timestamp_ntz":
         return values.view(pa.timestamp("us"))
     return values
+
+
+def taken(array: pa.Array, places: pa.Array) -> pa.Array:
+    """Return the values at some places (int64) of an array.
+
+    Arrow copies lists slowly. Those of numbers that have one length are copied here as the lines of a matrix.
+    """
+    kind = array.type
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    if not lists or not len(places) or array.null_count or places.null_count or array.values.null_count:
+        return array.take(places)
+    if not (pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type)):
+        return array.take(places)
+    rows, offsets = places.to_numpy(), _offsets(array)
+    begins = offsets[rows]
+    lengths = offsets[1:][rows] - begins
+    length = int(lengths[0])
+    if not 0 < length * len(rows) <= np.iinfo(offsets.dtype).max or (lengths != length).any():
+        return array.take(places)
+    lines = sliding_window_view(array.values.to_numpy(), length)[begins]
+    edges = np.arange(0, length * len(rows) + 1, length, dtype=offsets.dtype)
+    return type(array).from_arrays(pa.array(edges), pa.array(lines.reshape(-1)), type=kind)
 
 
 def taken_bytes(array: pa.Array, places: pa.Array) -> int:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.blocks import taken_bytes
+from wjoin.executor.blocks import taken, taken_bytes
 from wjoin.parts.kernels.run_filter import RunFilter
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, SortedRun, stable_order
 
@@ -68,10 +68,11 @@ class Gathering:
 
     def column(self, name: str) -> pa.Array:
         """Return the values of a block column."""
-        parts = [self._pieces.runs[number].batch.column(name).take(places) for number, places in self._parts]
+        columns = ((self._pieces.runs[number].batch.column(name), places) for number, places in self._parts)
+        parts = [taken(column, places) for column, places in columns]
         if not parts:
             return self._pieces.runs[0].batch.column(name).slice(0, 0)
-        return parts[0] if self._back is None else pa.concat_arrays(parts).take(self._back)
+        return parts[0] if self._back is None else taken(pa.concat_arrays(parts), self._back)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wjoin.executor.blocks import ends
+from wjoin.executor.blocks import ends, taken
 from wjoin.executor.conditions import COMPARE
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.runs import BoolArray
@@ -66,7 +66,7 @@ def scores(predicate: Predicate, arguments: Sequence[Any]) -> tuple[npt.NDArray[
     given = [
         _filled(each, len(known))
         if not isinstance(each, pa.Array)
-        else (each if len(known) == pairs else each.take(chosen))
+        else (each if len(known) == pairs else taken(each, chosen))
         for each in arguments
     ]
     try:

@@ -17,34 +17,40 @@ def cosine_similarity(left: pa.Array, right: pa.Array) -> pa.Array:
     NULL where one has no length, or they differ in length or have a NULL.
     """
     pairs = _Pairs(left, right)
-    sizes = np.sqrt(pairs.sums(pairs.left * pairs.left)) * np.sqrt(pairs.sums(pairs.right * pairs.right))
+    ones, others = pairs.left, pairs.right
+    sizes = np.sqrt(pairs.products(ones, ones)) * np.sqrt(pairs.products(others, others))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return pairs.result(pairs.sums(pairs.left * pairs.right) / sizes, sizes > 0)
+        return pairs.result(pairs.products(ones, others) / sizes, sizes > 0)
 
 
 @predicate(returns="double", arrays="arrow", cost_us=1)
 def euclidean_distance(left: pa.Array, right: pa.Array) -> pa.Array:
     """The distance between two points; NULL where they differ in length or have a NULL."""
     pairs = _Pairs(left, right)
-    return pairs.result(np.sqrt(pairs.sums((pairs.left - pairs.right) ** 2)))
+    apart = pairs.left - pairs.right
+    return pairs.result(np.sqrt(pairs.products(apart, apart)))
 
 
 class _Pairs:
     """The vectors of pairs end to end, those alone whose pair can be computed."""
 
     def __init__(self, left: pa.Array, right: pa.Array) -> None:
-        self._lengths = _lengths(left)
-        self._usable = (self._lengths == _lengths(right)) & ~_with_null(left) & ~_with_null(right)
-        chosen = pa.array(np.flatnonzero(self._usable))
-        self.left, self.right = (_numbers(each.take(chosen)) for each in (left, right))
+        lengths = _lengths(left)
+        self._usable = (lengths == _lengths(right)) & ~_with_null(left) & ~_with_null(right)
+        if not self._usable.all():
+            chosen = pa.array(np.flatnonzero(self._usable))
+            left, right, lengths = left.take(chosen), right.take(chosen), lengths[self._usable]
+        self._lengths = lengths
+        self.left, self.right = _numbers(left), _numbers(right)
 
-    def sums(self, values: Floats) -> Floats:
-        """Return the sum of the values of each vector."""
-        lengths = self._lengths[self._usable]
+    def products(self, left: Floats, right: Floats) -> Floats:
+        """Return the sum of the products of the values of each vector with those of another."""
+        lengths = self._lengths
         if len(lengths) and (lengths == lengths[0]).all():
-            summed: Floats = values.reshape(len(lengths), lengths[0]).sum(axis=1)
-            return summed
-        return np.bincount(np.repeat(np.arange(len(lengths)), lengths), values, len(lengths)).astype(float)
+            lines = (len(lengths), int(lengths[0]))
+            return np.asarray(np.einsum("ij,ij->i", left.reshape(lines), right.reshape(lines)))
+        pair = np.repeat(np.arange(len(lengths)), lengths)
+        return np.bincount(pair, left * right, len(lengths)).astype(float)
 
     def result(self, values: Floats, known: npt.NDArray[np.bool_] | None = None) -> pa.Array:
         """Return a value for each pair, NULL where it cannot be computed or is not ``known``."""
