@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wjoin.executor.vectors import BITS, NONE, Numbers, Vector, chosen_by, converted, either, floored
 from wjoin.parts.kernels.runs import BoolArray, integers
 from wjoin.planner.expressions import (
     NUMERIC_ORDER,
@@ -27,14 +28,10 @@ from wjoin.planner.expressions import (
     is_decimal,
 )
 
-Numbers = npt.NDArray[Any]
-"""int64 or float64, of any shape that fits the others of a test."""
-
 _DOUBLE_ERROR, _FLOAT_ERROR, _LEAST_FLOAT = 2.0**-50, 2.0**-22, 1e-40
 """More than a step in DOUBLE or in FLOAT is rounded by, as a share of a value, and for the least FLOATs."""
 
 _GREATEST_FLOAT = 1e38
-_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 COMPARE = {
     "=": np.equal,
     "<>": np.not_equal,
@@ -46,46 +43,6 @@ COMPARE = {
 """What compares arrays, by the operator."""
 
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
-_NONE = np.zeros(1, bool)
-
-
-@dataclass(frozen=True)
-class Vector:
-    """The values of an expression, all between ``low`` and ``high``.
-
-    ``null``: where it is NULL, ``unknown``: where anything may be, NULL or an error too; None for nowhere.
-    ``error``: how far Spark's own value may be from one here.
-    """
-
-    values: Numbers
-    low: float
-    high: float
-    null: BoolArray | None = None
-    unknown: BoolArray | None = None
-    error: float = 0.0
-
-    @property
-    def size(self) -> float:
-        """The greatest distance of a value from zero."""
-        return max(abs(self.low), abs(self.high))
-
-    def at(self, chosen: Any) -> "Vector":
-        """Return the values at some places."""
-        return replace(
-            self,
-            values=self.values[chosen],
-            null=None if self.null is None else self.null[chosen],
-            unknown=None if self.unknown is None else self.unknown[chosen],
-        )
-
-    def shaped(self, *shape: int) -> "Vector":
-        """Return the values in another shape."""
-        return replace(
-            self,
-            values=self.values.reshape(shape),
-            null=None if self.null is None else self.null.reshape(shape),
-            unknown=None if self.unknown is None else self.unknown.reshape(shape),
-        )
 
 
 @dataclass(frozen=True)
@@ -149,7 +106,12 @@ def _is_text(column: pa.Array) -> bool:
     return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
 
 
-_MATCHES = {"startswith": pc.starts_with, "endswith": pc.ends_with, "contains": pc.match_substring}
+_MATCHES = {
+    "startswith": pc.starts_with,
+    "endswith": pc.ends_with,
+    "contains": pc.match_substring,
+    "like": pc.match_like,
+}
 
 
 def _with_matches(expression: Expression, columns: list[pa.Array], sources: list[int]) -> Expression:
@@ -226,7 +188,7 @@ def _may(expression: Expression, inputs: Sequence[Vector], *, wanted: bool) -> B
     """Return where an expression may be true, or where it may be false."""
     match expression:
         case Constant(truth, _):
-            return np.array([bool(truth) is wanted])
+            return np.array([truth is not None and bool(truth) is wanted])
         case Input(place, _):
             given = inputs[place]
             return _kept((given.values != 0) == wanted, given.null, given.unknown)
@@ -238,8 +200,10 @@ def _may(expression: Expression, inputs: Sequence[Vector], *, wanted: bool) -> B
             return _may(inside, inputs, wanted=not wanted)
         case Call("is null", (inside,)):
             given = _value(inside, inputs)
-            null = _NONE if given.null is None else given.null
+            null = NONE if given.null is None else given.null
             return _kept(null if wanted else ~null, None, given.unknown)
+        case Call("case", (*pairs, default)):
+            return _may_by_case(pairs, default, inputs, wanted=wanted)
         case Call("between", (inside, low, high)):
             ends = ((">=", low), ("<=", high)) if wanted else (("<", low), (">", high))
             return _all_or_any(_each_compared(inside, ends, inputs), wanted)
@@ -253,6 +217,18 @@ def _may(expression: Expression, inputs: Sequence[Vector], *, wanted: bool) -> B
             kept = operator if wanted else _OPPOSITE[operator]
             return _compared(kept, *sides, left.type, right.type)
     raise AssertionError(f"{expression} is no condition")
+
+
+def _may_by_case(
+    pairs: Sequence[Expression], default: Expression, inputs: Sequence[Vector], *, wanted: bool
+) -> BoolArray:
+    """Return where CASE over truth values may be so: where it is not sure which one it is, it may be any."""
+    reached, found = np.ones(1, bool), np.zeros(1, bool)
+    for condition, value in zip(pairs[::2], pairs[1::2], strict=True):
+        true, false = (_may(condition, inputs, wanted=each) for each in (True, False))
+        found = found | (reached & true & (false | _may(value, inputs, wanted=wanted)))
+        reached = reached & (~true | false)
+    return found | (reached & _may(default, inputs, wanted=wanted))
 
 
 def _each_compared(
@@ -276,26 +252,26 @@ def _kept(mask: BoolArray, null: BoolArray | None, unknown: BoolArray | None) ->
 
 def _alike(left: Vector, right: Vector, left_kind: str, right_kind: str, *, wanted: bool) -> BoolArray:
     """Return where ``left <=> right`` may be true, or false: NULL is like NULL, and unlike all else."""
-    nulls = [_NONE if each.null is None else each.null for each in (left, right)]
+    nulls = [NONE if each.null is None else each.null for each in (left, right)]
     compared = _compared("=" if wanted else "<>", left, right, left_kind, right_kind)
-    unknown = _either(left.unknown, right.unknown)
+    unknown = either(left.unknown, right.unknown)
     return _kept(compared | (nulls[0] & nulls[1] if wanted else nulls[0] ^ nulls[1]), None, unknown)
 
 
 def _compared(operator: str, left: Vector, right: Vector, left_kind: str, right_kind: str) -> BoolArray:
     kind = common_type(left_kind, right_kind) or ""
     error = left.error + right.error
-    unknown = _either(left.unknown, right.unknown)
+    unknown = either(left.unknown, right.unknown)
     if is_decimal(kind) or kind == "float":
         # Whole numbers and constants are rounded here, and perhaps otherwise than by Spark.
         share = _FLOAT_ERROR if kind == "float" and left_kind != right_kind else _DOUBLE_ERROR
         error += (left.size + right.size) * share
-    null = _either(left.null, right.null)
+    null = either(left.null, right.null)
     if not isfinite(error):
         return _kept(np.ones(np.broadcast_shapes(left.values.shape, right.values.shape), bool), None, None)
     if not (isfinite(left.low) and isfinite(left.high) and isfinite(right.low) and isfinite(right.high)):
         # NaN is above all to Spark, and itself.
-        unknown = _either(unknown, _either(np.isnan(left.values), np.isnan(right.values)))
+        unknown = either(unknown, either(np.isnan(left.values), np.isnan(right.values)))
     if error:
         return _kept(_near(operator, left.values, right.values, error), null, unknown)
     return _kept(COMPARE[operator](left.values, right.values), null, unknown)
@@ -312,12 +288,6 @@ def _near(operator: str, left: Numbers, right: Numbers, error: float) -> BoolArr
     return np.ones(np.broadcast_shapes(left.shape, right.shape), bool)
 
 
-def _either(first: BoolArray | None, second: BoolArray | None) -> BoolArray | None:
-    if first is None or second is None:
-        return second if first is None else first
-    return first | second
-
-
 # Values ------------------------------------------------------------------------
 
 
@@ -326,6 +296,8 @@ def _value(expression: Expression, inputs: Sequence[Vector]) -> Vector:
         case Input(place, _):
             return inputs[place]
         case Constant(value, kind):
+            if value is None:
+                return Vector(np.zeros(1, np.int64), 0, 0, np.ones(1, bool))
             exact = is_decimal(kind) or kind in ("float", "double")
             number: Any = float(value) if exact else int(value)
             return Vector(np.array([number]), number, number)
@@ -335,6 +307,12 @@ def _value(expression: Expression, inputs: Sequence[Vector]) -> Vector:
             return _absolute(_value(inside, inputs), kind)
         case Call("sqrt", (inside,)):
             return _root(_value(inside, inputs))
+        case Call("cast", (inside,), kind):
+            return converted(_value(inside, inputs), inside.type, kind)
+        case Call("floor", (inside, Constant(divisor, _))):
+            return floored(_value(inside, inputs), int(divisor or 1))
+        case Call("case", (*pairs, default)):
+            return _by_case(pairs, default, inputs)
         case Call("greatest" | "least" | "coalesce" as name, arguments):
             found, *others = (_value(each, inputs) for each in arguments)
             for each in others:
@@ -345,16 +323,24 @@ def _value(expression: Expression, inputs: Sequence[Vector]) -> Vector:
     raise AssertionError(f"{expression} has no value")
 
 
+def _by_case(pairs: Sequence[Expression], default: Expression, inputs: Sequence[Vector]) -> Vector:
+    found = _value(default, inputs)
+    for condition, value in zip(pairs[-2::-2], pairs[::-2], strict=True):
+        true, false = (_may(condition, inputs, wanted=wanted) for wanted in (True, False))
+        found = chosen_by(true, true & false, _value(value, inputs), found)
+    return found
+
+
 def _arithmetic(operator: str, left: Vector, right: Vector, kind: str) -> Vector:
-    null, unknown = _either(left.null, right.null), _either(left.unknown, right.unknown)
+    null, unknown = either(left.null, right.null), either(left.unknown, right.unknown)
     divisor = right.values
     if operator in ("/", "%"):
         # Spark says NULL or fails.
         zero = divisor == 0
-        unknown = _either(unknown, zero if right.null is None else zero & ~right.null)
+        unknown = either(unknown, zero if right.null is None else zero & ~right.null)
         divisor = np.where((divisor == 0) | (divisor == -1) if operator == "%" else divisor == 0, 1, divisor)
     low, high = _span(operator, left, right)
-    if kind in NUMERIC_ORDER:
+    if kind in BITS:
         return _whole(operator, left, replace(right, values=divisor), kind, (low, high), null, unknown)
     with np.errstate(all="ignore"):
         first, second = left.values.astype(np.float64), divisor.astype(np.float64)
@@ -407,17 +393,17 @@ def _whole(
     function = {"+": np.add, "-": np.subtract, "*": np.multiply, "%": np.fmod}[operator]
     with np.errstate(all="ignore"):
         values = function(left.values, right.values)
-        least, greatest = -(2 ** (_BITS[kind] - 1)), 2 ** (_BITS[kind] - 1) - 1
+        least, greatest = -(2 ** (BITS[kind] - 1)), 2 ** (BITS[kind] - 1) - 1
         low, high = span
         if least <= low and high <= greatest:
             return Vector(values, low, high, null, unknown)
-        if kind == "bigint":
+        if BITS[kind] == 64:
             # Of 64 bits, and rounded: what is near the ends is not known either.
             about = function(left.values.astype(np.float64), right.values.astype(np.float64))
             outside = np.abs(about) >= 2.0**63 * (1 - 2.0**-40)
         else:
             outside = (values < least) | (values > greatest)
-    return Vector(values, max(low, least), min(high, greatest), null, _either(unknown, outside))
+    return Vector(values, max(low, least), min(high, greatest), null, either(unknown, outside))
 
 
 def _absolute(inside: Vector, kind: str) -> Vector:
@@ -425,8 +411,8 @@ def _absolute(inside: Vector, kind: str) -> Vector:
         values = np.abs(inside.values)
     low = 0 if inside.low <= 0 <= inside.high else min(abs(inside.low), abs(inside.high))
     found = replace(inside, values=values, low=low, high=inside.size)
-    if kind in NUMERIC_ORDER and inside.low == -(2 ** (_BITS[kind] - 1)):
-        return replace(found, unknown=_either(inside.unknown, inside.values == inside.low))
+    if kind in NUMERIC_ORDER and inside.low == -(2 ** (BITS[kind] - 1)):
+        return replace(found, unknown=either(inside.unknown, inside.values == inside.low))
     return found
 
 
@@ -441,17 +427,17 @@ def _root(inside: Vector) -> Vector:
 
 def _chosen(name: str, first: Vector, second: Vector) -> Vector:
     """Return the first value that is not NULL, or the greatest or the least of those."""
-    nulls = [_NONE if each.null is None else each.null for each in (first, second)]
+    nulls = [NONE if each.null is None else each.null for each in (first, second)]
     function = {"greatest": np.maximum, "least": np.minimum}.get(name)
     values = first.values if function is None else function(first.values, second.values)
     if first.null is not None:
         values = np.where(first.null, second.values, values)
     if second.null is not None and function is not None:
         values = np.where(second.null & ~nulls[0], first.values, values)
-    unknown = _either(first.unknown, second.unknown)
+    unknown = either(first.unknown, second.unknown)
     if not all(map(isfinite, (first.low, first.high, second.low, second.high))):
         # NaN is above all.
-        unknown = _either(unknown, np.isnan(first.values) | np.isnan(second.values))
+        unknown = either(unknown, np.isnan(first.values) | np.isnan(second.values))
     both = nulls[0] & nulls[1] if first.null is not None and second.null is not None else None
     error = max(first.error, second.error)
     return Vector(values, min(first.low, second.low), max(first.high, second.high), both, unknown, error)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wjoin.executor.conditions import Prepared, Vector
+from wjoin.executor.conditions import Prepared
+from wjoin.executor.vectors import Vector
 from wjoin.parts.kernels.candidates import Candidates
 from wjoin.parts.kernels.runs import Int64Array
 

@@ -1,6 +1,7 @@
 """Conditions that the join can test before Spark does, read from SQL, with the types of all in them."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -8,7 +9,9 @@ from math import isfinite
 
 from sqlglot import exp
 
+from wjoin.planner.conversions import cast, unified
 from wjoin.planner.expressions import (
+    INTERVAL,
     NUMERIC_ORDER,
     Call,
     Constant,
@@ -22,6 +25,8 @@ from wjoin.planner.expressions import (
 )
 from wjoin.planner.meaning import Meaning
 from wjoin.planner.names import StreamColumn
+from wjoin.planner.patterns import like
+from wjoin.planner.time_arithmetic import instant, interval, midnight, moved
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -42,12 +47,15 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 """The operators that compare two values, by their kind."""
 
 _COMPARABLE = ("boolean", "date", "timestamp", "timestamp_ntz", "string")
+_ORDERED = ("date", "timestamp", "timestamp_ntz", "string", INTERVAL)
 _EPOCH = date(1970, 1, 1)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 MAXIMUM_DEPTH = 50
 """Expressions inside each other; Python's own limit, where plans are sent to workers, is higher."""
 
 _BOOLEAN = "boolean"
+_UNIX = {"unix_micros": 1, "unix_millis": 1_000, "unix_seconds": 1_000_000}
+"""Microseconds of the unit in which a function tells a time."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +122,12 @@ class _Reader:
                 return self.value(node.this)
             case exp.Column():
                 return self._input(node)
-            case exp.Literal() | exp.Boolean() | exp.Cast() | exp.Placeholder():
+            case exp.Literal() | exp.Boolean() | exp.Placeholder():
                 return self._constant(node)
+            case exp.Cast():
+                return self._cast(node)
+            case exp.Interval():
+                return _interval(node)
             case exp.Neg():
                 return self._negative(node)
             case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod():
@@ -135,6 +147,12 @@ class _Reader:
                 return self._one_of(node)
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return _is_null(self.value(node.this))
+            case exp.Like():
+                return self._like(node)
+            case exp.Case():
+                return self._case(node)
+            case exp.DateDiff() | exp.TsOrDsAdd():
+                return self._days(node)
             case exp.Anonymous():
                 return self._call(node)
         if type(node) in COMPARISONS:
@@ -161,10 +179,7 @@ class _Reader:
                 return Constant(node.name, "string") if node.is_string else _number(node.name)
             case exp.Placeholder():
                 return _parameter(self._meaning.parameters.get(node.name))
-            case exp.Cast() if isinstance(node.this, exp.Literal):
-                # 5L is read as a cast, too.
-                return _cast(node.this, node.to.sql(dialect="spark").lower())
-        raise _Stopped("CAST")
+        raise _Stopped(_words(node))
 
     def _negative(self, node: exp.Neg) -> Expression:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
@@ -177,10 +192,58 @@ class _Reader:
 
     def _arithmetic(self, operator: str, node: exp.Expr) -> Expression:
         left, right = self.value(node.this), self.value(node.expression)
+        if operator in ("+", "-") and not (is_numeric(left.type) and is_numeric(right.type)):
+            found = moved(operator, left, right, days=_in_days(node.this) or _in_days(node.expression))
+            if found is not None:
+                return found
         kind = arithmetic_type(operator, left.type, right.type)
         if kind is None or (operator == "%" and kind in ("float", "double")):
             raise _Stopped(f"{left.type} {operator} {right.type}")
         return Call(operator, (left, right), kind)
+
+    def _cast(self, node: exp.Cast) -> Expression:
+        kind = node.to.sql(dialect="spark").lower()
+        if isinstance(node.this, exp.Literal):
+            # 5L is read as a cast, too.
+            return _cast(node.this, kind, typed=not isinstance(node, exp.TryCast))
+        inside = self.value(node.this)
+        found = cast(inside, kind)
+        if found is None:
+            raise _Stopped(f"CAST of {inside.type} to {kind}")
+        return found
+
+    def _like(self, node: exp.Like) -> Expression:
+        inside, pattern = self.value(node.this), self.value(node.expression)
+        found = like(inside, pattern)
+        if found is None:
+            raise _Stopped("LIKE with anything but a column and a constant with % alone")
+        return Call("not", (found,), _BOOLEAN) if node.args.get("negate") else found
+
+    def _case(self, node: exp.Case) -> Expression:
+        conditions = []
+        for each in node.args["ifs"]:
+            if node.this is None:
+                conditions.append(self.truth(each.this))
+            else:
+                conditions.append(_compared("=", self.value(node.this), self.value(each.this)))
+        values = [each.args["true"] for each in node.args["ifs"]]
+        return self._choice(conditions, [*values, node.args.get("default") or exp.Null()])
+
+    def _choice(self, conditions: Sequence[Expression], nodes: Sequence[exp.Expr]) -> Expression:
+        """Return CASE over conditions and values; the last value is what else it is."""
+        known = [None if isinstance(each, exp.Null) else self.value(each) for each in nodes]
+        return _choice(conditions, known)
+
+    def _days(self, node: exp.DateDiff | exp.TsOrDsAdd) -> Expression:
+        """Return a number of days between dates, or a date so many days later."""
+        if isinstance(node, exp.DateDiff):
+            sides = [each.this for each in (node.this, node.expression) if isinstance(each, exp.TsOrDsToDate)]
+            dates = [self.value(each) for each in sides]
+            if node.args.get("unit") is None and [each.type for each in dates] == ["date", "date"]:
+                return Call("-", tuple(dates), "int")
+            raise _Stopped("DATEDIFF of anything but two dates")
+        date, number = self.value(node.this), self.value(node.expression)
+        return _later("+", date, number)
 
     def _one_of(self, node: exp.In) -> Expression:
         inside, *choices = values = [self.value(each) for each in (node.this, *node.expressions)]
@@ -196,6 +259,9 @@ class _Reader:
 
     def _call(self, node: exp.Anonymous) -> Expression:
         name = self._meaning.function(node)
+        if name == "if" and len(node.expressions) == 3:
+            condition, *values = node.expressions
+            return self._choice([self.truth(condition)], values)
         arguments = tuple(map(self.value, node.expressions))
         kinds = [each.type for each in arguments]
         match name, arguments:
@@ -203,10 +269,15 @@ class _Reader:
                 return Call(name, arguments, kinds[0])
             case "sqrt", (_,) if is_numeric(kinds[0]):
                 return Call(name, arguments, "double")
-            case (("greatest" | "least" | "coalesce"), (_, _, *_)) if len(set(kinds)) == 1 and is_numeric(
-                kinds[0]
-            ):
-                return Call(name, arguments, kinds[0])
+            case (("greatest" | "least" | "coalesce" | "ifnull" | "nvl"), (_, _, *_)):
+                if found := _chosen(name, arguments):
+                    return found
+            case "nullif", (left, right):
+                return _choice([_compared("=", left, right)], [None, left])
+            case "date_sub", (date, number):
+                return _later("-", date, number)
+            case (("unix_micros" | "unix_millis" | "unix_seconds"), (_,)) if kinds == ["timestamp"]:
+                return Call("floor", (arguments[0], Constant(_UNIX[name], "bigint")), "bigint")
             case (("startswith" | "endswith" | "contains"), (Input(), Constant())) if set(kinds) == {
                 "string"
             }:
@@ -219,16 +290,56 @@ class _Reader:
         raise _Stopped(f"{name}({shown})")
 
 
+def _interval(node: exp.Interval) -> Constant:
+    found = interval(node)
+    if found is None:
+        raise _Stopped("an INTERVAL of other units, or of several")
+    return found
+
+
+def _in_days(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Interval) and node.args["unit"].name.upper() in ("DAY", "DAYS")
+
+
+def _later(operator: str, date: Expression, number: Expression) -> Expression:
+    if date.type != "date" or number.type not in ("tinyint", "smallint", "int"):
+        raise _Stopped(f"{date.type} {operator} {number.type} days")
+    return Call(operator, (date, number), "date")
+
+
+def _choice(conditions: Sequence[Expression], values: Sequence[Expression | None]) -> Expression:
+    """Return CASE; a value of None is NULL."""
+    known = unified([each for each in values if each is not None])
+    if not known:
+        raise _Stopped("CASE over several types")
+    found = iter(known)
+    kind = known[0].type
+    chosen = [Constant(None, kind) if each is None else next(found) for each in values]
+    pairs = [each for pair in zip(conditions, chosen, strict=False) for each in pair]
+    return Call("case", (*pairs, chosen[-1]), kind)
+
+
+def _chosen(name: str, arguments: Sequence[Expression]) -> Expression | None:
+    """Return GREATEST, LEAST or the first that is not NULL; None for types of which it is not known."""
+    known = unified(arguments)
+    if not known or not (is_numeric(known[0].type) or known[0].type in _ORDERED):
+        return None
+    name = name if name in ("greatest", "least") else "coalesce"
+    return Call(name, tuple(known), known[0].type)
+
+
 def _compared(operator: str, left: Expression, right: Expression) -> Expression:
+    if {left.type, right.type} == {"date", "timestamp_ntz"}:
+        left, right = (midnight(each) if each.type == "date" else each for each in (left, right))
     kind = common_type(left.type, right.type)
-    if kind is None or not (is_numeric(kind) or kind in _COMPARABLE):
+    if kind is None or not (is_numeric(kind) or kind in _COMPARABLE or kind == INTERVAL):
         raise _Stopped(f"{left.type} {operator} {right.type}")
     if kind == _BOOLEAN and any(isinstance(each, Call) for each in (left, right)):
         raise _Stopped(f"{operator} of conditions")
     if isinstance(left, Constant) and isinstance(right, Constant):
         raise _Stopped("a comparison of constants")
     for one, other in ((left, right), (right, left)):
-        beyond = isinstance(one, Constant) and is_decimal(one.type) and abs(int(one.value)) >= 2**63
+        beyond = isinstance(one, Constant) and is_decimal(one.type) and abs(int(one.value or 0)) >= 2**63
         if beyond and other.type in NUMERIC_ORDER:
             # Spark takes it for true, or for false, also where the other side is NULL.
             raise _Stopped("a number that no BIGINT reaches")
@@ -265,7 +376,8 @@ def _decimal(value: Decimal) -> Constant:
     return Constant(value, kind)
 
 
-def _cast(literal: exp.Literal, kind: str) -> Constant:
+def _cast(literal: exp.Literal, kind: str, *, typed: bool) -> Constant:
+    """Return the value of a literal; ``typed`` where its type stands before it, as in DATE '2024-01-01'."""
     whole = not literal.is_string and literal.name.isdigit()
     if kind == "double" and not literal.is_string:
         return Constant(float(literal.name), kind)
@@ -278,6 +390,8 @@ def _cast(literal: exp.Literal, kind: str) -> Constant:
             return Constant((date.fromisoformat(literal.name) - _EPOCH).days, kind)
         except ValueError:
             raise _Stopped("a DATE that is none") from None
+    if typed and literal.is_string and (time := instant(literal.name, kind)) is not None:
+        return time
     raise _Stopped(f"CAST to {kind}")
 
 

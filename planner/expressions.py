@@ -9,6 +9,9 @@ from decimal import Decimal
 NUMERIC_ORDER = ("tinyint", "smallint", "int", "bigint")
 MAXIMUM_DIGITS = 38
 
+INTERVAL = "interval day to second"
+"""The type of differences of times here, in microseconds, whatever fields Spark says that they have."""
+
 Scalar = bool | int | float | str | Decimal
 
 
@@ -22,15 +25,18 @@ class Input:
 
 @dataclass(frozen=True)
 class Constant:
-    """A value: days of a date and microseconds of a time are whole numbers."""
+    """A value: days of a date and microseconds of a time are whole numbers; None is NULL."""
 
-    value: Scalar
+    value: Scalar | None
     type: str
 
 
 @dataclass(frozen=True)
 class Call:
-    """An operator or a function, by its name here, over expressions."""
+    """An operator or a function, by its name here, over expressions.
+
+    ``case`` has conditions and values in turn, and at last what else it is.
+    """
 
     function: str
     arguments: tuple["Expression", ...]

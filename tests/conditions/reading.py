@@ -21,6 +21,7 @@ TYPES = {
     "b": "boolean",
     "t": "date",
     "ts": "timestamp",
+    "n": "timestamp_ntz",
 }
 
 
