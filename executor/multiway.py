@@ -15,11 +15,11 @@ from wjoin.executor.bands import inside as inside_band
 from wjoin.executor.blocks import restored
 from wjoin.executor.combinations import Combinations, Pieces
 from wjoin.executor.conditions import prepared
-from wjoin.executor.predicates import CALL_BYTES, PairFailedError, holds, moment
+from wjoin.executor.failed_pairs import failure
+from wjoin.executor.predicates import CALL_BYTES, PairFailedError, holds
 from wjoin.executor.report import Report
 from wjoin.executor.sifting import Sieve, sifted, worth_sifting
 from wjoin.executor.windows import inside, wanted_by_any, within
-from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.candidates import Candidates, Search
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.parts.kernels.registry import KERNELS
@@ -60,7 +60,8 @@ PARTIAL_LIMIT = 1 << 20
 class MultiwayJoin:
     """The probes of one stage of a plan, counting what they do.
 
-    ``kernels`` and ``predicates`` are those that the steps name.
+    ``kernels`` and ``predicates`` are those that the steps name, ``statement`` is what failures are told
+    with.
     """
 
     plan: PhysicalPlan
@@ -68,6 +69,7 @@ class MultiwayJoin:
     counted: Report = field(default_factory=Report)
     kernels: Mapping[str, Kernel] = field(default_factory=lambda: KERNELS)
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
+    statement: str = ""
 
     @property
     def stage(self) -> Stage:
@@ -289,13 +291,9 @@ class MultiwayJoin:
         try:
             return holds(predicate, arguments, check.asked)
         except PairFailedError as failed:
-            kind, times = self.plan.time_kind, tuples.times
-            of = " and ".join(
-                f"{self.plan.streams[stream].alias} at {moment(times[stream][failed.place], kind)}"
-                for stream in sorted(check.streams)
-            )
-            message = f"the predicate {predicate.name} failed for the rows of {of}: {failed}"
-            raise WJoinError("WJ706", message) from failed
+            raise failure(
+                self.plan, self.stage, check, predicate.name, tuples, failed, self.statement
+            ) from failed
 
     def _argument(self, operand: Operand, tuples: Combinations) -> pa.Array:
         stream, number = operand

@@ -88,13 +88,14 @@ class StageLogic:
     """Stage ``number`` of a plan, ready to run; plain data, so that it can be sent to a worker.
 
     ``stretch``: the bytes of new rows that are joined at once. ``predicates`` are those that the
-    plan names.
+    plan names, ``statement`` is what failures are told with.
     """
 
     plan: PhysicalPlan
     number: int
     stretch: int = STRETCH_BYTES
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
+    statement: str = ""
 
     @property
     def stage(self) -> Stage:
@@ -133,7 +134,9 @@ class StageLogic:
         counted: Report,
     ) -> Iterator[Combinations]:
         """Yield every combination with at least one new row, each once, as the probes of the stage say."""
-        join = MultiwayJoin(self.plan, self.number, counted, predicates=self.predicates)
+        join = MultiwayJoin(
+            self.plan, self.number, counted, predicates=self.predicates, statement=self.statement
+        )
         filters = [
             RunFilter(runs) if shape.by_code else None for shape, runs in zip(self.shapes, old, strict=True)
         ]

@@ -168,7 +168,8 @@ class PredicateCheck:
     """A condition on a predicate, which the join decides: ``arguments`` are operands and constants.
 
     ``asked``: the truth that is wanted, or comparisons of a score, all of which must hold. ``cost_us``: what
-    a call for one pair takes, in microseconds of one core; ``share``: what it keeps of all pairs.
+    a call for one pair takes, in microseconds of one core; ``share``: what it keeps of all pairs; ``tried``:
+    on what these were measured, or why they were not; empty where nothing was tried.
     """
 
     predicate: str
@@ -176,6 +177,7 @@ class PredicateCheck:
     asked: bool | tuple[tuple[str, float], ...]
     cost_us: Estimate
     share: Estimate
+    tried: str = ""
 
     @property
     def operands(self) -> tuple[Operand, ...]:

@@ -43,6 +43,7 @@ from wjoin.planner.physical import (
     UpperBounds,
 )
 from wjoin.planner.placements import Room
+from wjoin.planner.predicates import ReadCall, Trials, tried
 from wjoin.planner.scans import ScanBuilder
 from wjoin.planner.stages import ColumnCheck, Index, stages
 from wjoin.planner.statistics import (
@@ -92,6 +93,7 @@ def plan_select(
     costs: CostSettings | None = None,
     layouts: LayoutRule = UNKNOWN,
     predicates: Mapping[str, Predicate] | None = None,
+    trials: Trials | None = None,
 ) -> PlannedSelect:
     """Plan one block.
 
@@ -99,7 +101,8 @@ def plan_select(
     ``placeholder`` what stands after FROM in the edited text, ``settings`` session defaults by
     the name of the hint that overrides them, ``costs`` what plans are weighed with, ``layouts``
     which layouts of state a join of streams may have, ``predicates`` those that the statement may call,
-    by their names in lower case. Blocks inside this one must have been
+    by their names in lower case, ``trials`` what can try those that do not declare what they cost. Blocks
+    inside this one must have been
     planned and spliced before. Raises WJoinError placed in ``text``.
     """
     try:
@@ -114,6 +117,7 @@ def plan_select(
             costs or CostSettings(),
             layouts,
             predicates or {},
+            trials,
         )
     except WJoinError as error:
         if error.text is not None:
@@ -132,6 +136,7 @@ def _plan(
     costs: CostSettings,
     layouts: LayoutRule,
     predicates: Mapping[str, Predicate],
+    trials: Trials | None,
 ) -> PlannedSelect:
     # 1. Names and event times, then the window graph over them.
     bound = bind(text, block, relations, parameters, predicates)
@@ -139,6 +144,8 @@ def _plan(
     streaming = any(source.relation.streaming for source in bound.sources)
     kind = bound.times[0].kind
     graph = window_graph(block.window, names, kind, parameters, must_connect=streaming)
+
+    calls = [tried(each.read, trials) for each in bound.conjuncts if isinstance(each, PredicateCall)]
 
     # 2. Equality classes, and the sequences of stages that can use them.
     equalities = [typed(each, types) for each in bound.conjuncts if isinstance(each, Equality)]
@@ -158,7 +165,7 @@ def _plan(
     # 3. A plan of every shape, weighed in all its variants.
     indexes = _indexes(bound, static, relations, types)
     shapes = [
-        _shape(bound, graph, draft, classes, filters, equalities, static, indexes, placeholder)
+        _shape(bound, graph, draft, classes, filters, equalities, static, calls, indexes, placeholder)
         for draft in drafts
     ]
     staged = shapes[0].physical.staged
@@ -253,6 +260,7 @@ def _shape(
     filters: Sequence[Filter],
     equalities: Sequence[TypedEquality],
     static: frozenset[int],
+    calls: Sequence[ReadCall],
     indexes: Sequence[Index],
     placeholder: str,
 ) -> _Shape:
@@ -284,7 +292,6 @@ def _shape(
     ]
     late_sides = [part.side for pair in late for part in pair]
     late_sides += [side for each in unusable for side in (each.left, each.right)]
-    calls = [each.read for each in bound.conjuncts if isinstance(each, PredicateCall)]
     scans = _scans(bound, late_sides, joins)
     staged, shares = stages(draft, checks, conditions, calls, indexes, scans)
     own_filters = [

@@ -1,8 +1,9 @@
 """Conditions on a predicate of two or more streams, which the join decides: Spark need not call it again."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -27,30 +28,65 @@ _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Operators, and the same with their sides exchanged."""
 
 
-def cost_of(predicate: Predicate) -> Estimate:
+@dataclass(frozen=True)
+class Trial:
+    """What calls of a predicate for pairs of some rows have shown (PSP 2009, table 1: T_j).
+
+    ``cost_us``: microseconds of one core for a pair, ``share``: the share of pairs for which the condition
+    held; None where it could not be tried. ``words`` say on what it was tried, or why it was not.
+    """
+
+    cost_us: float | None
+    share: float | None
+    words: str
+
+
+class Trials(Protocol):
+    """Whoever can call a predicate for pairs of the rows that are to be joined."""
+
+    def of(self, call: "ReadCall") -> Trial | None:
+        """Return what a call does on a sample, None where there are no rows that could be tried."""
+        ...
+
+
+def cost_of(predicate: Predicate, trial: Trial | None = None) -> Estimate:
     """Return the microseconds of a call for one pair."""
-    return _told(predicate.cost_us, DEFAULT_COST_US)
+    return _known(predicate.cost_us, None if trial is None else trial.cost_us, DEFAULT_COST_US)
 
 
-def share_of(predicate: Predicate) -> Estimate:
+def share_of(predicate: Predicate, trial: Trial | None = None) -> Estimate:
     """Return the share of pairs that a condition on a predicate keeps."""
-    return _told(predicate.selectivity, DEFAULT_SHARE)
+    return _known(predicate.selectivity, None if trial is None else trial.share, DEFAULT_SHARE)
 
 
-def _told(value: float | None, default: float) -> Estimate:
-    return Estimate(default) if value is None else Estimate(value, Origin.GIVEN)
+def _known(given: float | None, measured: float | None, default: float) -> Estimate:
+    if given is not None:
+        return Estimate(given, Origin.GIVEN)
+    return Estimate(default) if measured is None else Estimate(measured, Origin.MEASURED)
 
 
 @dataclass(frozen=True)
 class ReadCall:
     """A condition on one call of a predicate, whose arguments are columns and constants.
 
-    ``asked``: whether the rows shall match or shall not, or what a score must be.
+    ``asked``: whether the rows shall match or shall not, or what a score must be. ``trial``: what was
+    measured of it, None where all is declared or nothing could be tried.
     """
 
     predicate: Predicate
     arguments: tuple[StreamColumn | Value, ...]
     asked: bool | Limits
+    trial: Trial | None = None
+
+    @property
+    def cost_us(self) -> Estimate:
+        """The microseconds of a call for one pair."""
+        return cost_of(self.predicate, self.trial)
+
+    @property
+    def share(self) -> Estimate:
+        """The share of pairs that the condition keeps."""
+        return share_of(self.predicate, self.trial)
 
     @property
     def streams(self) -> set[int]:
@@ -70,6 +106,12 @@ def read_call(tree: exp.Expr, meaning: Meaning, predicates: Mapping[str, Predica
     arguments = [_argument(each, meaning) for each in call.expressions]
     known = tuple(each for each in arguments if each is not None)
     return ReadCall(predicate, known, asked) if len(known) == len(arguments) else None
+
+
+def tried(call: ReadCall, trials: Trials | None) -> ReadCall:
+    """Return a call with what a trial of it tells, where it does not declare all."""
+    declared = call.predicate.cost_us is not None and call.predicate.selectivity is not None
+    return call if declared or trials is None else replace(call, trial=trials.of(call))
 
 
 def check_calls(tree: exp.Expr, meaning: Meaning, predicates: Mapping[str, Predicate], span: Span) -> None:

@@ -23,7 +23,7 @@ from wjoin.planner.physical import (
     Stage,
     StageInput,
 )
-from wjoin.planner.predicates import ReadCall, cost_of, share_of
+from wjoin.planner.predicates import ReadCall
 from wjoin.planner.scans import ScanBuilder
 
 
@@ -137,8 +137,9 @@ def _predicate_check(call: ReadCall, scans: Sequence[ScanBuilder]) -> PredicateC
             _operand(each, scans) if isinstance(each, StreamColumn) else each for each in call.arguments
         ),
         asked=call.asked,
-        cost_us=cost_of(call.predicate),
-        share=share_of(call.predicate),
+        cost_us=call.cost_us,
+        share=call.share,
+        tried="" if call.trial is None else call.trial.words,
     )
 
 

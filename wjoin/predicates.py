@@ -19,6 +19,7 @@ from wjoin.engine import Engine
 from wjoin.executor.predicates import scores
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.predicates import cost_of, share_of
+from wjoin.trials import tried_in
 from wjoin.udfs.built_in import known_predicates
 from wjoin.udfs.predicate import Predicate
 
@@ -91,19 +92,18 @@ def load(path: str) -> None:
 
 
 def show_predicates(engine: Engine) -> DataFrame:
-    """Return a row for each predicate: what it takes and returns, and what is known or taken of its cost."""
-    rows = [
-        (
-            each.name,
-            each.arguments,
-            each.returns.upper(),
-            float(cost_of(each).value),
-            float(share_of(each).value),
-            each.summary or None,
-        )
-        for _, each in sorted(known_predicates().items())
-    ]
+    """Return a row for each predicate: what it takes and returns, and what is known or taken of its cost.
+
+    What was measured is of the latest trial in this session.
+    """
+    rows, known = [], tried_in(engine.spark)
+    for _, each in sorted(known_predicates().items()):
+        trial = known.latest(each)
+        cost, share = cost_of(each, trial), share_of(each, trial)
+        figures = (float(cost.value), cost.origin.value, float(share.value), share.origin.value)
+        rows.append((each.name, each.arguments, each.returns.upper(), *figures, each.summary or None))
     schema = (
-        "name STRING, arguments STRING, returns STRING, cost_us DOUBLE, selectivity DOUBLE, meaning STRING"
+        "name STRING, arguments STRING, returns STRING, cost_us DOUBLE, cost_source STRING, "
+        "selectivity DOUBLE, selectivity_source STRING, meaning STRING"
     )
     return engine.rows(rows, schema)

@@ -7,6 +7,8 @@ text is read again until no W-join remains. The user's own text around the joins
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from textwrap import shorten
 from typing import Any, TypeVar
 
 from pyspark.errors import AnalysisException, ParseException
@@ -35,9 +37,13 @@ from wjoin.planner.physical import Method, PhysicalPlan, TimeKind
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
 from wjoin.predicates import called_predicates
 from wjoin.relations import SparkTypes, describe
+from wjoin.trials import SampleTrials, sampled
 from wjoin.udfs.predicate import Predicate
 
 Placed = TypeVar("Placed", WJoinError, WJoinWarning)
+
+_TOLD = 120
+"""Characters of a statement with which a failure in a worker is told."""
 
 _PLACEHOLDER = re.compile(r"\b__wjoin_input_(\d+)\b")
 
@@ -174,6 +180,7 @@ class Rewriting:
                 self.countings[number],
                 self.context.settings.stretch(),
                 self.predicates,
+                shorten(self.written, _TOLD, placeholder=" …"),
             )
         return self.frames[name]
 
@@ -189,10 +196,11 @@ class Rewriting:
             blocks = () if last else _blocks(self.text)
 
     def _join(self, block: SelectBlock) -> None:
-        inputs, relations, aliases = [], [], []
+        inputs, relations, aliases, samples = [], [], [], []
         for item in block.items:
             frame = self._frame(block, item)
             inputs.append(frame)
+            samples.append(partial(self._sampled, block, item, frame))
             known = self.context.catalog.known(item.parts[0].name) if len(item.parts) == 1 else {}
             relation = describe(frame, self._declaration(block, item), known)
             relations.append(
@@ -221,6 +229,7 @@ class Rewriting:
             weighed_with(spark, self.context.settings.costs()),
             layouts,
             self.predicates,
+            SampleTrials(spark, aliases, samples),
         )
         if planned.physical.streaming:
             require_streaming(self.context.engine.spark)
@@ -283,6 +292,12 @@ class Rewriting:
                     "WJ214", f"there is no table, view or stream {name}", span=item.relation, help=remedy
                 ) from error
             raise WJoinError("WJ607", f"Spark cannot read this: {message}", span=item.relation) from error
+
+    def _sampled(self, block: SelectBlock, item: FromItem, frame: DataFrame) -> DataFrame | None:
+        """Return what a sample of an item may be taken of; not of the result of another W-join."""
+        if _PLACEHOLDER.search(self._with(block, item)):
+            return None
+        return sampled(frame, self._declared(block, item))
 
     def _with(self, block: SelectBlock, item: FromItem) -> str:
         text = f"SELECT * FROM {item.relation.of(self.text)}"

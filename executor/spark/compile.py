@@ -91,18 +91,20 @@ def compile_plan(
     counting: Counting | None = None,
     stretch: int = STRETCH_BYTES,
     predicates: Mapping[str, Predicate] | None = None,
+    statement: str = "",
 ) -> dict[str, DataFrame]:
     """Return the joined rows of each output of a plan, by its sink; ``inputs`` are in FROM order.
 
     They have one STRUCT column for each stream that has output columns, named by its alias, and the
     match columns that the output asks for. Streaming DataFrames when the inputs stream. ``stretch``: the
-    bytes of new rows that a worker joins at once. ``predicates``: those that the plan names.
+    bytes of new rows that a worker joins at once. ``predicates``: those that the plan names,
+    ``statement``: words for it, with which a failure of one is told.
     """
     counting = counting or Counting()
     if not plan.stages or plan.method is Method.NATIVE:
         joined: DataFrame | None = None
     else:
-        joined = _joined(plan, inputs, counting, stretch, predicates or {})
+        joined = _joined(plan, inputs, counting, stretch, predicates or {}, statement)
     return {output.sink: _output(plan, output, joined, inputs, counting) for output in plan.outputs}
 
 
@@ -131,6 +133,7 @@ def _joined(
     counting: Counting,
     stretch: int,
     predicates: Mapping[str, Predicate],
+    statement: str,
 ) -> DataFrame:
     """Return the messages of the last stage."""
     meter = None if plan.streaming else counting.meter
@@ -156,7 +159,7 @@ def _joined(
             arriving.append(scans[each.members[0]].mapInArrow(pack.__call__, MESSAGES))
         to = destination(plan, number)
         router = None if to is None else Router.to(plan, plan.stages[to[0]], to[1], workers[to[0]])
-        logic = StageLogic(plan, number, stretch, predicates)
+        logic = StageLogic(plan, number, stretch, predicates, statement)
         operator = Operator(logic, workers[number], router, fingerprint(plan, stage))
         results.append(_run(plan, operator, arriving, counting))
     return results[-1]

@@ -456,7 +456,7 @@ def _call(plan: PhysicalPlan, check: PredicateCheck) -> doc.CallEntry:
         condition = call if check.asked else f"NOT {call}"
     else:
         condition = " AND ".join(f"{call} {operator} {value:g}" for operator, value in check.asked)
-    return doc.CallEntry(condition, _estimate(check.cost_us), _estimate(check.share))
+    return doc.CallEntry(condition, _estimate(check.cost_us), _estimate(check.share), check.tried)
 
 
 def _band(plan: PhysicalPlan, band: Band, share: Estimate) -> doc.BandEntry:

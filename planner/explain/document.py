@@ -173,11 +173,15 @@ class BandEntry:
 
 @dataclass(frozen=True)
 class CallEntry:
-    """A condition on a predicate: microseconds of a call for a pair, and the share of pairs that it keeps."""
+    """A condition on a predicate: microseconds of a call for a pair, and the share of pairs that it keeps.
+
+    ``tried`` says on what these were measured, or why they could not be; empty where nothing was tried.
+    """
 
     condition: str
     cost_us: EstimateEntry
     keeps: EstimateEntry
+    tried: str
 
 
 @dataclass(frozen=True)

@@ -118,6 +118,7 @@ def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_B
     for call in stage.calls:
         box.lines += _wrapped("value", f"call {call.condition}")
         box.lines += _wrapped("meaning", words.called(call))
+        box.lines += _wrapped("meaning", call.tried) if call.tried else []
     if document.native:
         box.lines += _wrapped("meaning", "one watermark for the query, the least of all streams’")
     return box

@@ -110,7 +110,10 @@ def _conditions(stage: doc.StageEntry) -> Iterator[str]:
         yield from _dealt(stage.dealt)
     yield from (f"check {each}" for each in stage.checks)
     yield from (f"near: {band.condition}" for band in stage.bands if not band.checked)
-    yield from (f"call {each.condition}  [{called(each)}]" for each in stage.calls)
+    for each in stage.calls:
+        yield f"call {each.condition}  [{called(each)}]"
+        if each.tried:
+            yield f"     {each.tried}"
     orders = [
         f"the rows of {', '.join(each.members)} by {each.ordered_by}"
         for each in stage.inputs

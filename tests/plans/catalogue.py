@@ -8,6 +8,7 @@ from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock
 from wjoin.planner.catalog import Column, Delay, Relation
 from wjoin.planner.plan import PlannedSelect, plan_select
+from wjoin.planner.predicates import Trials
 from wjoin.udfs.built_in import known_predicates
 from wjoin.udfs.predicate import Predicate
 
@@ -125,7 +126,9 @@ def relation_of(item: FromItem) -> Relation:
     return RELATIONS[item.parts[-1].name.lower()] if item.parts else RELATIONS["camera1"]
 
 
-def plan(sql: str, parameters: Mapping[str, object] | None = None) -> PlannedSelect:
+def plan(
+    sql: str, parameters: Mapping[str, object] | None = None, trials: Trials | None = None
+) -> PlannedSelect:
     """Plan the first block of a statement over the catalogue."""
     block = first_block(sql)
     relations = tuple(relation_of(item) for item in block.items)
@@ -137,4 +140,5 @@ def plan(sql: str, parameters: Mapping[str, object] | None = None) -> PlannedSel
         parameters or {},
         PLACEHOLDER,
         predicates={**known_predicates(), **PREDICATES},
+        trials=trials,
     )
