@@ -260,8 +260,11 @@ def test_ranges_of_values_are_weighed_where_a_band_is_closed() -> None:
     of_four = [each for each in plan(BAND).candidates if each.plan.stages[0].workers == 4]
     found = {each.plan.stages[0].route: each for each in of_four}
     assert "range" not in {each.plan.stages[0].route for each in plan("A.speed < B.speed").candidates}
-    # A tenth of the pairs is inside: ten widths are all values, of which each worker gets two ranges.
-    assert found["range"].plan.stages[0].slice == pytest.approx(12.5)
+    assert found["range"].plan.stages[0].slice == pytest.approx(80)
+    # A hundredth of the pairs is inside, so all values are a hundred widths; each worker gets two ranges.
+    many = [each.plan.stages[0] for each in plan(BAND, cores=32).candidates]
+    lengths = [each.slice for each in many if each.route == "range" and each.workers == 32]
+    assert lengths == pytest.approx([1000 / 64] * len(lengths))
     times, values = (found[name].estimated.cost for name in ("psp", "range"))
     assert values.shuffled_bytes < times.shuffled_bytes / 2
     with pytest.raises(WJoinError, match="closed on both sides"):
@@ -278,5 +281,5 @@ def test_ranges_of_values_stay_on_a_checkpoint() -> None:
     shown = explain_text(describe(asked))
     assert "of A.speed and B.speed, dealt out to 3 workers in turn" in shown
     assert (
-        "A: a row is kept by the worker of its slice, and meets those that it can reach (1.6 of 3)" in shown
+        "A: a row is kept by the worker of its slice, and meets those that it can reach (1.12 of 3)" in shown
     )
