@@ -18,7 +18,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java demo test long unit spark faults bench theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
+.PHONY: help setup java demo test long thorough unit spark faults bench theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ test: $(READY) browser ## the tests, in less than ten minutes: the fast ones fir
 
 long: $(READY) ## the other tests: crashes, random statements on streams, other kinds of sessions
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m long $(ARGS)
+
+thorough: $(READY) ## more cases of what `make long` tests, a quarter of an hour
+	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "thorough and not faults" --thorough $(ARGS)
 
 unit: $(READY) ## the fast tests, without Spark
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "not spark and not slow" $(ARGS)

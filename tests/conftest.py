@@ -29,6 +29,44 @@ _LONG = (
     *("stream/test_sequences.py", "stream/test_state.py", "stream/test_static_members.py"),
     *("stream/test_stored_checkpoints.py", "stream/test_theta.py", "stream/test_watermarked_inputs.py"),
 )
+# Of what others test, too, or of one case of many: `make thorough` runs these, `make long` does not.
+_THOROUGH = (
+    "cli/test_cli.py::test_a_checkpoint_is_repartitioned_whole_or_not_at_all",
+    "cli/test_cli.py::test_runs_until_stopped_and_stops_cleanly[2]",
+    *(f"results/test_choices.py::test_choices_on_a_stream[{case}]" for case in ("bands", "chain", "path")),
+    "results/test_choices.py::test_choices_on_a_stream[overlap]",
+    "results/test_predicates.py::test_on_a_stream[three",
+    "results/test_predicates.py::test_on_a_stream[two with more]",
+    "faults/test_kill.py::test_python_workers_killed_and_their_tasks_retried[plain-state-read]",
+    "stream/test_repartition.py::test_queries_go_on_with_other_partitions[nested",
+    "stream/test_repartition.py::test_queries_go_on_with_other_partitions[alone",
+    "stream/test_repartition.py::test_a_stage_that_no_row_has_reached_moves_empty",
+    "stream/test_theta.py::test_without_a_key[CADB",
+    *(f"stream/test_theta.py::test_without_a_key[BAC-{word}]" for word in ("ATR", "CTR")),
+    *(f"stream/test_theta.py::test_on_more_workers_than_cores[{word}]" for word in ("ATR", "CTR")),
+    "stream/test_copied_checkpoints.py::test_a_query_goes_on_without_its_local_copies[truncated]",
+    "stream/test_copied_checkpoints.py::test_a_query_goes_on_without_its_local_copies[deleted]",
+    "stream/test_copied_checkpoints.py::test_a_query_goes_on_without_its_local_copies[a file",
+    "session/test_class_archive.py::test_an_archive_with_other_classes_in_front_is_left_alone",
+    "session/test_class_archive.py::test_an_archive_that_has_been_cut_off_is_left_alone",
+    "session/test_spark_process.py::test_a_streaming_join_says_nothing_but_its_rows[None]",
+    *(
+        f"properties/test_streaming.py::test_any_cut_into_micro_batches_gives_the_defined_result[{n}]"
+        for n in (4, 5)
+    ),
+    "properties/test_batch.py::test_any_statement_in_batch_gives_the_defined_result[5]",
+    *(f"native/test_native.py::test_any_statement_in_batch_gives_the_defined_result[{n}]" for n in (4, 5)),
+    *(
+        f"native/test_native.py::test_a_stream_in_micro_batches_gives_the_defined_result_or_is_refused[{n}]"
+        for n in (3, 4)
+    ),
+    "stream/test_state.py::test_state_follows_the_window_over_fifty_windows",
+    "stream/test_state.py::test_retention_of_each_stream_is_that_of_the_completed_graph[missing pair]",
+    "stream/test_state.py::test_retention_of_each_stream_is_that_of_the_completed_graph[directed path]",
+    "stream/test_measured.py::test_what_cannot_be_read_is_told_and_the_one_before_is_used",
+    "stream/test_far_ahead.py::test_any_times_on_a_stream[native]",
+    "stream/test_watermarked_inputs.py::test_a_deduplicated_stream_is_joined_and_aggregated_by_match_time[False]",
+)
 # When they run, after the tests without any of these marks; the first mark counts. Files begin in this order:
 # one that takes minutes must not begin last, when the other processes have nothing left to do.
 _COSTLY = {"faults": 2, "spark": 3, "slow": 1}
@@ -57,14 +95,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--kills", type=int, default=3, help="how often the crash tests kill a query in all")
-    parser.addoption("--thorough", action="store_true", help="run the tests marked so, too (`make faults`)")
+    parser.addoption("--kills", type=int, default=2, help="how often the crash tests kill a query in all")
+    parser.addoption("--thorough", action="store_true", help="run the tests marked so, too (`make thorough`)")
     parser.addoption("--backlog", type=int, default=12_000_000, help="rows that wait in the tests of memory")
     parser.addoption("--limit-gb", type=float, default=4.0, help="anonymous memory that these may take")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests by folder and fixture, put those that need Spark last, leave out the thorough ones."""
+    for item in items:
+        if item.nodeid.removeprefix("tests/").startswith(_THOROUGH):
+            item.add_marker(pytest.mark.thorough)
     if not config.getoption("--thorough"):
         thorough = [item for item in items if item.get_closest_marker("thorough")]
         config.hook.pytest_deselected(items=thorough)
@@ -87,7 +128,7 @@ def _cost(item: pytest.Item) -> int:
 
 @pytest.fixture(scope="session")
 def kills(request: pytest.FixtureRequest) -> int:
-    """How often the crash tests kill a running query: 3, or the number given with ``--kills``."""
+    """How often the crash tests kill a running query: 2, or the number given with ``--kills``."""
     return request.config.getoption("--kills")
 
 

@@ -66,7 +66,7 @@ COPIES = st.integers(1, 3)
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@settings(max_examples=30, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=15, deadline=None, suppress_health_check=SLOW)
 @given(st.data())
 def test_every_result_is_made_once_over_moves(route: str, data: st.DataObject) -> None:
     drawn = data.draw(plans(near=ROUTES[route].values))

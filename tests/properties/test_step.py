@@ -121,7 +121,7 @@ class Worker:
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 @given(plans(), st.data())
 def test_any_cut_any_disorder_and_any_crash_give_the_defined_result(
@@ -220,7 +220,7 @@ def comparisons(plan: PhysicalPlan, bounds: Bounds, kernel: str, rows: dict[int,
     return counts.stage["comparisons"]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plans(), st.sampled_from(NAMES), st.data())
 def test_tables_in_stretches(plan: PhysicalPlan, kernel: str, data: st.DataObject) -> None:
     """Complete inputs that are joined bit by bit have the results that brute force finds."""

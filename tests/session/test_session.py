@@ -235,7 +235,7 @@ def test_settings(session: wjoin.Session) -> None:
     with pytest.raises(WJoinError, match=r"WJ603[\s\S]*known: hw, mw, nlw"):
         session.sql("SET wjoin.algorithm = fast")
     with pytest.raises(WJoinError, match="WJ502"):
-        session.sql("SET wjoin.plan = ctr")
+        session.sql("SET wjoin.plan = semijoin")
     with pytest.raises(WJoinError, match="WJ603"):
         session.sql("SET wjoin.nothing = 1")
 

@@ -165,10 +165,10 @@ def test_another_number_of_slices_and_another_route(queries: Queries, tmp_path: 
     queries.more()
     queries.more()
     queries.run("first", 3, queries.script("psp", "atr", n=", 2"))
-    assert layout(tmp_path / "first" / "psp") == ["a [] x b []; 1 psp on 2 by 31250"]
+    assert layout(tmp_path / "first" / "psp") == ["a [] x b []; 1 psp on 2 by 1198"]
     more = queries.script("psp", "atr", n=", 3")
     queries.repartition("first", "second", 3, more)
-    assert layout(tmp_path / "second" / "psp") == ["a [] x b []; 1 psp on 3 by 31250"]
+    assert layout(tmp_path / "second" / "psp") == ["a [] x b []; 1 psp on 3 by 1198"]
     assert layout(tmp_path / "second" / "atr") == ["a [] x b []; 1 atr on 3 by 8000000"]
     queries.more()
     queries.run("second", 3, more)
