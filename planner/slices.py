@@ -72,10 +72,15 @@ def cut_by(stage: Stage) -> Band:
 
 def band_width(band: Band) -> int | float:
     """Return how far apart the bounds of a closed band are; of whole numbers at least 1."""
+    low, high = _closed(band)
+    return high - low if band.slack else max(1, int(high - low))
+
+
+def _closed(band: Band) -> tuple[int | float, int | float]:
+    """Return both bounds of a band. Raises ValueError for one that is open."""
     if band.low is None or band.high is None:
-        raise ValueError("a band that is open has no width")
-    width = band.high - band.low
-    return width if band.slack else max(1, int(width))
+        raise ValueError("values are cut by a band that is closed on both sides")
+    return band.low, band.high
 
 
 def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:
@@ -87,12 +92,11 @@ def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:
     kept = visits or number == 0
     if ROUTES[stage.route].values:
         band = cut_by(stage)
-        if band.low is None or band.high is None:
-            raise ValueError("values are cut by a closed band")
+        low, high = _closed(band)
         if band.left[0] in stage.inputs[number].members:
-            own, back, ahead = band.left, band.high, -band.low
+            own, back, ahead = band.left, high, -low
         else:
-            own, back, ahead = band.right, -band.low, band.high
+            own, back, ahead = band.right, -low, high
         return Slicing(stage.slice, back, ahead, kept, visits, stage.copies, own, band.slack)
     first = stage.inputs[number].members[0]
     # Rows of two inputs reach each other; of more than two, only the first input is sliced.

@@ -14,7 +14,7 @@ from wjoin.executor import local, routing
 from wjoin.executor.routing import Router
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.parts.routes.route import Role, Route, Share, Slicing
+from wjoin.parts.routes.route import Role, Route, Share, Slices, Slicing
 from wjoin.planner.physical import PhysicalPlan, Stage
 from wjoin.planner.slices import slicing
 from wjoin.testing.expressions import Compare, Field
@@ -52,11 +52,11 @@ def rows(number: int) -> pa.Table:
 def altered(route: str, change: Change) -> Route:
     """Return a route that changes who gets which rows."""
 
-    class Altered(type(ROUTES[route])):  # type: ignore[misc]
+    class Altered(type(ROUTES[route])):  # type: ignore[misc]  # the class of a value
         def shares(
-            self, codes: Int64Array | None, times: Int64Array, workers: int, slicing: Slicing | None
+            self, codes: Int64Array | None, times: Int64Array, workers: int, slices: Slices | None
         ) -> Iterator[Share]:
-            yield from change(list(super().shares(codes, times, workers, slicing)))
+            yield from change(list(super().shares(codes, times, workers, slices)))
 
     return Altered()
 
