@@ -11,6 +11,7 @@ from wjoin.planner.cost.model import CostModel, Estimated
 from wjoin.planner.figures import figure
 from wjoin.planner.layouts import LayoutRule, layout_name
 from wjoin.planner.physical import Bounds, Method, Passes, PhysicalPlan, Stage
+from wjoin.planner.placements import lying
 from wjoin.planner.probes import Orders, arranged
 
 MAXIMUM_MIXES = 27
@@ -169,16 +170,8 @@ def _mixed_stages(plan: PhysicalPlan, options: Options) -> list[tuple[Stage, ...
     """Return the stages of a plan with every mix of the placements and kernels that they may have."""
     return [
         tuple(
-            replace(
-                stage,
-                route=lies.route,
-                workers=lies.workers,
-                slice=lies.length,
-                ranged=lies.band,
-                copies=lies.copies,
-                kernels=kernels,
-            )
-            for stage, lies, kernels in zip(plan.stages, placed, mix, strict=True)
+            replace(lying(stage, where), kernels=kernels)
+            for stage, where, kernels in zip(plan.stages, placed, mix, strict=True)
         )
         for placed in _mixes(options.placements, MAXIMUM_PLACEMENTS)
         for mix in _mixes(options.kernels, MAXIMUM_MIXES)

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from wjoin.parts.routes.registry import ROUTES, applicable
+from wjoin.parts.routes.registry import ROUTES, plainest
 from wjoin.planner.decompose import Decomposition
 from wjoin.planner.physical import PhysicalPlan
-from wjoin.planner.placements import Placement
+from wjoin.planner.placements import Placement, lying
 
 NO_CHECKPOINT = "other stages or another route, which INSERT INTO may take: here the checkpoint is not known"
 OTHER_CHECKPOINT = "not the stages and routes of the checkpoint"
@@ -96,29 +96,27 @@ def sequence_name(draft: Decomposition, streams: Sequence[str]) -> str:
     return "; ".join(stages)
 
 
-def laid_out(plan: PhysicalPlan, lying: Mapping[int, Placement] | None) -> PhysicalPlan:
+def laid_out(plan: PhysicalPlan, places: Mapping[int, Placement] | None) -> PhysicalPlan:
     """Return a plan with the rows of its stages where a checkpoint has them (``LayoutRule.placements``).
 
     None where that is not known: then they lie where the plan says.
     """
-    if lying is None:
+    if places is None:
         return plan
     stages = []
     for number, stage in enumerate(plan.stages):
-        plain = Placement(applicable(keyed=stage.keyed, inputs=len(stage.inputs), near=False)[0])
-        where = lying.get(number, plain)
-        placed = replace(stage, route=where.route, workers=where.workers, slice=where.length)
-        stages.append(replace(placed, ranged=where.band, copies=where.copies))
+        plain = Placement(plainest(keyed=stage.keyed, inputs=len(stage.inputs)))
+        stages.append(lying(stage, places.get(number, plain)))
     return replace(plan, stages=tuple(stages))
 
 
 def layout_name(sequence: str, plan: PhysicalPlan) -> str:
     """Return the name of a sequence of stages and of where their rows lie, the same in every version."""
-    lying = "".join(
+    placed = "".join(
         f"; {number} {stage.route} on {stage.workers or 'all'} by {stage.slice}"
         + ("" if stage.ranged is None else f" of band {stage.ranged + 1}")
         + (f" in {stage.copies} copies" if stage.copies > 1 else "")
         for number, stage in enumerate(plan.stages, start=1)
         if ROUTES[stage.route].slices
     )
-    return sequence + lying
+    return sequence + placed

@@ -1,7 +1,7 @@
 """On which workers the rows of a stage may lie: by which route, on how many, in slices of which length."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wjoin.parts.routes.registry import ROUTES, applicable
 from wjoin.planner.cost.psp import even
@@ -32,6 +32,18 @@ class Placement:
     length: int | float | None = None
     copies: int = 1
     band: int | None = None
+
+
+def lying(stage: Stage, where: Placement) -> Stage:
+    """Return a stage whose rows lie so."""
+    return replace(
+        stage,
+        route=where.route,
+        workers=where.workers,
+        slice=where.length,
+        ranged=where.band,
+        copies=where.copies,
+    )
 
 
 @dataclass(frozen=True)

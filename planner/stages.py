@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from wjoin.parts.kernels.registry import KERNELS, refusal_of
-from wjoin.parts.routes.registry import applicable
+from wjoin.parts.routes.registry import plainest
 from wjoin.planner.bands import ColumnBand
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.conditions import ReadCondition
@@ -112,7 +112,7 @@ def _stage(
     return Stage(
         inputs=tuple(inputs),
         bounds=Bounds.EXACT,
-        route=applicable(keyed=keyed, inputs=len(inputs), near=False)[0],
+        route=plainest(keyed=keyed, inputs=len(inputs)),
         kernels=next(
             (name,) for name in KERNELS if refusal_of((name,), keyed=keyed, indexed=indexed) is None
         ),

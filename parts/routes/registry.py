@@ -11,6 +11,11 @@ ROUTES: dict[str, Route] = {
 }
 
 
+def plainest(*, keyed: bool, inputs: int) -> str:
+    """Return the name of the route to prefer where nothing is known of bands."""
+    return applicable(keyed=keyed, inputs=inputs, near=False)[0]
+
+
 def applicable(*, keyed: bool, inputs: int, near: bool) -> tuple[str, ...]:
     """Return the names of the routes that a stage can have (``Route.applies``), the one to prefer first."""
     return tuple(

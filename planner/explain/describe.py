@@ -6,7 +6,7 @@ from itertools import combinations
 
 from wjoin.parts.kernels.registry import KERNELS, meaning_of, name_of, words_of
 from wjoin.parts.kernels.runs import Order
-from wjoin.parts.routes.registry import ROUTES, applicable
+from wjoin.parts.routes.registry import ROUTES, plainest
 from wjoin.parts.routes.route import Role
 from wjoin.planner.candidates import WORTH_A_CHANGE, Candidate, shared_terms
 from wjoin.planner.catalog import Estimate, Origin
@@ -276,7 +276,7 @@ def plan_words(plan: PhysicalPlan) -> str:
 
 def _route_and_kernel(plan: PhysicalPlan, stage: Stage) -> str:
     """Return the kernel of a stage, after its route where that is not the first that applies."""
-    preferred = applicable(keyed=stage.keyed, inputs=len(stage.inputs), near=False)[0]
+    preferred = plainest(keyed=stage.keyed, inputs=len(stage.inputs))
     kernel = name_of(stage.kernels)
     if stage.route == preferred:
         return kernel
@@ -284,8 +284,7 @@ def _route_and_kernel(plan: PhysicalPlan, stage: Stage) -> str:
         return f"{stage.route} {kernel}"
     usual = stage.slice == slice_length(plan, stage, stage.route)
     length = "" if usual else f" by {_length(plan, stage)}"
-    copies = f" in {stage.copies} copies" if stage.copies > 1 else ""
-    return f"{stage.route}({stage.workers or 'all'}{copies}{length}) {kernel}"
+    return f"{stage.route}({stage.workers or 'all'}{_copies(stage)}{length}) {kernel}"
 
 
 def _plain_words(plan: PhysicalPlan) -> str:
@@ -351,8 +350,7 @@ def _stage(planned: PlannedSelect, number: int) -> doc.StageEntry:
 def _route(stage: Stage) -> str:
     if stage.slice is None:
         return stage.route
-    copies = f" in {stage.copies} copies" if stage.copies > 1 else ""
-    return f"{stage.route} on {'all' if stage.workers is None else stage.workers} workers{copies}"
+    return f"{stage.route} on {'all' if stage.workers is None else stage.workers} workers{_copies(stage)}"
 
 
 def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
@@ -380,6 +378,10 @@ def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
         kept = f"is kept by {keeper}, and meets" if view.sliced else "goes to"
         met = "those" if stage.copies == 1 else "the fewest that have all"
         yield f"{name}: a row {kept} {met} that it can reach ({found})"
+
+
+def _copies(stage: Stage) -> str:
+    return f" in {stage.copies} copies" if stage.copies > 1 else ""
 
 
 def _length(plan: PhysicalPlan, stage: Stage) -> str:
