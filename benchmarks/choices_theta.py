@@ -41,7 +41,8 @@ LIMIT = 2.0
 class Workload:
     """Streams of so many rows a second each, inside a window of seconds, on so many cores.
 
-    ``cost_us``: what the predicate takes for a pair in microseconds, None for a condition on plain columns.
+    ``cost_us``: what the predicate takes for a pair in microseconds, None for a condition on plain columns;
+    it keeps the share ``selectivity``. ``near``: whether there is a band, too, that keeps a hundredth.
     """
 
     rates: tuple[int, ...]
@@ -49,12 +50,16 @@ class Workload:
     cores: int
     cost_us: float | None
     selectivity: float
+    near: bool = False
 
     @property
     def name(self) -> str:
         """What tells it from the others."""
         link = "a condition" if self.cost_us is None else f"{self.cost_us:g} us a pair"
-        return f"{self.rates}, {self.window:g} s, {self.cores} cores, {link}, keeps {self.selectivity:g}"
+        band = ", a band" if self.near else ""
+        return (
+            f"{self.rates}, {self.window:g} s, {self.cores} cores, {link}, keeps {self.selectivity:g}{band}"
+        )
 
     @property
     def sql(self) -> str:
@@ -67,6 +72,9 @@ class Workload:
             else f"alike({a}.id, {b}.id)"
             for a, b in itertools.pairwise(names)
         ]
+        if self.near:
+            # Of the differences of two numbers between 0 and 1.
+            links += [f"abs({a}.x - {b}.x) <= 0.005" for a, b in itertools.pairwise(names)]
         sources = ", ".join(f"{name.lower()} {name}" for name in names)
         window = f"WINDOW = {int(self.window * 1000)} MILLISECONDS"
         return f"SELECT A.id FROM {sources} {window} WHERE {' AND '.join(links)}"
@@ -101,6 +109,10 @@ def workloads() -> Iterator[Workload]:
         yield Workload((100, 5), window, cores, cost, 0.1)
     for cost, cores, share in itertools.product((None, 50.0), (2, 4), (0.01, 0.1)):
         yield Workload((30, 30, 30), 1.0, cores, cost, share)
+    for rate, cost, cores in itertools.product((300, 2000), (None, 50.0), (2, 4)):
+        yield Workload((rate, rate), 3.0, cores, cost, 0.1, near=True)
+    for rates, cost in (((40, 40), 100.0), ((100, 5), 100.0), ((300, 300), None), ((2000, 50), None)):
+        yield Workload(rates, 3.0, 8, cost, 0.05)
 
 
 def planned(load: Workload) -> PlannedSelect:
@@ -194,11 +206,11 @@ def run(load: Workload) -> Outcome:
 
 def report(outcomes: Sequence[Outcome], *, detailed: bool) -> bool:
     """Print a line for each workload and the summary; return whether the choices are good."""
-    print(f"{'workload':58} {'chosen':34} {'fastest':34} {'ratio':>6} {'plans':>5}  results")
+    print(f"{'workload':66} {'chosen':34} {'fastest':34} {'ratio':>6} {'plans':>5}  results")
     for each in outcomes:
         names = f"{plan_words(each.runs[0][0].plan):34} {plan_words(each.fastest.plan):34}"
         results = each.runs[0][1].results
-        print(f"{each.load.name:58} {names} {each.ratio:6.2f} {len(each.runs):5}  {results:,}")
+        print(f"{each.load.name:66} {names} {each.ratio:6.2f} {len(each.runs):5}  {results:,}")
         for candidate, measured in each.runs if detailed else ():
             expected = candidate.estimated.cost.seconds / each.load.cores
             print(f"    {plan_words(candidate.plan):60} {measured.seconds:8.3f} s, expected {expected:8.3f}")

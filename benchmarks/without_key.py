@@ -29,7 +29,12 @@ WINDOW = 5
 SPAN = 120
 """Seconds of the streams; slices of ATR are four windows long, so some of them are in it."""
 
-ROUTES = ("", "PSP, 2", "PSP, 4", "PSP, 8", "ATR, 2", "ATR, 4", "ATR, 8")
+ROUTES = ("", "PSP, 2", "PSP, 4", "PSP, 8", "ATR, 2", "ATR, 4", "ATR, 8", "CTR, 2", "CTR, 4")
+"""Hints; the number is that of workers, with CTR that of the copies on 8 workers."""
+
+RANGED = ("", "PSP, 2", "PSP, 4", "PSP, 8", "RANGE, 2", "RANGE, 4", "RANGE, 8")
+NEAR = "abs(A.x - B.x) <= 50 AND chosen(A.n, B.n)"
+PARTS = ("bands", "routes", "ranges")
 TWO = "chosen(A.n, B.n)"
 THREE = "chosen(A.n, B.n) AND chosen(B.n, C.n)"
 
@@ -51,18 +56,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--parts", nargs="*", choices=("bands", "routes"), default=["bands", "routes"])
+    parser.add_argument("--parts", nargs="*", choices=PARTS, default=PARTS)
     parser.add_argument("--cost-us", type=float, default=10, help="of the predicate (%(default)s)")
     parser.add_argument("--selectivity", type=float, default=0.01, help="of the predicate (%(default)s)")
     given = parser.parse_args()
     right = True
     if "bands" in given.parts:
         right &= _bands()
+    predicates = {"chosen": _burning(given.cost_us, given.selectivity)}
     if "routes" in given.parts:
-        predicates = {"chosen": _burning(given.cost_us, given.selectivity)}
         right &= _routes(2, TWO, predicates)
         right &= _routes(2, TWO, predicates, every=SPAN)
         right &= _routes(3, THREE, predicates)
+    if "ranges" in given.parts:
+        right &= _routes(2, NEAR, predicates, routes=RANGED, rate=100)
     if not right:
         print("DIFFERENT RESULTS", file=sys.stderr)
     return int(not right)
@@ -92,13 +99,20 @@ def _fastest(rows: Sequence[pa.RecordBatch], condition: str, hint: str) -> Ran:
     return min((_run(rows, condition, hint) for _ in range(3)), key=lambda ran: ran.seconds)
 
 
-def _routes(streams: int, condition: str, predicates: dict[str, Predicate], every: int = WINDOW) -> bool:
+def _routes(
+    streams: int,
+    condition: str,
+    predicates: dict[str, Predicate],
+    every: int = WINDOW,
+    routes: Sequence[str] = ROUTES,
+    rate: int = 20,
+) -> bool:
     """Print what each route sends, keeps and takes, in micro-batches of ``every`` seconds."""
-    rows = [_rows(20, SPAN, seed) for seed in range(streams)]
+    rows = [_rows(rate, SPAN, seed) for seed in range(streams)]
     lines = [["route", "pairs compared", "rows sent", "rows kept", "work, s", "slowest, s", "speed-up"]]
     results = set()
     single = 0.0
-    for route in ROUTES:
+    for route in routes:
         ran = _run(rows, condition, f"PLAN({route})" if route else "", predicates, every)
         single = single or ran.slowest
         results.add(ran.results)
@@ -110,7 +124,7 @@ def _routes(streams: int, condition: str, predicates: dict[str, Predicate], ever
             f"{ran.slowest:.1f}",
         ]
         lines.append([route or "single", *figures, f"{single / ran.slowest:.2f}"])
-    print(f"{condition}: {_count(rows):,} rows, 20 a second on each stream, window {WINDOW} s")
+    print(f"{condition}: {_count(rows):,} rows, {rate} a second on each stream, window {WINDOW} s")
     print(f"in micro-batches of {every} s")
     print(aligned(lines), end="\n\n", flush=True)
     return len(results) == 1

@@ -17,7 +17,7 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Route, Share, Slices, Slicing
 from wjoin.planner.physical import PhysicalPlan, Stage
 from wjoin.planner.slices import slicing
-from wjoin.testing.expressions import Compare, Field
+from wjoin.testing.expressions import Call, Compare, Field, Literal
 from wjoin.testing.statement import Within
 from wjoin.testing.tables import SECOND, events
 
@@ -27,16 +27,29 @@ Change = Callable[[Sequence[Share]], Iterator[Share]]
 
 def check(route: str, aliases: str = "AB") -> None:
     """Compare a join of forty rows a stream by a route with what DuckDB finds."""
-    where = [Compare(Field(a, "v"), "<=", Field(b, "v")) for a, b in pairwise(aliases)]
+    by_values = ROUTES[route].values
+    where = [
+        near(a, b) if by_values else Compare(Field(a, "v"), "<=", Field(b, "v")) for a, b in pairwise(aliases)
+    ]
     statement = streams(aliases, Within(2 * SECOND), where, [5 * SECOND] * len(aliases))
     plan = planned(statement, [f"PLAN({WORDS[route]})", "ALGORITHM(MW)"])
     assert {stage.route for stage in plan.stages} == {route}
-    # Slices as long as the window: rows near their edges reach two or three.
-    stages = tuple(replace(each, slice=2 * SECOND) for each in plan.stages)
+    # Slices as long as the window or the band: rows near their edges reach two or three.
+    stages = tuple(replace(each, slice=1 if by_values else 2 * SECOND) for each in plan.stages)
     tables = {alias: rows(place) for place, alias in enumerate(aliases)}
     # Many micro-batches: a row that comes late must find those of later times, too.
     batches = cut(tables, dict.fromkeys(aliases, range(3, 40, 3)))
     assert assert_as_duckdb(statement, replace(plan, stages=stages), batches, WORKERS) > 100
+
+
+def ordered(first: str, second: str) -> Compare:
+    """Return a band that is open on one side."""
+    return Compare(Field(first, "v"), "<=", Field(second, "v"))
+
+
+def near(first: str, second: str) -> Compare:
+    """Return a band that is closed on both sides."""
+    return Compare(Call("abs", (Call("-", (Field(first, "v"), Field(second, "v"))),)), "<=", Literal(1))
 
 
 def rows(number: int) -> pa.Table:

@@ -22,7 +22,6 @@ from tests.properties.theta import (
     thetas,
     with_slices,
 )
-from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.physical import PhysicalPlan
 
 EXAMPLES = {2: 12, 3: 10, 4: 6, 5: 5}
@@ -49,7 +48,7 @@ def found(route: str, count: int, *, keyed: bool) -> Sequence[int]:
     sizes: list[int] = []
 
     @settings(max_examples=EXAMPLES[count], deadline=None, suppress_health_check=CHECKS)
-    @given(thetas(count, keyed=keyed, alternate=ROUTES[route].pairs), st.data())
+    @given(thetas(count, keyed=keyed, route=route), st.data())
     def check(theta: Theta, data: st.DataObject) -> None:
         plan = by_route(theta, route, data)
         for _ in range(2 if count < 4 else 1):
@@ -68,4 +67,4 @@ def by_route(theta: Theta, route: str, data: st.DataObject) -> PhysicalPlan:
     assume(all(stage.route == route for stage in plan.stages))
     length = data.draw(st.none() | st.sampled_from(SLICES))
     unit = 1 if theta.statement.integral else 1_000_000
-    return plan if length is None else with_slices(plan, length * unit)
+    return plan if length is None else with_slices(plan, length, unit)

@@ -36,12 +36,8 @@ from wjoin.testing.statement import Condition, Input, Statement, Style, columns,
 from wjoin.testing.strategies import NAMES, SECOND, windows
 from wjoin.testing.tables import events
 
-WORDS = {
-    parts["ROUTE"]: word
-    for word, parts in PLANS.items()
-    if "ROUTE" in parts and not ROUTES[parts["ROUTE"]].values
-}
-"""The routes for any condition that a hint asks for, and its word for each."""
+WORDS = {parts["ROUTE"]: word for word, parts in PLANS.items() if "ROUTE" in parts}
+"""The routes that a hint asks for, and its word for each."""
 
 VALUES = ("k", "m", "v")
 WORKERS = (1, 2, 3, 5, 8, 11, 16)
@@ -80,9 +76,12 @@ def planned(statement: Statement, hints: Sequence[str] = ()) -> PhysicalPlan:
     return plan_select(written, first_block(written), relations, types, {}, PLACEHOLDER).physical
 
 
-def with_slices(plan: PhysicalPlan, length: int) -> PhysicalPlan:
-    """Return the plan with slices so long, where its routes have slices."""
-    stages = (each if each.slice is None else replace(each, slice=length) for each in plan.stages)
+def with_slices(plan: PhysicalPlan, length: int, unit: int) -> PhysicalPlan:
+    """Return the plan with slices so long, where its routes have slices: in units of time, or of values."""
+    stages = (
+        replace(each, slice=length if ROUTES[each.route].values else length * unit) if each.slice else each
+        for each in plan.stages
+    )
     return replace(plan, stages=tuple(stages))
 
 
@@ -185,21 +184,25 @@ def assert_as_duckdb(
 
 
 @st.composite
-def thetas(draw: st.DrawFn, count: int, *, keyed: bool, alternate: bool = False) -> Theta:
-    """Return joins of so many streams whose conditions link them all.
+def thetas(draw: st.DrawFn, count: int, *, keyed: bool, route: str) -> Theta:
+    """Return joins of so many streams whose conditions link them all, and that a route can run.
 
-    ``keyed``: by equalities, one value of which most rows have; ``alternate``: of two columns in turn, so
-    that two streams meet on a key. Else by inequalities, bands and other conditions on two streams.
+    ``keyed``: by equalities, one value of which most rows have. Else by inequalities, bands and other
+    conditions on two streams. For a route by values there is a closed band for each link.
     """
     names = NAMES[:count]
     integral = draw(st.booleans())
     unit = 1 if integral else SECOND
     pairs = list(itertools.pairwise(draw(st.permutations(names))))
+    where: list[Expression] = []
     if keyed:
-        turns = itertools.cycle("km" if alternate or draw(st.booleans()) else "k")
+        # Keys of two columns in turn: no more than two streams meet on one.
+        turns = itertools.cycle("km" if ROUTES[route].pairs or draw(st.booleans()) else "k")
         where = [equal(Field(a, key), Field(b, key)) for (a, b), key in zip(pairs, turns, strict=False)]
-    else:
-        where = [draw(_links(*pair)) for pair in pairs]
+    if ROUTES[route].values:
+        where += itertools.chain.from_iterable(draw(_bands(*pair)) for pair in pairs)
+    elif not keyed:
+        where += [draw(_links(*pair)) for pair in pairs]
     delays = [draw(st.sampled_from([0, 4, 1000])) * unit for _ in names]
     statement = streams("".join(names), draw(windows(names, unit)), draw(st.permutations(where)), delays)
     most = {2: 14, 3: 10, 4: 8, 5: 6}[count]
@@ -219,6 +222,18 @@ def _links(first: str, second: str) -> st.SearchStrategy[Expression]:
         Compare(Call("+", (left, Call("*", (right, Literal(2))))), "<", Literal(6)),
         AnyOf((Compare(left, "<", right), IsNull(right))),
         Compare(Field(first, "ts"), "<=", Field(second, "ts")),
+    ]
+    return st.sampled_from(choices)
+
+
+def _bands(first: str, second: str) -> st.SearchStrategy[tuple[Expression, ...]]:
+    """Return conditions that are a band of values, closed on both sides."""
+    left, right = Field(first, "v"), Field(second, "v")
+    difference = Call("-", (left, right))
+    choices: list[tuple[Expression, ...]] = [
+        (Compare(Call("abs", (difference,)), "<=", Literal(1)),),
+        (Compare(difference, ">=", Literal(0)), Compare(difference, "<", Literal(3))),
+        (Compare(left, "<=", right), Compare(Call("+", (left, Literal(2))), ">=", right)),
     ]
     return st.sampled_from(choices)
 

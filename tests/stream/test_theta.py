@@ -101,6 +101,16 @@ def test_with_a_hot_key(session: Any, hints: tuple[str, ...]) -> None:
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("keyed", [False, True], ids=["without a key", "with a hot key"])
+def test_by_ranges_of_values(session: Any, keyed: bool) -> None:
+    session.spark.conf.set("spark.sql.shuffle.partitions", "8")
+    where = [linked(*pair, 0) for pair in pairwise("CBA")]
+    if keyed:
+        where += [equal(Field("A", "k"), Field("B", "k")), equal(Field("B", "m"), Field("C", "m"))]
+    assert_all(session, joined("CBA", where), ("PLAN(RANGE, 5)",), 20, 20)
+
+
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("word", WORDS)
 def test_on_more_workers_than_cores(session: Any, word: str) -> None:
     session.spark.conf.set("spark.sql.shuffle.partitions", "8")
