@@ -220,6 +220,17 @@ class Outcome:
         """The candidate that took least."""
         return min(self.runs, key=lambda run: run[1].seconds)[0]
 
+    @property
+    def sizes(self) -> dict[str, tuple[float, float]]:
+        """What the chosen plan made, kept and compared: as measured, and as expected."""
+        chosen, measured = self.runs[0]
+        cost = chosen.estimated.cost
+        return {
+            "results": (measured.results, cost.results),
+            "state rows": (measured.state_rows, cost.state_rows),
+            "comparisons": (measured.comparisons, cost.comparisons),
+        }
+
 
 def run(load: Workload, settings: CostSettings, *, bare: bool) -> Outcome:
     """Run every candidate of a workload."""
@@ -240,24 +251,25 @@ def run(load: Workload, settings: CostSettings, *, bare: bool) -> Outcome:
     return Outcome(load, tuple(runs), fixed)
 
 
+HEAD = (
+    f"{'workload':48} {'chosen':18} {'fastest':18} {'ratio':>6} {'plans':>5}"
+    "  results, state, comparisons: measured/estimated"
+)
+
+
+def line(outcome: Outcome) -> str:
+    """Return the line of a workload."""
+    shown = ", ".join(f"{figure(real)}/{figure(expected)}" for real, expected in outcome.sizes.values())
+    names = f"{plan_words(outcome.runs[0][0].plan):18} {plan_words(outcome.fastest.plan):18}"
+    return f"{outcome.load.name[:48]:48} {names} {outcome.ratio:6.2f} {len(outcome.runs):5}  {shown}"
+
+
 def report(outcomes: Sequence[Outcome]) -> bool:
-    """Print a line for each workload and the summary; return whether the choices are good."""
-    head = f"{'workload':48} {'chosen':18} {'fastest':18} {'ratio':>6} {'plans':>5}"
-    print(f"{head}  results, state, comparisons: measured/estimated")
-    errors: dict[str, list[float]] = {"results": [], "state rows": [], "comparisons": []}
+    """Print the summary; return whether the choices are good."""
+    errors: dict[str, list[float]] = {}
     for each in outcomes:
-        chosen, measured = each.runs[0]
-        cost = chosen.estimated.cost
-        pairs = {
-            "results": (measured.results, cost.results),
-            "state rows": (measured.state_rows, cost.state_rows),
-            "comparisons": (measured.comparisons, cost.comparisons),
-        }
-        for name, (real, expected) in pairs.items():
-            errors[name].append((real + 1) / (expected + 1))
-        shown = ", ".join(f"{figure(real)}/{figure(expected)}" for real, expected in pairs.values())
-        names = f"{plan_words(chosen.plan):18} {plan_words(each.fastest.plan):18}"
-        print(f"{each.load.name[:48]:48} {names} {each.ratio:6.2f} {len(each.runs):5}  {shown}")
+        for name, (real, expected) in each.sizes.items():
+            errors.setdefault(name, []).append((real + 1) / (expected + 1))
     ratios = [each.ratio for each in outcomes]
     good = good_choices(ratios, f"{sum(len(each.runs) for each in outcomes)} plans run")
     for name, values in errors.items():
@@ -277,8 +289,9 @@ def main() -> int:
         # The planner then weighs just what is measured.
         free = replace(constants, row=0.0, byte=0.0, result=0.0, batch=0.0, stage=0.0)
         settings = CostSettings(free)
+    print(HEAD, flush=True)
     outcomes = run_all(
-        workloads(), 8 if arguments.quick else 1, lambda load: run(load, settings, bare=arguments.bare)
+        workloads(), 8 if arguments.quick else 1, lambda load: run(load, settings, bare=arguments.bare), line
     )
     return 0 if report(outcomes) else 1
 

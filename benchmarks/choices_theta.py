@@ -10,8 +10,9 @@ import itertools
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def workloads() -> Iterator[Workload]:
         yield Workload((100, 5), window, cores, cost, 0.1)
     for cost, cores, share in itertools.product((None, 50.0), (2, 4), (0.01, 0.1)):
         yield Workload((30, 30, 30), 1.0, cores, cost, share)
-    for rate, cost, cores in itertools.product((300, 2000), (None, 50.0), (2, 4)):
+    for (rate, cost), cores in itertools.product(((300, None), (300, 50.0), (2000, None)), (2, 4)):
         yield Workload((rate, rate), 3.0, cores, cost, 0.1, near=True)
     for rates, cost in (((40, 40), 100.0), ((100, 5), 100.0), ((300, 300), None), ((2000, 50), None)):
         yield Workload(rates, 3.0, 8, cost, 0.05)
@@ -204,18 +205,20 @@ def run(load: Workload) -> Outcome:
     return Outcome(load, runs)
 
 
-def report(outcomes: Sequence[Outcome], *, detailed: bool) -> bool:
-    """Print a line for each workload and the summary; return whether the choices are good."""
-    print(f"{'workload':66} {'chosen':34} {'fastest':34} {'ratio':>6} {'plans':>5}  results")
-    for each in outcomes:
-        names = f"{plan_words(each.runs[0][0].plan):34} {plan_words(each.fastest.plan):34}"
-        results = each.runs[0][1].results
-        print(f"{each.load.name:66} {names} {each.ratio:6.2f} {len(each.runs):5}  {results:,}")
-        for candidate, measured in each.runs if detailed else ():
-            expected = candidate.estimated.cost.seconds / each.load.cores
-            print(f"    {plan_words(candidate.plan):60} {measured.seconds:8.3f} s, expected {expected:8.3f}")
-    ratios = [each.ratio for each in outcomes]
-    return good_choices(ratios, f"{sum(len(each.runs) for each in outcomes)} plans run")
+HEAD = f"{'workload':66} {'chosen':34} {'fastest':34} {'ratio':>6} {'plans':>5}  results"
+
+
+def line(outcome: Outcome, *, detailed: bool) -> str:
+    """Return the line of a workload; ``detailed``: with one for each of its candidates."""
+    names = f"{plan_words(outcome.runs[0][0].plan):34} {plan_words(outcome.fastest.plan):34}"
+    results = outcome.runs[0][1].results
+    lines = [f"{outcome.load.name:66} {names} {outcome.ratio:6.2f} {len(outcome.runs):5}  {results:,}"]
+    for candidate, measured in outcome.runs if detailed else ():
+        expected = candidate.estimated.cost.seconds / outcome.load.cores
+        lines.append(
+            f"    {plan_words(candidate.plan):60} {measured.seconds:8.3f} s, expected {expected:8.3f}"
+        )
+    return "\n".join(lines)
 
 
 def main() -> int:
@@ -223,8 +226,12 @@ def main() -> int:
     parser = command_line(__doc__, "sixth")
     parser.add_argument("--detailed", action="store_true", help="print what was measured of each candidate")
     arguments = parser.parse_args()
-    outcomes = run_all(workloads(), 6 if arguments.quick else 1, run)
-    return 0 if report(outcomes, detailed=arguments.detailed) else 1
+    print(HEAD, flush=True)
+    outcomes = run_all(
+        workloads(), 6 if arguments.quick else 1, run, partial(line, detailed=arguments.detailed)
+    )
+    ran = f"{sum(len(each.runs) for each in outcomes)} plans run"
+    return 0 if good_choices([each.ratio for each in outcomes], ran) else 1
 
 
 if __name__ == "__main__":

@@ -18,13 +18,16 @@ def command_line(description: str | None, every: str) -> argparse.ArgumentParser
     return parser
 
 
-def run_all(loads: Iterable[Any], step: int, run: Callable[[Any], Any]) -> list[Any]:
-    """Run every ``step``-th workload, and tell on stderr which one is running."""
+def run_all(
+    loads: Iterable[Any], step: int, run: Callable[[Any], Any], line: Callable[[Any], str]
+) -> list[Any]:
+    """Run every ``step``-th workload; print the line of each one, and on stderr which one is running."""
     chosen = list(loads)[::step]
     found = []
     for number, load in enumerate(chosen, start=1):
         print(f"{number}/{len(chosen)} {load.name}", file=sys.stderr)
         found.append(run(load))
+        print(line(found[-1]), flush=True)
     return found
 
 
