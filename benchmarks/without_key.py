@@ -1,4 +1,4 @@
-"""Joins without a key: what a band saves, and what each route sends, keeps and gains by more workers.
+"""Joins without a key, or with a hot one: what a band saves; what routes send, keep and gain by more workers.
 
 The executor's own logic in this process, its workers one after the other, by the processor's time: so figures
 hold on a machine that does other things, too. A micro-batch with n workers would take as long as its slowest
@@ -20,11 +20,12 @@ from tables import aligned
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.step import Counts
 from wjoin.parts.kernels.runs import BoolArray, Int64Array
+from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.planner.physical import PhysicalPlan
 from wjoin.testing.planned import block_of, plan_over, stream_of
 from wjoin.udfs.predicate import Predicate
 
-COLUMNS = {"x": "double", "n": "bigint"}
+COLUMNS = {"x": "double", "n": "bigint", "k": "bigint"}
 WINDOW = 5
 SPAN = 120
 """Seconds of the streams; slices of ATR are four windows long, so some of them are in it."""
@@ -34,7 +35,12 @@ ROUTES = ("", "PSP, 2", "PSP, 4", "PSP, 8", "ATR, 2", "ATR, 4", "ATR, 8", "CTR, 
 
 RANGED = ("", "PSP, 2", "PSP, 4", "PSP, 8", "RANGE, 2", "RANGE, 4", "RANGE, 8")
 NEAR = "abs(A.x - B.x) <= 50 AND chosen(A.n, B.n)"
-PARTS = ("bands", "routes", "ranges")
+KEYED = ("MULTIWAY", "SKEW, 8", "PSP, 8", "ATR, 8", "CTR, 2")
+HOT = 0.3
+"""The share of the rows that have the key 0; others have one of 1,000."""
+
+BUCKET = float(bucket_numbers(np.zeros(1, np.int64))[0])
+PARTS = ("bands", "routes", "ranges", "hot")
 TWO = "chosen(A.n, B.n)"
 THREE = "chosen(A.n, B.n) AND chosen(B.n, C.n)"
 
@@ -70,6 +76,8 @@ def main() -> int:
         right &= _routes(3, THREE, predicates)
     if "ranges" in given.parts:
         right &= _routes(2, NEAR, predicates, routes=RANGED, rate=100)
+    if "hot" in given.parts:
+        right &= _routes(2, "A.k = B.k", {}, routes=KEYED, rate=300)
     if not right:
         print("DIFFERENT RESULTS", file=sys.stderr)
     return int(not right)
@@ -188,7 +196,8 @@ def _plan(
         f" {' AND '.join(windows)} WHERE {condition}"
     )
     # With rates, new rows meet first the stream with which they have a condition.
-    relations = [stream_of(COLUMNS, {"rate": rate})] * streams
+    known = {"rate": rate, "heaviest.k": HOT, "distinct.k": 1000, "bucket.k": BUCKET}
+    relations = [stream_of(COLUMNS, known)] * streams
     return plan_over(sql, relations, predicates=predicates).physical
 
 
@@ -200,6 +209,7 @@ def _rows(rate: int, seconds: int, seed: int) -> pa.RecordBatch:
             "ts": np.sort(random.integers(0, seconds * SECOND, count)),
             "x": random.random(count) * 1000,
             "n": random.integers(0, 10_000, count),
+            "k": np.where(random.random(count) < HOT, 0, random.integers(1, 1001, count)),
         }
     )
 

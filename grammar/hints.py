@@ -11,12 +11,12 @@ from wjoin.grammar.tokens import Kind, Token, scan
 HINTS = {
     "ALGORITHM": ("HW", "MW", "NLW", "ORDERED", "ADAPTIVE"),
     "BOUNDS": ("EXACT", "GCA", "LCA"),
-    "PLAN": ("MULTIWAY", "NATIVE", "SEMIJOIN", "SIMPLE", "PSP", "ATR", "CTR", "RANGE"),
+    "PLAN": ("MULTIWAY", "NATIVE", "SEMIJOIN", "SIMPLE", "PSP", "ATR", "CTR", "SKEW", "RANGE"),
     "PASSES": ("UNION", "HULL"),
 }
 """The names of wjoin's hints and the values of each."""
 
-_WITH_NUMBER = ("PSP", "ATR", "CTR", "RANGE")
+_WITH_NUMBER = ("PSP", "ATR", "CTR", "SKEW", "RANGE")
 
 
 class _Piece(NamedTuple):

@@ -24,6 +24,7 @@ PLANS: Mapping[str, Mapping[str, str]] = {
     "PSP": {"METHOD": Method.MULTIWAY.value, "ROUTE": "psp"},
     "ATR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "atr"},
     "CTR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "ctr"},
+    "SKEW": {"METHOD": Method.MULTIWAY.value, "ROUTE": "skew"},
     "RANGE": {"METHOD": Method.MULTIWAY.value, "ROUTE": "range"},
 }
 """What the values of the hint PLAN ask of the parts of a plan: METHOD, and ROUTE by its name."""

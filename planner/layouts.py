@@ -12,7 +12,8 @@ from wjoin.planner.placements import Placement, lying
 NO_CHECKPOINT = "other stages or another route, which INSERT INTO may take: here the checkpoint is not known"
 OTHER_CHECKPOINT = "not the stages and routes of the checkpoint"
 
-_LYING = r"; (\d+) (\w+) on (\d+|all) by ([-+\d.e]+)(?: of band (\d+))?(?: in (\d+) copies)?"
+_OF = r"(?: of band (\d+))?(?: of bucket (\d+))?(?: in (\d+) copies)?"
+_LYING = rf"; (\d+) (\w+) on (\d+|all) by ([-+\d.e]+){_OF}"
 _LAYOUT = re.compile(rf"(?P<sequence>.*?)(?P<lying>(?:{_LYING})*)", re.DOTALL)
 
 
@@ -58,8 +59,9 @@ class LayoutRule:
                 int(length) if length.isdecimal() else float(length),
                 int(copies or 1),
                 int(band) - 1 if band else None,
+                int(bucket) if bucket else None,
             )
-            for number, route, workers, length, band, copies in re.findall(_LYING, found["lying"])
+            for number, route, workers, length, band, bucket, copies in re.findall(_LYING, found["lying"])
         }
 
 
@@ -115,6 +117,7 @@ def layout_name(sequence: str, plan: PhysicalPlan) -> str:
     placed = "".join(
         f"; {number} {stage.route} on {stage.workers or 'all'} by {stage.slice}"
         + ("" if stage.ranged is None else f" of band {stage.ranged + 1}")
+        + ("" if stage.bucket is None else f" of bucket {stage.bucket}")
         + (f" in {stage.copies} copies" if stage.copies > 1 else "")
         for number, stage in enumerate(plan.stages, start=1)
         if ROUTES[stage.route].slices

@@ -318,9 +318,10 @@ class Stage:
     them by the steps, or by each worker the one that suits its rows (``wjoin.parts``). ``comparisons``,
     ``bands``, ``conditions`` and ``predicates`` (those to call first come first) are all that can be checked
     here. Where the route has slices, ``slice`` is the length of one, of event time or of the values of the
-    band with the number ``ranged``; ``workers`` is how many may share them, None for all, and ``copies`` on
-    how many of them one lies. There is a probe for each input whose new rows begin results, and for each pass
-    over the windows; two where rows visit several workers.
+    band with the number ``ranged``, and ``bucket`` that of the key codes whose rows are in slices, None for
+    all; ``workers`` is how many may share them, None for all, and ``copies`` on how many of them one lies.
+    There is a probe for each input whose new rows begin results, and for each pass over the windows; two
+    where rows visit several workers.
     """
 
     inputs: tuple[StageInput, ...]
@@ -334,6 +335,7 @@ class Stage:
     predicates: tuple[PredicateCheck, ...] = ()
     slice: int | float | None = None
     ranged: int | None = None
+    bucket: int | None = None
     workers: int | None = None
     copies: int = 1
     probes: tuple[Probe, ...] = ()

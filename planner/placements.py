@@ -24,7 +24,8 @@ class Placement:
     """A route by its name, and of one by slices how many workers share them (None for all) and their length.
 
     ``length`` is in the plan's unit of time, None for what the windows ask; or in that of the values of the
-    band with the number ``band``. ``copies``: on how many workers each slice lies.
+    band with the number ``band``. ``copies``: on how many workers each slice lies. ``bucket``: of the key
+    codes whose rows are in slices, None for all.
     """
 
     route: str
@@ -32,6 +33,7 @@ class Placement:
     length: int | float | None = None
     copies: int = 1
     band: int | None = None
+    bucket: int | None = None
 
 
 def lying(stage: Stage, where: Placement) -> Stage:
@@ -42,6 +44,7 @@ def lying(stage: Stage, where: Placement) -> Stage:
         workers=where.workers,
         slice=where.length,
         ranged=where.band,
+        bucket=where.bucket,
         copies=where.copies,
     )
 
@@ -51,7 +54,8 @@ class Room:
     """What there is for workers: so many ``cores``, and ``span`` units of event time that come at once.
 
     ``workers`` and ``copies``: how many a hint asks for, None where it does not. ``heaviest``: by stage, the
-    share of the rows or pairs that have the most frequent key, 1 where there is no key. ``chained``: whether
+    share of the rows or pairs that have the most frequent key, 1 where there is no key; ``buckets``: by
+    stage, that of its code, None where it is not known. ``chained``: whether
     the stages are joins of two in a row only for the routes that need them. ``shares``: what bands keep of
     all pairs.
     """
@@ -59,6 +63,7 @@ class Room:
     cores: int
     span: float
     heaviest: tuple[float, ...]
+    buckets: tuple[int | None, ...]
     workers: int | None = None
     copies: int | None = None
     chained: bool = False
@@ -69,9 +74,15 @@ def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) 
     """Return where a stage may have its rows, first what to prefer; ``wished``: the route of a hint."""
     stage = plan.stages[number]
     alone = even(room.heaviest[number], room.cores) < room.cores
-    names = applicable(keyed=stage.keyed, inputs=len(stage.inputs), near=bool(closed_bands(stage)))
-    # A hint for slices is meant for the stages without a key, where there are some.
-    granted = wished in names and (not stage.keyed or all(each.keyed for each in plan.stages))
+    names = tuple(
+        name
+        for name in applicable(keyed=stage.keyed, inputs=len(stage.inputs), near=bool(closed_bands(stage)))
+        if not ROUTES[name].heaviest or room.buckets[number] is not None
+    )
+    granted = wished in names
+    if granted and stage.keyed and not ROUTES[str(wished)].heaviest:
+        # A hint for slices is meant for the stages without a key, where there are some.
+        granted = all(each.keyed for each in plan.stages)
     if granted and wished is not None:
         names = (wished,)
     elif room.chained and not stage.keyed:
@@ -84,7 +95,7 @@ def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) 
             found += [
                 each
                 for workers in worker_numbers(room, wished=granted)
-                for each in _slices(plan, stage, name, workers, room)
+                for each in _slices(plan, number, name, workers, room)
             ]
     return tuple(found)
 
@@ -105,13 +116,17 @@ def worker_numbers(room: Room, *, wished: bool) -> tuple[int | None, ...]:
 
 
 def _slices(
-    plan: PhysicalPlan, stage: Stage, route: str, workers: int | None, room: Room
+    plan: PhysicalPlan, number: int, route: str, workers: int | None, room: Room
 ) -> Iterator[Placement]:
-    """Yield where rows may lie on so many workers by a route."""
+    """Yield where the rows of a stage may lie on so many workers by a route."""
+    stage = plan.stages[number]
     if ROUTES[route].values:
-        number = min(closed_bands(stage), key=lambda each: room.shares.get(stage.bands[each], 1.0))
-        cut = _range(stage.bands[number], workers or room.cores, room)
-        yield Placement(route, workers, cut, band=number)
+        band = min(closed_bands(stage), key=lambda each: room.shares.get(stage.bands[each], 1.0))
+        cut = _range(stage.bands[band], workers or room.cores, room)
+        yield Placement(route, workers, cut, band=band)
+        return
+    if ROUTES[route].heaviest:
+        yield Placement(route, workers, bucket=room.buckets[number])
         return
     for copies in _copies(route, workers, room):
         for length in _lengths(plan, stage, route, workers or room.cores, room):

@@ -23,7 +23,7 @@ from wjoin.planner.conjuncts import (
 )
 from wjoin.planner.cost.cardinality import Arrival
 from wjoin.planner.cost.model import CostModel, CostSettings
-from wjoin.planner.cost.psp import heaviest
+from wjoin.planner.cost.psp import heaviest, heaviest_bucket
 from wjoin.planner.decompose import Decomposition, decompose, in_pairs
 from wjoin.planner.edges import with_columns
 from wjoin.planner.edits import Edit, apply_edits
@@ -181,8 +181,15 @@ def _plan(
         arrival = Arrival(interval, duration, streaming, costs.stretch, costs.partitions or costs.workers)
         model = CostModel(statistics, arrival, costs, unit, shape.shares)
         span = interval if streaming else duration
-        shares = tuple(max(heaviest(each.inputs)) for each in model.stages(shape.physical))
-        room = Room(costs.workers, span, shares, chained=shape.draft not in whole, shares=model.shares)
+        inputs = [each.inputs for each in model.stages(shape.physical)]
+        room = Room(
+            costs.workers,
+            span,
+            tuple(max(heaviest(each)) for each in inputs),
+            tuple(map(heaviest_bucket, inputs)),
+            chained=shape.draft not in whole,
+            shares=model.shares,
+        )
         name = sequence_name(shape.draft, names)
         allowed = options(
             block,

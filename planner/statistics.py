@@ -4,7 +4,8 @@ A statistic has a name: ``rate`` (rows per second of event time, per unit where 
 integral), ``width`` (bytes of a row), ``disorder`` (how far rows are usually out of order, in the
 plan's unit), ``rows`` (of a table, in all), ``selectivity`` (the share of rows that the filters of
 a statement keep), ``distinct.c`` (different values of column c), ``heaviest.c`` (the share of
-the rows with its most frequent value), ``minimum.c`` and ``maximum.c`` (its least and greatest value).
+the rows with its most frequent value), ``minimum.c`` and ``maximum.c`` (its least and greatest value),
+``bucket.c`` (that of the code of its most frequent value, which only ANALYZE STREAM finds).
 A running query measures the values of a whole key, whose name is then that of
 ``planner.measurement.measured_key`` in the place of the column's.
 """
@@ -15,8 +16,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from wjoin.parts.routes.hash_route import BUCKETS
 from wjoin.planner.bands import ColumnBand
-from wjoin.planner.catalog import Estimate, Origin, Relation
+from wjoin.planner.catalog import WHOLE, Estimate, Origin, Relation
 from wjoin.planner.keys import KeyPart
 from wjoin.planner.measurement import measured_key
 from wjoin.planner.names import StreamColumn
@@ -55,10 +57,14 @@ _QUANTILES = (np.arange(64) + 0.5) / 64
 
 @dataclass(frozen=True)
 class KeyStatistics:
-    """Values of a join key: how many different ones, and the share of the most frequent one."""
+    """Values of a join key: how many different ones, and the share of the most frequent one.
+
+    ``bucket``: that of its code, None where it is not known.
+    """
 
     distinct: Estimate
     heaviest: Estimate
+    bucket: int | None = None
 
 
 KEYLESS = KeyStatistics(Estimate(1.0), Estimate(1.0))
@@ -100,6 +106,7 @@ _UNITS = {
     "heaviest": "share",
     "minimum": "value",
     "maximum": "value",
+    "bucket": f"of {BUCKETS}",
 }
 
 
@@ -169,7 +176,17 @@ def _key(known: Mapping[str, Estimate], parts: Sequence[KeyPart]) -> KeyStatisti
     if heaviest.origin is Origin.MEASURED and heaviest.value < 1 / distinct.value:
         # Fewer values were given than were measured.
         heaviest = Estimate(1 / distinct.value, distinct.origin)
-    return KeyStatistics(distinct, heaviest)
+    return KeyStatistics(distinct, heaviest, _bucket(known, parts))
+
+
+def _bucket(known: Mapping[str, Estimate], parts: Sequence[KeyPart]) -> int | None:
+    """Return the bucket of the most frequent value of a key that is one column, as ANALYZE has found it."""
+    if len(parts) != 1:
+        return None
+    found = known.get(f"bucket.{_column(parts[0])}")
+    # In another type the value has another code.
+    alike = parts[0].own_type == parts[0].type or {parts[0].own_type, parts[0].type} <= WHOLE
+    return int(found.value) if found is not None and alike else None
 
 
 def _column(part: KeyPart) -> str:

@@ -129,6 +129,7 @@ def _found(profile: Profile, kind: TimeKind, *, whole: bool) -> dict[str, float]
     for column, count in profile.distinct.items():
         values[f"distinct.{column.lower()}"] = count
         values[f"heaviest.{column.lower()}"] = max(profile.heaviest[column], 1 / count)
+    values |= {f"bucket.{column.lower()}": float(bucket) for column, bucket in profile.buckets.items()}
     for column, (least, greatest) in profile.ranges.items():
         values[f"minimum.{column.lower()}"] = least
         values[f"maximum.{column.lower()}"] = greatest

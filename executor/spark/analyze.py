@@ -2,10 +2,11 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from datasketches import (
@@ -20,11 +21,16 @@ from pyspark.sql import functions as F
 
 from wjoin.executor.arrival_order import Piece, Pieces, disorder
 from wjoin.executor.spark.arrival import MAJOR, NAME, START, order_of
+from wjoin.executor.spark.compile import key_code
 from wjoin.executor.spark.once import collect_once
 from wjoin.parts.kernels.runs import int64_view, integers
+from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.planner.ahead import too_far_ahead
+from wjoin.planner.catalog import INTEGRAL
 from wjoin.planner.event_time import time_kind
+from wjoin.planner.keys import EXACT
 from wjoin.planner.layout import quoted
+from wjoin.planner.physical import KeyCode
 
 _SKETCH_SIZE = 12
 """Binary logarithm of the registers of a sketch of distinct values: about 1.6 % of error."""
@@ -43,8 +49,9 @@ class Profile:
     they are out of order, in microseconds (the column's own unit where integral), None without event
     time; ``disorder`` is None as well where the order in which the rows come is not known.
 
-    ``distinct`` and ``heaviest`` are by column: different values, and the share of the most
-    frequent one. ``ranges``: the least and the greatest value of columns of numbers, but for NaN.
+    ``distinct`` and ``heaviest`` are by column: different values, and the share of the most frequent one;
+    ``buckets``: that of its key code, of the columns of which it is known. ``ranges``: the least and the
+    greatest value of columns of numbers, but for NaN.
     """
 
     rows: int
@@ -53,6 +60,7 @@ class Profile:
     disorder: float | None
     distinct: dict[str, float]
     heaviest: dict[str, float]
+    buckets: dict[str, int]
     ranges: dict[str, tuple[float, float]]
 
 
@@ -76,7 +84,9 @@ def analyze(
     places = () if order is None else order.columns
     read = partial(_sketched, log=order is not None and order.log)
     rows = _collected(frame.select(time.alias(_TIME), *places, *chosen).mapInArrow(read, _DDL))
-    return _profile(rows, list(columns), ordered=order is not None)
+    frequent = {name: _heaviest(_sketches(rows, f"f{name}")) for name in columns}
+    codes = _codes(frame, {name: found[0] for name, found in frequent.items() if found[0] is not None})
+    return _profile(rows, list(columns), frequent, codes, ordered=order is not None)
 
 
 def _time(frame: DataFrame, event_time: str) -> Column:
@@ -167,8 +177,28 @@ def _wider(known: tuple[float, float] | None, values: pa.Array) -> tuple[float, 
     return min(low, ends["min"].as_py()), max(high, ends["max"].as_py())
 
 
+def _codes(frame: DataFrame, values: Mapping[str, str]) -> dict[str, int]:
+    """Return the key codes of values that are written as ``str`` has them."""
+    kinds = {name: frame.select(quoted(name)).schema[0].dataType.simpleString() for name in values}
+    coded = {name: kind for name, kind in kinds.items() if kind in (*INTEGRAL, "boolean", "string")}
+    if not coded:
+        return {}
+    texts = frame.sparkSession.createDataFrame([tuple(values[name] for name in coded)], list(coded))
+    expressions = []
+    for name, kind in coded.items():
+        code = KeyCode((f"CAST({quoted(name)} AS {kind})",), (kind,), kind in EXACT, ())
+        expressions.append(f"CAST({key_code(code)} AS BIGINT)")
+    (row,) = texts.selectExpr(*expressions).collect()
+    return dict(zip(coded, row, strict=True))
+
+
 def _profile(
-    rows: list[tuple[str, float | None, bytes | None]], columns: Sequence[str], *, ordered: bool
+    rows: list[tuple[str, float | None, bytes | None]],
+    columns: Sequence[str],
+    frequent: Mapping[str, tuple[str | None, float]],
+    codes: Mapping[str, int],
+    *,
+    ordered: bool,
 ) -> Profile:
     numbers: dict[str, list[float]] = {}
     for name, number, _ in rows:
@@ -184,7 +214,8 @@ def _profile(
         if dated and ordered
         else None,
         distinct={name: _distinct(_sketches(rows, f"d{name}")) for name in columns},
-        heaviest={name: _heaviest(_sketches(rows, f"f{name}"), count) for name in columns},
+        heaviest={name: rows_of_it / max(1, count) for name, (_, rows_of_it) in frequent.items()},
+        buckets={name: int(bucket_numbers(np.array([code]))[0]) for name, code in codes.items()},
         ranges={
             name[1:]: (min(numbers[name]), max(numbers[f">{name[1:]}"])) for name in numbers if name[0] == "<"
         },
@@ -202,10 +233,11 @@ def _distinct(sketches: list[bytes]) -> float:
     return max(1.0, float(round(union.get_estimate())))
 
 
-def _heaviest(sketches: list[bytes], rows: int) -> float:
+def _heaviest(sketches: list[bytes]) -> tuple[str | None, float]:
+    """Return the most frequent value, None where there is none, and how many rows have it."""
     merged = frequent_strings_sketch(_FREQUENT_SIZE)
     for each in sketches:
         merged.merge(frequent_strings_sketch.deserialize(each))
     found = merged.get_frequent_items(frequent_items_error_type.NO_FALSE_NEGATIVES)
-    most: float = max((each[1] for each in found), default=1)
-    return most / max(1, rows)
+    value, estimate, *_ = max(found, key=lambda each: each[1], default=(None, 1.0))
+    return value, estimate

@@ -182,7 +182,7 @@ def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
         source = source.withWatermark(_DATED, watermark_delay(scan.delay))
     rows = source.alias(scan.alias)
     time = F.expr(_time(scan, plan.time_kind)).alias(time_name(number))
-    values = [(code_name(number, n), F.expr(_code(code))) for n, code in enumerate(scan.codes)]
+    values = [(code_name(number, n), F.expr(key_code(code))) for n, code in enumerate(scan.codes)]
     types: dict[str, DataType | None] = {time_name(number): _TIME_TYPES[plan.time_kind]}
     for n, code in enumerate(scan.codes):
         types[code_name(number, n)] = KEY_TYPES.get(code.types[0]) if code.exact else LongType()
@@ -216,7 +216,8 @@ def _time(scan: StreamScan, kind: TimeKind) -> str:
     return f"CAST({expression} AS BIGINT)" if kind is TimeKind.INTEGRAL else expression
 
 
-def _code(code: KeyCode) -> str:
+def key_code(code: KeyCode) -> str:
+    """Return the expression of a key code: of an exact one the key itself."""
     if code.exact:
         return code.expressions[0]
     known = " AND ".join(f"({each}) IS NOT NULL" for each in code.expressions)

@@ -59,6 +59,7 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         # Absent in older checkpoints, which have none.
         **({} if stage.slice is None else {"slice": stage.slice}),
         **({} if stage.ranged is None else {"ranged": stage.ranged}),
+        **({} if stage.bucket is None else {"bucket": stage.bucket}),
         **({} if stage.copies == 1 else {"copies": stage.copies}),
         "shipping": stage.shipping.value,
         "comparisons": [[list(each.left), each.operator, list(each.right)] for each in stage.comparisons],

@@ -8,6 +8,9 @@ import numpy.typing as npt
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.route import Route, Share, Slices, by_worker
 
+BUCKETS = 1024
+"""Buckets of key codes. A number of 64 bits is too long for a statistic; its bucket is not."""
+
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -39,7 +42,16 @@ class HashRoute(Route):
             yield Share(worker, rows)
 
 
+def bucket_numbers(codes: Int64Array) -> npt.NDArray[np.uint64]:
+    """Return the number of the bucket, 0 to ``BUCKETS`` - 1, of each key code (int64)."""
+    # Of other bits than the worker: the keys of a bucket are those of all workers.
+    return _mixed(codes) * np.uint64(BUCKETS) >> np.uint64(32)
+
+
 def worker_numbers(codes: Int64Array, workers: int) -> npt.NDArray[np.uint32]:
     """Return the number of the worker, 0 to ``workers`` - 1, of each key code (int64)."""
-    mixed = (codes.view(np.uint64) * _MULTIPLIER) >> np.uint64(32)
-    return mixed.astype(np.uint32) % np.uint32(workers)
+    return _mixed(codes).astype(np.uint32) % np.uint32(workers)
+
+
+def _mixed(codes: Int64Array) -> npt.NDArray[np.uint64]:
+    return (codes.view(np.uint64) * _MULTIPLIER) >> np.uint64(32)

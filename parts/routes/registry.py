@@ -3,11 +3,25 @@
 from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.parts.routes.route import Route
 from wjoin.parts.routes.single_route import SingleRoute
-from wjoin.parts.routes.slice_routes import AlignedRoute, CoordinatedRoute, RangeRoute, SliceRoute
+from wjoin.parts.routes.slice_routes import (
+    AlignedRoute,
+    CoordinatedRoute,
+    RangeRoute,
+    SkewRoute,
+    SliceRoute,
+)
 
 ROUTES: dict[str, Route] = {
     each.name: each
-    for each in (HashRoute(), SingleRoute(), SliceRoute(), AlignedRoute(), CoordinatedRoute(), RangeRoute())
+    for each in (
+        HashRoute(),
+        SingleRoute(),
+        SkewRoute(),
+        SliceRoute(),
+        AlignedRoute(),
+        CoordinatedRoute(),
+        RangeRoute(),
+    )
 }
 
 

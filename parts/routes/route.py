@@ -58,7 +58,8 @@ class Slicing:
     ``length``: of a slice. Rows that one of these can join lie from ``back`` before it to ``ahead`` after it,
     None for however far; all in the plan's unit of time, or in that of the values. ``column``: the scan
     column (stream, number) whose values it is about, None for event time; ``slack``: 0 for whole numbers,
-    else the share of a value by which its reach is wider. ``sliced``: whether rows are kept by the worker of
+    else the share of a value by which its reach is wider. ``bucket``: of the key codes whose rows are in
+    slices, None for all. ``sliced``: whether rows are kept by the worker of
     their slice; others are kept wherever they can reach a slice. ``visits``: whether sliced rows go where
     they are not kept, too. ``copies``: on how many workers sliced rows are kept.
     """
@@ -71,6 +72,7 @@ class Slicing:
     copies: int = 1
     column: tuple[int, int] | None = None
     slack: float = 0.0
+    bucket: int | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,10 @@ class Slices:
     own: Int64Array
     first: Int64Array
     last: Int64Array
+
+    def at(self, rows: Int64Array) -> "Slices":
+        """Return those of some rows."""
+        return Slices(self.rule, self.own[rows], self.first[rows], self.last[rows])
 
 
 class Route(ABC):
@@ -110,6 +116,9 @@ class Route(ABC):
 
     values = False
     """Whether it cuts the values of a band's columns, in place of event time."""
+
+    heaviest = False
+    """Whether it cuts the rows of the most frequent key only."""
 
     copies = False
     """Whether it keeps the rows of a slice on several workers."""

@@ -4,12 +4,13 @@ Nothing moves when it ages: a row stays where it is until no other one can join 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import Int64Array
+from wjoin.parts.routes.hash_route import bucket_numbers, worker_numbers
 from wjoin.parts.routes.route import Role, Route, Share, Slices, by_worker
 
 _FEW_VISITS = 0.25
@@ -108,6 +109,40 @@ class RangeRoute(SliceRoute):
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """The band tells where partners can be."""
         return near
+
+
+class SkewRoute(SliceRoute):
+    """PSP for the rows of the most frequent key alone; those of another key meet on one worker.
+
+    With the rows of that key go those of the keys whose codes are in the same bucket.
+    """
+
+    name = "skew"
+    meaning = "a key's rows meet on one worker; the most frequent key's lie and visit by slices of time"
+    meant_for = "two streams with an equality of columns whose most frequent value ANALYZE STREAM has found"
+    heaviest = True
+
+    def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
+        """Only keys can be frequent."""
+        return keyed and inputs == 2
+
+    def shares(
+        self, codes: Int64Array | None, times: Int64Array, workers: int, slices: Slices | None
+    ) -> Iterator[Share]:
+        """Yield the rows of a worker's keys, and those of the most frequent key by their slices.
+
+        Without codes all rows have the most frequent key.
+        """
+        if codes is None or slices is None:
+            yield from super().shares(codes, times, workers, slices)
+            return
+        frequent = bucket_numbers(codes) == slices.rule.bucket
+        others = np.flatnonzero(~frequent)
+        for worker, rows in by_worker(worker_numbers(codes[others], workers), workers):
+            yield Share(worker, others[rows])
+        sliced = np.flatnonzero(frequent)
+        for share in super().shares(None, times[sliced], workers, slices.at(sliced)):
+            yield share if share.rows is None else replace(share, rows=sliced[share.rows])
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ gives work to.
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Slicing
@@ -92,7 +92,32 @@ def spread(
         slices += copies * min(reached(each, sys.maxsize) for each in known)
     busy = groups_busy * shared(slices / copies, count // copies)
     busy = busy if busy <= cores else busy / math.ceil(busy / cores)
-    return Spread(sent, searching, kept, count, busy, busy, copied=not visits)
+    whole = Spread(sent, searching, kept, count, busy, busy, copied=not visits)
+    return _of_the_heaviest(whole, inputs, min(count, cores)) if route.heaviest else whole
+
+
+def _of_the_heaviest(whole: Spread, inputs: Sequence[InputEstimate], turns: int) -> Spread:
+    """Return how a stage lies on its workers that has only the rows of the heaviest key in slices."""
+
+    def mixed(sliced: Sequence[float]) -> tuple[float, ...]:
+        shares = (each.key.heaviest.value for each in inputs)
+        return tuple(1 + share * (each - 1) for each, share in zip(sliced, shares, strict=True))
+
+    rows, pairs = (1 / (share / whole.busy + (1 - share) / turns) for share in heaviest(inputs))
+    return replace(
+        whole,
+        sent=mixed(whole.sent),
+        searching=mixed(whole.searching),
+        kept=mixed(whole.kept),
+        busy=rows,
+        pairs_busy=pairs,
+    )
+
+
+def heaviest_bucket(inputs: Sequence[InputEstimate]) -> int | None:
+    """Return the bucket of the key that has the largest share of the rows of an input, None where unknown."""
+    known = [each.key for each in inputs if each.key.bucket is not None]
+    return max(known, key=lambda key: key.heaviest.value).bucket if known else None
 
 
 def heaviest(inputs: Sequence[InputEstimate]) -> tuple[float, float]:

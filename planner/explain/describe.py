@@ -360,6 +360,8 @@ def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
     workers = "all workers" if stage.workers is None else f"{stage.workers} workers"
     copied = f", each to {stage.copies}" if stage.copies > 1 else ""
     cut = _length(plan, stage) if ROUTES[stage.route].values else f"{_length(plan, stage)} of event time"
+    if ROUTES[stage.route].heaviest:
+        yield f"a key's rows meet on one of {workers}, but for the most frequent key's:"
     yield f"slices of {cut}, dealt out to {workers} in turn{copied}"
     keeper = "those of its slice" if stage.copies > 1 else "the worker of its slice"
     for number, each in enumerate(stage.inputs):

@@ -10,7 +10,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.cost.cardinality import Arrival
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.cost.psp import shared, spread
+from wjoin.planner.cost.psp import Spread, shared, spread
 from wjoin.planner.explain.describe import describe, plan_words
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.layouts import FREE, NO_CHECKPOINT, UNKNOWN, LayoutRule, layout_name, of_checkpoint
@@ -36,6 +36,7 @@ def plan(
     throughput: bool = False,
     network: float | None = None,
     heaviest: float | None = None,
+    bucket: int | None = None,
 ) -> PlannedSelect:
     """Plan a join inside a window of five seconds with streams of one rate."""
     kind = "table" if tables else "camera"
@@ -45,6 +46,8 @@ def plan(
     known = {"rate": Estimate(rate, Origin.GIVEN)}
     if heaviest is not None:
         known["heaviest.obj_id"] = Estimate(heaviest, Origin.GIVEN)
+    if bucket is not None:
+        known["bucket.obj_id"] = Estimate(float(bucket), Origin.ANALYZED)
     relations = tuple(replace(catalogue.relation_of(item), statistics=known) for item in block.items)
     costs = CostSettings(cores=cores, partitions=200, throughput=throughput, network=network)
     types = catalogue.FakeTypes(relations)
@@ -140,6 +143,58 @@ def test_a_hot_key_is_shared_out_where_one_worker_would_carry_most(share: float,
     if shared_out:
         alone = next(each for each in planned.candidates if each.plan.stages[0].route == "hash")
         assert alone.estimated.cost.terms["idle"] > planned.candidates[0].estimated.cost.terms["idle"]
+
+
+def test_where_the_heaviest_key_is_known_its_rows_alone_are_in_slices() -> None:
+    """They go to all workers, and those of other keys to one: of 30 % that is a third of the rows sent."""
+    keyed = "A.obj_id = B.obj_id"
+    planned = plan(keyed, cores=8, rate=3000.0, heaviest=0.3, bucket=77)
+    assert (stage(planned).route, stage(planned).bucket) == ("skew", 77)
+    skew, psp = (lies(planned, route) for route in ("skew", "psp"))
+    assert skew.sent == pytest.approx((1 + 0.3 * 7,) * 2)
+    assert psp.sent == pytest.approx((8.0,) * 2)
+    assert skew.busy == pytest.approx(8, rel=0.01)
+    text = explain_text(describe(planned))
+    assert "a key's rows meet on one of 8 workers, but for the most frequent key's:" in text
+    # No key is heavy enough, or none is known.
+    assert stage(plan(keyed, cores=8, rate=3000.0, heaviest=0.001, bucket=77)).route == "hash"
+    unknown = plan(keyed, cores=8, rate=3000.0, heaviest=0.3)
+    assert "skew" not in {each.plan.stages[0].route for each in unknown.candidates}
+
+
+def lies(planned: PlannedSelect, route: str) -> Spread:
+    """Return how the rows of a candidate on eight workers lie."""
+    found = next(
+        each
+        for each in planned.candidates
+        if (each.plan.stages[0].route, each.plan.stages[0].workers) == (route, 8)
+    )
+    (estimated,) = found.estimated.stages
+    arrival = Arrival(1_000_000, 3_600_000_000, True)
+    return spread(found.plan, found.plan.stages[0], estimated.inputs, 200, 8, arrival, {})
+
+
+def test_a_checkpoint_keeps_the_bucket_whatever_is_known_later() -> None:
+    keyed = "A.obj_id = B.obj_id"
+    first = plan(keyed, cores=8, rate=3000.0, heaviest=0.3, bucket=77)
+    kept = of_checkpoint(first.layout)
+    for again in (
+        plan(keyed, cores=2, rule=kept),
+        plan(keyed, cores=8, rate=3000.0, heaviest=0.3, bucket=5, rule=kept),
+        plan(keyed, cores=8, rule=kept, hint="/*+ PLAN(SKEW) */"),
+    ):
+        assert (stage(again).route, stage(again).bucket, again.layout) == ("skew", 77, first.layout)
+
+
+def test_a_hint_for_the_heaviest_key_needs_to_know_it() -> None:
+    keyed = "A.obj_id = B.obj_id"
+    asked = plan(keyed, hint="/*+ PLAN(SKEW, 3) */", bucket=0)
+    assert (stage(asked).route, stage(asked).bucket, stage(asked).workers) == ("skew", 0, 3)
+    mixed = plan(f"{keyed} AND B.speed + C.speed > 3", hint="/*+ PLAN(SKEW) */", streams="ABC", bucket=9)
+    assert [each.route for each in mixed.physical.stages] == ["skew", "single"]
+    for where in (keyed, CHEAP):
+        with pytest.raises(WJoinError, match="whose most frequent value ANALYZE STREAM has found"):
+            plan(where, hint="/*+ PLAN(SKEW) */", bucket=None if where == keyed else 9)
 
 
 def test_hints_slice_joins_on_a_key_as_well() -> None:

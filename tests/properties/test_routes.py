@@ -19,6 +19,7 @@ from wjoin.executor.local import LocalWorkers
 from wjoin.executor.routing import Router
 from wjoin.executor.step import Counts
 from wjoin.parts.kernels.runs import Int64Array
+from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Share, Slices
 from wjoin.planner.edges import scan_columns
@@ -43,6 +44,9 @@ class Visiting(type(EVERYWHERE)):
 SLICES = st.sampled_from([1, 2, 5, 20, 100])
 """Lengths of slices: far less than a window, and far more."""
 
+FREQUENT = int(bucket_numbers(np.zeros(1, np.int64))[0])
+"""The bucket of the key 0."""
+
 SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 OWN = {each.name: each for each in (EVERYWHERE, Visiting())}
 
@@ -53,13 +57,19 @@ def routed(plan: PhysicalPlan, name: str) -> PhysicalPlan:
 
 
 def with_slices(plan: PhysicalPlan, length: int, copies: int) -> PhysicalPlan:
-    """Return the plan with slices so long and in so many copies, where its route has such."""
-    stages = (
-        each
-        if each.slice is None
-        else dataclasses.replace(each, slice=length, copies=copies if ROUTES[each.route].copies else 1)
-        for each in plan.stages
-    )
+    """Return the plan with slices so long and in so many copies, where its route has such.
+
+    Where it has slices for one key only, that is 0.
+    """
+    stages = []
+    for each in plan.stages:
+        route = ROUTES[each.route]
+        if route.slices:
+            bucket = FREQUENT if route.heaviest else None
+            each = dataclasses.replace(
+                each, slice=length, copies=copies if route.copies else 1, bucket=bucket
+            )
+        stages.append(each)
     return dataclasses.replace(plan, stages=tuple(stages))
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
@@ -13,8 +14,9 @@ from tests.plans.catalogue import PLACEHOLDER, FakeTypes, first_block
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.step import Counts
 from wjoin.executor.stretches import STRETCH_BYTES
+from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.planner.catalog import Column, Delay, Relation
+from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.choice import PLANS
 from wjoin.planner.layout import code_name, stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan
@@ -40,6 +42,7 @@ WORDS = {parts["ROUTE"]: word for word, parts in PLANS.items() if "ROUTE" in par
 """The routes that a hint asks for, and its word for each."""
 
 VALUES = ("k", "m", "v")
+FREQUENT = int(bucket_numbers(np.zeros(1, np.int64))[0])
 WORKERS = (1, 2, 3, 5, 8, 11, 16)
 
 Ids = tuple[int, ...]
@@ -66,12 +69,15 @@ def streams(aliases: str, window: Condition, where: Sequence[Expression], delays
 
 
 def planned(statement: Statement, hints: Sequence[str] = ()) -> PhysicalPlan:
-    """Return the plan of a statement over streams of which nothing is known."""
+    """Return the plan of a statement over streams of which only their most frequent keys are known: 0."""
     written = text(statement, Style(hints=tuple(hints)))
     time = "bigint" if statement.integral else "timestamp"
     kinds = {"id": "bigint", "ts": time} | dict.fromkeys(VALUES, "bigint")
     own = tuple(Column(name, kind) for name, kind in kinds.items())
-    relations = tuple(Relation(own, "ts", {"ts": Delay(each.delay)}, True) for each in statement.inputs)
+    known = {f"bucket.{key}": Estimate(float(FREQUENT), Origin.ANALYZED) for key in ("k", "m")}
+    relations = tuple(
+        Relation(own, "ts", {"ts": Delay(each.delay)}, True, known) for each in statement.inputs
+    )
     types = FakeTypes(relations)
     return plan_select(written, first_block(written), relations, types, {}, PLACEHOLDER).physical
 

@@ -4,10 +4,12 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import wjoin
 from wjoin.grammar.errors import WJoinError
+from wjoin.parts.routes.hash_route import bucket_numbers
 
 JOIN = "SELECT a.k FROM a, b WINDOW = 1 SECOND WHERE a.k = b.k"
 
@@ -39,6 +41,9 @@ def test_analyze_reads_what_the_source_holds(streams: wjoin.Session) -> None:
     assert found["rate"][0] == pytest.approx(100, rel=0.01)
     assert found["distinct.k"][0] == pytest.approx(400, rel=0.05)
     assert found["heaviest.k"][0] == pytest.approx(0.2, rel=0.02)
+    assert found["bucket.k"][0] == bucket_numbers(np.array([0]))
+    hashed = streams.spark.sql("SELECT xxhash64('x') & 4294967295L AS code").collect()
+    assert found["bucket.word"][0] == bucket_numbers(np.array([hashed[0].code]))
     assert found["distinct.word"][0] == 1
     assert (found["minimum.k"][0], found["maximum.k"][0]) == (0, 399)
     assert "minimum.word" not in found
