@@ -41,7 +41,7 @@ from wjoin.files import Files
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import InsertInto, Query, Statement
+from wjoin.grammar.syntax import AnalyzeStream, InsertInto, Query, Statement
 from wjoin.inserts import inserted_rows, target_sink
 from wjoin.measured.beside import Beside
 from wjoin.measured.kept import IDENTITY, LAYOUTS, Kept
@@ -49,6 +49,7 @@ from wjoin.options import prepare
 from wjoin.planner.layouts import laid_out, sequence_of
 from wjoin.planner.physical import Method, PhysicalPlan
 from wjoin.rewrite import Joins, joined_rows
+from wjoin.statements import execute
 
 UNFINISHED = ".unfinished"
 """What the name of the folder ends with in which a new checkpoint is made; no query takes it for one."""
@@ -175,6 +176,9 @@ class _Script:
                         found += self._of_insert(statement)
                     case Query():
                         found += self._of_select(statement) if self.single else ()
+                    case AnalyzeStream():
+                        # It tells which key is the most frequent one.
+                        execute(self.context, self.text, statement, self.params)
                     case _:
                         check(self.context, self.text, statement, self.params, None)
         self.context.queries.begin_script()

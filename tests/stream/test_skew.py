@@ -51,6 +51,32 @@ def test_the_rows_of_the_most_frequent_key_are_shared_out(
 
 
 @pytest.mark.timeout(900)
+def test_a_query_that_has_begun_without_goes_on_so(session: wjoin.Session, tmp_path: Path) -> None:
+    """Its checkpoint is written anew; the script tells by ANALYZE which key is the hot one."""
+    partitions = "spark.sql.shuffle.partitions"
+    session.spark.conf.set(partitions, "3")
+    write(session, tmp_path, "STRING", 0)
+    script = f"CREATE SINK out USING parquet OPTIONS (path '{tmp_path / 'out'}');"
+    for name in "ab":
+        script += (
+            f"CREATE OR REPLACE STREAM {name} (k STRING, n BIGINT, ts TIMESTAMP) USING parquet "
+            f"OPTIONS (path '{tmp_path / name}') WATERMARK ts DELAY OF INTERVAL 1 SECOND;"
+        )
+    old, new = (str(tmp_path / folder) for folder in ("old", "new"))
+    session.run_script(script + INSERT.replace("/*+ PLAN(SKEW) */", ""), checkpoint=old)
+    first = results(session, tmp_path)
+    analyzed = script.replace("CREATE SINK", "CREATE OR REPLACE SINK") + "ANALYZE STREAM a; ANALYZE STREAM b;"
+    fresh = wjoin.Session(session.spark)
+    (moved,) = fresh.repartition(analyzed + INSERT, old, new, 5)
+    assert (moved.before, moved.after) == (3, 5)
+    session.spark.conf.set(partitions, "5")
+    write(session, tmp_path, "STRING", 400)
+    started = fresh.run_script(analyzed + INSERT, checkpoint=new)
+    assert started
+    assert results(session, tmp_path).total() > first.total() > 0
+
+
+@pytest.mark.timeout(900)
 def test_over_tables(session: wjoin.Session, tmp_path: Path) -> None:
     session.spark.conf.set("spark.sql.shuffle.partitions", "4")
     write(session, tmp_path, "STRING", 0)
