@@ -59,9 +59,9 @@ class Slicing:
     None for however far; all in the plan's unit of time, or in that of the values. ``column``: the scan
     column (stream, number) whose values it is about, None for event time; ``slack``: 0 for whole numbers,
     else the share of a value by which its reach is wider. ``bucket``: of the key codes whose rows are in
-    slices, None for all. ``sliced``: whether rows are kept by the worker of
-    their slice; others are kept wherever they can reach a slice. ``visits``: whether sliced rows go where
-    they are not kept, too. ``copies``: on how many workers sliced rows are kept.
+    slices, None for all. ``sliced``: whether rows are kept by the worker of their slice; others are kept
+    wherever they can reach a slice. ``visits``: whether sliced rows go where they are not kept, too.
+    ``copies``: on how many workers sliced rows are kept.
     """
 
     length: int | float
