@@ -137,6 +137,11 @@ _ENTRIES = (
     ErrorCode("WJ612", "rows are inserted into a stream", "create a sink, and insert into that"),
     ErrorCode("WJ613", "rows for a sink have two columns of one name", "name one of them with AS"),
     ErrorCode("WJ614", "Spark's classes cannot be kept", "see the message"),
+    ErrorCode(
+        "WJ615",
+        "no Python plans W-join SQL for a Spark that was started elsewhere (spark-sql, JDBC, Scala)",
+        "set spark.wjoin.python to a Python that has wjoin, of the version of the jar",
+    ),
     # 7xx: while running
     ErrorCode(
         "WJ701",

@@ -10,8 +10,9 @@ import pytest
 import wjoin
 from tests.packages import ROOT, module_name, source_files
 
-DOORS = {"wjoin", "wjoin.cli", "wjoin.prepare", "wjoin.starting"}
-"""The modules that import the session: what users import, the command line, and what makes one for it."""
+DOORS = {"wjoin", "wjoin.bridge", "wjoin.cli", "wjoin.prepare", "wjoin.starting"}
+"""The modules that import the session: what users import, the command line and what makes one for it, and the
+process that a Spark of others starts."""
 
 Imports = Mapping[str, set[str]]
 

@@ -44,6 +44,11 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     )
     demo = commands.add_parser("demo", help="join the departures of New York's airports in 2013")
     demo.add_argument("--folder", type=Path, help="where to put the data and results (a temporary folder)")
+    commands.add_parser("jar", help="print the path of wjoin's jar, for Sparks that are started elsewhere")
+    commands.add_parser(
+        "spark-sql", help="start Spark's own SQL shell, with its options and W-join SQL", add_help=False
+    )
+    parser.set_defaults(debug=False)
     repartition = _repartition(commands)
     for command in (run, check, explain, repartition):
         command.add_argument("file", nargs="?", metavar="FILE_OR_SQL" if command is explain else "FILE.sql")
@@ -65,6 +70,8 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     if options.command == "checkpoint" and options.file is None and len(left) == 1 and left[0][:1] != "-":
         # argparse looks for the file directly behind the folders only.
         options.file, left = left[0], []
+    if options.command == "spark-sql":
+        options.arguments, left = left, []
     if left:
         parser.error(f"unrecognized arguments: {' '.join(left)}")
     given = getattr(options, "file", None)

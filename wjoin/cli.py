@@ -147,6 +147,19 @@ def _check(options: argparse.Namespace) -> int:
     return GOOD
 
 
+def _jar(options: argparse.Namespace) -> int:
+    from wjoin.java_classes import JAR
+
+    print(JAR)
+    return GOOD
+
+
+def _spark_sql(options: argparse.Namespace) -> int:
+    from wjoin.spark_shells import replace_by_spark_sql
+
+    replace_by_spark_sql(options.arguments)
+
+
 def _checkpoint(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     old, new = absolute(options.old), absolute(options.new)
@@ -248,6 +261,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "calibrate": _calibrate,
     "prepare": _prepare,
     "demo": _demo,
+    "jar": _jar,
+    "spark-sql": _spark_sql,
 }
 
 if __name__ == "__main__":

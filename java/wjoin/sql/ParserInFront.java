@@ -1,0 +1,73 @@
+package wjoin.sql;
+
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.Set;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/**
+ * Spark's parser, but for statements of W-join SQL.
+ *
+ * <p>A proxy, since the methods of ParserInterface differ between versions of Spark.
+ */
+final class ParserInFront implements InvocationHandler {
+  private static final Set<String> STATEMENTS =
+      Set.of("parsePlan", "parsePlanWithParameters", "parseQuery");
+
+  /** Words of which statements of wjoin have one; Python tells those of Spark's that have one, too. */
+  private static final Pattern WORDS =
+      Pattern.compile(
+          "\\b(?:D?WINDOW|STREAMS?|SINKS?|PREDICATES)\\b|\\bwjoin\\.", Pattern.CASE_INSENSITIVE);
+
+  /** Where a sink has been declared there is a planner. */
+  private static final Pattern INSERT = Pattern.compile("\\bINSERT\\b", Pattern.CASE_INSENSITIVE);
+
+  private final SparkSession session;
+  private final ParserInterface spark;
+
+  private ParserInFront(SparkSession session, ParserInterface spark) {
+    this.session = session;
+    this.spark = spark;
+  }
+
+  static ParserInterface of(SparkSession session, ParserInterface spark) {
+    return (ParserInterface)
+        Proxy.newProxyInstance(
+            ParserInFront.class.getClassLoader(),
+            new Class<?>[] {ParserInterface.class},
+            new ParserInFront(session, spark));
+  }
+
+  @Override
+  public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+    Refused refused = null;
+    if (STATEMENTS.contains(method.getName()) && mayBeOurs((String) arguments[0])) {
+      try {
+        LogicalPlan plan = Planner.plan(session, (String) arguments[0]);
+        if (plan != null) {
+          return plan;
+        }
+      } catch (Refused reason) {
+        if (!reason.isOfThePlanner()) {
+          throw reason;
+        }
+        // The statement may be Spark's.
+        refused = reason;
+      }
+    }
+    try {
+      return method.invoke(spark, arguments);
+    } catch (InvocationTargetException failed) {
+      throw refused == null ? failed.getCause() : refused;
+    }
+  }
+
+  private static boolean mayBeOurs(String text) {
+    return WORDS.matcher(text).find() || (Planner.isRunning() && INSERT.matcher(text).find());
+  }
+}

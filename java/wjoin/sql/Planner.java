@@ -1,0 +1,162 @@
+package wjoin.sql;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.python.Py4JServer;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerApplicationEnd;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/**
+ * The process in Python that plans the statements of wjoin, one for an application.
+ *
+ * <p>It is a client of Spark's own server for Python, on loopback and with a secret, and asks here for what
+ * there is to do. It ends when its standard input does, which is with this process.
+ */
+public final class Planner {
+  /** A local property of the threads that work for Python: their statements are Spark's. */
+  public static final String INSIDE = "wjoin.inside";
+
+  private static final String[] PYTHON_SETTINGS = {
+    "spark.wjoin.python", "spark.pyspark.driver.python", "spark.pyspark.python"
+  };
+  private static final String[] PYTHON_VARIABLES = {"PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"};
+
+  /** The code of the error that there is no planner. */
+  static final String CODE = "WJ615";
+
+  private static final String REMEDY =
+      "\nhelp: set spark.wjoin.python to a Python that has wjoin, of the version of the jar";
+  private static final long POLL_MILLISECONDS = 100;
+  private static final long START_SECONDS = 60;
+
+  private static Planner running;
+
+  private final BlockingQueue<Request> waiting = new LinkedBlockingQueue<>();
+  private final String python;
+  private final Process process;
+  private volatile boolean attached;
+
+  private Planner(SparkContext context) throws Refused {
+    python = python(context.getConf());
+    try {
+      Py4JServer server = new Py4JServer(context.getConf());
+      server.start();
+      ProcessBuilder builder = new ProcessBuilder(python, "-m", "wjoin.bridge");
+      builder.environment().put("PYSPARK_GATEWAY_PORT", Integer.toString(server.getListeningPort()));
+      builder.environment().put("PYSPARK_GATEWAY_SECRET", server.secret());
+      builder.environment().put("PYSPARK_PYTHON", python);
+      builder.redirectOutput(ProcessBuilder.Redirect.DISCARD);
+      builder.redirectError(ProcessBuilder.Redirect.INHERIT);
+      process = builder.start();
+      context.addSparkListener(
+          new SparkListener() {
+            @Override
+            public void onApplicationEnd(SparkListenerApplicationEnd end) {
+              process.destroyForcibly();
+            }
+          });
+    } catch (IOException failed) {
+      throw refused("there is no Python at " + python);
+    }
+  }
+
+  /** Return the plan of a statement, or null where it is Spark's alone. */
+  static LogicalPlan plan(SparkSession session, String text) throws Refused {
+    if (session.sparkContext().getLocalProperty(INSIDE) != null) {
+      return null;
+    }
+    return (LogicalPlan) asked(new Request(session, text, false));
+  }
+
+  /** Run a statement, and return its rows. */
+  static List<Row> run(SparkSession session, String text) throws Refused {
+    List<Row> rows = new ArrayList<>();
+    for (Object row : (List<?>) asked(new Request(session, text, true))) {
+      rows.add((Row) row);
+    }
+    return rows;
+  }
+
+  /** Return the next thing to do for Python, null where there is none now. */
+  public static Request next() throws InterruptedException {
+    Planner planner = current();
+    if (planner == null) {
+      return null;
+    }
+    planner.attached = true;
+    return planner.waiting.poll(POLL_MILLISECONDS, TimeUnit.MILLISECONDS);
+  }
+
+  static boolean isRunning() {
+    return current() != null;
+  }
+
+  private static synchronized Planner current() {
+    return running;
+  }
+
+  private static synchronized Planner started(SparkContext context) throws Refused {
+    if (running == null || !running.process.isAlive()) {
+      running = new Planner(context);
+    }
+    return running;
+  }
+
+  private static Object asked(Request request) throws Refused {
+    Planner planner = started(request.session().sparkContext());
+    planner.waiting.add(request);
+    long begun = System.nanoTime();
+    while (true) {
+      try {
+        return request.answer().get(POLL_MILLISECONDS, TimeUnit.MILLISECONDS);
+      } catch (TimeoutException none) {
+        planner.requireAlive(begun);
+      } catch (ExecutionException failed) {
+        throw (Refused) failed.getCause();
+      } catch (InterruptedException stopped) {
+        Thread.currentThread().interrupt();
+        throw refused("the statement was interrupted");
+      }
+    }
+  }
+
+  private void requireAlive(long begun) throws Refused {
+    if (!process.isAlive()) {
+      throw refused(python + " -m wjoin.bridge ended with status " + process.exitValue());
+    }
+    if (!attached && System.nanoTime() - begun > TimeUnit.SECONDS.toNanos(START_SECONDS)) {
+      process.destroy();
+      throw refused(python + " -m wjoin.bridge has not begun in " + START_SECONDS + " s");
+    }
+  }
+
+  private static Refused refused(String what) {
+    return new Refused(CODE, "error[" + CODE + "]: W-join SQL cannot be planned: " + what + REMEDY);
+  }
+
+  private static String python(SparkConf settings) {
+    for (String name : PYTHON_SETTINGS) {
+      if (settings.contains(name)) {
+        return settings.get(name);
+      }
+    }
+    for (String name : PYTHON_VARIABLES) {
+      String found = System.getenv(name);
+      if (found != null && !found.isEmpty()) {
+        return found;
+      }
+    }
+    return "python3";
+  }
+}

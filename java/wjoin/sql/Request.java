@@ -1,0 +1,64 @@
+package wjoin.sql;
+
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.StructType;
+
+/** What Python is asked: to plan a statement, or to run one that changes something. */
+public final class Request {
+  private final CompletableFuture<Object> answer = new CompletableFuture<>();
+  private final SparkSession session;
+  private final String text;
+  private final boolean run;
+
+  Request(SparkSession session, String text, boolean run) {
+    this.session = session;
+    this.text = text;
+    this.run = run;
+  }
+
+  public SparkSession session() {
+    return session;
+  }
+
+  public String text() {
+    return text;
+  }
+
+  /** Whether the statement is to be run; else it is to be planned. */
+  public boolean run() {
+    return run;
+  }
+
+  CompletableFuture<Object> answer() {
+    return answer;
+  }
+
+  /** The statement is Spark's alone. */
+  public void leave() {
+    answer.complete(null);
+  }
+
+  /** The statement is a query, with this plan. */
+  public void planned(LogicalPlan plan) {
+    answer.complete(plan);
+  }
+
+  /** The statement changes something when it is run, and answers rows with this schema. */
+  public void command(String schema) {
+    answer.complete(new Statement(text, schema.isEmpty() ? new StructType() : StructType.fromDDL(schema)));
+  }
+
+  /** The statement was run, and answers these rows. */
+  public void answered(List<Row> rows) {
+    answer.complete(rows);
+  }
+
+  /** The statement is refused, or has failed. */
+  public void refused(String code, String message) {
+    answer.completeExceptionally(new Refused(code, message));
+  }
+}

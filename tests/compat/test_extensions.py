@@ -1,0 +1,207 @@
+"""``spark.sql.extensions``: W-join SQL in Sparks that wjoin has not started."""
+
+import os
+import re
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+
+from tests.programs import run_python
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.parser import parse_script
+from wjoin.spark_shells import extension_settings
+from wjoin.testing.tables import events
+
+pytestmark = pytest.mark.timeout(600)
+
+JOIN = "SELECT A.id, B.id AS other FROM a A, b B WINDOW (A, B) = 4 SECONDS WHERE A.k = B.k"
+WRONG = JOIN.replace("SECONDS", "SECNDS")
+DECLARED = "(id BIGINT, k BIGINT, ts TIMESTAMP) USING parquet OPTIONS (path '{}')"
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    """Two folders of 20 rows a second apart, of four keys: 52 pairs are inside a window of four seconds."""
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        table = events([(n, n * 1_000_000, n % 4) for n in range(20)], "k", time=pa.timestamp("us", "UTC"))
+        pq.write_table(table, tmp_path / name / "rows.parquet")
+    return tmp_path
+
+
+def spark_sql(folder: Path, statements: list[str], **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run statements in Spark's own shell, as `wjoin spark-sql -f` does."""
+    script = folder / "script.sql"
+    script.write_text(";\n".join(statements) + ";\n")
+    chosen = {
+        "spark.master": "local[2]",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.ui.enabled": "false",
+        **settings,
+    }
+    options = [f"--conf={name}={value}" for name, value in chosen.items()]
+    return run_python(folder, "-m", "wjoin.cli", "spark-sql", "-S", *options, "-f", str(script))
+
+
+def views(folder: Path) -> list[str]:
+    return [f"CREATE TEMPORARY VIEW {name} USING parquet OPTIONS (path '{folder / name}')" for name in "ab"]
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(WJoinError) as refused:
+        parse_script(text)
+    return str(refused.value)
+
+
+def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
+    streams = [
+        f"CREATE STREAM s{name} {DECLARED.format(rows / name)} WATERMARK ts DELAY OF '1 second'"
+        for name in "ab"
+    ]
+    over_streams = JOIN.replace("FROM a A, b B", "FROM sa A, sb B")
+    done = spark_sql(
+        rows,
+        [
+            *views(rows),
+            f"SELECT 'rows', count(*), sum(id + other) FROM ({JOIN})",
+            # Spark's own clause of that name.
+            "SELECT 'spark', max(r) FROM (SELECT rank() OVER w AS r FROM a WINDOW w AS (ORDER BY id))",
+            *streams,
+            "SHOW STREAMS",
+            "ALTER STREAM sa SET STATISTICS (rate = 7)",
+            f"EXPLAIN {over_streams}",
+            f"CREATE TEMPORARY VIEW pairs AS {JOIN}",
+            "SELECT 'view', count(*) FROM pairs",
+            f"CREATE SINK out USING parquet OPTIONS (path '{rows / 'out'}')",
+            f"SET wjoin.checkpoint = {rows / 'checkpoints'}",
+            f"INSERT INTO out {over_streams}",
+            "SELECT java_method('java.lang.Thread', 'sleep', 20000L)",
+            f"SELECT 'written', count(*) FROM parquet.`{rows / 'out'}`",
+            "DROP SINK out",
+            WRONG,
+        ],
+    )
+    said = done.stdout.splitlines()
+    assert "rows\t52\t988" in said
+    assert "spark\t20" in said
+    assert "sa\tparquet\tts\t1 s" in said
+    assert "rate\t7.0\trows/s\tgiven" in said
+    assert "  1: A [A.k] x B [B.k] on class 1" in said
+    assert "view\t52" in said
+    (written,) = [line for line in said if line.startswith("written")]
+    assert int(written.split()[1]) > 20
+    assert done.returncode != 0, "the last statement is wrong"
+    assert refusal(WRONG) in done.stderr
+    assert "at wjoin.sql" not in done.stderr
+
+
+def test_a_python_that_cannot_plan_is_one_clear_line(rows: Path) -> None:
+    python = rows / "python"
+    none = spark_sql(rows, [*views(rows), JOIN], **{"spark.wjoin.python": str(python)})
+    assert f"error[WJ615]: W-join SQL cannot be planned: there is no Python at {python}" in none.stderr
+    assert "at wjoin.sql" not in none.stderr
+    grouped = "SELECT 'good', count(*) FROM a GROUP BY window(ts, '1 day')"
+    without = spark_sql(rows, [*views(rows), grouped, JOIN], **{"spark.wjoin.python": "/bin/false"})
+    assert "good\t20" in without.stdout, "Spark's own statements work"
+    assert "/bin/false -m wjoin.bridge ended with status 1" in without.stderr
+
+
+def test_users_of_jdbc_have_streams_of_their_own(rows: Path) -> None:
+    """Spark's Thrift server, and beeline as two users."""
+    home = Path(pyspark.__file__).parent
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = {"spark.master": "local[2]", "spark.ui.enabled": "false", **extension_settings()}
+    settings |= {"spark.sql.shuffle.partitions": "2", "spark.sql.catalogImplementation": "in-memory"}
+    options = [f"--conf={name}={value}" for name, value in settings.items()]
+    server = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+    command = [str(home / "bin" / "spark-submit"), "--class", server, *options, "spark-internal"]
+    command += ["--hiveconf", f"hive.server2.thrift.port={port}"]
+    environment = {**os.environ, "SPARK_HOME": str(home)}
+    said = (rows / "server.log").open("w")
+    with said, subprocess.Popen(command, cwd=rows, env=environment, stdout=said, stderr=said) as running:
+        try:
+            answers = [
+                _beeline(home, rows, port, user, statements)
+                for user, statements in {
+                    "one": [
+                        *views(rows),
+                        f"CREATE STREAM mine {DECLARED.format(rows / 'a')}",
+                        JOIN,
+                        "SHOW STREAMS",
+                    ],
+                    "two": ["SHOW STREAMS", WRONG],
+                }.items()
+            ]
+        finally:
+            running.kill()
+    first, second = answers
+    assert len(re.findall(r"^\d+,\d+$", first.stdout, re.MULTILINE)) == 52
+    assert "mine,parquet,ts," in first.stdout
+    assert "mine" not in second.stdout
+    assert refusal(WRONG) in second.stderr
+
+
+def _beeline(
+    home: Path, folder: Path, port: int, user: str, statements: list[str]
+) -> subprocess.CompletedProcess[str]:
+    """Run statements by Spark's client for JDBC, once the server listens."""
+    script = folder / f"{user}.sql"
+    script.write_text(";\n".join(statements) + ";\n")
+    listening = time.monotonic() + 120
+    while time.monotonic() < listening:
+        with socket.socket() as tried:
+            if tried.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.5)
+    command = [str(home / "bin" / "beeline"), "-u", f"jdbc:hive2://127.0.0.1:{port}", "-n", user]
+    command += ["--silent=true", "--outputformat=csv2", "-f", str(script)]
+    environment = {**os.environ, "SPARK_HOME": str(home)}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+
+
+PROGRAM = """
+import sys
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder.{start}.config("spark.sql.shuffle.partitions", "2")
+for name, value in {settings}.items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+for name in "ab":
+    spark.read.parquet(name).createOrReplaceTempView(name)
+joined = spark.sql({join!r})
+print(joined.count(), joined.filter("id = other").count())
+assert spark.sql({declared!r}).collect() == []
+print([row[0] for row in spark.sql("SHOW STREAMS").collect()])
+try:
+    spark.sql({wrong!r}).collect()
+except Exception as error:
+    print(error)
+assert "wjoin" not in sys.modules
+spark.stop()
+"""
+
+
+@pytest.mark.parametrize("start", ['master("local[2]")', 'remote("local[2]")'], ids=["pyspark", "connect"])
+def test_clients_that_do_not_know_of_it(rows: Path, start: str) -> None:
+    """PySpark without enable(), and a client of Spark Connect, whose server has the setting."""
+    declared = f"CREATE STREAM sa {DECLARED.format(rows / 'a')}"
+    program = PROGRAM.format(
+        start=start, settings=extension_settings(), join=JOIN, wrong=WRONG, declared=declared
+    )
+    done = run_python(rows, "-c", program)
+    assert done.returncode == 0, done.stderr[-3000:]
+    first, second, *error = done.stdout.splitlines()
+    assert (first, second) == ("52 20", "['sa']")
+    assert refusal(WRONG) in "\n".join(error)
