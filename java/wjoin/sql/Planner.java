@@ -38,6 +38,7 @@ public final class Planner {
   private static final String REMEDY =
       "\nhelp: set spark.wjoin.python to a Python that has wjoin, of the version of the jar";
   private static final long POLL_MILLISECONDS = 100;
+  private static final long IDLE_SECONDS = 10;
   private static final long START_SECONDS = 60;
 
   private static Planner running;
@@ -88,14 +89,14 @@ public final class Planner {
     return rows;
   }
 
-  /** Return the next thing to do for Python, null where there is none now. */
+  /** Return the next thing to do for Python, null where there is none for a while. */
   public static Request next() throws InterruptedException {
     Planner planner = current();
     if (planner == null) {
       return null;
     }
     planner.attached = true;
-    return planner.waiting.poll(POLL_MILLISECONDS, TimeUnit.MILLISECONDS);
+    return planner.waiting.poll(IDLE_SECONDS, TimeUnit.SECONDS);
   }
 
   static boolean isRunning() {
