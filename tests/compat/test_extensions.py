@@ -193,6 +193,46 @@ spark.stop()
 """
 
 
+KILLED = """
+import os
+import signal
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "2")
+for name, value in {settings}.items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+for name in "ab":
+    spark.read.parquet(name).createOrReplaceTempView(name)
+
+
+def count(seconds):
+    return spark.sql({join!r}.replace("4 SECONDS", f"{{seconds}} SECONDS")).count()
+
+
+def planners():
+    found = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", jvm], capture_output=True, text=True)
+    return [int(each.split()[0]) for each in found.stdout.splitlines() if "wjoin.bridge" in each]
+
+
+jvm = str(spark._jvm.java.lang.ProcessHandle.current().pid())
+expected = [count(seconds) for seconds in range(9)]
+before = planners()
+for each in before:
+    os.kill(each, signal.SIGKILL)
+with ThreadPoolExecutor(20) as pool:
+    found = list(pool.map(count, [number % 9 for number in range(60)]))
+print(len(before), set(before) & set(planners()), found == [expected[n % 9] for n in range(60)], expected[4])
+"""
+
+
+def test_a_planner_that_is_killed_is_started_anew_and_plans_many_at_once(rows: Path) -> None:
+    done = run_python(rows, "-c", KILLED.format(settings=extension_settings(), join=JOIN))
+    assert done.stdout.splitlines() == ["1 set() True 52"], done.stderr[-3000:]
+
+
 @pytest.mark.parametrize("start", ['master("local[2]")', 'remote("local[2]")'], ids=["pyspark", "connect"])
 def test_clients_that_do_not_know_of_it(rows: Path, start: str) -> None:
     """PySpark without enable(), and a client of Spark Connect, whose server has the setting."""

@@ -18,6 +18,7 @@ from pathlib import Path
 _TICK = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _PROPORTIONAL_EVERY = 2.0
+_STOPPING = 5.0
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,11 @@ class _Process:
 
 
 def pause(root: int) -> None:
-    """Stop a process and everything it has started, until ``resume``."""
-    _signal(root, signal.SIGSTOP)
+    """Stop a process and everything it has started, until ``resume``; return when they stand still."""
+    told, until = _signal(root, signal.SIGSTOP), time.monotonic() + _STOPPING
+    # Signals arrive a moment later.
+    while any(map(_moves, told)) and time.monotonic() < until:
+        time.sleep(0.001)
 
 
 def resume(root: int) -> None:
@@ -152,7 +156,17 @@ def kill_tree(root: int) -> None:
     _signal(root, signal.SIGKILL)
 
 
-def _signal(root: int, number: signal.Signals) -> None:
+def _moves(process: int) -> bool:
+    """Return whether a process is neither stopped nor gone."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in ("T", "Z", "X")
+
+
+def _signal(root: int, number: signal.Signals) -> set[int]:
+    """Send a signal to a process and everything it has started; return whom."""
     told: set[int] = set()
     # What is started while others are told is found the next time.
     while new := set(_tree(root)) - told:
@@ -160,6 +174,7 @@ def _signal(root: int, number: signal.Signals) -> None:
         for process in new:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, number)
+    return told
 
 
 def _total(processes: Mapping[int, _Process], which: list[int], wanted: Callable[[str], bool]) -> Memory:

@@ -77,13 +77,24 @@ public final class Planner {
     if (session.sparkContext().getLocalProperty(INSIDE) != null) {
       return null;
     }
-    return (LogicalPlan) asked(new Request(session, text, false));
+    Planner planner = started(session.sparkContext());
+    try {
+      return (LogicalPlan) planner.asked(new Request(session, text, false));
+    } catch (Refused refused) {
+      if (!refused.isOfThePlanner() || !planner.attached) {
+        throw refused;
+      }
+      // It has worked, and was killed. To plan once more changes nothing.
+      return (LogicalPlan)
+          started(session.sparkContext()).asked(new Request(session, text, false));
+    }
   }
 
   /** Run a statement, and return its rows. */
   static List<Row> run(SparkSession session, String text) throws Refused {
     List<Row> rows = new ArrayList<>();
-    for (Object row : (List<?>) asked(new Request(session, text, true))) {
+    Planner planner = started(session.sparkContext());
+    for (Object row : (List<?>) planner.asked(new Request(session, text, true))) {
       rows.add((Row) row);
     }
     return rows;
@@ -114,15 +125,14 @@ public final class Planner {
     return running;
   }
 
-  private static Object asked(Request request) throws Refused {
-    Planner planner = started(request.session().sparkContext());
-    planner.waiting.add(request);
+  private Object asked(Request request) throws Refused {
+    waiting.add(request);
     long begun = System.nanoTime();
     while (true) {
       try {
         return request.answer().get(POLL_MILLISECONDS, TimeUnit.MILLISECONDS);
       } catch (TimeoutException none) {
-        planner.requireAlive(begun);
+        requireAlive(begun);
       } catch (ExecutionException failed) {
         throw (Refused) failed.getCause();
       } catch (InterruptedException stopped) {
