@@ -102,8 +102,7 @@ def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:
     # Rows of two inputs reach each other; of more than two, only the first input is sliced.
     other = stage.inputs[1 if number == 0 else 0].members[0]
     back_in_time, ahead_in_time = plan.upper[other][first], plan.upper[first][other]
-    reach = (back_in_time, ahead_in_time)
-    return Slicing(stage.slice, *reach, kept, visits, stage.copies, bucket=stage.bucket)
+    return Slicing(stage.slice, back_in_time, ahead_in_time, kept, visits, stage.copies, bucket=stage.bucket)
 
 
 def roles(plan: PhysicalPlan, stage: Stage, number: int, place: int, workers: int) -> dict[int, Role]:

@@ -74,18 +74,17 @@ class Bridge:
             self._answered(request)
         except WJoinError as error:
             request.refused(error.code, str(error))
-        except Exception as error:  # noqa: BLE001
-            # Whoever has asked waits for an answer.
+        except Exception as error:  # noqa: BLE001  # who has asked waits for an answer, whatever it is
             request.refused("WJ607", f"error[WJ607]: {cause(error)}")
 
     def _answered(self, request: Any) -> None:
         text = request.text()
         statements = parse_script(text).statements
-        session = self._session(request.session())
         if len(statements) != 1 or isinstance(statements[0], SparkStatement):
             request.leave()
             return
         schema = command_schema(statements[0])
+        session = self._session(request.session())
         if request.run():
             request.answered(_rows(session.sql(text)))
         elif schema is not None:
@@ -108,7 +107,7 @@ def _rows(frame: DataFrame) -> Any:
 def main() -> None:
     """Serve the Java process that has started this one."""
     threading.Thread(target=_end_with_input, daemon=True).start()
-    Bridge(launch_gateway()).serve()  # type: ignore[no-untyped-call]
+    Bridge(launch_gateway()).serve()  # type: ignore[no-untyped-call]  # PySpark's own
 
 
 def _end_with_input() -> None:

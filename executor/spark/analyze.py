@@ -85,8 +85,8 @@ def analyze(
     read = partial(_sketched, log=order is not None and order.log)
     rows = _collected(frame.select(time.alias(_TIME), *places, *chosen).mapInArrow(read, _DDL))
     frequent = {name: _heaviest(_sketches(rows, f"f{name}")) for name in columns}
-    codes = _codes(frame, {name: found[0] for name, found in frequent.items() if found[0] is not None})
-    return _profile(rows, list(columns), frequent, codes, ordered=order is not None)
+    buckets = _buckets(frame, {name: found[0] for name, found in frequent.items() if found[0] is not None})
+    return _profile(rows, list(columns), frequent, buckets, ordered=order is not None)
 
 
 def _time(frame: DataFrame, event_time: str) -> Column:
@@ -177,9 +177,9 @@ def _wider(known: tuple[float, float] | None, values: pa.Array) -> tuple[float, 
     return min(low, ends["min"].as_py()), max(high, ends["max"].as_py())
 
 
-def _codes(frame: DataFrame, values: Mapping[str, str]) -> dict[str, int]:
-    """Return the key codes of values that are written as ``str`` has them."""
-    kinds = {name: frame.select(quoted(name)).schema[0].dataType.simpleString() for name in values}
+def _buckets(frame: DataFrame, values: Mapping[str, str]) -> dict[str, int]:
+    """Return the buckets of the key codes of values that are written as ``str`` has them."""
+    kinds = {name: kind for name, kind in frame.dtypes if name in values}
     coded = {name: kind for name, kind in kinds.items() if kind in (*INTEGRAL, "boolean", "string")}
     if not coded:
         return {}
@@ -189,14 +189,14 @@ def _codes(frame: DataFrame, values: Mapping[str, str]) -> dict[str, int]:
         code = KeyCode((f"CAST({quoted(name)} AS {kind})",), (kind,), kind in EXACT, ())
         expressions.append(f"CAST({key_code(code)} AS BIGINT)")
     (row,) = texts.selectExpr(*expressions).collect()
-    return dict(zip(coded, row, strict=True))
+    return dict(zip(coded, bucket_numbers(np.array(row, np.int64)).tolist(), strict=True))
 
 
 def _profile(
     rows: list[tuple[str, float | None, bytes | None]],
     columns: Sequence[str],
     frequent: Mapping[str, tuple[str | None, float]],
-    codes: Mapping[str, int],
+    buckets: dict[str, int],
     *,
     ordered: bool,
 ) -> Profile:
@@ -215,7 +215,7 @@ def _profile(
         else None,
         distinct={name: _distinct(_sketches(rows, f"d{name}")) for name in columns},
         heaviest={name: rows_of_it / max(1, count) for name, (_, rows_of_it) in frequent.items()},
-        buckets={name: int(bucket_numbers(np.array([code]))[0]) for name, code in codes.items()},
+        buckets=buckets,
         ranges={
             name[1:]: (min(numbers[name]), max(numbers[f">{name[1:]}"])) for name in numbers if name[0] == "<"
         },

@@ -158,11 +158,18 @@ def kill_tree(root: int) -> None:
 
 def _moves(process: int) -> bool:
     """Return whether a process is neither stopped nor gone."""
+    found = _stat(process)
+    return found is not None and found[1] not in ("T", "Z", "X")
+
+
+def _stat(process: int) -> list[str] | None:
+    """Return the name of a process, its state and what else the system tells; None where it is gone."""
     try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        text = Path(f"/proc/{process}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state not in ("T", "Z", "X")
+        return None
+    name, _, rest = text.partition("(")[2].rpartition(")")
+    return [name, *rest.split()]
 
 
 def _signal(root: int, number: signal.Signals) -> set[int]:
@@ -188,15 +195,10 @@ def _tree(root: int) -> dict[int, _Process]:
     found: dict[int, list[str]] = {}
     sessions: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            fields, number = rest.split(), int(entry.name)
-            children.setdefault(int(fields[1]), []).append(number)
-            sessions.setdefault(int(fields[3]), []).append(number)
-            found[number] = [name, *fields]
+        if entry.name.isdigit() and (stat := _stat(number := int(entry.name))) is not None:
+            children.setdefault(int(stat[2]), []).append(number)
+            sessions.setdefault(int(stat[4]), []).append(number)
+            found[number] = stat
     # Where the root leads a session, processes whose parents have died are still known by it.
     members: dict[int, _Process] = {}
     waiting = [root, *sessions.get(root, [])]
