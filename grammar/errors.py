@@ -112,7 +112,7 @@ _ENTRIES = (
     ErrorCode("WJ504", "a hint or setting cannot apply to this statement", "see the reason in the message"),
     # 6xx: the session
     ErrorCode("WJ601", "a stream, sink or view exists already", "use OR REPLACE, or another name"),
-    ErrorCode("WJ602", "a stream or sink is unknown", "create it first, or check the spelling"),
+    ErrorCode("WJ602", "a stream, sink or query is unknown", "create it first, or check the spelling"),
     ErrorCode("WJ603", "a setting is unknown or has a bad value", "see docs/language.md, section Settings"),
     ErrorCode("WJ604", "a stream cannot be opened", "check its format, options and columns"),
     ErrorCode(

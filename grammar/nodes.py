@@ -288,6 +288,15 @@ class _Nodes(Transformer[Leaf, Any]):
     def drop_sink(self, meta: Meta, if_exists: bool, name: syntax.Identifier) -> syntax.DropSink:
         return syntax.DropSink(name, if_exists, _span(meta))
 
+    def show_queries(self, meta: Meta) -> syntax.ShowQueries:
+        return syntax.ShowQueries(_span(meta))
+
+    def describe_query(self, meta: Meta, name: syntax.Identifier) -> syntax.DescribeQuery:
+        return syntax.DescribeQuery(name, _span(meta))
+
+    def stop_query(self, meta: Meta, name: syntax.Identifier) -> syntax.StopQuery:
+        return syntax.StopQuery(name, _span(meta))
+
     def show_create_sink(self, meta: Meta, name: syntax.Identifier) -> syntax.ShowCreateSink:
         return syntax.ShowCreateSink(name, _span(meta))
 

@@ -132,13 +132,17 @@ def _is_declaration(code: Code, words: list[str]) -> bool:
         case "DROP":
             return words[1:2] in (["STREAM"], ["SINK"]) and len(code.tokens) > 2
         case "SHOW":
-            return words[1:2] in (["STREAMS"], ["SINKS"], ["PREDICATES"]) or words[1:3] in (
+            return words[1:2] in (["STREAMS"], ["SINKS"], ["PREDICATES"], ["QUERIES"]) or words[1:3] in (
                 ["CREATE", "STREAM"],
                 ["CREATE", "SINK"],
             )
         case "DESCRIBE" | "DESC":
-            # DESCRIBE stream alone is about a table of that name.
-            return words[1:2] in (["STREAM"], ["SINK"]) and len(code.tokens) > 2 and is_name(code.tokens[2])
+            # DESCRIBE stream alone is about a table of that name, and Spark's DESCRIBE QUERY takes a SELECT.
+            if len(code.tokens) < 3 or not is_name(code.tokens[2]):
+                return False
+            return words[1] in ("STREAM", "SINK") or (words[1] == "QUERY" and len(code.tokens) == 3)
+        case "STOP":
+            return words[1:2] == ["QUERY"]
         case "ALTER":
             return words[1:2] in (["STREAM"], ["SINK"])
         case "ANALYZE":

@@ -23,6 +23,9 @@ Declaration = (
     | syntax.ShowCreateStream
     | syntax.ShowSinks
     | syntax.ShowPredicates
+    | syntax.ShowQueries
+    | syntax.DescribeQuery
+    | syntax.StopQuery
     | syntax.DescribeSink
     | syntax.DropSink
     | syntax.ShowCreateSink
@@ -116,6 +119,12 @@ def print_declaration(statement: Declaration) -> str:
             return "SHOW SINKS"
         case syntax.ShowPredicates():
             return "SHOW PREDICATES"
+        case syntax.ShowQueries():
+            return "SHOW QUERIES"
+        case syntax.DescribeQuery(name):
+            return f"DESCRIBE QUERY {print_name(name.name)}"
+        case syntax.StopQuery(name):
+            return f"STOP QUERY {print_name(name.name)}"
         case syntax.DescribeSink(name):
             return f"DESCRIBE SINK {print_name(name.name)}"
         case syntax.DropSink(name, if_exists):

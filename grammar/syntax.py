@@ -364,6 +364,29 @@ class ShowCreateSink:
 
 
 @dataclass(frozen=True)
+class ShowQueries:
+    """``SHOW QUERIES``."""
+
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class DescribeQuery:
+    """``DESCRIBE QUERY name``."""
+
+    name: Identifier
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class StopQuery:
+    """``STOP QUERY name``."""
+
+    name: Identifier
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
 class StatisticEntry:
     """One statistic of a stream, as ALTER STREAM gives it.
 
@@ -439,6 +462,9 @@ Statement = (
     | ShowCreateStream
     | ShowSinks
     | ShowPredicates
+    | ShowQueries
+    | DescribeQuery
+    | StopQuery
     | DescribeSink
     | DropSink
     | ShowCreateSink

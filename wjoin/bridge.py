@@ -26,7 +26,9 @@ from wjoin.grammar.syntax import (
     InsertInto,
     SparkStatement,
     Statement,
+    StopQuery,
 )
+from wjoin.query_statements import STOPPED_SCHEMA
 from wjoin.session import Session, connect
 
 INSIDE = "wjoin.inside"
@@ -41,6 +43,8 @@ _CHANGES = (CreateStream, CreateSink, CreateView, DropStream, DropSink)
 
 def command_schema(statement: Statement) -> str | None:
     """Return the columns of what a statement answers that changes something, None for any other."""
+    if isinstance(statement, StopQuery):
+        return STOPPED_SCHEMA
     if isinstance(statement, InsertInto):
         return "sink STRING, query STRING"
     return "" if isinstance(statement, _CHANGES) else None

@@ -90,17 +90,13 @@ def _start(
     """Run a statement; return the query that it has started, if any."""
     from wjoin.failures import placed
     from wjoin.inserts import insert
-    from wjoin.running import Running
 
     if not isinstance(statement, InsertInto):
         return _show(session, text, statement, params, options)
     how = {"once": options.once, "checkpoint": options.checkpoint, "trigger": options.trigger}
     with placed(text, statement.span):
-        query = insert(session.context, text, statement, params, **how)
-    if query is None:
-        return []
-    target = statement.target[-1]
-    return [Running(query, text, target.span, target.name, session.context.queries.folder_of(query))]
+        started = insert(session.context, text, statement, params, **how)
+    return [] if started is None else [started]
 
 
 def _show(
@@ -132,7 +128,7 @@ def _show(
                 file=sys.stderr,
                 flush=True,
             )
-            return [Running(query, text, statement.span)]
+            return [Running(query, text, statement.span, statement.span)]
     return []
 
 

@@ -24,9 +24,6 @@ def follow(running: Sequence[Running], settle: Callable[[], None], out: TextIO, 
                 live.show(running)
                 if any(each.query.exception() is not None for each in running):
                     break
-                for each in running:
-                    if each.seconds is None and not each.query.isActive:
-                        each.seconds = time.monotonic() - each.began
                 time.sleep(_POLL_SECONDS)
         finally:
             for each in running:

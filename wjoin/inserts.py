@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.catalog import Catalog, SinkDeclaration, find
 from wjoin.cluster import partitions
@@ -22,6 +21,7 @@ from wjoin.planner.lineage import reads
 from wjoin.queries import Queries
 from wjoin.refused import refused_start
 from wjoin.rewrite import Joins, joined_rows
+from wjoin.running import Running
 from wjoin.settings import Settings
 from wjoin.sinks import rows_for
 from wjoin.spark_process import resolved
@@ -41,7 +41,7 @@ def insert(
     once: bool,
     checkpoint: str | None,
     trigger: str | None = None,
-) -> StreamingQuery | None:
+) -> Running | None:
     """Run an INSERT INTO: start a query where its rows stream into a sink, else write them (None).
 
     ``trigger`` says how often micro-batches start, whatever the sink and the session say.
@@ -178,7 +178,7 @@ def _start(
     *,
     once: bool,
     every: str | None,
-) -> StreamingQuery:
+) -> Running:
     joins, folder = planned.joins, planned.folder
     if joins is not None:
         _keep(context.engine.spark, text, statement, planned.kept, joins)
@@ -195,7 +195,8 @@ def _start(
             help="give --checkpoint DIR, SET wjoin.checkpoint = DIR, or the sink's option checkpointLocation",
         )
     writer = planned.frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
-    writer = writer.queryName(re.sub(r"\W", "_", sink.name))
+    name = context.queries.free_name(sink.name)
+    writer = writer.queryName(re.sub(r"\W", "_", name))
     if sink.partitioned_by:
         writer = writer.partitionBy(*sink.partitioned_by)
     if once:
@@ -206,10 +207,14 @@ def _start(
         query = writer.start()
     except RAISED_BY_SPARK as error:
         raise refused_start(text, statement, error, _remedy(joins)) from error
-    context.queries.add(query, folder)
+    target = statement.target[-1].span
+    running = Running(query, text, target, statement.span, name, sink.name, folder)
+    if joins is not None:
+        running.planned, running.compiled = joins.planned, tuple(joins.plans)
+    context.queries.add(running)
     if joins is not None:
         context.queries.record(folder, planned.kept.recorder(query, joins.plans))
-    return query
+    return running
 
 
 def _keep(spark: SparkSession, text: str, statement: InsertInto, kept: Kept, joins: Joins) -> None:

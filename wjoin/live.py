@@ -1,7 +1,6 @@
 """Progress of running queries: a live table on a terminal, lines of JSON, or what is being waited for."""
 
 import contextlib
-import datetime
 import sys
 import threading
 import time
@@ -14,7 +13,7 @@ from rich.live import Live
 from rich.status import Status
 from rich.table import Table
 
-from wjoin.measured.progress import Progress, read
+from wjoin.measured.progress import Progress, time_text
 from wjoin.measured.totals import Totals
 from wjoin.running import Running
 
@@ -90,6 +89,7 @@ class LiveProgress:
 
     def __init__(self, as_json: bool, *, table: bool = True) -> None:
         self._json = as_json
+        self._told: list[Running] = []
         console = Console()
         drawn = table and console.is_terminal and not as_json
         self._live = Live(console=console, refresh_per_second=4) if drawn else None
@@ -110,10 +110,10 @@ class LiveProgress:
     def show(self, running: Sequence[Running]) -> None:
         """Show what the queries have done since the last call."""
         for each in running:
-            for report in each.query.recentProgress:
-                progress = read(report)
-                if each.totals.add(progress) and self._json:
-                    print(progress.as_json(), flush=True)
+            if self._json and not any(known is each for known in self._told):
+                self._told.append(each)
+                each.tell(_print)
+            each.look()
         if self._live is not None:
             self._live.update(self._table(running))
         else:
@@ -135,6 +135,10 @@ class LiveProgress:
         for each in running:
             table.add_row(each.name, *_cells(each.totals), _now(each))
         return table
+
+
+def _print(progress: Progress) -> None:
+    print(progress.as_json(), flush=True)
 
 
 def _cells(totals: Totals) -> list[str]:
@@ -175,7 +179,4 @@ def _watermark(progress: Progress) -> str:
     """Return the least watermark of a query's streams, as a time where it can be one."""
     if not progress.watermarks:
         return ""
-    least = min(progress.watermarks.values())
-    if least < 10**14:
-        return str(least)
-    return str(datetime.datetime.fromtimestamp(least / 1e6, datetime.UTC).replace(tzinfo=None))
+    return time_text(min(progress.watermarks.values()))

@@ -1,12 +1,18 @@
 """The queries that a session has started by INSERT INTO, and their checkpoint folders."""
 
 import itertools
+import threading
+import time
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
 
+from wjoin.measured.beside import UNREACHABLE
 from wjoin.measured.dropped import settle, watch
 from wjoin.measured.recorder import Recorder
+from wjoin.running import Running
+
+_LOOK_SECONDS = 5.0
+"""How often what queries report is taken: Spark keeps a hundred reports of each."""
 
 
 class Queries:
@@ -14,8 +20,9 @@ class Queries:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self.started: list[StreamingQuery] = []
-        self._folders: dict[str, StreamingQuery] = {}
+        self.started: list[Running] = []
+        self._folders: dict[str, Running] = {}
+        self._looking: threading.Thread | None = None
         self._recorders: dict[str, Recorder] = {}
         self._named_by_script: set[str] = set()
 
@@ -32,31 +39,46 @@ class Queries:
         for number in itertools.count(1):
             name = sink if number == 1 else f"{sink}-{number}"
             folder = f"{directory.rstrip('/')}/{name}"
-            running = self._folders.get(folder)
-            if folder not in self._named_by_script and not (running and running.isActive):
+            if folder not in self._named_by_script and not self.runs_on(folder):
                 return folder
         raise AssertionError("numbers do not end")
+
+    def free_name(self, sink: str) -> str:
+        """Return a name for a query into a sink: the sink's, with a number where a running query has that."""
+        taken = {each.name for each in self.started if each.query.isActive}
+        names = (sink if number == 1 else f"{sink}_{number}" for number in itertools.count(1))
+        return next(name for name in names if name not in taken)
 
     def named(self, folder: str) -> None:
         """Note the checkpoint folder of a statement, so that a later one of the script takes another."""
         self._named_by_script.add(folder)
 
-    def add(self, query: StreamingQuery, folder: str | None) -> None:
-        """Note a query that has just been started, and its checkpoint folder."""
-        self.started.append(query)
-        watch(self._spark, query)
-        if folder is not None:
-            self.named(folder)
-            self._folders[folder] = query
+    def add(self, running: Running) -> None:
+        """Note a query that has just been started."""
+        self.started.append(running)
+        watch(self._spark, running.query)
+        if running.checkpoint is not None:
+            self.named(running.checkpoint)
+            self._folders[running.checkpoint] = running
+        if self._looking is None or not self._looking.is_alive():
+            self._looking = threading.Thread(target=self._look, name="wjoin-queries", daemon=True)
+            self._looking.start()
+
+    def _look(self) -> None:
+        """Take what queries report until none runs."""
+        try:
+            while active := [each for each in self.started if each.seconds is None]:
+                for each in active:
+                    each.look()
+                time.sleep(_LOOK_SECONDS)
+        except UNREACHABLE:
+            # Spark has been stopped, and its queries with it.
+            return
 
     def runs_on(self, folder: str) -> bool:
         """Return whether a query of this session runs on a checkpoint folder."""
-        query = self._folders.get(folder)
-        return query is not None and query.isActive
-
-    def folder_of(self, query: StreamingQuery) -> str | None:
-        """Return the checkpoint folder of a query, None where it has none."""
-        return next((folder for folder, each in self._folders.items() if each is query), None)
+        running = self._folders.get(folder)
+        return running is not None and running.query.isActive
 
     def record(self, folder: str | None, recorder: Recorder | None) -> None:
         """Measure the query that has been started on a checkpoint folder."""
@@ -68,6 +90,6 @@ class Queries:
         """Tell what queries have dropped, and wait until what ended ones have measured is kept."""
         settle()
         for folder, recorder in list(self._recorders.items()):
-            if not self._folders[folder].isActive:
+            if not self._folders[folder].query.isActive:
                 recorder.settle()
                 del self._recorders[folder]

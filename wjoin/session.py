@@ -33,6 +33,7 @@ from wjoin.options import configure, in_pipeline, prepare
 from wjoin.planner.names import suggestion
 from wjoin.queries import Queries
 from wjoin.repartition import Repartitioned, repartition
+from wjoin.running import Running
 from wjoin.settings import Settings
 from wjoin.spark_process import log_path, logged
 from wjoin.spark_statements import pass_through
@@ -65,6 +66,11 @@ class Session:
     @property
     def queries(self) -> list[StreamingQuery]:
         """The queries that INSERT INTO has started, oldest first."""
+        return [each.query for each in self.context.queries.started]
+
+    @property
+    def running(self) -> list[Running]:
+        """The same queries with their statements and plans, and what they have done; ended ones, too."""
         return self.context.queries.started
 
     @property
@@ -178,17 +184,16 @@ class Session:
                 started = insert(self.context, text, statement, params, once=once, checkpoint=checkpoint)
             if once and started is not None:
                 self._await(started, text, statement)
-            return [started] if started is not None else []
+            return [started.query] if started is not None else []
         return [execute(self.context, text, statement, params)]
 
-    def _await(self, query: StreamingQuery, text: str, statement: InsertInto) -> None:
+    def _await(self, running: Running, text: str, statement: InsertInto) -> None:
         """Wait for the end of a query. Raises WJoinError where it failed."""
         name = statement.target[-1]
         try:
-            query.awaitTermination()
+            running.query.awaitTermination()
         except RAISED_BY_SPARK as error:
-            folder = self.context.queries.folder_of(query)
-            raise failure(error, name.span, text, sink=name.name, checkpoint=folder) from error
+            raise failure(error, name.span, text, sink=name.name, checkpoint=running.checkpoint) from error
         finally:
             self.settle()
 

@@ -13,6 +13,7 @@ from wjoin.grammar.syntax import (
     CreateSink,
     CreateStream,
     CreateView,
+    DescribeQuery,
     DescribeSink,
     DescribeStream,
     DropSink,
@@ -24,13 +25,16 @@ from wjoin.grammar.syntax import (
     ShowCreateSink,
     ShowCreateStream,
     ShowPredicates,
+    ShowQueries,
     ShowSinks,
     ShowStreams,
     SparkStatement,
     Statement,
+    StopQuery,
 )
 from wjoin.inserts import insert
 from wjoin.predicates import show_predicates
+from wjoin.query_statements import describe_query, show_queries, stop_query
 from wjoin.rewrite import joined_rows, joined_view
 from wjoin.settings import set_option
 from wjoin.sinks import create_sink, describe_sink, drop_sink, show_create, show_sinks
@@ -85,6 +89,12 @@ def _executed(context: Context, text: str, statement: Statement, params: dict[st
             return show_sinks(engine, catalog)
         case ShowPredicates():
             return show_predicates(engine)
+        case ShowQueries():
+            return show_queries(engine, context.queries)
+        case DescribeQuery():
+            return describe_query(engine, context.queries, text, statement)
+        case StopQuery():
+            return stop_query(engine, context.queries, text, statement)
         case DescribeSink():
             return describe_sink(engine, catalog, text, statement)
         case DropSink():
@@ -108,7 +118,7 @@ def _create_view(context: Context, text: str, statement: CreateView, params: dic
 
 
 def _insert(context: Context, text: str, statement: InsertInto, params: dict[str, Any]) -> DataFrame:
-    query = insert(context, text, statement, params, once=False, checkpoint=None)
-    if query is None:
+    running = insert(context, text, statement, params, once=False, checkpoint=None)
+    if running is None:
         return context.engine.nothing()
-    return context.engine.rows([(query.name or "", str(query.id))], "sink STRING, query STRING")
+    return context.engine.rows([(running.name, str(running.query.id))], "sink STRING, query STRING")

@@ -187,6 +187,17 @@ def test_small_declarations() -> None:
     assert pairs == [("wjoin.algorithm", "mw"), ("wjoin.a.b", "x y"), ("WJOIN.c", "1 2")]
 
 
+def test_statements_about_queries() -> None:
+    text = "SHOW QUERIES; DESC QUERY `a b`; DESCRIBE QUERY stop; stop query query"
+    shown, first, second, stopped = parse_script(text).statements
+    assert isinstance(shown, syntax.ShowQueries)
+    assert isinstance(first, syntax.DescribeQuery) and first.name.name == "a b"
+    assert isinstance(second, syntax.DescribeQuery) and second.name.name == "stop"
+    assert isinstance(stopped, syntax.StopQuery) and stopped.name.name == "query"
+    for text in ("DESCRIBE QUERY SELECT 1", "DESC QUERY TABLE t", "DESCRIBE query"):
+        assert isinstance(parse_statement(text), syntax.SparkStatement)
+
+
 def test_declarations_of_sinks() -> None:
     text = """SHOW SINKS; DESCRIBE SINK a; DESC SINK `b c`; DROP SINK a; DROP SINK IF EXISTS b;
     SHOW CREATE STREAM sink; SHOW CREATE SINK stream"""

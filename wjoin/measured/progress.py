@@ -3,10 +3,14 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from wjoin.executor.report import NOTHING_SEEN
 from wjoin.executor.spark.observe import COUNTS, PREFIX
+
+LEAST_TIMESTAMP = 10**14
+"""Event times below it (March 1973, in microseconds) are taken to be of a unit of their own."""
 
 
 @dataclass(frozen=True)
@@ -17,8 +21,10 @@ class Progress:
     stream's watermark, without event time, or too far ahead; ``furthest`` is the greatest event time of
     those, or that of the state where one has moved it. ``comparisons`` of a combination with a row, in
     all stages. ``state_rows``: rows kept (those of an input of
-    several streams at its first). ``watermarks``: microseconds, or the event time's own unit;
-    a stream that has sent nothing has none. ``seconds`` is the length of the micro-batch, ``started``
+    several streams at its first). ``watermarks`` and ``seen``, the greatest event time: microseconds, or
+    the event time's own unit; a stream that has sent nothing has none. ``stages`` has each stage of each
+    W-join by ``join.stage``, as they were compiled, with its ``comparisons`` and ``matches``. ``seconds`` is
+    the length of the micro-batch, ``parts`` that of its parts in milliseconds, in Spark's words, ``started``
     when it began (ISO 8601, UTC). ``source_rows``: rows that Spark counts at its sources, also of a
     query without W-joins. An ``idle`` report is of no micro-batch: it has the number of the next one.
     """
@@ -39,15 +45,33 @@ class Progress:
     idle: bool = False
     ahead: dict[str, int] = field(default_factory=dict)
     furthest: dict[str, int] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
+    stages: dict[str, dict[str, int]] = field(default_factory=dict)
+    parts: dict[str, int] = field(default_factory=dict)
 
     @property
     def rows_per_second(self) -> float:
         """Rows read per second of processing."""
         return sum(self.rows_in.values()) / self.seconds if self.seconds else 0.0
 
+    @property
+    def lag(self) -> dict[str, float]:
+        """How far the newest row of each stream was behind the clock at the end, in seconds."""
+        if not self.started:
+            return {}
+        ended = datetime.fromisoformat(self.started).timestamp() + self.seconds
+        return {alias: ended - time / 1e6 for alias, time in self.seen.items() if time >= LEAST_TIMESTAMP}
+
     def as_json(self) -> str:
         """Return the counts as one line of JSON."""
         return json.dumps({**self.__dict__, "rows_per_second": round(self.rows_per_second, 1)})
+
+
+def time_text(time: int) -> str:
+    """Return an event time as a time in UTC, or as the number it is where its unit is another."""
+    if time < LEAST_TIMESTAMP:
+        return str(time)
+    return str(datetime.fromtimestamp(time / 1e6, UTC).replace(tzinfo=None))
 
 
 def read(progress: Any) -> Progress:
@@ -58,10 +82,11 @@ def read(progress: Any) -> Progress:
     body = _body(progress)
     totals: dict[str, dict[str, int]] = {}
     matches: dict[int, tuple[int, int]] = {}
-    comparisons = 0
+    stages: dict[str, dict[str, int]] = {}
     for query, stage, values in observations(body):
-        matches[query] = max(matches.get(query, (-1, 0)), (stage, values.get("matches") or 0))
-        comparisons += values.get("comparisons") or 0
+        counts = {name: values.get(name) or 0 for name in ("comparisons", "matches")}
+        stages[f"{query}.{stage}"] = counts
+        matches[query] = max(matches.get(query, (-1, 0)), (stage, counts["matches"]))
         for key, value in values.items():
             count, _, alias = key.partition(":")
             if alias and value is not None:
@@ -79,7 +104,7 @@ def read(progress: Any) -> Progress:
         late=totals.get("late", {}),
         null_times=totals.get("undated", {}),
         matches=sum(count for _, count in matches.values()),
-        comparisons=comparisons,
+        comparisons=sum(counts["comparisons"] for counts in stages.values()),
         state_rows=totals.get("kept", {}),
         state_bytes=sum(totals.get("kept_bytes", {}).values()),
         watermarks={alias: time - totals["delay"].get(alias, 0) for alias, time in seen.items()},
@@ -89,6 +114,9 @@ def read(progress: Any) -> Progress:
         idle="addBatch" not in body.get("durationMs", {"addBatch": 0}),
         ahead=totals.get("ahead", {}),
         furthest=furthest,
+        seen=seen,
+        stages=dict(sorted(stages.items())),
+        parts=dict(body.get("durationMs", {})),
     )
 
 

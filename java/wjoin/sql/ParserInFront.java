@@ -22,7 +22,7 @@ final class ParserInFront implements InvocationHandler {
   /** Words of which statements of wjoin have one; Python tells those of Spark's that have one, too. */
   private static final Pattern WORDS =
       Pattern.compile(
-          "\\b(?:D?WINDOW|STREAMS?|SINKS?|PREDICATES)\\b|\\bwjoin\\.", Pattern.CASE_INSENSITIVE);
+          "\\b(?:D?WINDOW|STREAMS?|SINKS?|PREDICATES|QUERY|QUERIES)\\b|\\bwjoin\\.", Pattern.CASE_INSENSITIVE);
 
   /** Where a sink has been declared there is a planner. */
   private static final Pattern INSERT = Pattern.compile("\\bINSERT\\b", Pattern.CASE_INSENSITIVE);

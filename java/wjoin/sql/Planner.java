@@ -41,12 +41,17 @@ public final class Planner {
   private static final long IDLE_SECONDS = 10;
   private static final long START_SECONDS = 60;
 
+  /** After how long without a sign of life a process is ended: it asks again as soon as it has an answer. */
+  private static final long SILENT_SECONDS = 20;
+
   private static Planner running;
 
   private final BlockingQueue<Request> waiting = new LinkedBlockingQueue<>();
   private final String python;
   private final Process process;
   private volatile boolean attached;
+  private volatile boolean asking;
+  private volatile long asked = System.nanoTime();
 
   private Planner(SparkContext context) throws Refused {
     python = python(context.getConf());
@@ -106,8 +111,14 @@ public final class Planner {
     if (planner == null) {
       return null;
     }
+    planner.asking = true;
     planner.attached = true;
-    return planner.waiting.poll(IDLE_SECONDS, TimeUnit.SECONDS);
+    try {
+      return planner.waiting.poll(IDLE_SECONDS, TimeUnit.SECONDS);
+    } finally {
+      planner.asked = System.nanoTime();
+      planner.asking = false;
+    }
   }
 
   static boolean isRunning() {
@@ -145,6 +156,10 @@ public final class Planner {
   private void requireAlive(long begun) throws Refused {
     if (!process.isAlive()) {
       throw refused(python + " -m wjoin.bridge ended with status " + process.exitValue());
+    }
+    if (attached && !asking && System.nanoTime() - asked > TimeUnit.SECONDS.toNanos(SILENT_SECONDS)) {
+      process.destroyForcibly();
+      throw refused(python + " -m wjoin.bridge was silent for " + SILENT_SECONDS + " s, and was ended");
     }
     if (!attached && System.nanoTime() - begun > TimeUnit.SECONDS.toNanos(START_SECONDS)) {
       process.destroy();
