@@ -9,6 +9,9 @@ from typing import Any
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.explain import FORMATS
 
+SHELLS = {"spark-sql": "Spark's own SQL shell", "spark-shell": "Spark's shell in Scala"}
+"""The shells of Spark that wjoin starts, and what they are."""
+
 _SCHEME = re.compile(r"[A-Za-z][\w+.-]*:")
 
 
@@ -45,9 +48,8 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     demo = commands.add_parser("demo", help="join the departures of New York's airports in 2013")
     demo.add_argument("--folder", type=Path, help="where to put the data and results (a temporary folder)")
     commands.add_parser("jar", help="print the path of wjoin's jar, for Sparks that are started elsewhere")
-    commands.add_parser(
-        "spark-sql", help="start Spark's own SQL shell, with its options and W-join SQL", add_help=False
-    )
+    for shell, what in SHELLS.items():
+        commands.add_parser(shell, help=f"start {what}, with its options and W-join SQL", add_help=False)
     parser.set_defaults(debug=False)
     repartition = _repartition(commands)
     for command in (run, check, explain, repartition):
@@ -70,7 +72,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     if options.command == "checkpoint" and options.file is None and len(left) == 1 and left[0][:1] != "-":
         # argparse looks for the file directly behind the folders only.
         options.file, left = left[0], []
-    if options.command == "spark-sql":
+    if options.command in SHELLS:
         options.arguments, left = left, []
     if left:
         parser.error(f"unrecognized arguments: {' '.join(left)}")

@@ -4,15 +4,18 @@
 answers with plans and rows; it ends when its standard input does.
 """
 
+import logging
 import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
+from py4j.java_gateway import JavaObject
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from wjoin.failures import cause
 from wjoin.grammar.errors import WJoinError
@@ -36,6 +39,8 @@ INSIDE = "wjoin.inside"
 
 THREADS = 16
 """How many statements are planned at once."""
+
+_UNENDING = "INSERT INTO a sink starts a query that runs on; wjoin shell shows rows as they come"
 
 _CHANGES = (CreateStream, CreateSink, CreateView, DropStream, DropSink)
 """Statements that answer no rows, and may not be run twice."""
@@ -89,12 +94,16 @@ class Bridge:
             return
         schema = command_schema(statements[0])
         session = self._session(request.session())
+        parameters = {str(name): _value(each) for name, each in dict(request.parameters()).items()}
         if request.run():
-            request.answered(_rows(session.sql(text)))
+            request.answered(_rows(session.sql(text, parameters)))
         elif schema is not None:
             request.command(schema)
         else:
-            request.planned(session.sql(text)._jdf.queryExecution().analyzed())
+            found = session.sql(text, parameters)
+            if request.isShown() and found.isStreaming:
+                raise WJoinError("WJ606", "the rows of a SELECT over streams never end", help=_UNENDING)
+            request.planned(found._jdf.queryExecution().analyzed())
 
     def _session(self, java: Any) -> Session:
         with self._lock:
@@ -104,12 +113,23 @@ class Bridge:
             return self._sessions[name]
 
 
+def _value(parameter: Any) -> Any:
+    """Return the value of a parameter, as ``wjoin.sql.Parameters`` hands it over."""
+    if not isinstance(parameter, JavaObject):
+        return parameter
+    if parameter.getClass().getName() == "java.time.Duration":
+        return timedelta(seconds=parameter.getSeconds(), microseconds=parameter.getNano() // 1000)
+    return Column(parameter)
+
+
 def _rows(frame: DataFrame) -> Any:
     return frame._jdf.collectAsList()
 
 
 def main() -> None:
     """Serve the Java process that has started this one."""
+    # Whoever has asked is told; here PySpark would print the same with a stack.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     threading.Thread(target=_end_with_input, daemon=True).start()
     Bridge(launch_gateway()).serve()  # type: ignore[no-untyped-call]  # PySpark's own
 

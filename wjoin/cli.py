@@ -150,10 +150,10 @@ def _jar(options: argparse.Namespace) -> int:
     return GOOD
 
 
-def _spark_sql(options: argparse.Namespace) -> int:
-    from wjoin.spark_shells import replace_by_spark_sql
+def _spark_shell(options: argparse.Namespace) -> int:
+    from wjoin.spark_shells import replace_by
 
-    replace_by_spark_sql(options.arguments)
+    replace_by(options.command, options.arguments)
 
 
 def _checkpoint(options: argparse.Namespace) -> int:
@@ -258,7 +258,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "prepare": _prepare,
     "demo": _demo,
     "jar": _jar,
-    "spark-sql": _spark_sql,
+    "spark-sql": _spark_shell,
+    "spark-shell": _spark_shell,
 }
 
 if __name__ == "__main__":

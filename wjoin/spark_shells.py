@@ -25,9 +25,9 @@ def extension_settings() -> dict[str, str]:
     }
 
 
-def replace_by_spark_sql(arguments: Sequence[str]) -> NoReturn:
-    """Go on as ``spark-sql`` of the installed PySpark, with further options of its own."""
+def replace_by(shell: str, arguments: Sequence[str]) -> NoReturn:
+    """Go on as a shell of the installed PySpark, with further options of its own."""
     home = Path(pyspark.__file__).parent
-    shell = str(home / "bin" / "spark-sql")
+    program = str(home / "bin" / shell)
     options = [f"--conf={name}={value}" for name, value in extension_settings().items()]
-    os.execve(shell, [shell, *options, *arguments], {**os.environ, "SPARK_HOME": str(home)})
+    os.execve(program, [program, *options, *arguments], {**os.environ, "SPARK_HOME": str(home)})

@@ -4,6 +4,7 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.SparkSession;
@@ -22,7 +23,8 @@ final class ParserInFront implements InvocationHandler {
   /** Words of which statements of wjoin have one; Python tells those of Spark's that have one, too. */
   private static final Pattern WORDS =
       Pattern.compile(
-          "\\b(?:D?WINDOW|STREAMS?|SINKS?|PREDICATES|QUERY|QUERIES)\\b|\\bwjoin\\.", Pattern.CASE_INSENSITIVE);
+          "\\b(?:D?WINDOW|STREAMS?|SINKS?|PREDICATES|QUERY|QUERIES)\\b|\\bPATH\\s*(?:\\(|--|/\\*)|\\bwjoin\\.",
+          Pattern.CASE_INSENSITIVE);
 
   /** Where a sink has been declared there is a planner. */
   private static final Pattern INSERT = Pattern.compile("\\bINSERT\\b", Pattern.CASE_INSENSITIVE);
@@ -48,7 +50,7 @@ final class ParserInFront implements InvocationHandler {
     Refused refused = null;
     if (STATEMENTS.contains(method.getName()) && mayBeOurs((String) arguments[0])) {
       try {
-        LogicalPlan plan = Planner.plan(session, (String) arguments[0]);
+        LogicalPlan plan = Planner.plan(session, (String) arguments[0], parameters(arguments));
         if (plan != null) {
           return plan;
         }
@@ -65,6 +67,11 @@ final class ParserInFront implements InvocationHandler {
     } catch (InvocationTargetException failed) {
       throw refused == null ? failed.getCause() : refused;
     }
+  }
+
+  /** Parameters come with a text since Spark 4.3; older versions bind them in the plan that they get. */
+  private static Map<String, Object> parameters(Object[] arguments) {
+    return arguments.length > 1 ? Parameters.of(arguments[1]) : Map.of();
   }
 
   private static boolean mayBeOurs(String text) {

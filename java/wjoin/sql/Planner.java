@@ -3,11 +3,13 @@ package wjoin.sql;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.python.Py4JServer;
@@ -31,6 +33,12 @@ public final class Planner {
     "spark.wjoin.python", "spark.pyspark.driver.python", "spark.pyspark.python"
   };
   private static final String[] PYTHON_VARIABLES = {"PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"};
+
+  /** Whether this is Spark's SQL shell or its server for JDBC: they show rows, and do nothing else with them. */
+  static final boolean SHOWS =
+      Pattern.compile("\\.(?:SparkSQLCLIDriver|HiveThriftServer2)\\b")
+          .matcher(System.getProperty("sun.java.command", ""))
+          .find();
 
   /** The code of the error that there is no planner. */
   static final String CODE = "WJ615";
@@ -57,7 +65,7 @@ public final class Planner {
     python = python(context.getConf());
     try {
       Py4JServer server = new Py4JServer(context.getConf());
-      server.start();
+      start(server);
       ProcessBuilder builder = new ProcessBuilder(python, "-m", "wjoin.bridge");
       builder.environment().put("PYSPARK_GATEWAY_PORT", Integer.toString(server.getListeningPort()));
       builder.environment().put("PYSPARK_GATEWAY_SECRET", server.secret());
@@ -77,29 +85,43 @@ public final class Planner {
     }
   }
 
+  /** Start a server whose threads do not keep this process from ending: they are daemons as their parent is. */
+  private static void start(Py4JServer server) {
+    Thread starting = new Thread(server::start, "wjoin-planner");
+    starting.setDaemon(true);
+    starting.start();
+    try {
+      starting.join();
+    } catch (InterruptedException stopped) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   /** Return the plan of a statement, or null where it is Spark's alone. */
-  static LogicalPlan plan(SparkSession session, String text) throws Refused {
+  static LogicalPlan plan(SparkSession session, String text, Map<String, Object> parameters)
+      throws Refused {
     if (session.sparkContext().getLocalProperty(INSIDE) != null) {
       return null;
     }
     Planner planner = started(session.sparkContext());
     try {
-      return (LogicalPlan) planner.asked(new Request(session, text, false));
+      return (LogicalPlan) planner.asked(new Request(session, text, parameters, false));
     } catch (Refused refused) {
       if (!refused.isOfThePlanner() || !planner.attached) {
         throw refused;
       }
       // It has worked, and was killed. To plan once more changes nothing.
       return (LogicalPlan)
-          started(session.sparkContext()).asked(new Request(session, text, false));
+          started(session.sparkContext()).asked(new Request(session, text, parameters, false));
     }
   }
 
   /** Run a statement, and return its rows. */
-  static List<Row> run(SparkSession session, String text) throws Refused {
+  static List<Row> run(SparkSession session, String text, Map<String, Object> parameters)
+      throws Refused {
     List<Row> rows = new ArrayList<>();
     Planner planner = started(session.sparkContext());
-    for (Object row : (List<?>) planner.asked(new Request(session, text, true))) {
+    for (Object row : (List<?>) planner.asked(new Request(session, text, parameters, true))) {
       rows.add((Row) row);
     }
     return rows;
@@ -158,7 +180,7 @@ public final class Planner {
       throw refused(python + " -m wjoin.bridge ended with status " + process.exitValue());
     }
     if (attached && !asking && System.nanoTime() - asked > TimeUnit.SECONDS.toNanos(SILENT_SECONDS)) {
-      process.destroyForcibly();
+      process.destroyForcibly().onExit().join();
       throw refused(python + " -m wjoin.bridge was silent for " + SILENT_SECONDS + " s, and was ended");
     }
     if (!attached && System.nanoTime() - begun > TimeUnit.SECONDS.toNanos(START_SECONDS)) {

@@ -1,6 +1,7 @@
 package wjoin.sql;
 
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -12,11 +13,13 @@ public final class Request {
   private final CompletableFuture<Object> answer = new CompletableFuture<>();
   private final SparkSession session;
   private final String text;
+  private final Map<String, Object> parameters;
   private final boolean run;
 
-  Request(SparkSession session, String text, boolean run) {
+  Request(SparkSession session, String text, Map<String, Object> parameters, boolean run) {
     this.session = session;
     this.text = text;
+    this.parameters = parameters;
     this.run = run;
   }
 
@@ -28,9 +31,19 @@ public final class Request {
     return text;
   }
 
+  /** The values of named parameters, by their names: what Python takes as it is, durations, or columns. */
+  public Map<String, Object> parameters() {
+    return parameters;
+  }
+
   /** Whether the statement is to be run; else it is to be planned. */
   public boolean run() {
     return run;
+  }
+
+  /** Whether all that becomes of a query is that its rows are shown. */
+  public boolean isShown() {
+    return Planner.SHOWS;
   }
 
   CompletableFuture<Object> answer() {
@@ -49,7 +62,7 @@ public final class Request {
 
   /** The statement changes something when it is run, and answers rows with this schema. */
   public void command(String schema) {
-    answer.complete(new Statement(text, schema.isEmpty() ? new StructType() : StructType.fromDDL(schema)));
+    answer.complete(new Statement(text, parameters, schema.isEmpty() ? new StructType() : StructType.fromDDL(schema)));
   }
 
   /** The statement was run, and answers these rows. */

@@ -1,6 +1,7 @@
 package wjoin.sql;
 
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -20,15 +21,17 @@ public final class Statement extends LogicalPlan implements LeafRunnableCommand 
   private static final long serialVersionUID = 1;
 
   private final String text;
+  private final transient Map<String, Object> parameters;
   private final Seq<Attribute> output;
 
-  Statement(String text, StructType schema) {
-    this(text, toAttributes(schema));
+  Statement(String text, Map<String, Object> parameters, StructType schema) {
+    this(text, parameters, toAttributes(schema));
   }
 
   /** By which Spark copies a plan. */
-  public Statement(String text, Seq<Attribute> output) {
+  public Statement(String text, Map<String, Object> parameters, Seq<Attribute> output) {
     this.text = text;
+    this.parameters = parameters;
     this.output = output;
   }
 
@@ -50,7 +53,7 @@ public final class Statement extends LogicalPlan implements LeafRunnableCommand 
   @Override
   public Seq<Row> run(SparkSession session) {
     try {
-      List<Row> rows = Planner.run(session, text);
+      List<Row> rows = Planner.run(session, text, parameters);
       return CollectionConverters.asScala(rows).toSeq();
     } catch (Refused refused) {
       throw Statement.<RuntimeException>unchecked(refused);
@@ -93,12 +96,12 @@ public final class Statement extends LogicalPlan implements LeafRunnableCommand 
 
   @Override
   public int productArity() {
-    return 2;
+    return 3;
   }
 
   @Override
   public Object productElement(int place) {
-    return place == 0 ? text : output;
+    return List.of(text, parameters, output).get(place);
   }
 
   @Override
@@ -110,6 +113,7 @@ public final class Statement extends LogicalPlan implements LeafRunnableCommand 
   public boolean equals(Object other) {
     return other instanceof Statement
         && text.equals(((Statement) other).text)
+        && parameters.equals(((Statement) other).parameters)
         && output.equals(((Statement) other).output);
   }
 
