@@ -11,7 +11,7 @@ from wjoin.executor.routing import Router, worker_count
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.slices import Slice, Stored
 from wjoin.executor.state.writing import Cutting
-from wjoin.executor.step import Counts, StageLogic
+from wjoin.executor.step import Counts, Made, StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.layout import time_name
@@ -51,7 +51,7 @@ class _Worker:
     def kept(self) -> int:
         return sum(piece.rows for group in self.manifest.slices for piece in group)
 
-    def run(self, arrivals: Arrivals, counts: Counts) -> Iterator[pa.RecordBatch]:
+    def run(self, arrivals: Arrivals, counts: Counts) -> Iterator[Made]:
         for each in self.logic.stream(self.manifest, self.store, arrivals, counts):
             if isinstance(each, Manifest):
                 self.manifest = each
@@ -113,7 +113,7 @@ class LocalWorkers:
             for stream, block in blocks.items()
             if block.num_rows
         }
-        results: list[list[pa.RecordBatch]] = []
+        results: list[list[Made]] = []
         self.loads = []
         for stage, workers in zip(self._plan.stages, self._stages, strict=True):
             arrivals = [Arrivals([[] for _ in stage.inputs]) for _ in workers]
@@ -121,7 +121,7 @@ class LocalWorkers:
                 own.seen = {stream: time for stream, time in seen.items() if stream in stage.members}
             for place, source in enumerate(stage.inputs):
                 if source.stage is not None:
-                    new = results[source.stage]
+                    new = [each.rows for each in results[source.stage] if each.to == place]
                 else:
                     stream = source.members[0]
                     new = [blocks[stream].select(source.columns)] if stream in seen else []
@@ -129,7 +129,7 @@ class LocalWorkers:
                 for block in new:
                     for worker, rows, role in router.parts(block):
                         arrivals[worker].blocks[place].append((role, rows))
-            made: list[pa.RecordBatch] = []
+            made: list[Made] = []
             loads: list[Load] = []
             for each, own in zip(workers, arrivals, strict=True):
                 begin, before = time.process_time(), counts.stage["comparisons"]
@@ -139,4 +139,4 @@ class LocalWorkers:
                 loads.append(Load(time.process_time() - begin, rows, compared, each.kept))
             self.loads.append(loads)
             results.append(made)
-        return results[-1]
+        return [each.rows for each in results[-1]]

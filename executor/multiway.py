@@ -273,7 +273,8 @@ class MultiwayJoin:
     def _called(self, check: PredicateCheck, tuples: Combinations) -> BoolArray:
         """Return for which tuples a predicate holds; it is called once for rows that many tuples share."""
         columns = [
-            (self._input_of(operand), stored_column(self.plan, *operand).name) for operand in check.operands
+            (self._input_of(operand, tuples), stored_column(self.plan, *operand).name)
+            for operand in check.operands
         ]
         rows = [tuples.rows[number] for number in sorted({number for number, _ in columns})]
         first, place = np.arange(len(tuples)), None
@@ -303,10 +304,10 @@ class MultiwayJoin:
         return restored(values, self.plan.streams[stream].columns[number].type)
 
     def _values(self, operand: Operand, partial: Combinations) -> pa.Array:
-        return partial.column(self._input_of(operand), stored_column(self.plan, *operand).name)
+        return partial.column(self._input_of(operand, partial), stored_column(self.plan, *operand).name)
 
-    def _input_of(self, operand: Operand) -> int:
-        return next(n for n, each in enumerate(self.stage.inputs) if operand[0] in each.members)
+    def _input_of(self, operand: Operand, partial: Combinations) -> int:
+        return next(number for number in partial.rows if operand[0] in self.stage.inputs[number].members)
 
     def _refined(self, complete: Combinations, probe: Probe) -> Combinations:
         """Keep what no earlier pass has found, and what some output wants."""

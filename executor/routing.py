@@ -13,7 +13,7 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Share, Slices, Slicing
 from wjoin.planner.layout import code_name, stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan, Stage
-from wjoin.planner.slices import slicing
+from wjoin.planner.slices import cut_stream, slicing
 
 TOGETHER_BYTES = 1 << 26
 """About the most bytes of the rows that are taken at once for several workers."""
@@ -23,9 +23,9 @@ _FURTHEST = float(1 << 52)
 
 @dataclass(frozen=True)
 class Router:
-    """Brings tuples to the workers of a stage: to its input ``number``, whose first member is ``stream``.
+    """Brings tuples to the workers of a stage: to its input ``number``.
 
-    ``values`` is the column by which they are cut, None where that is event time.
+    They are cut by the times of their member ``stream``, or by the column ``values`` where that is not None.
     """
 
     number: int
@@ -43,7 +43,7 @@ class Router:
         slices = slicing(plan, stage, number)
         column = None if slices is None else slices.column
         values = None if column is None else stored_column(plan, *column).name
-        return cls(number, each.members[0], each.key, stage.route, workers, slices, values)
+        return cls(number, cut_stream(plan, stage, number), each.key, stage.route, workers, slices, values)
 
     def parts(self, block: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch, Role]]:
         """Yield (worker, its rows, as what it gets them)."""

@@ -29,9 +29,9 @@ from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.run_filter import RunFilter
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, Order, RunShape, SortedRun, int64_view, select
-from wjoin.planner.edges import result_columns
+from wjoin.planner.edges import destination, result_columns
 from wjoin.planner.layout import code_name, stored_column, time_name
-from wjoin.planner.physical import PhysicalPlan, Retention, Rows, Stage, StageInput
+from wjoin.planner.physical import PhysicalPlan, Probe, Retention, Rows, Stage, StageInput
 from wjoin.planner.probes import over_streams, with_kernel
 from wjoin.udfs.predicate import Predicate
 
@@ -67,11 +67,23 @@ class Counts:
 
 
 @dataclass(frozen=True)
+class Made:
+    """Results, or in a hop partial ones: rows for input ``to`` of a later stage, None out of the last one."""
+
+    rows: pa.RecordBatch
+    to: int | None
+
+
+@dataclass(frozen=True)
 class _New:
-    """The new rows of each input as runs: those that begin results, and those that are kept."""
+    """The new rows of each input as runs: those that begin results, and those that are kept.
+
+    ``passed_on``: rows as they came, for a later hop.
+    """
 
     probing: list[SortedRun | None]
     stored: list[SortedRun | None]
+    passed_on: list[Made] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -112,7 +124,8 @@ class StageLogic:
         if each.index is not None and order is Order.VALUE:
             own = each.index.left if each.index.left[0] in each.members else each.index.right
             value = stored_column(self.plan, *own).name
-        return RunShape(code, times, order, value)
+        newest = None if each.origin is None else time_name(each.origin)
+        return RunShape(code, times, order, value, newest)
 
     @cached_property
     def shapes(self) -> list[RunShape]:
@@ -120,11 +133,20 @@ class StageLogic:
         return [self.shape(number) for number in range(len(self.stage.inputs))]
 
     @cached_property
-    def assembler(self) -> Assembler:
-        """What makes blocks of the stage's results."""
-        inputs = enumerate(self.stage.inputs)
-        places = {name: number for number, each in inputs for name in each.columns}
-        return Assembler(tuple((places[name], name) for name in result_columns(self.plan, self.number)))
+    def assemblers(self) -> dict[int, Assembler]:
+        """What makes blocks of the stage's results, by the input whose new rows begin them."""
+        return {probe.origin: self._assembler(probe) for probe in self.stage.probes}
+
+    def _assembler(self, probe: Probe) -> Assembler:
+        inputs = self.stage.inputs
+        places = {
+            name: number for number in (probe.origin, *sorted(probe.order)) for name in inputs[number].columns
+        }
+        names = result_columns(self.plan, self.number, self._destination(probe.origin))
+        return Assembler(tuple((places[name], name) for name in names))
+
+    def _destination(self, origin: int) -> tuple[int, int] | None:
+        return destination(self.plan, self.number, self.stage.inputs[origin])
 
     def join(
         self,
@@ -132,7 +154,7 @@ class StageLogic:
         probing: Sequence[SortedRun | None],
         stored: Sequence[SortedRun | None],
         counted: Report,
-    ) -> Iterator[Combinations]:
+    ) -> Iterator[tuple[Probe, Combinations]]:
         """Yield every combination with at least one new row, each once, as the probes of the stage say."""
         join = MultiwayJoin(
             self.plan, self.number, counted, predicates=self.predicates, statement=self.statement
@@ -144,7 +166,8 @@ class StageLogic:
             run = probing[probe.origin]
             if run is None:
                 continue
-            met = {probe.origin: Pieces((run,))}
+            met = {number: Pieces(()) for number in range(len(old))}
+            met[probe.origin] = Pieces((run,))
             for step in probe.steps:
                 new = stored[step.input] if step.rows is not Rows.OLD else None
                 fresh = () if new is None else (new,)
@@ -152,9 +175,10 @@ class StageLogic:
                     met[step.input] = Pieces(fresh)
                 else:
                     met[step.input] = Pieces((*old[step.input], *fresh), filters[step.input])
-            yield from join.results(probe, [met[number] for number in range(len(old))])
+            for found in join.results(probe, [met[number] for number in range(len(old))]):
+                yield probe, found
 
-    def batch(self, arrivals: Arrivals, counts: Counts) -> Iterator[pa.RecordBatch]:
+    def batch(self, arrivals: Arrivals, counts: Counts) -> Iterator[Made]:
         """Yield the results over complete inputs: no state, nothing is late."""
         logic = self._with(self.stage.kernels[0])
         working: list[list[SortedRun]] = [[] for _ in logic.stage.inputs]
@@ -173,7 +197,7 @@ class StageLogic:
 
     def stream(
         self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts
-    ) -> Iterator[pa.RecordBatch | Manifest]:
+    ) -> Iterator[Made | Manifest]:
         """Yield the results of a micro-batch, then the manifest of the state after it."""
         writing = manifest.writing or Writing.first(self.plan, self.stage)
         kernels = self.stage.kernels
@@ -198,7 +222,7 @@ class StageLogic:
         counts: Counts,
         *,
         among: "StageLogic",
-    ) -> Iterator[pa.RecordBatch | Manifest]:
+    ) -> Iterator[Made | Manifest]:
         shapes = self.shapes
         cutting = writing.cutting
         seen = dict(manifest.seen)
@@ -271,13 +295,14 @@ class StageLogic:
         self._count_state(manifest, after, counts)
         yield after
 
-    def _results(
-        self, working: Sequence[Sequence[SortedRun]], new: _New, counts: Counts
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the results of new rows with those that are there, and count them."""
-        for found in self.join(working, new.probing, new.stored, counts.stage):
+    def _results(self, working: Sequence[Sequence[SortedRun]], new: _New, counts: Counts) -> Iterator[Made]:
+        """Yield the results of new rows with those that are there, and count them; and what is passed on."""
+        yield from new.passed_on
+        for probe, found in self.join(working, new.probing, new.stored, counts.stage):
             counts.stage.add("matches", len(found))
-            yield from self.assembler.blocks(found)
+            to = self._destination(probe.origin)
+            for block in self.assemblers[probe.origin].blocks(found):
+                yield Made(block, None if to is None else to[1])
 
     def _working(
         self,
@@ -327,6 +352,7 @@ class StageLogic:
             alike = all(role.stores == role.probes for role, _ in blocks)
             if each.stage is None:
                 self._count_late(each.members[0], blocks, seen, counts)
+            found.passed_on.extend(self._passed_on(each, blocks, seen))
             probing = [block for role, block in blocks if role.probes]
             found.probing.append(self._on_time(each, _sorted(shape, probing), shape, seen))
             if not each.stored:
@@ -337,6 +363,22 @@ class StageLogic:
                 found.probing[-1] if alike else self._on_time(each, _sorted(shape, stored), shape, seen)
             )
         return found
+
+    def _passed_on(self, each: StageInput, blocks: Arrived, seen: Mapping[int, int]) -> Iterator[Made]:
+        """Yield the rows of a stream that a later hop needs, which this worker is the one to pass on."""
+        to = destination(self.plan, self.number, each, passed_on=True) if len(each.members) == 1 else None
+        if to is None or not self.stage.probes:
+            return
+        for role, block in blocks:
+            if each.stage is None and not (role.probes and role.counts):
+                continue
+            if each.stage is None:
+                on_time = self._on_time_at(
+                    each.members[0], int64_view(block.column(time_name(each.members[0]))), seen
+                )
+                block = block if on_time.all() else block.filter(pa.array(on_time))
+            if block.num_rows:
+                yield Made(block.select(result_columns(self.plan, self.number, to)), to[1])
 
     def _on_time(
         self,

@@ -51,11 +51,12 @@ class _Block:
 
 
 def instants(batch: pa.RecordBatch, shape: RunShape) -> Int64Array:
-    """Return the earliest event time of each row, int64: that of all its members.
+    """Return the earliest event time of each row, int64: that of all its members, or that of its newest row.
 
     Those of one member are the column itself, not a copy: where rows are mapped, so are their times.
     """
-    earliest, *others = (int64_view(batch.column(name)) for name in shape.times)
+    names = shape.times if shape.newest is None else (shape.newest,)
+    earliest, *others = (int64_view(batch.column(name)) for name in names)
     for times in others:
         earliest = np.minimum(earliest, times)
     return earliest
@@ -103,7 +104,7 @@ def stretches(
 def _lasting_instants(batch: pa.RecordBatch, shape: RunShape, spool: Spool) -> Int64Array:
     """Return the instants of rows that wait: those that are no column of theirs are set down on disk."""
     found = instants(batch, shape)
-    if len(shape.times) == 1:
+    if len(shape.times) == 1 or shape.newest is not None:
         return found
     return int64_view(spool.put(pa.RecordBatch.from_pydict({"instant": pa.array(found)})).column("instant"))
 

@@ -11,28 +11,58 @@ def with_columns(plan: PhysicalPlan) -> PhysicalPlan:
     """Return a plan whose stage inputs have the columns of their blocks; the last stage's first."""
     for number in reversed(range(len(plan.stages))):
         stage = plan.stages[number]
-        read = set(result_columns(plan, number))
+        read = {name for to in destinations(plan, number) for name in result_columns(plan, number, to)}
         inputs = tuple(replace(each, columns=_columns(plan, stage, each, read)) for each in stage.inputs)
         plan = plan.with_stage(number, replace(stage, inputs=inputs))
     return plan
 
 
-def result_columns(plan: PhysicalPlan, number: int) -> tuple[str, ...]:
-    """Return the columns of a stage's results: those of the input that they are, or what the outputs read."""
-    target = destination(plan, number)
-    if target is not None:
-        return plan.stages[target[0]].inputs[target[1]].columns
+def result_columns(
+    plan: PhysicalPlan, number: int, destination: tuple[int, int] | None = None
+) -> tuple[str, ...]:
+    """Return the columns of a stage's results: those of the input that they are, or what the outputs read.
+
+    ``destination`` is one of ``destinations``; without it, the only one.
+    """
+    if destination is None:
+        (destination,) = destinations(plan, number)
+    if destination is not None:
+        return plan.stages[destination[0]].inputs[destination[1]].columns
     found = [name for output in plan.outputs for name in _output_columns(plan, output)]
     # A block needs a column to have a number of rows.
     return tuple(dict.fromkeys(found)) or (time_name(plan.stages[number].members[0]),)
 
 
-def destination(plan: PhysicalPlan, number: int) -> tuple[int, int] | None:
-    """Return the stage and the input that a stage's results go to, None for the last stage."""
-    for later in range(number + 1, len(plan.stages)):
-        for place, each in enumerate(plan.stages[later].inputs):
-            if each.stage == number:
-                return later, place
+def destinations(plan: PhysicalPlan, number: int) -> tuple[tuple[int, int] | None, ...]:
+    """Return the stage and the input that a stage's results go to, None out of the last stage.
+
+    Those of a hop go to several inputs of the next one (``destination``).
+    """
+    found = tuple(
+        (later, place)
+        for later in range(number + 1, len(plan.stages))
+        for place, each in enumerate(plan.stages[later].inputs)
+        if each.stage == number
+    )
+    return found or (None,)
+
+
+def destination(
+    plan: PhysicalPlan, number: int, origin: StageInput, *, passed_on: bool = False
+) -> tuple[int, int] | None:
+    """Return the stage and the input that the results go to which the rows of an input begin.
+
+    None where they leave the stages. ``passed_on``: where the rows of the stream of that input go
+    themselves, None where no later hop needs them.
+    """
+    for to in destinations(plan, number):
+        if to is None:
+            continue
+        each = plan.stages[to[0]].inputs[to[1]]
+        if each.origin is None:
+            return None if passed_on else to
+        if (each.origin,) == origin.newest and each.carried == passed_on:
+            return to
     return None
 
 

@@ -213,6 +213,10 @@ class StageInput:
     ``stored``: whether its rows are kept for the rows of other inputs, and ``retention`` how long;
     ``required``: whether a result needs a row of it. ``index`` is the band that orders its rows for a
     kernel that looks for values, None where none does.
+
+    In a hop (``Stage.hop``) ``meets`` are the inputs that its rows meet there, of other stages None; and
+    what comes from the hop before are partial results whose newest row is of the stream ``origin``, or rows
+    of that stream alone, which the hop before has passed on.
     """
 
     members: tuple[int, ...]
@@ -223,6 +227,18 @@ class StageInput:
     stored: bool = True
     required: bool = True
     retention: tuple[Retention, ...] = ()
+    origin: int | None = None
+    meets: tuple[int, ...] | None = None
+
+    @property
+    def carried(self) -> bool:
+        """Whether its rows are those of one stream, which an earlier hop has passed on."""
+        return self.stage is not None and self.members == (self.origin,)
+
+    @property
+    def newest(self) -> tuple[int, ...]:
+        """The streams whose earliest row tells which of two new tuples is later, and meets the other."""
+        return self.members if self.origin is None else (self.origin,)
 
 
 class Rows(Enum):
@@ -322,6 +338,9 @@ class Stage:
     all; ``workers`` is how many may share them, None for all, and ``copies`` on how many of them one lies.
     There is a probe for each input whose new rows begin results, and for each pass over the windows; two
     where rows visit several workers.
+
+    A *hop* is a stage whose inputs each meet only some of the others (PSP 2009, section 4.1): what they make
+    goes on to the next one, where it is not kept.
     """
 
     inputs: tuple[StageInput, ...]
@@ -342,8 +361,12 @@ class Stage:
 
     def __post_init__(self) -> None:
         members = self.members
-        if len(self.inputs) < 2 or len(set(members)) != len(members):
+        joined = sum(len(each.members) for each in self.inputs)
+        if len(self.inputs) < 2 or (not self.hop and joined != len(members)):
             raise ValueError("a stage joins two or more inputs with distinct streams")
+        for source in self.inputs:
+            if any(set(source.members) & set(self.inputs[other].members) for other in source.meets or ()):
+                raise ValueError("in a hop, rows meet those of streams that they have none of yet")
         conditions: tuple[AnyCondition, ...]
         conditions = (*self.comparisons, *self.bands, *self.conditions, *self.predicates)
         for each in conditions:
@@ -355,7 +378,16 @@ class Stage:
     @property
     def members(self) -> tuple[int, ...]:
         """The streams of all inputs, in input order."""
-        return tuple(member for each in self.inputs for member in each.members)
+        return tuple(dict.fromkeys(member for each in self.inputs for member in each.members))
+
+    @property
+    def hop(self) -> bool:
+        """Whether each input meets only some of the others, and partial results go on to the next stage."""
+        return any(each.meets is not None for each in self.inputs)
+
+    def met(self, number: int) -> bool:
+        """Return whether rows of some input of a hop meet those of input ``number``."""
+        return any(number in (each.meets or ()) for each in self.inputs)
 
     @property
     def keyed(self) -> bool:

@@ -47,7 +47,7 @@ def arranged_stage(plan: PhysicalPlan, stage: Stage, orders: Orders | None) -> S
         replace(
             each,
             # Of complete inputs, the last one finds all others there, and no row comes later.
-            stored=plan.streaming or number not in beginning,
+            stored=stage.met(number) if stage.hop else plan.streaming or number not in beginning,
             retention=retention(plan, stage, each, stage.bounds),
         )
         for number, each in enumerate(stage.inputs)
@@ -79,19 +79,26 @@ def chosen_orders(stage: Stage) -> Orders | None:
     return {probe.origin: probe.order for probe in stage.probes if probe.ordered} or None
 
 
-def origins(stage: Stage, *, streaming: bool) -> range:
+def origins(stage: Stage, *, streaming: bool) -> Sequence[int]:
     """Return the inputs whose new rows begin results: of complete inputs the last one suffices."""
     size = len(stage.inputs)
+    if stage.hop:
+        return [number for number, each in enumerate(stage.inputs) if each.meets]
     return range(size) if streaming else range(size - 1, size)
 
 
 def retention(plan: PhysicalPlan, stage: Stage, each: StageInput, bounds: Bounds) -> tuple[Retention, ...]:
-    """Return how long the rows of a stage's input are kept for the streams of its others, by some bounds."""
+    """Return how long the rows of a stage's input are kept for the streams of its others, by some bounds.
+
+    In a hop, for the new rows whose partial results come to meet them there.
+    """
     ahead = reach(bounds, plan.upper, plan.staged).ahead
+    others: Iterable[int] = (other for other in stage.members if other not in each.members)
+    if stage.hop:
+        number = stage.inputs.index(each)
+        others = sorted({own for met in stage.inputs if number in (met.meets or ()) for own in met.newest})
     return tuple(
-        Retention(other, tuple((member, ahead[member][other]) for member in each.members))
-        for other in stage.members
-        if other not in each.members
+        Retention(other, tuple((member, ahead[member][other]) for member in each.members)) for other in others
     )
 
 
@@ -99,13 +106,14 @@ def _probes(
     plan: PhysicalPlan, stage: Stage, orders: Orders | None, beginning: Sequence[int]
 ) -> Iterator[Probe]:
     for origin in beginning:
-        others = [number for number in range(len(stage.inputs)) if number != origin]
+        met = stage.inputs[origin].meets
+        others = [number for number in range(len(stage.inputs)) if number != origin] if met is None else met
         order = others if orders is None else orders[origin]
         for upper, excluded in _passes(plan):
             begun = Probe(origin, (), orders is not None, upper, excluded)
             # Workers cut a micro-batch where their own rows say. So which of two new rows finds the other is
             # for their times to say, as no worker has both to keep and to probe.
-            apart = plan.streaming and ROUTES[stage.route].visits
+            apart = plan.streaming and (ROUTES[stage.route].visits or stage.hop)
             for meets in (Rows.OLD, Rows.NEW) if apart else (Rows.ALL,):
                 yield _probe(plan, stage, order, replace(begun, meets=meets))
 
@@ -122,13 +130,13 @@ def _passes(plan: PhysicalPlan) -> Iterator[tuple[UpperBounds, tuple[UpperBounds
 def _probe(plan: PhysicalPlan, stage: Stage, order: Sequence[int], begun: Probe) -> Probe:
     """Return a probe with its steps in an order; all else is as in ``begun``."""
     distances = reach(stage.bounds, begun.upper, plan.staged)
-    steps = []
+    steps: list[Step] = []
     joined = [begun.origin]
     for target in order:
         step = step_to(plan, stage, joined, target, distances, begun.upper, begun.meets)
         joined.append(target)
-        if len(joined) == len(stage.inputs) and not _checked_on_the_way(plan, stage):
-            members = sorted(stage.members)
+        if len(steps) == len(order) - 1 and not _checked_on_the_way(plan, stage):
+            members = sorted(member for number in joined for member in stage.inputs[number].members)
             step = replace(step, windows=tuple(window_checks(begun.upper, members, members)))
         steps.append(step)
     return replace(begun, steps=tuple(steps))
@@ -155,7 +163,7 @@ def step_to(
     anchor, *others = each.members
     kernel = stage.kernels[0]
     exact = stage.bounds is Bounds.EXACT
-    order = Precedence(each.members, tuple(known), target < joined[0]) if meets is Rows.NEW else None
+    order = _precedence(stage, joined, target) if meets is Rows.NEW else None
     return Step(
         input=target,
         kernel=kernel,
@@ -165,7 +173,7 @@ def step_to(
             Range(
                 stream,
                 distances.back[stream][anchor],
-                _ahead(order, each.members, distances.ahead[stream][anchor]),
+                _ahead(order, each.members, stream, distances.ahead[stream][anchor]),
             )
             for stream in known
         ),
@@ -180,9 +188,21 @@ def step_to(
     )
 
 
-def _ahead(order: Precedence | None, members: Sequence[int], bound: int | None) -> int | None:
+def _precedence(stage: Stage, joined: Sequence[int], target: int) -> Precedence:
+    """Return which new rows of an input are met: of two new rows, the later one meets the other.
+
+    In a hop that is the newest row of a partial result, whatever that has met before.
+    """
+    met, first = stage.inputs[target], stage.inputs[joined[0]]
+    if stage.hop:
+        return Precedence(met.members, first.newest, met.members < first.newest)
+    known = tuple(member for number in joined for member in stage.inputs[number].members)
+    return Precedence(met.members, known, target < joined[0])
+
+
+def _ahead(order: Precedence | None, members: Sequence[int], stream: int, bound: int | None) -> int | None:
     """Return how far after a joined stream rows are looked for; an order leaves out the later ones."""
-    if order is None or len(members) > 1:
+    if order is None or stream not in order.after or len(members) > 1:
         # The first of several members may be later than the earliest, by which rows are in order.
         return bound
     latest = 0 if order.equal else -1

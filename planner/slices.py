@@ -1,5 +1,7 @@
 """Slices of event time or of values: how long they are, what rows can reach (PSP 2009, sections 4 and 7)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from wjoin.parts.routes.registry import ROUTES
@@ -32,7 +34,7 @@ def slice_length(plan: PhysicalPlan, stage: Stage, route: str) -> int | float:
     """
     if ROUTES[route].values:
         return band_width(cut_by(stage))
-    firsts = [each.members[0] for each in stage.inputs]
+    firsts = stage.members if stage.hop else tuple(each.members[0] for each in stage.inputs)
     bounds = [plan.upper[one][other] for one in firsts for other in firsts if one != other]
     known = [abs(bound) for bound in bounds if bound is not None]
     if len(known) < len(bounds):
@@ -98,11 +100,60 @@ def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:
         else:
             own, back, ahead = band.right, -low, high
         return Slicing(stage.slice, back, ahead, kept, visits, stage.copies, own, band.slack)
+    if stage.hop:
+        return _hop_slicing(plan, stage, number)
     first = stage.inputs[number].members[0]
     # Rows of two inputs reach each other; of more than two, only the first input is sliced.
     other = stage.inputs[1 if number == 0 else 0].members[0]
     back_in_time, ahead_in_time = plan.upper[other][first], plan.upper[first][other]
     return Slicing(stage.slice, back_in_time, ahead_in_time, kept, visits, stage.copies, bucket=stage.bucket)
+
+
+def cut_stream(plan: PhysicalPlan, stage: Stage, number: int) -> int:
+    """Return the stream whose event times say in which slices rows of input ``number`` are, and reach.
+
+    Of a partial result that which can reach least of what it is to meet.
+    """
+    each = stage.inputs[number]
+    if not stage.hop or len(each.members) == 1:
+        return each.members[0]
+
+    def width(member: int) -> float:
+        back, ahead = _reach(plan, stage, number, member)
+        return _FURTHEST if back is None or ahead is None else back + ahead
+
+    return min(each.members, key=width)
+
+
+def _hop_slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing:
+    """Return the slices as the rows of an input of a hop see them."""
+    if stage.slice is None:
+        raise ValueError("a hop without slices")
+    each = stage.inputs[number]
+    back, ahead = _reach(plan, stage, number, cut_stream(plan, stage, number)) if each.meets else (0, 0)
+    return Slicing(
+        stage.slice,
+        back,
+        ahead,
+        sliced=True,
+        visits=True,
+        copies=stage.copies,
+        stored=stage.met(number),
+        probes=bool(each.meets),
+    )
+
+
+def _reach(plan: PhysicalPlan, stage: Stage, number: int, stream: int) -> tuple[int | None, int | None]:
+    """Return how far before and after the rows of a stream those may be that input ``number`` meets."""
+    met = [member for other in stage.inputs[number].meets or () for member in stage.inputs[other].members]
+    back, ahead = ([plan.upper[other][stream] for other in met], [plan.upper[stream][other] for other in met])
+    return _furthest(back), _furthest(ahead)
+
+
+def _furthest(bounds: Sequence[int | None]) -> int | None:
+    """Return the greatest of some bounds, None where one is open."""
+    known = [each for each in bounds if each is not None]
+    return max(known) if len(known) == len(bounds) else None
 
 
 def roles(plan: PhysicalPlan, stage: Stage, number: int, place: int, workers: int) -> dict[int, Role]:

@@ -101,7 +101,8 @@ def timed(kernel: Kernel, *, probing: int, held: int, near: int, agree: bool) ->
     """
     plan = _plan(kernel)
     logic = StageLogic(plan, 0)
-    shape, assembler = logic.shapes, logic.assembler
+    probe = plan.stages[0].probes[0]
+    shape, assembler = logic.shapes, logic.assemblers[probe.origin]
     spacing = 2 * _WINDOW // near if near else 10
     stored = np.arange(held, dtype=np.int64) * spacing
     # Where none is near, the run ends before the tuples' time, as most runs do.
@@ -122,7 +123,7 @@ def timed(kernel: Kernel, *, probing: int, held: int, near: int, agree: bool) ->
         counted = Report()
         join = MultiwayJoin(plan, 0, counted, {kernel.name: kernel})
         start = time.process_time()
-        for found in join.results(plan.stages[0].probes[0], [Pieces((runs[0],)), Pieces((runs[1],))]):
+        for found in join.results(probe, [Pieces((runs[0],)), Pieces((runs[1],))]):
             assembler.block(found)
         seconds.append(time.process_time() - start)
         compared = counted["comparisons"]

@@ -52,7 +52,7 @@ class KernelJoin:
             if isinstance(result, Manifest):
                 self._manifest = result
             else:
-                yield result
+                yield result.rows
         assert not any(report["late"] for report in counts.streams.values())
 
 

@@ -34,7 +34,7 @@ from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.executor.workers import worker_ids
 from wjoin.planner.ahead import too_far_ahead
-from wjoin.planner.edges import destination
+from wjoin.planner.edges import destinations
 from wjoin.planner.layout import (
     code_name,
     column_name,
@@ -153,14 +153,19 @@ def _joined(
         arriving = []
         for place, each in enumerate(stage.inputs):
             if each.stage is not None:
-                arriving.append(results[each.stage])
+                # All that a stage makes comes at once, also where it is for several inputs.
+                if each.stage not in (source.stage for source in stage.inputs[:place]):
+                    arriving.append(results[each.stage])
                 continue
             pack = Pack(stageless, each.columns, Router.to(plan, stage, place, workers[number]))
             arriving.append(scans[each.members[0]].mapInArrow(pack.__call__, MESSAGES))
-        to = destination(plan, number)
-        router = None if to is None else Router.to(plan, plan.stages[to[0]], to[1], workers[to[0]])
+        routers = {
+            to[1]: Router.to(plan, plan.stages[to[0]], to[1], workers[to[0]])
+            for to in destinations(plan, number)
+            if to is not None
+        }
         logic = StageLogic(plan, number, stretch, predicates, statement)
-        operator = Operator(logic, workers[number], router, fingerprint(plan, stage))
+        operator = Operator(logic, workers[number], routers, fingerprint(plan, stage))
         results.append(_run(plan, operator, arriving, counting))
     return results[-1]
 

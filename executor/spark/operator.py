@@ -1,6 +1,6 @@
 """The join operator: one stage under Spark's transformWithState, or under a map of partitions in batch."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Slice, Stored, digest_of, piece_names
 from wjoin.executor.state.writing import Cutting
-from wjoin.executor.step import Counts, StageLogic
+from wjoin.executor.step import Counts, Made, StageLogic
 from wjoin.parts.routes.route import Role
 from wjoin.planner.ahead import greatest_time
 
@@ -32,14 +32,14 @@ _FRAME_BYTES = 1 << 22
 
 @dataclass(frozen=True)
 class Operator:
-    """A stage with its workers, and the router of its results; sent to Spark's Python workers.
+    """A stage with its workers, and the routers of its results; sent to Spark's Python workers.
 
-    Results leave the stages where there is no router.
+    There is one by each input of the next stage that results are for; without any, they leave the stages.
     """
 
     logic: StageLogic
     workers: tuple[int, ...]
-    router: Router | None
+    routers: Mapping[int, Router]
     fingerprint: str
 
     def batch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -55,8 +55,8 @@ class Operator:
                 self.take(arrived[row["worker"]], row)
         for arrivals in arrived.values():
             counts = Counts()
-            for result in self.logic.batch(arrivals, counts):
-                yield messages.batch(list(self.result_messages(result)))
+            for made in self.logic.batch(arrivals, counts):
+                yield messages.batch(list(self.result_messages(made.rows, made.to)))
             # For the meter: a next stage reads nothing from it.
             yield messages.batch([messages.report(self._target, messages.NO_STREAM, counts.stage)])
             arrivals.spool.close()
@@ -82,16 +82,26 @@ class Operator:
         return any(each.stage is None and each.members[0] == stream for each in inputs)
 
     @property
+    def _next_workers(self) -> tuple[int, ...]:
+        """The workers of the next stage, none after the last."""
+        return next((router.workers for router in self.routers.values()), ())
+
+    @property
     def _target(self) -> int:
         """The worker that what is told once is addressed to."""
-        return messages.OUT if self.router is None else self.router.workers[0]
+        return next(iter(self._next_workers), messages.OUT)
 
-    def result_messages(self, result: pa.RecordBatch) -> Iterator[messages.Message]:
-        """Yield the blocks of one batch of results."""
-        if self.router is None:
+    def result_messages(self, result: pa.RecordBatch, to: int | None) -> Iterator[messages.Message]:
+        """Yield the blocks of one batch of results, which is for input ``to`` of the next stage."""
+        if to is None:
             yield from messages.blocks(messages.OUT, 0, Role.BOTH, result)
             return
-        yield from messages.routed(self.router, result)
+        yield from messages.routed(self.routers[to], result)
+
+    def _all_messages(self, made: Sequence[Made]) -> Iterator[messages.Message]:
+        """Yield the blocks of many batches, those for one input together."""
+        for to in dict.fromkeys(each.to for each in made):
+            yield from self.result_messages(concatenate([each.rows for each in made if each.to == to]), to)
 
     def last_messages(
         self, worker: int, after: Manifest, told: Mapping[int, Report], counts: Counts
@@ -105,9 +115,9 @@ class Operator:
                 counted.merge(told[stream].values)
             of_streams.append(counted)
         yield messages.report(self._target, messages.NO_STREAM, counts.stage, *of_streams)
-        if self.router is not None and worker == self.workers[0]:
+        if worker == self.workers[0]:
             # All workers of a stage have been told the same.
-            for other in self.router.workers:
+            for other in self._next_workers:
                 for stream, seen in after.seen.items():
                     yield messages.progress(other, stream, seen)
 
@@ -129,19 +139,19 @@ class Operator:
                 # An earlier version has taken it in: all rows that can be true are late now.
                 counts.of(stream).add("furthest", seen)
         after = manifest
-        waiting: list[pa.RecordBatch] = []
+        waiting: list[Made] = []
         for result in self.logic.stream(manifest, slices, arrivals, counts):
             if isinstance(result, Manifest):
                 after = result
                 continue
             waiting.append(result)
             # A data frame of its own costs more than the rows of a small result.
-            if sum(each.nbytes for each in waiting) > _FRAME_BYTES:
-                yield _frame(list(self.result_messages(concatenate(waiting))))
+            if sum(each.rows.nbytes for each in waiting) > _FRAME_BYTES:
+                yield _frame(list(self._all_messages(waiting)))
                 waiting = []
         fault_point("before-state-write")
         state.updateValue((MANIFEST,), (after.encode(),))
-        last = list(self.result_messages(concatenate(waiting))) if waiting else []
+        last = self._all_messages(waiting)
         yield _frame([*last, *self.last_messages(worker, after, arrivals.told, counts)])
         arrivals.spool.close()
 

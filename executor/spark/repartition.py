@@ -83,7 +83,7 @@ def write_state(
     operator: Joining = _Nothing()
     if move is not None:
         logic = move.logic(stretch)
-        operator = _Refill(logic, move.new_workers, None, move.fingerprint, move.begun(logic))
+        operator = _Refill(logic, move.new_workers, {}, move.fingerprint, move.begun(logic))
     rows = spark.readStream.schema(MESSAGES).parquet(sent)
     kept = rows.groupBy("worker").transformWithStateInPandas(
         JoinProcessor(operator), MESSAGES, "append", "none"

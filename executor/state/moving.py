@@ -65,10 +65,13 @@ def _routers(plan: PhysicalPlan, number: int, workers: tuple[int, ...]) -> tuple
 def own_rows(router: Router, worker: int, kept: pa.RecordBatch) -> pa.RecordBatch:
     """Return the rows of a worker's state that no other worker has as its own: copies are left out.
 
-    Each row is one worker's own, the one that counts it and keeps it (``Role``).
+    Each row is one worker's own, the one that counts it and keeps it (``Role``); or the only one it goes to.
     """
+    begins = router.slicing is None or router.slicing.probes
     own = [
-        rows for other, rows, role in router.parts(kept) if other == worker and role.counts and role.stores
+        rows
+        for other, rows, role in router.parts(kept)
+        if other == worker and role.stores and (role.counts or not begins)
     ]
     return concatenate(own) if own else kept.slice(0, 0)
 

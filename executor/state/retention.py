@@ -42,11 +42,11 @@ def kept(
 
 
 def settled(retentions: Sequence[Retention], marks: Mapping[int, int | None]) -> int | None:
-    """Return the time from which on the rows of a one-stream input are live; None if unknown."""
+    """Return the time from which on the rows of a one-stream input are live; None if unknown, or none are."""
     cuts = []
     for each in retentions:
         mark, (distance, *others) = marks[each.stream], [far for _, far in each.distances]
         if others or mark is None or distance is None:
             return None
         cuts.append(mark - distance)
-    return min(cuts)
+    return min(cuts, default=None)

@@ -83,13 +83,15 @@ class SortedRun:
 class RunShape:
     """Names of the code column (None where all rows share one code) and of the time columns; the order.
 
-    ``value``: the column by which Order.VALUE sorts; without one it is as Order.KEY.
+    ``value``: the column by which Order.VALUE sorts; without one it is as Order.KEY. ``newest``: the time
+    column that says which rows come first, None for the earliest of all.
     """
 
     code: str | None
     times: tuple[str, ...]
     order: Order
     value: str | None = None
+    newest: str | None = None
 
     @property
     def order_name(self) -> str:

@@ -25,13 +25,18 @@ ROUTES: dict[str, Route] = {
 }
 
 
-def plainest(*, keyed: bool, inputs: int) -> str:
+def plainest(*, keyed: bool, inputs: int, hop: bool = False) -> str:
     """Return the name of the route to prefer where nothing is known of bands."""
-    return applicable(keyed=keyed, inputs=inputs, near=False)[0]
+    return applicable(keyed=keyed, inputs=inputs, near=False, hop=hop)[0]
 
 
-def applicable(*, keyed: bool, inputs: int, near: bool) -> tuple[str, ...]:
-    """Return the names of the routes that a stage can have (``Route.applies``), the one to prefer first."""
+def applicable(*, keyed: bool, inputs: int, near: bool, hop: bool = False) -> tuple[str, ...]:
+    """Return the names of the routes that a stage can have (``Route.applies``), the one to prefer first.
+
+    ``hop``: its partial results go on to the next stage.
+    """
+    if hop:
+        return tuple(name for name, route in ROUTES.items() if route.hops)
     return tuple(
         name for name, route in ROUTES.items() if route.applies(keyed=keyed, inputs=inputs, near=near)
     )

@@ -61,7 +61,8 @@ class Slicing:
     else the share of a value by which its reach is wider. ``bucket``: of the key codes whose rows are in
     slices, None for all. ``sliced``: whether rows are kept by the worker of their slice; others are kept
     wherever they can reach a slice. ``visits``: whether sliced rows go where they are not kept, too.
-    ``copies``: on how many workers sliced rows are kept.
+    ``copies``: on how many workers sliced rows are kept. ``stored`` and ``probes``: whether sliced rows are
+    kept at all, and whether they begin results, in a stage where inputs do not do both.
     """
 
     length: int | float
@@ -73,6 +74,8 @@ class Slicing:
     column: tuple[int, int] | None = None
     slack: float = 0.0
     bucket: int | None = None
+    stored: bool = True
+    probes: bool = True
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class Route(ABC):
 
     Nothing removes a result that is made twice. So for each row of a result exactly one worker that gets the
     row to probe must have those rows of it stored that came before. One worker counts a row, of several that
-    get it to probe (``Role.counts``).
+    get it to probe (``Role.counts``). Of rows that are kept only, or neither, exactly one worker gets each.
     """
 
     name: str
@@ -110,6 +113,9 @@ class Route(ABC):
 
     pairs = False
     """Whether it joins two inputs at a time: more of them meet one after the other."""
+
+    hops = False
+    """Whether a stage can have it whose partial results go on to other workers, where they are not kept."""
 
     slices = False
     """Whether it cuts event time, or values, into slices (``Slicing``)."""

@@ -43,11 +43,13 @@ class _Sliced(Route):
         # visits a whole group may take any.
         everywhere = _further(first, last) >= np.uint64(workers)
         turn = (np.where(everywhere, own + 1, first) % groups.number - 1) % groups.number
+        kept = rule.sliced and rule.stored
         # All see this worker's slices as those of the worker that keeps a row, or counts it.
-        home = groups.worker(groups.block(own if rule.sliced else first, turn), turn)
+        home = groups.worker(groups.block(own if kept else first, turn), turn)
+        begun = Role((Role.STORE if rule.stored else 0) | (Role.PROBE if rule.probes else 0))
         for worker, rows in by_worker(home, workers):
-            yield Share(worker, rows, Role.BOTH)
-        if rule.sliced:
+            yield Share(worker, rows, begun)
+        if kept:
             for further in range(1, groups.number):
                 other = (turn + further) % groups.number
                 role = Role.STORE if rule.visits else Role.COPY
@@ -55,6 +57,8 @@ class _Sliced(Route):
                     yield Share(worker, rows, role)
             if not rule.visits:
                 return
+        if not rule.probes:
+            return
         for worker, rows in groups.reaching(groups.block(first, turn), groups.block(last, turn), turn):
             others = rows[home[rows] != worker]
             if len(others):
@@ -69,6 +73,7 @@ class SliceRoute(_Sliced):
     meant_for = "two streams, or any number without an equality"
     visits = True
     pairs = True
+    hops = True
 
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """A partial combination of two rows would have to go on to the worker that has the third."""
@@ -96,6 +101,7 @@ class CoordinatedRoute(SliceRoute):
     name = "ctr"
     meaning = "a row is kept by several workers, and visits the fewest that have all it can reach"
     copies = True
+    hops = False
 
 
 class RangeRoute(SliceRoute):
@@ -105,6 +111,7 @@ class RangeRoute(SliceRoute):
     meaning = "a row is kept by the worker of its range of values, and visits those that it can reach"
     meant_for = "streams with a band closed on both sides, such as abs(A.x - B.x) <= 5"
     values = True
+    hops = False
 
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """The band tells where partners can be."""
@@ -121,6 +128,7 @@ class SkewRoute(SliceRoute):
     meaning = "a key's rows meet on one worker; the most frequent key's lie and visit by slices of time"
     meant_for = "two streams with an equality of columns whose most frequent value ANALYZE STREAM has found"
     heaviest = True
+    hops = False
 
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """Only keys can be frequent."""

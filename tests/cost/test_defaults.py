@@ -120,6 +120,6 @@ def test_rows_that_a_search_for_values_meets_in_stretches(stretch: int):
             values = chance.random(count) * wide if each.type == "double" else np.arange(count)
             columns[stored_column(made, stream, number).name] = values
         arrivals.blocks[stream].append((Role.BOTH, pa.RecordBatch.from_pydict(columns)))
-    assert sum(block.num_rows for block in logic.batch(arrivals, counts)) > 100
+    assert sum(made.rows.num_rows for made in logic.batch(arrivals, counts)) > 100
     expected = ordered.estimated.cost.comparisons * count / rate
     assert counts.stage["comparisons"] == pytest.approx(expected, rel=0.5)

@@ -9,13 +9,16 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 
-from tests.properties.theta import VALUES, WORDS, assert_as_duckdb, cut, planned, streams
+from tests.properties.theta import VALUES, WORDS, assert_as_duckdb, cut, hopped, planned, streams
 from wjoin.executor import local, routing
 from wjoin.executor.routing import Router
-from wjoin.parts.kernels.runs import Int64Array
+from wjoin.executor.step import StageLogic
+from wjoin.executor.stretches import STRETCH_BYTES
+from wjoin.parts.kernels.runs import Int64Array, RunShape
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Route, Share, Slices, Slicing
-from wjoin.planner.physical import PhysicalPlan, Stage
+from wjoin.planner import probes
+from wjoin.planner.physical import PhysicalPlan, Precedence, Stage
 from wjoin.planner.slices import slicing
 from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal
 from wjoin.testing.statement import Within
@@ -25,8 +28,11 @@ WORKERS = 4
 Change = Callable[[Sequence[Share]], Iterator[Share]]
 
 
-def check(route: str, aliases: str = "AB") -> None:
-    """Compare a join of forty rows a stream by a route with what DuckDB finds."""
+def check(route: str, aliases: str = "AB", *, hops: bool = False, whole: bool = False) -> None:
+    """Compare a join of forty rows a stream by a route, or in hops, with what DuckDB finds.
+
+    ``whole``: nearly all in one micro-batch, which workers cut into many stretches.
+    """
     by_values = ROUTES[route].values
     where: list[Expression] = [near(*pair) if by_values else ordered(*pair) for pair in pairwise(aliases)]
     if ROUTES[route].heaviest:
@@ -34,14 +40,18 @@ def check(route: str, aliases: str = "AB") -> None:
         pairs = zip(pairwise(aliases), "km", strict=False)
         where += [equal(Field(one, key), Field(other, key)) for (one, other), key in pairs]
     statement = streams(aliases, Within(2 * SECOND), where, [5 * SECOND] * len(aliases))
-    plan = planned(statement, [f"PLAN({WORDS[route]})", "ALGORITHM(MW)"])
-    assert {stage.route for stage in plan.stages} == {route}
+    if hops:
+        plan = hopped(statement, ["ALGORITHM(MW)"])
+    else:
+        plan = planned(statement, [f"PLAN({WORDS[route]})", "ALGORITHM(MW)"])
+    assert {(stage.route, stage.hop) for stage in plan.stages} == {(route, hops)}
     # Slices as long as the window or the band: rows near their edges reach two or three.
     stages = tuple(replace(each, slice=1 if by_values else 2 * SECOND) for each in plan.stages)
     tables = {alias: rows(place) for place, alias in enumerate(aliases)}
     # Many micro-batches: a row that comes late must find those of later times, too.
-    batches = cut(tables, dict.fromkeys(aliases, range(3, 40, 3)))
-    assert assert_as_duckdb(statement, replace(plan, stages=stages), batches, WORKERS) > 100
+    batches = cut(tables, dict.fromkeys(aliases, (3,) if whole else range(3, 40, 3)))
+    stretch = 100 if whole else STRETCH_BYTES
+    assert assert_as_duckdb(statement, replace(plan, stages=stages), batches, WORKERS, stretch) > 100
 
 
 def ordered(first: str, second: str) -> Compare:
@@ -126,13 +136,52 @@ def test_a_reach_that_is_too_short_is_noticed(route: str) -> None:
         check(route)
 
 
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_in_hops_a_wrong_share_is_noticed(mutation: str) -> None:
+    change, words = MUTATIONS[mutation]
+    check("psp", "ABC", hops=True)
+    with patch.dict(ROUTES, psp=altered("psp", change)), pytest.raises(AssertionError, match=words):
+        check("psp", "ABC", hops=True)
+
+
+def test_in_hops_an_order_by_all_rows_of_a_partial_result_is_noticed() -> None:
+    """As joins of two have it, one after the other: there the earliest row tells."""
+
+    known = probes._precedence
+
+    def by_all(stage: Stage, joined: Sequence[int], target: int) -> Precedence:
+        members = tuple(member for number in joined for member in stage.inputs[number].members)
+        return replace(known(stage, joined, target), after=members)
+
+    with (
+        patch.object(probes, "_precedence", by_all),
+        pytest.raises(AssertionError, match="missing"),
+    ):
+        check("psp", "ABC", hops=True)
+
+
+def test_in_hops_a_stretch_by_the_earliest_row_is_noticed() -> None:
+    """A partial result has to wait for the stretch of its newest row, so that all it meets is there."""
+    shape = StageLogic.shape
+
+    def by_the_earliest(logic: StageLogic, number: int) -> RunShape:
+        return replace(shape(logic, number), newest=None)
+
+    check("psp", "ABC", hops=True, whole=True)
+    with patch.object(StageLogic, "shape", by_the_earliest), pytest.raises(AssertionError, match="missing"):
+        check("psp", "ABC", hops=True, whole=True)
+
+
 class Twice(Router):
-    """Sends the results of an earlier stage twice."""
+    """Sends twice what an earlier stage has made: its results, or in hops only the rows that it passes on."""
+
+    carried = False
 
     @classmethod
     def to(cls, plan: PhysicalPlan, stage: Stage, number: int, workers: tuple[int, ...]) -> Router:
         made = Router.to(plan, stage, number, workers)
-        if stage.inputs[number].stage is None:
+        source = stage.inputs[number]
+        if source.stage is None or source.carried != cls.carried:
             return made
         return cls(**{each.name: getattr(made, each.name) for each in fields(made)})
 
@@ -142,8 +191,18 @@ class Twice(Router):
             yield part
 
 
+class CarriedTwice(Twice):
+    carried = True
+
+
 @pytest.mark.parametrize("route", [name for name in WORDS if ROUTES[name].pairs])
 def test_a_partial_combination_that_is_sent_twice_is_noticed(route: str) -> None:
     check(route, "ABC")
     with patch.object(local, "Router", Twice), pytest.raises(AssertionError, match="not expected"):
         check(route, "ABC")
+
+
+@pytest.mark.parametrize("twice", [Twice, CarriedTwice])
+def test_in_hops_what_is_sent_on_twice_is_noticed(twice: type[Twice]) -> None:
+    with patch.object(local, "Router", twice), pytest.raises(AssertionError, match="not expected"):
+        check("psp", "ABC", hops=True)

@@ -23,7 +23,8 @@ from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Share, Slices
 from wjoin.planner.edges import scan_columns
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.hops import can_hop, in_hops
+from wjoin.planner.physical import Passes, PhysicalPlan
 from wjoin.planner.probes import arranged, chosen_orders
 from wjoin.planner.slices import closed_bands
 
@@ -93,28 +94,40 @@ def test_every_result_is_made_once(route: str, workers: int, data: st.DataObject
     assume(not known[route].visits or all(len(stage.inputs) == 2 for stage in plan.stages))
     with patch.dict(ROUTES, OWN):
         sliced = with_slices(routed(plan, route), data.draw(SLICES), data.draw(st.integers(1, 4)))
-        local = LocalWorkers(sliced, workers, data.draw(STRETCHES), PREDICATES)
-        rows: list[list[Row]] = [[] for _ in plan.streams]
-        found: Counter[tuple[Row, ...]] = Counter()
-        late = 0
-        counts = Counts()
-        seen: dict[int, int] = {}
-        for clock in range(0, 5 * data.draw(st.integers(1, 4)), 5):
-            row = st.tuples(
-                st.integers(0, 2), st.integers(clock - 4, clock + 5), st.none() | st.integers(0, 3)
-            )
-            batch = {n: data.draw(st.lists(row, max_size=5)) for n in range(len(plan.streams))}
-            for n, new in batch.items():
-                mark = seen[n] - plan.streams[n].delay if n in seen else None
-                on_time = [each for each in new if mark is None or each[1] >= mark]
-                late += len(new) - len(on_time)
-                rows[n] += on_time
-            for n, new in batch.items():
-                seen |= {n: max(*(time for _, time, _ in new), seen.get(n, -99))} if new else {}
-            made = local.run(
-                {n: block(plan, n, new, scan_columns(plan, n)) for n, new in batch.items()}, counts
-            )
-            found.update(each for result in made for each in combinations(plan, result))
+        assert_made_once(plan, sliced, workers, data)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
+@given(st.integers(1, 9), st.data())
+def test_in_hops_every_result_is_made_once(workers: int, data: st.DataObject) -> None:
+    plan = data.draw(plans())
+    assume(can_hop(plan))
+    plan = dataclasses.replace(plan, passes=Passes.HULL)
+    hops = in_hops(plan)
+    route = data.draw(st.sampled_from(["psp", "psp", "psp", "single"]))
+    assert_made_once(plan, with_slices(routed(hops, route), data.draw(SLICES), 1), workers, data)
+
+
+def assert_made_once(plan: PhysicalPlan, sliced: PhysicalPlan, workers: int, data: st.DataObject) -> None:
+    """Run a plan on so many workers, and compare its results with what another form of it says."""
+    local = LocalWorkers(sliced, workers, data.draw(STRETCHES), PREDICATES)
+    rows: list[list[Row]] = [[] for _ in plan.streams]
+    found: Counter[tuple[Row, ...]] = Counter()
+    late = 0
+    counts = Counts()
+    seen: dict[int, int] = {}
+    for clock in range(0, 5 * data.draw(st.integers(1, 4)), 5):
+        row = st.tuples(st.integers(0, 2), st.integers(clock - 4, clock + 5), st.none() | st.integers(0, 3))
+        batch = {n: data.draw(st.lists(row, max_size=5)) for n in range(len(plan.streams))}
+        for n, new in batch.items():
+            mark = seen[n] - plan.streams[n].delay if n in seen else None
+            on_time = [each for each in new if mark is None or each[1] >= mark]
+            late += len(new) - len(on_time)
+            rows[n] += on_time
+        for n, new in batch.items():
+            seen |= {n: max(*(time for _, time, _ in new), seen.get(n, -99))} if new else {}
+        made = local.run({n: block(plan, n, new, scan_columns(plan, n)) for n, new in batch.items()}, counts)
+        found.update(each for result in made for each in combinations(plan, result))
     assert found == expected(plan, rows)
     assert sum(report["late"] for report in counts.streams.values()) == late
 

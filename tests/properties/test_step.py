@@ -108,7 +108,7 @@ class Worker:
                 if isinstance(result, Manifest):
                     self.manifests[number] = result.encode()
                 else:
-                    results.append(result)
+                    results.append(result.rows)
             for stream, report in stage_counts.streams.items():
                 counts.of(stream).add("late", report["late"])
             outputs.append(results)
@@ -241,7 +241,7 @@ def test_tables_in_stretches(plan: PhysicalPlan, kernel: str, data: st.DataObjec
             )
             for one in new:
                 arrivals.add(place, Role.BOTH, one, logic.shapes, logic.stretch)
-        outputs.append(list(logic.batch(arrivals, Counts())))
+        outputs.append([made.rows for made in logic.batch(arrivals, Counts())])
     found = Counter(each for result in outputs[-1] for each in combinations(plan, result))
     assert found == expected(plan, [rows[n] for n in range(len(plan.streams))])
 

@@ -4,7 +4,7 @@ Planned from their text, and run in this process: each micro-batch has what Duck
 rows are cut, however far out of order they are, and where attempts die.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -18,6 +18,7 @@ from tests.properties.theta import (
     assert_as_duckdb,
     cuts,
     hinted,
+    hopped,
     planned,
     thetas,
     with_slices,
@@ -37,6 +38,12 @@ def test_without_a_key(route: str, count: int) -> None:
     assert sum(size > 0 for size in sizes) >= len(sizes) / max(3, count)
 
 
+@pytest.mark.parametrize("count", [3, 4, 5])
+def test_in_hops(count: int) -> None:
+    sizes = checked(by_hops, count, keyed=False, route="psp")
+    assert sum(size > 0 for size in sizes) >= len(sizes) / max(3, count)
+
+
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("route", ["hash", *WORDS])
 def test_with_a_hot_key(route: str, count: int) -> None:
@@ -46,17 +53,28 @@ def test_with_a_hot_key(route: str, count: int) -> None:
 
 def found(route: str, count: int, *, keyed: bool) -> Sequence[int]:
     """Check random joins by a route; return how many results they have."""
+
+    def plan(theta: Theta, data: st.DataObject) -> PhysicalPlan:
+        return by_route(theta, route, data)
+
+    return checked(plan, count, keyed=keyed, route=route)
+
+
+def checked(
+    plan: Callable[[Theta, st.DataObject], PhysicalPlan], count: int, *, keyed: bool, route: str
+) -> Sequence[int]:
+    """Check the plans of random joins; return how many results they have."""
     sizes: list[int] = []
 
     @settings(max_examples=EXAMPLES[count], deadline=None, suppress_health_check=CHECKS)
     @given(thetas(count, keyed=keyed, route=route), st.data())
     def check(theta: Theta, data: st.DataObject) -> None:
-        plan = by_route(theta, route, data)
+        made = plan(theta, data)
         for _ in range(2 if count < 4 else 1):
             batches = data.draw(cuts(theta))
             workers, stretch = data.draw(st.sampled_from(WORKERS)), data.draw(STRETCHES)
             crashes = data.draw(st.lists(st.integers(0, 4), max_size=2))
-            sizes.append(assert_as_duckdb(theta.statement, plan, batches, workers, stretch, crashes))
+            sizes.append(assert_as_duckdb(theta.statement, made, batches, workers, stretch, crashes))
 
     check()
     return sizes
@@ -66,6 +84,18 @@ def by_route(theta: Theta, route: str, data: st.DataObject) -> PhysicalPlan:
     """Return a plan all of whose stages have a route, with slices of any length."""
     plan = planned(theta.statement, data.draw(hinted(route)))
     assume(all(stage.route == route for stage in plan.stages))
+    return sliced(theta, plan, data)
+
+
+def by_hops(theta: Theta, data: st.DataObject) -> PhysicalPlan:
+    """Return a plan in hops, with slices of any length."""
+    plan = hopped(theta.statement, data.draw(hinted("single")))
+    assert [stage.hop for stage in plan.stages] == [True] * (len(theta.tables) - 1)
+    return sliced(theta, plan, data)
+
+
+def sliced(theta: Theta, plan: PhysicalPlan, data: st.DataObject) -> PhysicalPlan:
+    """Return a plan with slices of any length."""
     length = data.draw(st.none() | st.sampled_from(SLICES))
     unit = 1 if theta.statement.integral else 1_000_000
     return plan if length is None else with_slices(plan, length, unit)

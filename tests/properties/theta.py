@@ -18,9 +18,11 @@ from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.choice import PLANS
+from wjoin.planner.hops import in_hops
 from wjoin.planner.layout import code_name, stored_column, time_name
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.physical import Passes, PhysicalPlan
 from wjoin.planner.plan import plan_select
+from wjoin.planner.probes import arranged
 from wjoin.testing.check import assert_same
 from wjoin.testing.expressions import (
     AnyOf,
@@ -80,6 +82,12 @@ def planned(statement: Statement, hints: Sequence[str] = ()) -> PhysicalPlan:
     )
     types = FakeTypes(relations)
     return plan_select(written, first_block(written), relations, types, {}, PLACEHOLDER).physical
+
+
+def hopped(statement: Statement, hints: Sequence[str] = ()) -> PhysicalPlan:
+    """Return the plan of a statement without a key in hops, which need not be the cheapest one."""
+    hops = in_hops(replace(planned(statement, hints), passes=Passes.HULL))
+    return arranged(hops, [None] * len(hops.stages))
 
 
 def with_slices(plan: PhysicalPlan, length: int, unit: int) -> PhysicalPlan:

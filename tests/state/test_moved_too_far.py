@@ -43,7 +43,7 @@ def processor() -> JoinProcessor:
     inputs = tuple(StageInput((n,), None, (n, 0)) for n in range(2))
     stage = Stage(inputs, Bounds.EXACT, "hash", kernels_of("hw"), Shipping.BLOCKS)
     drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, ((0, 5), (5, 0)), (), (stage,), (Output("", ()),))
-    return JoinProcessor(Operator(StageLogic(arranged(with_columns(drawn), [None]), 0), (0,), None, "plan"))
+    return JoinProcessor(Operator(StageLogic(arranged(with_columns(drawn), [None]), 0), (0,), {}, "plan"))
 
 
 def told(tester: TwsTester, seen: Mapping[int, int]) -> dict[str, dict[str, int]]:

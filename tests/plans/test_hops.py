@@ -1,0 +1,159 @@
+"""Hops: the orders in which new rows meet the other streams, and the stages that are made of them."""
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping
+
+import pytest
+
+from tests.plans.catalogue import plan
+from wjoin.planner.edges import destination, destinations, result_columns
+from wjoin.planner.hops import can_hop, hop_orders, in_hops
+from wjoin.planner.physical import PhysicalPlan, Precedence, Rows
+from wjoin.planner.probes import arranged
+
+Orders = Mapping[int, tuple[int, ...]]
+
+CHAIN = """
+    SELECT A.code, C.door FROM badge A, badge B, badge C
+    WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) BETWEEN -2 SECONDS AND 9 SECONDS
+    WHERE A.level < B.level AND B.person <> C.person
+"""
+
+
+def kept(orders: Orders) -> int:
+    """Return how many streams all hops keep."""
+    return len({(hop, stream) for order in orders.values() for hop, stream in enumerate(order)})
+
+
+def unlinked(orders: Orders, links: Collection[Collection[int]]) -> int:
+    """Return how often a stream comes next that no condition links with those before."""
+    return sum(
+        not any(stream in link and set(link) <= {origin, *order[: hop + 1]} for link in links)
+        for origin, order in orders.items()
+        for hop, stream in enumerate(order)
+    )
+
+
+def all_orders(streams: int) -> Iterator[Orders]:
+    ways = [
+        list(itertools.permutations([other for other in range(streams) if other != stream]))
+        for stream in range(streams)
+    ]
+    for choice in itertools.product(*ways):
+        yield dict(enumerate(choice))
+
+
+PAIRS = list(itertools.combinations(range(4), 2))
+GRAPHS = [
+    *((3, links) for count in range(4) for links in itertools.combinations([*PAIRS[:2], (1, 2)], count)),
+    *((4, links) for links in itertools.combinations(PAIRS, 3)),
+    (4, ()),
+    (4, tuple(PAIRS)),
+    (4, ((0, 1, 2), (2, 3))),
+]
+
+
+@pytest.mark.parametrize(("streams", "links"), GRAPHS)
+def test_no_orders_keep_fewer_streams(streams: int, links: Collection[Collection[int]]) -> None:
+    found = hop_orders(range(streams), links)
+    best = min((unlinked(each, links), kept(each)) for each in all_orders(streams))
+    assert (unlinked(found, links), kept(found)) == best
+
+
+def test_of_streams_that_are_all_linked_all_but_two_are_kept_twice() -> None:
+    for streams in range(3, 10):
+        found = hop_orders(range(streams), list(itertools.combinations(range(streams), 2)))
+        assert kept(found) == 2 * (streams - 1)
+        for stream, order in found.items():
+            assert sorted((stream, *order)) == list(range(streams))
+
+
+def hops(text: str = CHAIN) -> PhysicalPlan:
+    single = plan(text).physical
+    assert can_hop(single)
+    made = in_hops(single)
+    return arranged(made, [None] * len(made.stages))
+
+
+def test_each_hop_keeps_what_is_met_there() -> None:
+    first, second = hops().stages
+    assert [(each.members, each.stored, each.meets) for each in first.inputs] == [
+        ((0,), True, (1,)),
+        ((1,), True, (0,)),
+        ((2,), False, (1,)),
+    ]
+    assert [(each.members, each.origin, each.stored, each.meets) for each in second.inputs] == [
+        ((0,), 0, True, ()),
+        ((2,), 2, True, ()),
+        ((0, 1), 0, False, (1,)),
+        ((0, 1), 1, False, (1,)),
+        ((1, 2), 2, False, (0,)),
+    ]
+    assert {first.route, second.route} == {"psp"}
+    assert set(first.members) == set(second.members) == {0, 1, 2}
+
+
+def test_a_row_is_kept_for_the_new_rows_that_come_to_meet_it() -> None:
+    first, second = hops().stages
+    seconds = 1_000_000
+    kept_for = [
+        [(each.stream, each.distances) for each in source.retention]
+        for source in (*first.inputs, *second.inputs)
+    ]
+    assert kept_for[0] == [(1, ((0, 5 * seconds),))]
+    # B is met by new rows of A and of C, with the windows of each.
+    assert kept_for[1] == [(0, ((1, 5 * seconds),)), (2, ((1, 9 * seconds),))]
+    assert kept_for[2] == []
+    assert kept_for[3] == [(2, ((0, 14 * seconds),))]
+    assert kept_for[4] == [(0, ((2, 7 * seconds),)), (1, ((2, 2 * seconds),))]
+
+
+def test_a_partial_result_meets_new_rows_before_its_newest_one() -> None:
+    *_, second = hops().stages
+    orders = {
+        probe.origin: step.order for probe in second.probes for step in probe.steps if step.rows is Rows.NEW
+    }
+    assert orders == {
+        2: Precedence((2,), (0,), equal=False),
+        3: Precedence((2,), (1,), equal=False),
+        4: Precedence((0,), (2,), equal=True),
+    }
+
+
+def test_what_goes_on_has_a_place_of_its_own_by_its_newest_row() -> None:
+    made = hops()
+    first, second = made.stages
+    assert destinations(made, 0) == tuple((1, place) for place in range(5))
+    assert [destination(made, 0, each) for each in first.inputs] == [(1, 2), (1, 3), (1, 4)]
+    passed_on = [destination(made, 0, each, passed_on=True) for each in first.inputs]
+    assert passed_on == [(1, 0), None, (1, 1)]
+    assert result_columns(made, 0, (1, 1)) == second.inputs[1].columns
+    assert {destination(made, 1, each) for each in second.inputs} == {None}
+
+
+def test_conditions_are_checked_in_the_hop_where_they_can_be_first() -> None:
+    found = {
+        (number, probe.origin, condition.streams)
+        for number, stage in enumerate(hops().stages)
+        for probe in stage.probes
+        for step in probe.steps
+        for condition in (*step.comparisons, *step.conditions)
+    }
+    link, other = frozenset({0, 1}), frozenset({1, 2})
+    assert found == {
+        (0, 0, link),
+        (0, 1, link),
+        (0, 2, other),
+        (1, 2, other),
+        (1, 3, other),
+        (1, 4, link),
+    }
+
+
+def test_only_streams_without_a_key_go_in_hops() -> None:
+    assert not can_hop(plan("SELECT A.code FROM badge A, badge B WINDOW = 5 SECONDS").physical)
+    keyed = plan("""
+        SELECT A.code FROM badge A, badge B, badge C WINDOW = 5 SECONDS
+        WHERE A.person = B.person AND B.person = C.person
+    """)
+    assert not can_hop(keyed.physical)
