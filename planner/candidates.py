@@ -31,6 +31,9 @@ SAME = 1e-6
 WORTH_A_CHANGE = 0.05
 """By how much, as a share, a plan must be cheaper than one that comes before it to be taken instead."""
 
+LESS_STATE = 0.5
+"""The share of another plan's state that one has to keep at the most, to be taken where it costs as much."""
+
 
 TOO_LARGE = "its state does not fit into wjoin.memory"
 BY_HINT = (
@@ -87,7 +90,8 @@ def candidates(shapes: Sequence[Weighing], memory: int | None, layouts: LayoutRu
 
     ``memory`` is what the state may take, in bytes, None for no limit, ``layouts`` says which of them there
     may be. The first of the result is the plan to run. Plans come in the order of preference: one is taken in
-    place of an earlier one only where it is cheaper by a share of WORTH_A_CHANGE.
+    place of an earlier one only where it is cheaper by a share of WORTH_A_CHANGE, or is no dearer by that and
+    keeps far less (LESS_STATE).
     """
     plans = [
         (number, plan)
@@ -127,13 +131,22 @@ def _state_bytes(each: Candidate) -> float:
 def _cheapest(fitting: Sequence[Candidate]) -> Candidate:
     best = fitting[0]
     for each in fitting[1:]:
-        if each.estimated.cost.seconds < (1 - WORTH_A_CHANGE) * best.estimated.cost.seconds:
+        ratio = each.estimated.cost.seconds / best.estimated.cost.seconds
+        if ratio < 1 - WORTH_A_CHANGE or (ratio <= 1 + WORTH_A_CHANGE and _keeps_less(each, best)):
             best = each
     return best
 
 
+def _keeps_less(each: Candidate, other: Candidate) -> bool:
+    """Return whether a plan has far less state than another one."""
+    return 0 < _state_bytes(each) <= LESS_STATE * _state_bytes(other)
+
+
 def _reason(each: Candidate, best: Candidate) -> str:
     ratio = each.estimated.cost.seconds / best.estimated.cost.seconds
+    if ratio <= 1 + WORTH_A_CHANGE and _keeps_less(best, each):
+        more = figure(_state_bytes(each) / _state_bytes(best))
+        return f"not {WORTH_A_CHANGE:.0%} cheaper, and with {more} times the state"
     if ratio <= 1 / (1 - WORTH_A_CHANGE):
         return f"not {WORTH_A_CHANGE:.0%} cheaper, and less plain"
     return f"{figure(ratio)} times the cost"

@@ -204,7 +204,7 @@ def _placements(
     found = tuple(placements(plan, number, room, wished) for number in range(len(plan.stages)))
     if kept is not None:
         found = tuple(
-            (each,) if _grants(each := kept.get(number, own[0]), wished, room) else own
+            (each,) if _grants(each := kept.get(number) or own[0], wished, room) else own
             for number, own in enumerate(found)
         )
     if wish is not None and not any(each.route == wished for stage in found for each in stage):

@@ -98,6 +98,19 @@ def sequence_name(draft: Decomposition, streams: Sequence[str]) -> str:
     return "; ".join(stages)
 
 
+def hops_name(plan: PhysicalPlan, streams: Sequence[str]) -> str:
+    """Return hops as the name of a sequence: for each stream in which order its new rows meet the others."""
+    first, *later = plan.stages
+    orders = []
+    for each in first.inputs:
+        order = [first.inputs[met].members[0] for met in each.meets or ()]
+        for stage in later:
+            (own,) = (source for source in stage.inputs if source.newest == each.newest and source.meets)
+            order += [stage.inputs[met].members[0] for met in own.meets or ()]
+        orders.append(" ".join(streams[stream] for stream in (*each.members, *order)))
+    return f"hops {', '.join(orders)}"
+
+
 def laid_out(plan: PhysicalPlan, places: Mapping[int, Placement] | None) -> PhysicalPlan:
     """Return a plan with the rows of its stages where a checkpoint has them (``LayoutRule.placements``).
 
@@ -107,7 +120,7 @@ def laid_out(plan: PhysicalPlan, places: Mapping[int, Placement] | None) -> Phys
         return plan
     stages = []
     for number, stage in enumerate(plan.stages):
-        plain = Placement(plainest(keyed=stage.keyed, inputs=len(stage.inputs)))
+        plain = Placement(plainest(keyed=stage.keyed, inputs=len(stage.inputs), hop=stage.hop))
         stages.append(lying(stage, places.get(number, plain)))
     return replace(plan, stages=tuple(stages))
 

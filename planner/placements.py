@@ -76,7 +76,12 @@ def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) 
     alone = even(room.heaviest[number], room.cores) < room.cores
     names = tuple(
         name
-        for name in applicable(keyed=stage.keyed, inputs=len(stage.inputs), near=bool(closed_bands(stage)))
+        for name in applicable(
+            keyed=stage.keyed,
+            inputs=len(stage.inputs),
+            near=bool(closed_bands(stage)),
+            hop=stage.hop,
+        )
         if not ROUTES[name].heaviest or room.buckets[number] is not None
     )
     granted = wished in names
@@ -85,7 +90,7 @@ def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) 
         granted = all(each.keyed for each in plan.stages)
     if granted and wished is not None:
         names = (wished,)
-    elif room.chained and not stage.keyed:
+    elif room.chained and not stage.keyed and not stage.hop:
         names = tuple(name for name in names if ROUTES[name].pairs)
     found: list[Placement] = []
     for name in names:

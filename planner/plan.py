@@ -1,7 +1,7 @@
 """A SELECT block with a window clause to its plan, and to the edits that let Spark run the rest."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
@@ -28,8 +28,9 @@ from wjoin.planner.decompose import Decomposition, decompose, in_pairs
 from wjoin.planner.edges import with_columns
 from wjoin.planner.edits import Edit, apply_edits
 from wjoin.planner.event_time import undated
+from wjoin.planner.hops import can_hop, in_hops
 from wjoin.planner.keys import EqualityClass, KeyPart, TypedEquality, can_be_key, equality_classes, typed
-from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, sequence_name
+from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, hops_name, sequence_name, sequence_of
 from wjoin.planner.logical import LaterCondition, LogicalPlan
 from wjoin.planner.lookups import DraftLookup, lookups
 from wjoin.planner.names import StreamColumn
@@ -37,6 +38,7 @@ from wjoin.planner.outputs import Output as OutputColumn
 from wjoin.planner.physical import (
     Band,
     Output,
+    Passes,
     PhysicalPlan,
     StaticJoin,
     TimeKind,
@@ -156,21 +158,29 @@ def _plan(
     whole = list(dict.fromkeys(decompose(len(names), classes, static, first=each) for each in firsts))
     wished = wished_route(block, settings)
     chains = wished is not None and ROUTES[wished].pairs
+    # A checkpoint goes on with the stages that it has, also on one core.
+    kept = sequence_of(layouts.kept) if streaming else None
+    several = costs.workers > 1 or (kept is not None and kept not in _names(whole, names))
+    hops = several if wished is None else ROUTES[wished].hops
     drafts = [] if chains else whole
-    if chains or (wished is None and costs.workers > 1):
+    if chains or (wished is None and several):
         links = tuple(_links(bound))
         paired = (pairs for draft in whole for pairs in in_pairs(draft, links))
         drafts = list(dict.fromkeys([*drafts, *paired]))
 
     # 3. A plan of every shape, weighed in all its variants.
     indexes = _indexes(bound, static, relations, types)
-    shapes = [
-        _shape(bound, graph, draft, classes, filters, equalities, static, calls, indexes, placeholder)
-        for draft in drafts
-    ]
+
+    def shape_of(draft: Decomposition) -> _Shape:
+        return _shape(bound, graph, draft, classes, filters, equalities, static, calls, indexes, placeholder)
+
+    shapes = [shape_of(draft) for draft in drafts]
+    if hops:
+        shapes += [_hopping(each) for each in map(shape_of, whole) if can_hop(each.physical)]
     staged = shapes[0].physical.staged
     unit = units_per_second(kind)
     weighing = []
+    weighed: list[_Shape] = []
     for shape in shapes:
         statistics = tuple(
             stream_statistics(source.relation, scan, keys, kind)
@@ -190,7 +200,7 @@ def _plan(
             chained=shape.draft not in whole,
             shares=model.shares,
         )
-        name = sequence_name(shape.draft, names)
+        name = hops_name(shape.physical, names) if shape.hops else sequence_name(shape.draft, names)
         allowed = options(
             block,
             settings,
@@ -201,9 +211,14 @@ def _plan(
             room=room,
             kept=layouts.placements(name) if streaming else None,
         )
+        if shape.hops:
+            if Passes.HULL not in allowed.passes:
+                continue
+            allowed = replace(allowed, passes=(Passes.HULL,))
         weighing.append(Weighing(name, shape.physical, allowed, model))
+        weighed.append(shape)
     found = candidates(weighing, costs.memory, layouts if streaming else FREE)
-    shape = shapes[found[0].shape]
+    shape = weighed[found[0].shape]
     logical = LogicalPlan(
         names=tuple(names),
         relations=tuple(source.item.relation.of(text) for source in bound.sources),
@@ -212,7 +227,7 @@ def _plan(
         classes=classes,
         filters=filters,
         residual=shape.residual,
-        stage_classes=tuple(stage.classes for stage in shape.draft.stages),
+        stage_classes=shape.classes,
     )
     return PlannedSelect(
         logical,
@@ -225,6 +240,10 @@ def _plan(
         _undeclared(bound, found[0].plan),
         bound.outputs,
     )
+
+
+def _names(drafts: Sequence[Decomposition], streams: Sequence[str]) -> set[str]:
+    return {sequence_name(draft, streams) for draft in drafts}
 
 
 def _links(bound: BoundSelect) -> Iterator[Collection[int]]:
@@ -249,7 +268,8 @@ class _Shape:
     """A sequence of stages: its plan, whose parts are still to be chosen, and what it leaves to Spark.
 
     ``keys`` are, for each stream, the parts of the key that each of its codes stands for, ``shares``
-    the shares of pairs that the bands of the stages keep.
+    the shares of pairs that the bands of the stages keep. ``hops``: whether hops stand in the place of the
+    one stage of the draft.
     """
 
     draft: Decomposition
@@ -257,6 +277,19 @@ class _Shape:
     residual: tuple[LaterCondition, ...]
     keys: tuple[tuple[tuple[KeyPart, ...], ...], ...]
     shares: Mapping[Band, Estimate]
+    hops: bool = False
+
+    @property
+    def classes(self) -> tuple[tuple[int, ...], ...]:
+        """The numbers of the equality classes of each stage's key."""
+        if self.hops:
+            return ((),) * len(self.physical.stages)
+        return tuple(stage.classes for stage in self.draft.stages)
+
+
+def _hopping(shape: _Shape) -> _Shape:
+    """Return a shape with hops in the place of its one stage."""
+    return replace(shape, physical=in_hops(shape.physical), hops=True)
 
 
 def _shape(

@@ -93,13 +93,17 @@ def retention(plan: PhysicalPlan, stage: Stage, each: StageInput, bounds: Bounds
     In a hop, for the new rows whose partial results come to meet them there.
     """
     ahead = reach(bounds, plan.upper, plan.staged).ahead
-    others: Iterable[int] = (other for other in stage.members if other not in each.members)
-    if stage.hop:
-        number = stage.inputs.index(each)
-        others = sorted({own for met in stage.inputs if number in (met.meets or ()) for own in met.newest})
     return tuple(
-        Retention(other, tuple((member, ahead[member][other]) for member in each.members)) for other in others
+        Retention(other, tuple((member, ahead[member][other]) for member in each.members))
+        for other in kept_for(stage, stage.inputs.index(each))
     )
+
+
+def kept_for(stage: Stage, number: int) -> list[int]:
+    """Return the streams whose new rows can make results with rows of an input."""
+    if stage.hop:
+        return sorted({own for each in stage.inputs if number in (each.meets or ()) for own in each.newest})
+    return [other for other in stage.members if other not in stage.inputs[number].members]
 
 
 def _probes(

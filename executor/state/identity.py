@@ -52,6 +52,9 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
                 "stage": each.stage,
                 "key": None if each.key is None else list(each.key),
                 "columns": list(each.columns),
+                # Absent in older checkpoints, which have no hops.
+                **({} if each.origin is None else {"origin": each.origin}),
+                **({} if each.meets is None else {"meets": list(each.meets)}),
             }
             for each in stage.inputs
         ],

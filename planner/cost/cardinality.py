@@ -34,6 +34,7 @@ from wjoin.planner.probes import (
     chosen_orders,
     completed,
     index_of,
+    kept_for,
     linked_first,
     origins,
     step_to,
@@ -165,7 +166,7 @@ def estimate_stages(
     Probes whose order the plan has chosen are played in this, others in the one that makes the fewest tuples.
     """
     done: list[StageEstimate] = []
-    samples: list[_Sample] = []
+    samples: list[_Samples] = []
     for place, stage in enumerate(plan.stages):
         inputs = tuple(
             _input(plan, stage, number, statistics, done, samples, arrival, hull)
@@ -218,27 +219,41 @@ class _Sample:
         return float(self.weights.mean())
 
 
+_Samples = dict[tuple[int, ...], _Sample]
+"""Of a stage's results, by the streams whose new rows begin them."""
+
+
+def _largest(samples: _Samples) -> _Sample:
+    return max(samples.values(), key=lambda each: each.tuples)
+
+
 def _input(
     plan: PhysicalPlan,
     stage: Stage,
     number: int,
     statistics: Sequence[StreamStatistics],
     done: Sequence[StageEstimate],
-    samples: Sequence[_Sample],
+    samples: Sequence[_Samples],
     arrival: Arrival,
     hull: UpperBounds,
 ) -> InputEstimate:
     each = stage.inputs[number]
+    # Of a partial result the time of its newest row is known: that of the micro-batch.
+    members = (*each.newest, *(member for member in each.members if member not in each.newest))
     key = KEYLESS if each.key is None else statistics[each.key[0]].keys[each.key[1]]
     offsets: tuple[Floats, ...] = ()
-    if each.stage is None:
+    if each.stage is None or each.carried:
         rate = statistics[each.members[0]].kept_rate
+    elif each.origin is not None:
+        sample = samples[each.stage][each.newest]
+        rate = sample.tuples
+        offsets = _offsets(sample, members)
     else:
         rate = done[each.stage].results
-        offsets = _offsets(samples[each.stage], each.members)
+        offsets = _offsets(_largest(samples[each.stage]), members)
     width = sum(statistics[member].width.value for member in each.members)
     return InputEstimate(
-        each.members, rate, width, key, offsets, _kept(plan, stage, number, offsets, arrival, hull)
+        members, rate, width, key, offsets, _kept(plan, stage, number, offsets, arrival, hull)
     )
 
 
@@ -267,9 +282,7 @@ def _kept(
     ahead = reach(stage.bounds, hull, plan.staged).ahead
     shifts = (0.0, *(float(offset.mean()) for offset in offsets))
     latest = 0.0
-    for other in stage.members:
-        if other in each.members:
-            continue
+    for other in kept_for(stage, number):
         ends = [
             arrival.duration if bound is None else bound + shift
             for member, shift in zip(each.members, shifts, strict=True)
@@ -304,18 +317,21 @@ class _StagePlay:
         # One draw for each input: estimates of different orders and bounds then differ by these alone.
         self._draws = spread.random((len(inputs) + 1, SAMPLE))
 
-    def play(self) -> tuple[StageEstimate, _Sample]:
-        """Return the estimate, and a sample of the results."""
-        probes, samples = [], []
+    def play(self) -> tuple[StageEstimate, _Samples]:
+        """Return the estimate, and samples of the results."""
+        probes = []
+        samples: _Samples = {}
         for first in origins(self._stage, streaming=self._arrival.streaming):
             order = self._orders[first] if first in self._orders else self._best_order(first)
             probe, sample = self._probe(first, order)
             probes.append(probe)
-            samples.append(sample)
-        largest = max(samples, key=lambda each: each.tuples)
-        return StageEstimate(self._inputs, tuple(probes), self._measured), largest
+            samples[self._stage.inputs[first].newest] = sample
+        return StageEstimate(self._inputs, tuple(probes), self._measured), samples
 
     def _best_order(self, first: int) -> tuple[int, ...]:
+        met = self._stage.inputs[first].meets
+        if met is not None:
+            return met
         others = [number for number in range(len(self._inputs)) if number != first]
         start = self._start(first)
         if len(self._inputs) > EXHAUSTIVE_INPUTS:
@@ -369,7 +385,11 @@ class _StagePlay:
     def _step(self, joined: Sequence[int], sample: _Sample, number: int) -> tuple[StepEstimate, _Sample]:
         first, target = joined[0], self._inputs[number]
         step = step_to(self._plan, self._stage, joined, number, self._reach, self._plan.upper)
-        newest = self._arrival.newest(first, number)
+        # Of new rows that meet in a hop, the later ones are those of later streams as often as not.
+        turns = (
+            [each.newest[0] for each in self._stage.inputs] if self._stage.hop else range(len(self._inputs))
+        )
+        newest = self._arrival.newest(turns[first], turns[number])
         oldest = newest - self._arrival.duration
         low, high = np.full(SAMPLE, oldest), np.full(SAMPLE, newest)
         for each in step.ranges:

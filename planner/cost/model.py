@@ -247,7 +247,11 @@ class CostModel:
 def _joined(plan: PhysicalPlan) -> Hashable:
     """Return what is joined, whatever the choices for it."""
     conditions = tuple((stage.comparisons, stage.bands, stage.predicates) for stage in plan.stages)
-    inputs = tuple((each.members, each.stage, each.key) for stage in plan.stages for each in stage.inputs)
+    inputs = tuple(
+        (each.members, each.stage, each.key, each.origin, each.meets)
+        for stage in plan.stages
+        for each in stage.inputs
+    )
     return plan.streams, plan.upper, plan.branches, inputs, conditions
 
 

@@ -76,8 +76,8 @@ def spread(
         return Spread(once, once, once, count, rows, pairs)
     searching = tuple(1.0 if each.sliced and not each.visits else reached(each, count) for each in known)
     copies = min(known[0].copies, count)
-    kept = tuple(float(copies) if each.sliced else met for each, met in zip(known, searching, strict=True))
-    sent = tuple(met + copies - 1 if each.sliced else met for each, met in zip(known, searching, strict=True))
+    kept = tuple(_kept(each, met, copies) for each, met in zip(known, searching, strict=True))
+    sent = tuple(_sent(each, met, copies) for each, met in zip(known, searching, strict=True))
     visits = any(each.visits for each in known)
     if route.values:
         # The values of all rows, whenever they come: a band that keeps a tenth of them is as wide.
@@ -89,11 +89,27 @@ def spread(
     groups_busy = shared(slices, copies)
     if visits and not route.values:
         # New rows are worked on wherever their partners are kept.
-        slices += copies * min(reached(each, sys.maxsize) for each in known)
+        slices += copies * min(reached(each, sys.maxsize) for each in known if each.probes)
     busy = groups_busy * shared(slices / copies, count // copies)
     busy = busy if busy <= cores else busy / math.ceil(busy / cores)
     whole = Spread(sent, searching, kept, count, busy, busy, copied=not visits)
     return _of_the_heaviest(whole, inputs, min(count, cores)) if route.heaviest else whole
+
+
+def _kept(view: Slicing, met: float, copies: int) -> float:
+    """Return on how many workers a row is kept that ``met`` of them are visited by."""
+    if not view.sliced:
+        return met
+    return float(copies) if view.stored else 0.0
+
+
+def _sent(view: Slicing, met: float, copies: int) -> float:
+    """Return to how many workers a row goes: one of those that keep it is visited, too."""
+    if not view.sliced:
+        return met
+    if not view.probes:
+        return max(1.0, _kept(view, met, copies))
+    return met + copies - 1 if view.stored else met
 
 
 def _of_the_heaviest(whole: Spread, inputs: Sequence[InputEstimate], turns: int) -> Spread:

@@ -19,7 +19,7 @@ def statistics_lines(document: doc.Document) -> Iterator[str]:
     for stream, known in zip(document.streams, document.statistics, strict=True):
         if known.known:
             yield f"{stream.alias}: {_sourced(list(_facts(document, stream, known)))}"
-    for band in (band for stage in document.stages for band in stage.bands):
+    for band in dict.fromkeys(band for stage in document.stages for band in stage.bands):
         keeps = f"keeps {figure(band.keeps.value)} of the pairs"
         yield f"{band.condition}: {_sourced([(band.keeps, keeps)])}"
     yield from document.assumptions

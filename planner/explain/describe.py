@@ -12,6 +12,7 @@ from wjoin.planner.candidates import WORTH_A_CHANGE, Candidate, shared_terms
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.cost.psp import reached
 from wjoin.planner.durations import human
+from wjoin.planner.edges import destination
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.words import Lying
 from wjoin.planner.figures import figure
@@ -29,7 +30,7 @@ from wjoin.planner.physical import (
     UpperBounds,
 )
 from wjoin.planner.plan import PlannedSelect
-from wjoin.planner.probes import chosen_orders
+from wjoin.planner.probes import chosen_orders, kept_for
 from wjoin.planner.reach import reach
 from wjoin.planner.slices import cut_by, roles, slice_length, slicing
 from wjoin.planner.statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
@@ -271,12 +272,13 @@ def plan_words(plan: PhysicalPlan) -> str:
     passes = f" {plan.passes.value}" if plan.branches else ""
     first = " ".join(_names(plan, plan.stages[0].members))
     stages = f" in {len(plan.stages)} stages, {first} first" if len(plan.stages) > 1 else ""
+    stages = f" in {len(plan.stages)} hops" if plan.stages[0].hop else stages
     return f"{plan.stages[0].bounds.value} {kernels}{passes}{stages}"
 
 
 def _route_and_kernel(plan: PhysicalPlan, stage: Stage) -> str:
     """Return the kernel of a stage, after its route where that is not the first that applies."""
-    preferred = plainest(keyed=stage.keyed, inputs=len(stage.inputs))
+    preferred = plainest(keyed=stage.keyed, inputs=len(stage.inputs), hop=stage.hop)
     kernel = name_of(stage.kernels)
     if stage.route == preferred:
         return kernel
@@ -342,7 +344,8 @@ def _stage(planned: PlannedSelect, number: int) -> doc.StageEntry:
         parts=() if plan.method is Method.NATIVE else tuple(parts),
         warning="" if plan.method is Method.NATIVE else ROUTES[stage.route].warning,
         calls=tuple(_call(plan, each) for each in stage.predicates),
-        slices=tuple(_slices(plan, stage)),
+        # Partial results of the same streams lie alike, whatever began them.
+        slices=tuple(dict.fromkeys(_slices(plan, stage))),
         dealt=_dealt(plan, stage),
     )
 
@@ -370,6 +373,10 @@ def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
         if view is None or (view.sliced and not view.visits):
             yield f"{name}: a row goes to {keeper}"
             continue
+        if not view.probes:
+            doing = "is kept by" if view.stored else "is passed on by"
+            yield f"{name}: a row {doing} {keeper}"
+            continue
         visits = reached(view, stage.workers or sys.maxsize)
         if stage.workers is not None:
             found = f"{figure(visits)} of {stage.workers}"
@@ -377,7 +384,7 @@ def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
             found = "all" if stage.copies == 1 else f"one in {stage.copies}"
         else:
             found = f"up to {figure(visits)}"
-        kept = f"is kept by {keeper}, and meets" if view.sliced else "goes to"
+        kept = f"is kept by {keeper}, and meets" if view.sliced and view.stored else "goes to"
         met = "those" if stage.copies == 1 else "the fewest that have all"
         yield f"{name}: a row {kept} {met} that it can reach ({found})"
 
@@ -402,20 +409,30 @@ def _dealt(plan: PhysicalPlan, stage: Stage) -> doc.DealtEntry | None:
         return None
     workers = SOME_WORKERS if stage.workers is None else stage.workers
     drawn = min(workers, MOST_WORKERS)
-    homes = (roles(plan, stage, 0, place, workers) for place in range(min(2 * workers, MOST_WORKERS)))
+    keeping = next((number for number, each in enumerate(stage.inputs) if each.stored), 0)
+    places = range(min(2 * workers, MOST_WORKERS))
+    homes = (roles(plan, stage, keeping, place, workers) for place in places)
     place, rows = 1, []
     for number, each in enumerate(stage.inputs):
         found = roles(plan, stage, number, place, workers)
-        lying = (LYING[found[worker]].value if worker in found else "" for worker in range(drawn))
+        if Role.PASSED in found.values():
+            continue
+        lying = (_lying(stage, found[worker]) if worker in found else "" for worker in range(drawn))
         rows.append(doc.LyingEntry(_names(plan, each.members), tuple(lying)))
     return doc.DealtEntry(
         slices=tuple(
             tuple(worker + 1 for worker, role in sorted(home.items()) if role.stores) for home in homes
         ),
         place=place + 1,
-        rows=tuple(rows),
+        rows=tuple(dict.fromkeys(rows)),
         more=stage.workers is None or drawn < workers,
     )
+
+
+def _lying(stage: Stage, role: Role) -> str:
+    """Return what a worker does with a row."""
+    alone = role is Role.STORE and stage.copies == 1
+    return (Lying.KEEPS if alone else LYING[role]).value
 
 
 def _part(name: str, value: str) -> doc.PartEntry:
@@ -432,6 +449,27 @@ def _input(plan: PhysicalPlan, stage: Stage, place: int) -> doc.InputEntry:
         kept_for={plan.streams[kept.stream].alias: kept.distances[0][1] for kept in each.retention},
         hashed=code is not None and not code.exact,
         ordered_by=_ordered_by(plan, stage, place),
+        hop=_hop(plan, stage, place) if stage.hop else None,
+    )
+
+
+def _hop(plan: PhysicalPlan, stage: Stage, place: int) -> doc.HopEntry:
+    """Return what the rows of an input do in a hop."""
+    each, number = stage.inputs[place], plan.stages.index(stage)
+    met = [stage.inputs[other].members[0] for other in each.meets or ()]
+    kept_before = (
+        number
+        for number, earlier in enumerate(plan.stages[:number], start=1)
+        for source in earlier.inputs
+        if source.members == each.members and source.stored
+    )
+    alone = len(each.members) == 1
+    return doc.HopEntry(
+        newest=None if alone else plan.streams[each.newest[0]].alias,
+        meets=plan.streams[met[0]].alias if met else None,
+        kept=_names(plan, kept_for(stage, place)),
+        before=tuple(kept_before) if each.stored else (),
+        passed_on=alone and destination(plan, number, each, passed_on=True) is not None,
     )
 
 

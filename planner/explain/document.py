@@ -143,10 +143,28 @@ class CandidateEntry:
 
 
 @dataclass(frozen=True)
+class HopEntry:
+    """What the rows of an input do in a hop.
+
+    ``newest``: the stream whose new row has begun the partial results that they are, None for rows of one
+    stream. ``meets``: the stream that they meet here, None where they meet none. ``kept``: the streams whose
+    new rows come to meet them here; ``before``: the hops, counted from 1, that keep them, too.
+    ``passed_on``: whether they go to the next hop as they are.
+    """
+
+    newest: str | None
+    meets: str | None
+    kept: tuple[str, ...]
+    before: tuple[int, ...]
+    passed_on: bool
+
+
+@dataclass(frozen=True)
 class InputEntry:
     """An input of a stage: a stream, or the result of the stage of that number, counted from 1.
 
     ``hashed``: the key is compared by a hash first. ``ordered_by``: what orders its rows besides time.
+    ``hop`` is None where the stage is no hop.
     """
 
     members: tuple[str, ...]
@@ -155,6 +173,7 @@ class InputEntry:
     kept_for: Mapping[str, int | None]
     hashed: bool
     ordered_by: str | None
+    hop: HopEntry | None = None
 
 
 @dataclass(frozen=True)

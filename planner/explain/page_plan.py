@@ -104,12 +104,17 @@ def _spark(
 
 
 def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_Box]) -> _Box:
-    title = "Joins of two by Spark itself" if document.native else f"Stage {number}"
-    box = _Box(title, "stage", [])
-    for entry in stage.inputs:
-        box.ports.append(len(box.lines))
+    hop = any(entry.hop is not None for entry in stage.inputs)
+    title = f"Hop {number}" if hop else f"Stage {number}"
+    box = _Box("Joins of two by Spark itself" if document.native else title, "stage", [])
+    for place, entry in enumerate(stage.inputs):
+        # All that a hop makes comes by one way.
+        if not hop or entry.stage is None or place == 0:
+            box.ports.append(len(box.lines))
+            box.feeds.append(_feed(document, entry, made))
         box.lines += _wrapped("port", words.input_words(entry))
-        box.feeds.append(_feed(document, entry, made))
+        if hop and entry.stage is not None:
+            box.lines += _wrapped("kept", words.retention(document, entry))
     for part in stage.parts:
         box.lines.append(("choice", f"{part.name} {part.value}"))
         box.lines += _wrapped("meaning", part.meaning)
@@ -130,7 +135,7 @@ def _feed(document: Document, entry: InputEntry, made: Sequence[_Box]) -> _Box:
         stream = next(each for each in document.streams if each.alias == entry.members[0])
         return _source(document, stream, kept)
     box: _Box = made[entry.stage - 1]
-    box.lines += _wrapped("kept", f"its rows are {kept}" if kept else "")
+    box.lines += _wrapped("kept", f"its rows are {kept}" if kept and entry.hop is None else "")
     return box
 
 

@@ -7,6 +7,7 @@ from wjoin.planner.explain.cost import choice_line, statistics_lines
 from wjoin.planner.explain.words import (
     SIGNS,
     called,
+    hop_words,
     keeps,
     lasting,
     moved,
@@ -88,11 +89,13 @@ def _stages(document: doc.Document) -> Iterator[str]:
     if document.constraints.hull and document.stages:
         yield f"passes {document.chosen.passes}"
     for number, stage in enumerate(document.stages, start=1):
-        inputs = " x ".join(map(_input, stage.inputs))
+        hop = [hop_words(each, each.hop) for each in stage.inputs if each.hop is not None]
+        inputs = f"hop {number}" if hop else " x ".join(map(_input, stage.inputs))
         on = f" on class {' and '.join(map(str, stage.classes))}" if stage.classes else " without a key"
         yield f"{number}: {inputs}{on}"
         parts = [f"{part.name} {part.value}" for part in stage.parts if part.name != "passes"]
         yield f"   {stage.words} ({', '.join(parts)})"
+        yield from (f"   {line}" for line in hop)
         yield from (f"   {line}" for line in _conditions(stage))
 
 

@@ -200,6 +200,9 @@ def _unbroken(time: str, bound: int, document: doc.Document) -> str:
 
 def orders(stage: doc.StageEntry) -> Iterator[str]:
     """Yield in which order new rows of a stage's inputs meet the others."""
+    if any(each.hop is not None for each in stage.inputs):
+        # Each input says it of its own rows.
+        return
     if not stage.order and len(stage.inputs) > 2:
         yield "new rows meet the smallest input first"
     for first, *others in stage.order if len(stage.inputs) > 2 else ():
@@ -207,9 +210,24 @@ def orders(stage: doc.StageEntry) -> Iterator[str]:
 
 
 def input_words(entry: doc.InputEntry) -> str:
-    """Return an input of a stage and its key."""
+    """Return an input of a stage and its key; of a hop what its rows do there."""
+    if entry.hop is not None:
+        return hop_words(entry, entry.hop)
     key = f"key {', '.join(entry.key)}" if entry.key else "no key"
     return f"{', '.join(entry.members)}: {key}"
+
+
+def hop_words(entry: doc.InputEntry, hop: doc.HopEntry) -> str:
+    """Return what the rows of an input do in a hop."""
+    if hop.newest is not None:
+        return f"partial results {', '.join(entry.members)} of new {hop.newest} meet {hop.meets}"
+    doing = [f"new rows meet {hop.meets}"] if hop.meets else []
+    if hop.kept:
+        copy = f", a copy of what hop {listed(list(map(str, hop.before)))} keeps" if hop.before else ""
+        doing.append(f"kept for new {listed(hop.kept)}{copy}")
+    if hop.passed_on:
+        doing.append("passed on")
+    return f"{entry.members[0]}: {', '.join(doing)}"
 
 
 def after_stages(document: doc.Document) -> list[doc.StreamEntry]:

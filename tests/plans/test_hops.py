@@ -1,15 +1,22 @@
 """Hops: the orders in which new rows meet the other streams, and the stages that are made of them."""
 
+import dataclasses
 import itertools
 from collections.abc import Collection, Iterator, Mapping
 
 import pytest
 
 from tests.plans.catalogue import plan
+from wjoin.executor.state.identity import fingerprint
+from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.edges import destination, destinations, result_columns
 from wjoin.planner.hops import can_hop, hop_orders, in_hops
-from wjoin.planner.physical import PhysicalPlan, Precedence, Rows
+from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
+from wjoin.planner.physical import Passes, PhysicalPlan, Precedence, Rows
+from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.probes import arranged
+from wjoin.testing.planned import plan_over, stream_of
+from wjoin.udfs.predicate import Predicate
 
 Orders = Mapping[int, tuple[int, ...]]
 
@@ -157,3 +164,80 @@ def test_only_streams_without_a_key_go_in_hops() -> None:
         WHERE A.person = B.person AND B.person = C.person
     """)
     assert not can_hop(keyed.physical)
+
+
+COSTLY = Predicate("alike", lambda left, right: left, "boolean", cost_us=1000, selectivity=0.5)
+ALIKE = """
+    SELECT {} A.n AS a, B.n AS b FROM a A, b B, c C WINDOW = 10 SECONDS
+    WHERE alike(A.x, B.x) AND alike(B.x, C.x)
+"""
+
+
+def planned(
+    layouts: LayoutRule = FREE, cores: int = 4, hint: str = "", predicate: Predicate = COSTLY
+) -> PlannedSelect:
+    relations = [stream_of({"n": "bigint", "x": "double"}, {"rate": 30, "width": 100})] * 3
+    costs = CostSettings(cores=cores, partitions=8)
+    return plan_over(ALIKE.format(hint), relations, None, costs, layouts, {"alike": predicate})
+
+
+def test_psp_is_hops_where_pairs_would_be_many() -> None:
+    assert planned(hint="/*+ PLAN(PSP) */").layout.startswith("hops A B C, B A C, C B A; 1 psp on ")
+    (pairs, *_) = [
+        each for each in planned(hint="/*+ PLAN(PSP) */").candidates if "times the state" in each.lost
+    ]
+    assert not pairs.plan.stages[0].hop
+    # Of which few are true, few pairs are kept; and a hop more than that is a hop more to pay for.
+    few = Predicate("alike", COSTLY.function, "boolean", cost_us=1000, selectivity=0.001)
+    kept = planned(hint="/*+ PLAN(PSP) */", predicate=few)
+    assert not kept.physical.stages[0].hop
+
+
+def test_what_hops_keep_is_all_streams_and_their_copies() -> None:
+    found = planned(hint="/*+ PLAN(PSP) */")
+    assert found.candidates[0].estimated.cost.state_rows == pytest.approx(4 * 30 * 10, rel=0.01)
+    by_pairs = next(each for each in found.candidates if not each.plan.stages[0].hop)
+    assert by_pairs.estimated.cost.state_rows > 20 * 4 * 30 * 10
+    # Whatever the form, as many results are expected.
+    rates = {round(each.estimated.cost.results, -3) for each in (found.candidates[0], by_pairs)}
+    assert max(rates) < 1.1 * min(rates)
+
+
+@pytest.mark.parametrize("first", ["hops ", "A [] x B []; A B [] x C []; 1 psp"])
+def test_a_checkpoint_goes_on_with_its_stages_on_any_number_of_cores(first: str) -> None:
+    names = {each.layout for each in planned().candidates if each.layout.startswith(first)}
+    assert names
+    for name in names:
+        for cores in (1, 2, 4):
+            assert planned(of_checkpoint(name), cores).layout == name
+
+
+def test_without_a_known_checkpoint_a_hint_takes_the_pairs_that_it_always_took() -> None:
+    assert planned(UNKNOWN, hint="/*+ PLAN(PSP) */").layout.startswith(
+        "A [] x B []; A B [] x C []; 1 psp on all"
+    )
+
+
+def test_alternatives_apart_are_not_for_hops() -> None:
+    relations = [stream_of({"n": "bigint"})] * 3
+    text = "SELECT {} A.n FROM a A, b B, c C PATH (A, B, C) WITHIN (1 SECOND, 2 SECONDS) BIDIRECTIONAL"
+    costs = CostSettings(cores=4)
+
+    def hops(hint: str) -> list[Passes]:
+        found = plan_over(text.format(hint), relations, None, costs, FREE).candidates
+        return [each.plan.passes for each in found if each.plan.stages[0].hop]
+
+    assert set(hops("")) == {Passes.HULL}
+    assert hops("/*+ PASSES(UNION) */") == []
+
+
+def test_a_layout_of_hops_is_another_plan_of_the_checkpoint() -> None:
+    found = {each.layout: each.plan for each in planned().candidates}
+    hops = next(plan for name, plan in found.items() if name.startswith("hops "))
+    marks = [fingerprint(hops, stage) for stage in hops.stages]
+    assert len(set(marks)) == 2
+    turned = dataclasses.replace(
+        hops.stages[0],
+        inputs=(*hops.stages[0].inputs[:2], dataclasses.replace(hops.stages[0].inputs[2], meets=(0,))),
+    )
+    assert fingerprint(hops, turned) != marks[0]

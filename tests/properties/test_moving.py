@@ -25,7 +25,8 @@ from wjoin.executor.step import Counts
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role
 from wjoin.planner.edges import scan_columns
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.hops import can_hop, in_hops
+from wjoin.planner.physical import Passes, PhysicalPlan
 from wjoin.planner.slices import closed_bands
 
 
@@ -71,9 +72,25 @@ COPIES = st.integers(1, 3)
 def test_every_result_is_made_once_over_moves(route: str, data: st.DataObject) -> None:
     drawn = data.draw(plans(near=ROUTES[route].values))
     assume(fits(route, drawn))
-    others = st.sampled_from([name for name in ROUTES if fits(name, drawn)])
+    assert_made_once_over_moves(drawn, drawn, route, [name for name in ROUTES if fits(name, drawn)], data)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
+@given(st.data())
+def test_in_hops_every_result_is_made_once_over_moves(data: st.DataObject) -> None:
+    drawn = data.draw(plans())
+    assume(can_hop(drawn))
+    drawn = dataclasses.replace(drawn, passes=Passes.HULL)
+    assert_made_once_over_moves(drawn, in_hops(drawn), "psp", ["psp"], data)
+
+
+def assert_made_once_over_moves(
+    drawn: PhysicalPlan, form: PhysicalPlan, route: str, routes: Sequence[str], data: st.DataObject
+) -> None:
+    """Run a form of a plan whose rows are moved, by any of some routes; compare its results."""
+    others = st.sampled_from(routes)
     counts, stretch = st.integers(1, 9), data.draw(STRETCHES)
-    now = with_slices(routed(drawn, route), data.draw(SLICES), data.draw(COPIES))
+    now = with_slices(routed(form, route), data.draw(SLICES), data.draw(COPIES))
     local = LocalWorkers(now, data.draw(counts), stretch, PREDICATES)
     rows: list[list[Row]] = [[] for _ in drawn.streams]
     found: Counter[tuple[Row, ...]] = Counter()
@@ -90,7 +107,7 @@ def test_every_result_is_made_once_over_moves(route: str, data: st.DataObject) -
         }
         found.update(each for result in local.run(blocks, Counts()) for each in combinations(drawn, result))
         if data.draw(st.booleans()):
-            then = with_slices(routed(drawn, data.draw(others)), data.draw(SLICES), data.draw(COPIES))
+            then = with_slices(routed(form, data.draw(others)), data.draw(SLICES), data.draw(COPIES))
             new_local = LocalWorkers(then, data.draw(counts), stretch, PREDICATES)
             moved(now, local, then, new_local, stretch)
             now, local = then, new_local

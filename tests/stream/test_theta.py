@@ -1,6 +1,7 @@
 """Joins of three to five streams without a key, and with a hot one, on Spark: by every route."""
 
 import random
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.choice import PLANS
+from wjoin.planner.layouts import LayoutRule
 from wjoin.testing.check import assert_stream
 from wjoin.testing.expressions import AnyOf, Call, Compare, Expression, Field, IsNull, Literal, equal
 from wjoin.testing.lateness import surviving
@@ -90,6 +92,30 @@ def assert_all(session: Any, whole: Statement, hints: tuple[str, ...], count: in
 def test_without_a_key(session: Any, aliases: str, hints: tuple[str, ...]) -> None:
     count = {3: 20, 4: 12, 5: 9}[len(aliases)]
     assert_all(session, chain(aliases), hints, count, 20)
+
+
+@pytest.fixture
+def in_hops(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Have the plan in hops taken where the checkpoint is not known; return the names of what was taken."""
+    taken: list[str] = []
+
+    def hopping(rule: LayoutRule, names: Sequence[str]) -> str:
+        taken.append(next(name for name in names if name.startswith("hops ")))
+        return taken[-1]
+
+    monkeypatch.setattr(LayoutRule, "_instead", hopping)
+    return taken
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("workers", ["", ", 3"])
+@pytest.mark.parametrize("aliases", ["BAC", "CADB", "DBEAC"])
+def test_in_hops(session: Any, in_hops: list[str], aliases: str, workers: str) -> None:
+    if workers:
+        session.spark.conf.set("spark.sql.shuffle.partitions", "8")
+    count = {3: 20, 4: 12, 5: 9}[len(aliases)]
+    assert_all(session, chain(aliases), (f"PLAN(PSP{workers})",), count, 20)
+    assert in_hops
 
 
 @pytest.mark.timeout(900)
