@@ -142,6 +142,11 @@ _ENTRIES = (
         "no Python plans W-join SQL for a Spark that was started elsewhere (spark-sql, JDBC, Scala)",
         "set spark.wjoin.python to a Python that has wjoin, of the version of the jar",
     ),
+    ErrorCode(
+        "WJ618",
+        "the live picture cannot be served",
+        "give an address of this machine and a free port, such as 127.0.0.1:4950",
+    ),
     # 7xx: while running
     ErrorCode(
         "WJ701",

@@ -110,7 +110,7 @@ def _imports(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _data_files() -> Iterator[Path]:
-    patterns = ("*.lark", "*.sql", "py.typed")  # as in pyproject.toml
+    patterns = ("*.lark", "*.sql", "*.css", "*.html", "*.js", "py.typed")  # as in pyproject.toml
     for folder in listed_packages().values():
         for pattern in patterns:
             yield from folder.glob(pattern)

@@ -8,6 +8,7 @@ from typing import Any
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.explain import FORMATS
+from wjoin.web.access import is_address
 
 SHELLS = {"spark-sql": "Spark's own SQL shell", "spark-shell": "Spark's shell in Scala"}
 """The shells of Spark that wjoin starts, and what they are."""
@@ -26,6 +27,13 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     run.add_argument("--once", action="store_true", help="work off all that the sources hold, then end")
     run.add_argument("--json", action="store_true", help="one line of JSON for each micro-batch")
     run.add_argument("--rows", type=int, default=20, help="rows of a SELECT to print (20)")
+    run.add_argument(
+        "--web",
+        nargs="?",
+        const="",
+        metavar="[HOST:]PORT",
+        help="serve a page with the running queries and their numbers (127.0.0.1:4950)",
+    )
     run.add_argument("--trigger", metavar="TIME", help="start micro-batches so often, e.g. '10 seconds'")
     check = commands.add_parser("check", help="plan a script, compare it with its checkpoints; run nothing")
     explain = commands.add_parser("explain", help="show how the W-joins of a script or statement are planned")
@@ -76,6 +84,9 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         options.arguments, left = left, []
     if left:
         parser.error(f"unrecognized arguments: {' '.join(left)}")
+    if getattr(options, "web", None) and options.file is None and not is_address(options.web):
+        # What follows is the script.
+        options.file, options.web = options.web, ""
     given = getattr(options, "file", None)
     if options.command == "explain" and options.sql is None and given and not given.endswith(".sql"):
         options.file, options.sql = None, given

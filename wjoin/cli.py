@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from wjoin.arguments import absolute, parse_arguments, read_script, source_name
@@ -15,8 +15,12 @@ from wjoin.grammar.syntax import CreateView, Explain, InsertInto, Query, SparkSt
 from wjoin.starting import LOG_TO_TERMINAL, embedded, stopping
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from wjoin.rewrite import Joins
     from wjoin.running import Running
     from wjoin.session import Session
+    from wjoin.web.access import Address
 
 GOOD, FAILED, REFUSED = 0, 1, 2
 """Exit statuses: all went well; a failure while running; an error of the statement."""
@@ -59,10 +63,12 @@ def _run(options: argparse.Namespace) -> int:
 
         processing_time(options.trigger, "--trigger")
     from wjoin.following import follow, report
+    from wjoin.web.access import parse_address
 
+    address = None if options.web is None else parse_address(options.web)
     out = sys.stderr if options.json else sys.stdout
     running: list[Running] = []
-    with embedded(options) as session, stopping():
+    with embedded(options) as session, stopping(), _web(session, address):
         try:
             for statement in statements:
                 started = _start(session, text, statement, params, options)
@@ -78,6 +84,22 @@ def _run(options: argparse.Namespace) -> int:
             print(f"Stopped cleanly{_goes_on(running)}", file=sys.stderr, flush=True)
             report(running, out)
     return GOOD
+
+
+@contextlib.contextmanager
+def _web(session: "Session", address: "Address | None") -> Iterator[None]:
+    """Serve the live picture at an address while a script runs, None for no picture."""
+    if address is None:
+        yield
+        return
+    from wjoin.web.server import serve
+
+    with serve(session.spark, session.context.queries, address) as web:
+        print(f"Live picture: {web.url}", file=sys.stderr, flush=True)
+        try:
+            yield
+        finally:
+            web.close(linger=True)
 
 
 def _goes_on(running: "list[Running]") -> str:
@@ -106,11 +128,10 @@ def _show(
     from wjoin.failures import placed
     from wjoin.printed import print_once, print_rows, start_printing
     from wjoin.running import Running
-    from wjoin.statements import execute
     from wjoin.triggers import processing_time
 
     with placed(text, statement.span):
-        frame = execute(session.context, text, statement, params)
+        frame, joins = _executed(session, text, statement, params)
         if not frame.columns:
             return []
         if isinstance(statement, Explain) and frame.columns == ["plan"]:
@@ -128,8 +149,24 @@ def _show(
                 file=sys.stderr,
                 flush=True,
             )
-            return [Running(query, text, statement.span, statement.span)]
+            running = Running(query, text, statement.span, statement.span)
+            if joins is not None:
+                running.planned, running.compiled = joins.planned, tuple(joins.plans)
+            session.context.queries.add(running)
+            return [running]
     return []
+
+
+def _executed(
+    session: "Session", text: str, statement: Statement, params: dict[str, Any]
+) -> "tuple[DataFrame, Joins | None]":
+    """Return the rows of a statement and its W-joins, None where it is no SELECT with some."""
+    from wjoin.rewrite import joined_rows
+    from wjoin.statements import execute
+
+    if isinstance(statement, Query):
+        return joined_rows(session.context, text, statement, params)
+    return execute(session.context, text, statement, params), None
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 
 from wjoin.catalog import DATAFRAME, StreamDeclaration
 from wjoin.cluster import weighed_with
+from wjoin.compiled import remember
 from wjoin.context import Context
 from wjoin.delays import output_delays, relation_delays
 from wjoin.executor.spark.compile import Counting, compile_plan
@@ -174,6 +175,7 @@ class Rewriting:
         if name not in self.frames:
             if self.planned[number].physical.streaming:
                 watch(self.context.engine.spark)
+                remember(self.countings[number].query, self.planned[number])
             self.frames |= compile_plan(
                 self.planned[number].physical,
                 self.inputs[number],

@@ -12,6 +12,7 @@ from wjoin.failures import failure
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.measured.progress import Progress, read
+from wjoin.measured.reports import new_reports
 from wjoin.measured.totals import Totals
 from wjoin.planner.explain.describe import describe
 
@@ -60,16 +61,23 @@ class Running:
                 report(progress)
             self._told.append(report)
 
+    def untell(self, report: Callable[[Progress], None]) -> None:
+        """Call ``report`` no more."""
+        with self._looking:
+            self._told.remove(report)
+
     def look(self) -> None:
         """Take what Spark has reported since the last time; it keeps a hundred reports of a query."""
         with self._looking:
-            for report in self.query.recentProgress:
+            active = self.query.isActive
+            newest = self.totals.newest
+            for report in new_reports(self.query, None if newest is None else newest.batch):
                 progress = read(report)
                 if self.totals.add(progress):
                     self.history.append(progress)
                     for told in self._told:
                         told(progress)
-            if self.seconds is None and not self.query.isActive:
+            if self.seconds is None and not active:
                 self.seconds = time.monotonic() - self.began
 
     def documents(self) -> "tuple[Document, ...]":

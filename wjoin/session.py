@@ -38,6 +38,8 @@ from wjoin.settings import Settings
 from wjoin.spark_process import log_path, logged
 from wjoin.spark_statements import pass_through
 from wjoin.statements import execute
+from wjoin.web.access import LOOPBACK, Address
+from wjoin.web.server import Web, serve
 from wjoin.worker_daemon import start_daemon
 
 
@@ -52,6 +54,7 @@ class Session:
         self.spark = spark
         engine = Engine(spark, run_spark or spark.sql)
         self.context = Context(engine, catalog_of(spark), Settings(), Queries(spark))
+        self._web: Web | None = None
 
     @property
     def declarations(self) -> Catalog:
@@ -210,6 +213,22 @@ class Session:
         statement's, and WJ708 to WJ711.
         """
         return repartition(self.context, text, old, new, partitions, params, name)
+
+    def serve_web(self, port: int | None = None, host: str = LOOPBACK, token: str | None = None) -> Web:
+        """Serve a page with the running queries of the Spark session and their numbers.
+
+        ``port``: 4950, or the next free one, where none is given; 0 for any. Where ``host`` is not this
+        machine alone, the page asks for a token: ``token``, the environment's WJOIN_WEB_TOKEN, or a new one,
+        which ``Web.url`` has. It ends with the process. A second call without other wishes returns the page
+        that is served already. Raises WJoinError WJ618.
+        """
+        web = self._web
+        same = web is not None and web.open and web.host == host and port in (None, web.port)
+        if web is None or not same or token not in (None, web.token):
+            if web is not None:
+                web.close()
+            web = self._web = serve(self.spark, self.context.queries, Address(host, port), token)
+        return web
 
     def settle(self) -> None:
         """Tell what queries have dropped, and wait until what ended ones have measured is kept."""

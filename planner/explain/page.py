@@ -1,6 +1,6 @@
 """Documents as a page: HTML and SVG in one piece, without scripts or anything from elsewhere."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from wjoin.planner.explain.document import Document, EstimateEntry, StatisticsEntry, StreamEntry
 from wjoin.planner.explain.markup import Markup, join, tag
@@ -37,15 +37,41 @@ def fragment(documents: Sequence[Document]) -> str:
     return str(_content(documents, Markup("")))
 
 
+def explained(documents: Sequence[Document]) -> Markup:
+    """Return the same without its style and the drawings of the plans, to stand below those of ``drawn``."""
+    return join(*_joins(documents, drawn=False))
+
+
+def drawn(documents: Mapping[str, Document]) -> Markup:
+    """Return the drawings of plans with places for the numbers of the running query (``plan_picture``).
+
+    Each is under its own name, with which the names of these places begin.
+    """
+    return join(
+        *(
+            _named(tag("figure", plan_picture(each, live)), number, len(documents))
+            for number, (live, each) in enumerate(documents.items(), start=1)
+        )
+    )
+
+
+def _named(drawing: Markup, number: int, count: int) -> Markup:
+    return join(tag("h3", f"Window join {number} of {count}"), drawing) if count > 1 else drawing
+
+
 def _content(documents: Sequence[Document], heading: Markup) -> Markup:
     style = tag("style", Markup(f"\n{STYLE}\n"))
-    joins = [_join(each, number, len(documents)) for number, each in enumerate(documents, start=1)]
-    return tag("div", style, heading, *joins, class_=ROOT)
+    return tag("div", style, heading, *_joins(documents, drawn=True), class_=ROOT)
 
 
-def _join(document: Document, number: int, count: int) -> Markup:
+def _joins(documents: Sequence[Document], *, drawn: bool) -> list[Markup]:
+    count = len(documents)
+    return [_join(each, number, count, drawn=drawn) for number, each in enumerate(documents, start=1)]
+
+
+def _join(document: Document, number: int, count: int, *, drawn: bool) -> Markup:
     title = [tag("h2", f"Window join {number} of {count}")] if count > 1 else []
-    body = [*_summary(document), *_windows(document), *_plan(document)]
+    body = [*_summary(document), *_windows(document), *_plan(document, drawn=drawn)]
     return tag("section", *title, *body, *_statistics(document), class_="join")
 
 
@@ -135,9 +161,10 @@ def _window_table(found: Sequence[Sequence[Link]]) -> Markup:
     return tag("div", tag("table", tag("tbody", *rows)), class_="scroll")
 
 
-def _plan(document: Document) -> Iterator[Markup]:
-    yield tag("h3", "Plan")
-    yield tag("figure", plan_picture(document))
+def _plan(document: Document, *, drawn: bool) -> Iterator[Markup]:
+    if drawn:
+        yield tag("h3", "Plan")
+        yield tag("figure", plan_picture(document))
     for number, stage in enumerate(document.stages, start=1):
         if stage.dealt is not None:
             title = f"Stage {number}: slices on workers"

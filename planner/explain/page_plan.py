@@ -8,10 +8,16 @@ from wjoin.planner.explain.document import Document, InputEntry, StageEntry, Str
 from wjoin.planner.explain.markup import Markup, fitted, picture, tag, wrapped
 from wjoin.planner.figures import figure
 
-_SIZE = 12
+LINE_SIZE = 12
+"""The size of the letters in a box, in pixels."""
+
 _LINE = 17
 _PADDING = 12
 _WIDTH = 236
+
+LINE_WIDTH = _WIDTH - 2 * _PADDING
+"""The room for a line of a box, in pixels."""
+
 _APART = 46
 _BETWEEN = 16
 _MARGIN = 8
@@ -20,11 +26,17 @@ _KEPT_LINES = 8
 _INDENT = 12
 
 
+LIVE = "live"
+"""The class of the lines whose texts move while a query runs."""
+
+
 @dataclass
 class _Box:
     """A box of the drawing: its lines of text as pairs of class and text, and the boxes that feed it.
 
-    ``ports`` are the lines at which the feeding boxes enter; ``column`` counts from the left.
+    Of a line of the class LIVE the text is the name of its place: what stands there is put in later.
+    ``ports`` are the lines at which the feeding boxes enter; ``column`` counts from the left, ``name``
+    is that of its stream or the number of its stage, from 0.
     """
 
     title: str
@@ -34,6 +46,7 @@ class _Box:
     ports: list[int] = field(default_factory=list)
     column: int = 0
     top: float = 0.0
+    name: str = ""
 
     @property
     def height(self) -> float:
@@ -54,9 +67,17 @@ class _Box:
             yield from each.below()
 
 
-def plan_picture(document: Document) -> Markup:
-    """Return the drawing of a plan."""
+def plan_picture(document: Document, live: str | None = None) -> Markup:
+    """Return the drawing of a plan.
+
+    With ``live`` its boxes have places for numbers of the running query: texts with an attribute
+    ``data-live``, whose value is ``live``, a colon and what the number is: ``rows``, ``kept`` and ``lost`` of
+    a stream (a colon, its alias), ``compared`` and ``matched`` of a stage (a colon, its number from 0),
+    ``results``.
+    """
     result = _result(document)
+    if live is not None:
+        _enlivened(result, live, native=document.native)
     _columns(result)
     height = _placed(result, _MARGIN)
     boxes = list(result.below())
@@ -64,6 +85,21 @@ def plan_picture(document: Document) -> Markup:
     width = result.left + _WIDTH + _MARGIN
     title = f"Plan {document.chosen.plan}: sources, stages and result"
     return picture(width, height + 2 * _MARGIN, title, *drawn, class_="plan")
+
+
+def _enlivened(result: _Box, live: str, *, native: bool) -> None:
+    """Add the places for numbers of a running query to the boxes."""
+    for box in result.below():
+        box.lines += [(LIVE, f"{live}:{place}") for place in _places(box, native=native)]
+
+
+def _places(box: _Box, *, native: bool) -> Iterator[str]:
+    if box.kind == "source" and box.name:
+        yield from (f"{each}:{box.name}" for each in ("rows", *(() if native else ("kept",)), "lost"))
+    elif box.kind == "stage" and not native:
+        yield from (f"{each}:{box.name}" for each in ("compared", "matched"))
+    elif box.kind == "result" and not native:
+        yield "results"
 
 
 def _result(document: Document) -> _Box:
@@ -106,7 +142,8 @@ def _spark(
 def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_Box]) -> _Box:
     hop = any(entry.hop is not None for entry in stage.inputs)
     title = f"Hop {number}" if hop else f"Stage {number}"
-    box = _Box("Joins of two by Spark itself" if document.native else title, "stage", [])
+    title = "Joins of two by Spark itself" if document.native else title
+    box = _Box(title, "stage", [], name=str(number - 1))
     for place, entry in enumerate(stage.inputs):
         # All that a hop makes comes by one way.
         if not hop or entry.stage is None or place == 0:
@@ -151,7 +188,8 @@ def _source(document: Document, stream: StreamEntry, kept: str) -> _Box:
         ("kept", kept),
     ]
     lines = [line for class_, text in texts for line in _wrapped(class_, text)]
-    return _Box(words.shown(stream), "source" if stream.streaming else "source static", lines)
+    kind = "source" if stream.streaming else "source static"
+    return _Box(words.shown(stream), kind, lines, name=stream.alias)
 
 
 def _read(stream: StreamEntry) -> bool:
@@ -162,8 +200,8 @@ def _wrapped(class_: str, text: str) -> list[tuple[str, str]]:
     if not text:
         return []
     lines = _KEPT_LINES if class_ == "kept" else _LINES
-    room = _WIDTH - 2 * _PADDING - (_INDENT if class_ == "meaning" else 0)
-    return [(class_, line) for line in wrapped(text, _SIZE, room, lines)]
+    room = LINE_WIDTH - (_INDENT if class_ == "meaning" else 0)
+    return [(class_, line) for line in wrapped(text, LINE_SIZE, room, lines)]
 
 
 def _columns(box: _Box) -> int:
@@ -210,12 +248,15 @@ def _spread(box: _Box) -> list[int]:
 
 def _drawn(box: _Box) -> Markup:
     x, first = box.left + _PADDING, box.top + _PADDING + 10
-    name = fitted(box.title, _SIZE + 1, _WIDTH - 2 * _PADDING)
+    name = fitted(box.title, LINE_SIZE + 1, _WIDTH - 2 * _PADDING)
     texts = [tag("text", name, class_="name", x=x, y=first)]
     for number, (class_, text) in enumerate(box.lines, start=1):
         indent = _INDENT if class_ == "meaning" and box.kind == "stage" else 0
-        shown_text = fitted(text, _SIZE, _WIDTH - 2 * _PADDING - indent)
-        texts.append(tag("text", shown_text, class_=class_, x=x + indent, y=first + _LINE * number))
+        place = {"x": x + indent, "y": first + _LINE * number}
+        if class_ == LIVE:
+            texts.append(tag("text", "–", class_=class_, data_live=text, **place))
+            continue
+        texts.append(tag("text", fitted(text, LINE_SIZE, LINE_WIDTH - indent), class_=class_, **place))
     frame = tag("rect", x=box.left, y=box.top, width=_WIDTH, height=box.height, rx=8)
-    hint = tag("title", "\n".join([box.title, *(text for _, text in box.lines)]))
+    hint = tag("title", "\n".join([box.title, *(text for class_, text in box.lines if class_ != LIVE)]))
     return tag("g", hint, frame, *texts, class_=f"box {box.kind}")

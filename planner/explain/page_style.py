@@ -86,6 +86,7 @@ _RULES = """
 & .box .name { font-size: 13px; }
 & .box .meaning { fill: var(--soft); }
 & .box .kept { fill: var(--accent); }
+& .box .live { fill: var(--warm); font-weight: 600; font-variant-numeric: tabular-nums; }
 & .box .port, & .box .choice { font-weight: 600; }
 & .flow path { fill: none; stroke: var(--flow); stroke-width: 1.6; }
 & .flow polygon { fill: var(--flow); }
@@ -116,6 +117,8 @@ _RULES = """
 & .term-4 { fill: #cc79a7; }
 & .term-5 { fill: #009e73; }
 & .term-6 { fill: #97a1ae; }
+& .term-7 { fill: #8c6d31; }
+& .term-8 { fill: #74a34a; }
 & .term-other { fill: #7a5195; }
 """
 

@@ -8,12 +8,10 @@ from pyspark.sql import DataFrame
 from wjoin.executor.spark.meter import Meter
 from wjoin.executor.spark.once import select_name
 from wjoin.measured.compared_tables import measured_tables
+from wjoin.measured.expected import Work, compared
 from wjoin.measured.progress import Progress, read
 from wjoin.planner.explain.cost import aligned
-from wjoin.planner.figures import figure
-from wjoin.planner.figures import seconds as in_words
 from wjoin.planner.plan import PlannedSelect
-from wjoin.planner.statistics import units_per_second
 
 _POLL_SECONDS = 1
 """Spark keeps the progress of the last hundred micro-batches only."""
@@ -34,36 +32,14 @@ def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect], meters: Se
     head = f"Measured over {rows:,} rows in {len(batches)} micro-batches, {seconds:.2f} s"
     if rows == 0:
         return head
-    costs = [each.candidates[0].estimated.cost for each in planned]
-    expected = sum(
-        known.rate.value * units_per_second(each.logical.graph.kind)
-        for each in planned
-        for number, known in enumerate(each.statistics)
-        if each.physical.streams[number].streaming
+    done = Work(
+        rows,
+        sum(each.comparisons for each in batches),
+        sum(each.matches for each in batches),
+        max(sum(each.state_rows.values()) for each in batches),
+        sum(each.seconds for each in batches),
     )
-    lines = [
-        ("", "estimated", "measured"),
-        (
-            "comparisons a row",
-            figure(sum(cost.comparisons for cost in costs) / expected),
-            figure(sum(each.comparisons for each in batches) / rows),
-        ),
-        (
-            "results a row",
-            figure(sum(cost.results for cost in costs) / expected),
-            figure(sum(each.matches for each in batches) / rows),
-        ),
-        (
-            "rows of state, at most",
-            figure(sum(cost.state_rows for cost in costs)),
-            figure(max(sum(each.state_rows.values()) for each in batches)),
-        ),
-        (
-            "time a row",
-            in_words(sum(cost.seconds for cost in costs) / expected),
-            in_words(sum(each.seconds for each in batches) / rows),
-        ),
-    ]
+    lines = [("", "estimated", "measured"), *(each.texts for each in compared(planned, done))]
     late = sum(sum(each.late.values()) for each in batches)
     return "\n".join([head, *aligned(lines), f"  {late:,} late rows were dropped"])
 

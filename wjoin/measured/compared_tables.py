@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from wjoin.executor.spark.meter import RESULTS, Meter, rows_part, stage_part
-from wjoin.parts.kernels.registry import KERNELS
+from wjoin.measured.expected import stage_work
 from wjoin.planner.explain.cost import aligned
 from wjoin.planner.figures import figure
 from wjoin.planner.figures import seconds as in_words
-from wjoin.planner.physical import Method, Passes
+from wjoin.planner.physical import Method
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.statistics import units_per_second
 
@@ -62,14 +62,11 @@ def _lines(planned: PlannedSelect, counts: Counts) -> Iterator[Line]:
         return
     stages = [stage_part(number) for number in range(len(plan.stages))]
     if len(stages) > 1:
-        for number, (stage, each) in enumerate(zip(plan.stages, estimated.stages, strict=True)):
-            kernel, steps = KERNELS[stage.kernels[0]], (step for probe in each.probes for step in probe.steps)
-            compared = sum(kernel.compared(step) for step in steps)
-            # What the passes over alternatives compare is estimated for all stages together.
-            shown = figure(compared * span) if plan.passes is Passes.HULL else UNKNOWN
+        for number, (compared, results) in enumerate(stage_work(planned)):
+            shown = UNKNOWN if compared is None else figure(compared * span)
             name = f"stage {number + 1}: "
             yield name + "comparisons", shown, _count(counts, stages[number], "comparisons")
-            yield name + "results", figure(each.results * span), _count(counts, stages[number], "matches")
+            yield name + "results", figure(results * span), _count(counts, stages[number], "matches")
     known = [counts[part]["comparisons"] or 0 for part in stages if part in counts]
     yield "comparisons", _total(planned, estimated.cost.comparisons), f"{sum(known):,}" if known else UNKNOWN
     yield "results", _total(planned, estimated.cost.results), _count(counts, stages[-1], "matches")

@@ -12,6 +12,9 @@ from wjoin.executor.spark.observe import COUNTS, PREFIX
 LEAST_TIMESTAMP = 10**14
 """Event times below it (March 1973, in microseconds) are taken to be of a unit of their own."""
 
+_JOIN_OPERATOR = "transformWithState"
+"""With what the names of Spark's operators begin in which W-joins run."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -26,7 +29,10 @@ class Progress:
     W-join by ``join.stage``, as they were compiled, with its ``comparisons`` and ``matches``. ``seconds`` is
     the length of the micro-batch, ``parts`` that of its parts in milliseconds, in Spark's words, ``started``
     when it began (ISO 8601, UTC). ``source_rows``: rows that Spark counts at its sources, also of a
-    query without W-joins. An ``idle`` report is of no micro-batch: it has the number of the next one.
+    query without W-joins. ``spark_state_rows`` and ``spark_state_bytes`` are in the state of Spark's own
+    operators, which have dropped ``dropped_by_spark`` rows as older than their watermark. ``joins`` are the
+    numbers under which the W-joins were compiled. An ``idle`` report is of no micro-batch: it has the number
+    of the next one.
     """
 
     query: str
@@ -48,6 +54,10 @@ class Progress:
     seen: dict[str, int] = field(default_factory=dict)
     stages: dict[str, dict[str, int]] = field(default_factory=dict)
     parts: dict[str, int] = field(default_factory=dict)
+    spark_state_rows: int = 0
+    spark_state_bytes: int = 0
+    dropped_by_spark: int = 0
+    joins: tuple[int, ...] = ()
 
     @property
     def rows_per_second(self) -> float:
@@ -83,10 +93,14 @@ def read(progress: Any) -> Progress:
     totals: dict[str, dict[str, int]] = {}
     matches: dict[int, tuple[int, int]] = {}
     stages: dict[str, dict[str, int]] = {}
+    joins: set[int] = set()
     for query, stage, values in observations(body):
-        counts = {name: values.get(name) or 0 for name in ("comparisons", "matches")}
-        stages[f"{query}.{stage}"] = counts
-        matches[query] = max(matches.get(query, (-1, 0)), (stage, counts["matches"]))
+        joins.add(query)
+        if "comparisons" in values:
+            # Else it is what Spark's own operators read of a stream.
+            counts = {name: values.get(name) or 0 for name in ("comparisons", "matches")}
+            stages[f"{query}.{stage}"] = counts
+            matches[query] = max(matches.get(query, (-1, 0)), (stage, counts["matches"]))
         for key, value in values.items():
             count, _, alias = key.partition(":")
             if alias and value is not None:
@@ -95,6 +109,9 @@ def read(progress: Any) -> Progress:
                     by_alias[alias] = max(value, by_alias.get(alias, value))
                 else:
                     by_alias[alias] = by_alias.get(alias, 0) + value
+    operators = body.get("stateOperators", [])
+    # The values in the state of a W-join are no rows.
+    own = [each for each in operators if not each["operatorName"].startswith(_JOIN_OPERATOR)]
     seen, furthest = (_known(totals.get(name, {})) for name in ("seen", "furthest"))
     return Progress(
         query=body.get("name") or str(body.get("id")),
@@ -117,6 +134,10 @@ def read(progress: Any) -> Progress:
         seen=seen,
         stages=dict(sorted(stages.items())),
         parts=dict(body.get("durationMs", {})),
+        spark_state_rows=sum(each["numRowsTotal"] for each in own),
+        spark_state_bytes=sum(each["memoryUsedBytes"] for each in own),
+        dropped_by_spark=sum(each["numRowsDroppedByWatermark"] for each in operators),
+        joins=tuple(sorted(joins)),
     )
 
 

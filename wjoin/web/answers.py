@@ -1,0 +1,117 @@
+"""What the server of the live picture answers: the page, its parts, JSON, the text for Prometheus."""
+
+import html
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib.resources import files
+
+from wjoin.planner.explain.page import drawn, explained
+from wjoin.planner.explain.page_style import AROUND, STYLE
+from wjoin.web.present import Now, now
+from wjoin.web.prometheus import CONTENT_TYPE, exposition
+from wjoin.web.told import detail, line
+from wjoin.web.watched import Watch, Watched
+
+PLAIN = "text/plain; charset=utf-8"
+
+_HTML, _CSS, _SCRIPT = "text/html; charset=utf-8", "text/css; charset=utf-8", "text/javascript; charset=utf-8"
+_JSON = "application/json"
+_QUERIES = "/api/queries/"
+
+
+@dataclass(frozen=True)
+class Site:
+    """What is served: the watched queries, under addresses that end with ``suffix``."""
+
+    watch: Watch
+    suffix: str
+
+
+class Refused(Exception):  # noqa: N818 (an answer)
+    """A request that is answered with a status and a line."""
+
+    def __init__(self, status: HTTPStatus, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def answer(site: Site, path: str, asked: Mapping[str, str]) -> tuple[str, str]:
+    """Return the kind and the text of the answer to a request. Raises Refused."""
+    if path in _PAGES:
+        return _PAGES[path](site)
+    run, _, rest = path.removeprefix(_QUERIES).partition("/")
+    if path.startswith(_QUERIES) and rest in ("", "plan"):
+        watched = _named(site, run)
+        return _JSON, _plan(watched) if rest else _detail(watched, asked)
+    raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+
+def is_look(path: str) -> bool:
+    """Return whether a request tells that somebody looks at the page."""
+    return path.startswith("/api/")
+
+
+def _moments(site: Site) -> list[Now]:
+    clock = time.time()
+    return [now(each, clock) for each in site.watch.read()]
+
+
+def _named(site: Site, run: str) -> Watched:
+    """Return the query of a run. Raises Refused."""
+    for each in site.watch.read():
+        if each.run == run:
+            return each
+    raise Refused(HTTPStatus.NOT_FOUND, "there is no such query")
+
+
+def _list(site: Site) -> str:
+    return json.dumps({"clock": time.time(), "queries": [line(each) for each in _moments(site)]})
+
+
+def _detail(watched: Watched, asked: Mapping[str, str]) -> str:
+    return json.dumps(detail(now(watched, time.time()), _float(asked, "since"), _float(asked, "width")))
+
+
+def _plan(watched: Watched) -> str:
+    documents = dict(watched.documents)
+    pictures = drawn({str(number): each for number, each in documents.items()})
+    return json.dumps({"pictures": pictures, "explained": explained(list(documents.values()))})
+
+
+def _float(asked: Mapping[str, str], name: str) -> float | None:
+    try:
+        return float(asked[name])
+    except (KeyError, ValueError):
+        return None
+
+
+def _page(site: Site) -> str:
+    return _read("live.html").replace("{suffix}", html.escape(site.suffix))
+
+
+def _style(site: Site) -> str:
+    return "\n".join([AROUND, STYLE, _read("live.css")])
+
+
+def _script(site: Site) -> str:
+    return "\n".join(_read(each) for each in ("numbers.js", "chart.js", "live.js"))
+
+
+def _read(name: str) -> str:
+    return (files("wjoin.web") / name).read_text("utf-8")
+
+
+def _metrics(site: Site) -> str:
+    return exposition(_moments(site))
+
+
+_PAGES: dict[str, Callable[[Site], tuple[str, str]]] = {
+    "/": lambda site: (_HTML, _page(site)),
+    "/live.css": lambda site: (_CSS, _style(site)),
+    "/live.js": lambda site: (_SCRIPT, _script(site)),
+    "/api/queries": lambda site: (_JSON, _list(site)),
+    "/metrics": lambda site: (CONTENT_TYPE, _metrics(site)),
+}

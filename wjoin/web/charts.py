@@ -1,0 +1,142 @@
+"""The last hour of a query as lines: the drawings that there are, and their values."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wjoin.web.points import Point
+from wjoin.web.present import Now, stage_name
+
+WHOLE = "triggerExecution"
+"""The part of a micro-batch that is all of it, in Spark's words."""
+
+ALL = "all sources"
+"""The name of the rows of a query without a W-join: Spark tells of its sources together."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawing of the last hour: a line for each of its ``series``, or areas one on the other.
+
+    ``value`` gives the value of a series at a point, None where there is none.
+    """
+
+    key: str
+    title: str
+    unit: str
+    series: tuple[str, ...]
+    value: Callable[[Point, str], float | None]
+    stacked: bool = False
+    names: tuple[str, ...] = ()
+
+
+def charts(at: Now) -> list[Chart]:
+    """Return the drawings of a query's last hour: those for which it has numbers."""
+    total = at.hour.total
+    stages = tuple(total.matches)
+    names = tuple(stage_name(at, *map(int, key.split("."))) for key in stages)
+    parts = tuple(
+        sorted((each for each in total.parts if each != WHOLE), key=total.parts.__getitem__, reverse=True)
+    )
+    found = [
+        Chart(
+            "rows",
+            "Rows read",
+            "rows/s",
+            tuple(rows_of(total)),
+            lambda p, s: _per_second(p, rows_of(p).get(s, 0)),
+        ),
+        Chart("lag", "Behind the clock", "s", tuple(total.lag), lambda p, s: p.lag.get(s)),
+        Chart(
+            "compared",
+            "Comparisons",
+            "a second",
+            stages,
+            lambda p, s: _per_second(p, p.comparisons.get(s, 0)),
+            names=names,
+        ),
+        Chart(
+            "matched",
+            "Matches",
+            "a second",
+            stages,
+            lambda p, s: _per_second(p, p.matches.get(s, 0)),
+            names=names,
+        ),
+        Chart("kept", "Rows of state", "rows", tuple(total.kept), lambda p, s: p.kept.get(s)),
+        Chart("bytes", "Size of the state", "bytes", _sizes(total), _size),
+        Chart("lost", "Rows dropped", "rows/s", _LOST, lambda p, s: _per_second(p, _lost(p, s))),
+        Chart("parts", "Time of a micro-batch", "s", (*parts, _REST), _part, stacked=True),
+    ]
+    return [each for each in found if each.series]
+
+
+_LOST = ("late", "no time", "too far ahead", "by Spark")
+_REST = "the rest"
+_OWN, _SPARK = "window joins", "Spark's own operators"
+
+
+def _per_second(point: Point, count: float) -> float:
+    return count / max(point.ends - point.begins, 1e-3)
+
+
+def _lost(point: Point, reason: str) -> int:
+    counts = dict(zip(_LOST, (point.late, point.undated, point.ahead), strict=False))
+    return sum(counts[reason].values()) if reason in counts else point.dropped
+
+
+def _sizes(total: Point) -> tuple[str, ...]:
+    own = (_OWN,) if total.kept else ()
+    return (*own, _SPARK) if total.spark_rows else own
+
+
+def _size(point: Point, name: str) -> float:
+    return point.kept_bytes if name == _OWN else point.spark_bytes
+
+
+def _part(point: Point, name: str) -> float | None:
+    """Return the seconds of a part of a micro-batch, None where there was none."""
+    if not point.batches:
+        return None
+    took = point.parts.get(name, 0)
+    if name == _REST:
+        took = point.parts.get(WHOLE, 0) - sum(each for part, each in point.parts.items() if part != WHOLE)
+    return max(0, took) / point.batches / 1000
+
+
+def history(at: Now, since: float | None, width: float | None) -> dict[str, Any]:
+    """Return the drawings and their values, column by column."""
+    known = since is not None and width == at.hour.width
+    points = [each for each in at.hour.points if not known or since is None or each.begins >= since]
+    found = charts(at)
+    return {
+        "charts": [
+            {
+                "key": each.key,
+                "title": each.title,
+                "unit": each.unit,
+                "stacked": each.stacked,
+                "series": list(each.names or each.series),
+            }
+            for each in found
+        ],
+        "history": {
+            "whole": not known,
+            "width": at.hour.width,
+            "begins": [round(each.begins, 3) for each in points],
+            "ends": [round(each.ends, 3) for each in points],
+            "values": {
+                each.key: [[_rounded(each.value(point, name)) for point in points] for name in each.series]
+                for each in found
+            },
+        },
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.4g}")
+
+
+def rows_of(point: Point) -> Mapping[str, int]:
+    """Return the rows read by stream; of all sources together where there is no W-join."""
+    return point.rows or {ALL: point.source_rows}

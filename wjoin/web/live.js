@@ -1,0 +1,262 @@
+// The page: asks every second, and shows what has changed.
+
+const PERIOD = 1000;
+const CALM_PERIOD = 5000;
+const PATIENCE = 8000;
+const token = new URLSearchParams(location.search).get("token");
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const at = (id) => document.getElementById(id);
+const page = { run: null, mark: null, paused: false, charts: [], data: null, clock: 0, joins: null, shown: 0, state: "" };
+
+async function ask(path) {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  const answer = await fetch(path, { headers, signal: AbortSignal.timeout(PATIENCE), cache: "no-store" });
+  if (!answer.ok) throw new Error(`${answer.status} ${(await answer.text()).trim()}`);
+  return answer.json();
+}
+
+function show(node, visible) {
+  if (node.hidden === visible) node.hidden = !visible;
+}
+
+function list(queries) {
+  show(at("none"), !queries.length);
+  const known = new Map([...at("queries").children].map((item) => [item.dataset.run, item]));
+  queries.forEach((query, place) => {
+    let item = known.get(query.run);
+    if (!item) {
+      item = document.createElement("li");
+      item.dataset.run = query.run;
+      const link = document.createElement("a");
+      link.href = `#${query.run}`;
+      ["name", "state", "rate"].forEach((each) => {
+        const part = document.createElement("span");
+        part.className = each;
+        link.append(part, " ");
+      });
+      item.append(link);
+    }
+    known.delete(query.run);
+    const link = item.firstChild;
+    const [name, state, rate] = link.children;
+    setText(name, query.name);
+    setText(state, query.state);
+    state.className = `state ${query.state}`;
+    setText(rate, query.told);
+    if (query.run === page.run) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+    if (at("queries").children[place] !== item) at("queries").insertBefore(item, at("queries").children[place] || null);
+  });
+  known.forEach((item) => item.remove());
+}
+
+// The query in view: the one that the address names, or else one that runs.
+function chosen(queries) {
+  const named = queries.find((each) => `#${each.run}` === location.hash);
+  const before = queries.find((each) => each.run === page.run);
+  const active = queries.find((each) => !["ended", "stopped", "failed"].includes(each.state));
+  return named || before || active || queries[queries.length - 1];
+}
+
+function turnTo(run) {
+  if (page.run === run) return;
+  Object.assign(page, { run, mark: null, charts: [], data: null, joins: null, shown: 0 });
+  at("charts").replaceChildren();
+  at("pictures").replaceChildren();
+  at("explained").replaceChildren();
+}
+
+function rows(table, told, marked) {
+  const head = table.tHead || table.createTHead();
+  const body = table.tBodies[0] || table.createTBody();
+  cells(head, [told.head], () => {
+    const cell = document.createElement("th");
+    cell.scope = "col";
+    return cell;
+  });
+  cells(body, told.rows, () => document.createElement("td"));
+  [...body.rows].forEach((row, number) => row.classList.toggle("far", (marked || []).includes(number)));
+}
+
+function cells(part, lines, made) {
+  while (part.rows.length > lines.length) part.deleteRow(-1);
+  lines.forEach((line, number) => {
+    const row = part.rows[number] || part.insertRow();
+    while (row.cells.length > line.length) row.deleteCell(-1);
+    line.forEach((text, place) => {
+      const cell = row.cells[place] || row.appendChild(made());
+      setText(cell, text);
+    });
+  });
+}
+
+function tiles(told) {
+  const box = at("tiles");
+  while (box.children.length > told.length) box.lastChild.remove();
+  told.forEach(([value, label], number) => {
+    let tile = box.children[number];
+    if (!tile) {
+      tile = document.createElement("div");
+      tile.className = "tile";
+      tile.append(document.createElement("b"), document.createElement("span"));
+      box.append(tile);
+    }
+    setText(tile.children[0], value);
+    setText(tile.children[1], label);
+  });
+}
+
+// Adds the new points of the last hour to those that are known.
+function taken(history) {
+  if (history.whole || !page.data) {
+    page.data = history;
+    return;
+  }
+  const data = page.data;
+  const first = history.begins.length ? history.begins[0] : Infinity;
+  let kept = data.begins.findIndex((each) => each >= first);
+  if (kept < 0) kept = data.begins.length;
+  const old = data.ends.findIndex((each) => each > page.clock - HOUR - PERIOD / 1000);
+  const from = Math.max(0, Math.min(old, kept));
+  const joined = (before, after) => before.slice(from, kept).concat(after);
+  const values = {};
+  for (const [key, columns] of Object.entries(history.values)) {
+    const before = data.values[key] || [];
+    const nothing = new Array(data.begins.length).fill(null);
+    values[key] = columns.map((column, number) => joined(before[number] || nothing, column));
+  }
+  page.data = {
+    width: history.width,
+    begins: joined(data.begins, history.begins),
+    ends: joined(data.ends, history.ends),
+    values,
+  };
+}
+
+function charts(specs) {
+  const same = (chart, spec) => chart && JSON.stringify(chart.spec) === JSON.stringify(spec);
+  if (specs.length !== page.charts.length || !specs.every((spec, number) => same(page.charts[number], spec))) {
+    const focused = document.activeElement && document.activeElement.closest("[data-chart]");
+    page.charts = specs.map((spec) => new Chart(spec, mark));
+    at("charts").replaceChildren(...page.charts.map((each) => each.node));
+    if (focused) {
+      const again = page.charts.find((each) => each.spec.key === focused.dataset.chart);
+      if (again) again.frame.focus();
+    }
+  }
+  draw();
+}
+
+function draw() {
+  if (page.data) page.charts.forEach((each) => each.draw(page.data, page.clock, page.mark));
+}
+
+function mark(time) {
+  page.mark = time;
+  draw();
+}
+
+function places(texts) {
+  for (const node of document.querySelectorAll("[data-live]")) setText(node, texts[node.dataset.live] || "–");
+}
+
+// Markup of the EXPLAIN page, in which every text is escaped where it is made.
+function put(node, markup) {
+  const parsed = new DOMParser().parseFromString(markup, "text/html");
+  node.replaceChildren(...parsed.body.childNodes);
+  for (const each of node.querySelectorAll("figure, .scroll")) {
+    each.tabIndex = 0;
+    each.setAttribute("role", "region");
+    const title = each.querySelector("title, caption, th");
+    each.setAttribute("aria-label", title ? title.textContent : "drawing");
+  }
+}
+
+async function plans(told) {
+  const joins = told.joins.join();
+  const known = told.joins.length > 0;
+  show(at("plan"), known);
+  show(at("explained-part"), known);
+  if (page.joins === joins) return;
+  if (known) {
+    const plan = await ask(`api/queries/${told.run}/plan`);
+    if (page.run !== told.run) return;
+    put(at("pictures"), plan.pictures);
+    put(at("explained"), plan.explained);
+  }
+  page.joins = joins;
+}
+
+function about(told) {
+  const since = `since ${new Date(told.started * 1000).toLocaleString("en-GB")}`;
+  const parts = [since, told.sink ? `into ${told.sink}` : "", told.plans.length ? `plan ${told.plans.join(" · ")}` : ""];
+  if (told.checkpoint) parts.push(`checkpoint ${told.checkpoint}`);
+  return parts.filter((each) => each).join(" · ");
+}
+
+async function query(told) {
+  show(at("query"), true);
+  setText(at("name"), told.name);
+  setText(at("state"), told.state);
+  at("state").className = `state ${told.state}`;
+  document.title = `${told.name}: ${told.state}`;
+  setText(at("about"), about(told));
+  setText(at("error"), told.error || "");
+  show(at("error"), Boolean(told.error));
+  tiles(told.tiles);
+  show(at("streams-part"), told.streams.rows.length > 0);
+  rows(at("streams"), told.streams);
+  show(at("compared-part"), told.compared.rows.length > 0);
+  rows(at("compared"), told.compared, told.compared.far);
+  setText(at("statement"), told.statement || "");
+  show(at("statement-part"), Boolean(told.statement));
+  page.clock = told.clock;
+  taken(told.history);
+  charts(told.charts);
+  await plans(told);
+  places(told.live);
+}
+
+async function look() {
+  const { queries } = await ask("api/queries");
+  const current = chosen(queries);
+  if (current) turnTo(current.run);
+  list(queries);
+  if (!current) return;
+  const news = current.state !== page.state || document.hidden;
+  if (calm.matches && !news && Date.now() - page.shown < CALM_PERIOD) return;
+  const last = page.data && page.data.begins.length ? page.data.begins[page.data.begins.length - 1] : null;
+  const since = last === null ? "" : `?since=${last - 0.001}&width=${page.data.width}`;
+  const told = await ask(`api/queries/${current.run}${since}`);
+  if (page.run !== told.run) return;
+  page.shown = Date.now();
+  page.state = told.state;
+  await query(told);
+}
+
+async function again() {
+  if (!page.paused && !document.hidden) {
+    try {
+      await look();
+      show(at("gone"), false);
+      setText(at("clock"), `as of ${timeOf(Date.now() / 1000, true)}`);
+    } catch (error) {
+      const why = error.name === "TypeError" || error.name === "TimeoutError" ? "it has ended, or cannot be reached" : error.message;
+      if (at("gone").hidden) setText(at("gone"), `No answer since ${timeOf(Date.now() / 1000, true)}: ${why}. Below is the last that it told.`);
+      show(at("gone"), true);
+    }
+  }
+  setTimeout(again, PERIOD);
+}
+
+at("pause").addEventListener("click", () => {
+  page.paused = !page.paused;
+  at("pause").setAttribute("aria-pressed", String(page.paused));
+  setText(at("pause"), page.paused ? "Go on" : "Pause");
+});
+addEventListener("hashchange", () => {
+  page.shown = 0;
+  look().catch(() => {});
+});
+addEventListener("resize", draw);
+again();

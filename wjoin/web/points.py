@@ -1,0 +1,203 @@
+"""The last hour of a query, in bounded memory: what its micro-batches did, by the second, later coarser."""
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from wjoin.measured.progress import LEAST_TIMESTAMP, Progress
+
+KEPT_SECONDS = 3600.0
+"""How long points are kept."""
+
+MOST_POINTS = 900
+"""Points of a query: where there would be more, each covers twice the time: 4 s in an hour."""
+
+Counts = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Point:
+    """What the micro-batches did that ended between two times, and how things stood after them.
+
+    ``begins`` and ``ends`` are seconds since 1970; it begins where the point before ends. By stream alias:
+    ``rows`` read, and rows dropped that were ``late``, ``undated`` (without an event time) or too far
+    ``ahead``; ``dropped`` are those that Spark's own operators dropped. ``comparisons`` and ``matches``
+    are by stage (``join.stage``), ``matched`` are the results of the W-joins. ``parts``:
+    milliseconds of the parts of the micro-batches, in Spark's words, ``seconds`` their length in all.
+
+    After the last one: ``kept`` rows by stream and ``kept_bytes`` in wjoin's state, ``spark_rows`` and
+    ``spark_bytes`` in that of Spark's own operators, the greatest event time ``seen`` of each stream, its
+    ``watermarks``, and the ``lag``, seconds by which the clock is ahead of what was seen.
+    """
+
+    begins: float
+    ends: float
+    batches: int = 0
+    seconds: float = 0.0
+    source_rows: int = 0
+    matched: int = 0
+    dropped: int = 0
+    rows: Counts = field(default_factory=dict)
+    late: Counts = field(default_factory=dict)
+    undated: Counts = field(default_factory=dict)
+    ahead: Counts = field(default_factory=dict)
+    comparisons: Counts = field(default_factory=dict)
+    matches: Counts = field(default_factory=dict)
+    parts: Counts = field(default_factory=dict)
+    kept: Counts = field(default_factory=dict)
+    kept_bytes: int = 0
+    spark_rows: int = 0
+    spark_bytes: int = 0
+    seen: Counts = field(default_factory=dict)
+    watermarks: Counts = field(default_factory=dict)
+    lag: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def rows_in(self) -> int:
+        """The rows read: of the streams of the W-joins, or of all sources where there is no W-join."""
+        return sum(self.rows.values()) if self.rows else self.source_rows
+
+    @property
+    def lost(self) -> int:
+        """The rows dropped, for whatever reason."""
+        return self.dropped + sum(sum(each.values()) for each in (self.late, self.undated, self.ahead))
+
+    def joined(self, later: "Point") -> "Point":
+        """Return the point that covers this one and a later one."""
+        return replace(
+            later,
+            begins=self.begins,
+            batches=self.batches + later.batches,
+            seconds=self.seconds + later.seconds,
+            source_rows=self.source_rows + later.source_rows,
+            matched=self.matched + later.matched,
+            dropped=self.dropped + later.dropped,
+            rows=added(self.rows, later.rows),
+            late=added(self.late, later.late),
+            undated=added(self.undated, later.undated),
+            ahead=added(self.ahead, later.ahead),
+            comparisons=added(self.comparisons, later.comparisons),
+            matches=added(self.matches, later.matches),
+            parts=added(self.parts, later.parts),
+        )
+
+
+def added(first: Counts, second: Counts) -> Counts:
+    """Return the sums of counts by name, in the order in which the names came.
+
+    >>> added({"A": 1}, {"A": 2, "B": 3})
+    {'A': 3, 'B': 3}
+    """
+    return {name: first.get(name, 0) + second.get(name, 0) for name in (*first, *second)}
+
+
+def ended(progress: Progress) -> float | None:
+    """Return when what a report tells of ended, in seconds since 1970; None where it does not say."""
+    if not progress.started:
+        return None
+    return datetime.fromisoformat(progress.started).timestamp() + progress.seconds
+
+
+def point(progress: Progress, before: Point) -> Point:
+    """Return what a report of Spark tells, after the point ``before``."""
+    ends = ended(progress)
+    ends = before.ends if ends is None else max(before.ends, ends)
+    if progress.idle:
+        lag = {alias: ends - time / 1e6 for alias, time in before.seen.items() if time >= LEAST_TIMESTAMP}
+        return replace(
+            Point(before.ends, ends),
+            kept=before.kept,
+            kept_bytes=before.kept_bytes,
+            spark_rows=before.spark_rows,
+            spark_bytes=before.spark_bytes,
+            seen=before.seen,
+            watermarks=before.watermarks,
+            lag=lag,
+        )
+    return Point(
+        before.ends,
+        ends,
+        batches=1,
+        seconds=progress.seconds,
+        source_rows=progress.source_rows,
+        matched=progress.matches,
+        dropped=progress.dropped_by_spark,
+        rows=progress.rows_in,
+        late=progress.late,
+        undated=progress.null_times,
+        ahead=progress.ahead,
+        comparisons={name: counts["comparisons"] for name, counts in progress.stages.items()},
+        matches={name: counts["matches"] for name, counts in progress.stages.items()},
+        parts=progress.parts,
+        kept=progress.state_rows,
+        kept_bytes=progress.state_bytes,
+        spark_rows=progress.spark_state_rows,
+        spark_bytes=progress.spark_state_bytes,
+        seen=progress.seen,
+        watermarks=progress.watermarks,
+        lag=progress.lag,
+    )
+
+
+@dataclass(frozen=True)
+class Hour:
+    """What is known of a query at one moment: the points of the last hour, and all since its start in one."""
+
+    width: float
+    points: tuple[Point, ...]
+    total: Point
+
+    def recent(self, seconds: float) -> Point:
+        """Return what the last so many seconds before the newest report did, as one point."""
+        last = (each for each in self.points if each.ends > self.total.ends - seconds)
+        return merged(last) or self.total
+
+
+class History:
+    """Keeps the last hour of one query.
+
+    ``width``: seconds that a point covers, one at first; a longer micro-batch is a point of its own.
+    """
+
+    def __init__(self, began: float) -> None:
+        self._width = 1.0
+        self._points: deque[Point] = deque()
+        self._total = Point(began, began)
+        self._changing = threading.Lock()
+
+    def add(self, progress: Progress) -> None:
+        """Take a report of Spark."""
+        with self._changing:
+            new = point(progress, self._total)
+            self._total = self._total.joined(new)
+            self._put(new)
+            while self._points[0].ends < new.ends - KEPT_SECONDS:
+                self._points.popleft()
+            while len(self._points) > MOST_POINTS:
+                self._width *= 2
+                before, self._points = self._points, deque()
+                for each in before:
+                    self._put(each)
+
+    def read(self) -> Hour:
+        """Return what is known now."""
+        with self._changing:
+            return Hour(self._width, tuple(self._points), self._total)
+
+    def _put(self, new: Point) -> None:
+        if self._points and self._place(self._points[-1]) == self._place(new):
+            new = self._points.pop().joined(new)
+        self._points.append(new)
+
+    def _place(self, each: Point) -> float:
+        return each.ends // self._width
+
+
+def merged(points: Iterable[Point]) -> Point | None:
+    """Return the point that covers some that follow each other, None of none."""
+    whole: Point | None = None
+    for each in points:
+        whole = each if whole is None else whole.joined(each)
+    return whole

@@ -1,0 +1,84 @@
+"""A query at present: what it does now, how far it is behind, and how that is said."""
+
+from dataclasses import dataclass
+
+from wjoin.measured.progress import LEAST_TIMESTAMP
+from wjoin.planner.figures import figure
+from wjoin.web.points import Hour, Point
+from wjoin.web.watched import Watched
+
+NOW_SECONDS = 10.0
+"""Present rates are those of so many seconds, or of the last micro-batch where that is longer."""
+
+_MINUTE, _HOUR, _DAY, _YEAR = 60.0, 3600.0, 86_400.0, 31_557_600.0
+
+
+@dataclass(frozen=True)
+class Now:
+    """A query at a moment: ``clock`` in seconds since 1970, what is known, and what it does at present."""
+
+    watched: Watched
+    hour: Hour
+    clock: float
+    recent: Point
+
+    @property
+    def lag(self) -> dict[str, float]:
+        """Seconds by which the newest row of each stream is behind the clock, of a query that runs."""
+        total = self.hour.total
+        if not self.watched.active:
+            return dict(total.lag)
+        return {name: self.clock - at / 1e6 for name, at in total.seen.items() if at >= LEAST_TIMESTAMP}
+
+    def rate(self, count: float) -> float:
+        """Return how often a second something happens at present that ``recent`` has counted."""
+        return count / max(self.recent.ends - self.recent.begins, 1e-3)
+
+
+def now(watched: Watched, clock: float) -> Now:
+    """Return what is known of a query at a moment."""
+    hour = watched.hour()
+    recent = hour.recent(NOW_SECONDS)
+    if watched.state == "idle" or not watched.active:
+        length = max(NOW_SECONDS, 1.5 * _last_length(hour))
+        if clock - hour.total.ends > length or not watched.active:
+            recent = Point(clock - length, clock)
+    return Now(watched, hour, clock, recent)
+
+
+def _last_length(hour: Hour) -> float:
+    """Return the seconds that the newest point with a micro-batch covers."""
+    return next((each.ends - each.begins for each in reversed(hour.points) if each.batches), 0.0)
+
+
+def joins_of(at: Now) -> list[int]:
+    """Return the numbers under which the W-joins of a query were compiled, innermost first."""
+    told = (int(key.partition(".")[0]) for key in at.hour.total.matches)
+    return sorted({*at.watched.plans, *told})
+
+
+def stage_name(at: Now, join: int, stage: int) -> str:
+    """Return how a stage is called, counted from 1; with its W-join where there are several."""
+    joins = joins_of(at)
+    before = f"join {joins.index(join) + 1}, " if len(joins) > 1 else ""
+    return f"{before}stage {stage + 1}"
+
+
+def a_second(rate: float) -> str:
+    """Return how often a second something happens, as people read it."""
+    return figure(round(rate, 1) if rate >= 1 else float(f"{rate:.2g}"))
+
+
+def behind(lag: float) -> str:
+    """Return a lag as people say it.
+
+    >>> behind(2.34), behind(-90), behind(7200), behind(4e8)
+    ('2.3 s', '-1.5 min', '2 h', '12.7 years')
+    """
+    long = abs(lag)
+    for least, unit, word in ((2 * _YEAR, _YEAR, "years"), (2 * _DAY, _DAY, "d"), (_HOUR, _HOUR, "h")):
+        if long >= least:
+            return f"{lag / unit:.1f}".removesuffix(".0") + f" {word}"
+    if long >= _MINUTE:
+        return f"{lag / _MINUTE:.1f}".removesuffix(".0") + " min"
+    return f"{lag:.1f} s"

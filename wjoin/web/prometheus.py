@@ -1,0 +1,124 @@
+"""The numbers of queries as Prometheus reads them: the text format, version 0.0.4."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from wjoin.measured.progress import LEAST_TIMESTAMP
+from wjoin.web.charts import WHOLE, rows_of
+from wjoin.web.present import Now, joins_of
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Labels = dict[str, str]
+Sample = tuple[Labels, float]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with what it has of each query: values under labels besides the name of the query."""
+
+    name: str
+    kind: str
+    help: str
+    samples: tuple[Sample, ...]
+
+
+def exposition(queries: Sequence[Now]) -> str:
+    """Return the text; of several queries of one name the newest counts."""
+    newest = {each.watched.running.name: each for each in queries}
+    found: dict[str, Metric] = {}
+    for name, at in newest.items():
+        for each in metrics(at):
+            samples = tuple(({"query": name, **labels}, value) for labels, value in each.samples)
+            before = found[each.name].samples if each.name in found else ()
+            found[each.name] = Metric(each.name, each.kind, each.help, before + samples)
+    return "".join(line for each in found.values() for line in _lines(each))
+
+
+def metrics(at: Now) -> Iterator[Metric]:
+    """Yield the metrics of a query."""
+    running, total = at.watched.running, at.hour.total
+    labels = {"run": at.watched.run, "id": str(running.query.id), "sink": running.sink or ""}
+    yield _gauge("query_info", "The run of a query.", [(labels, 1)])
+    yield _gauge("query_up", "1 while the query runs, else 0.", [({}, int(at.watched.active))])
+    failed = int(at.watched.state == "failed")
+    yield _gauge("query_failed", "1 where the query has failed, else 0.", [({}, failed)])
+    started = running.started.timestamp()
+    yield _gauge("query_start_time_seconds", "When the query was started.", [({}, started)])
+    yield _counter("micro_batches_total", "Micro-batches done.", [({}, total.batches)])
+    yield _counter("micro_batch_seconds_total", "Time of the micro-batches.", [({}, total.seconds)])
+    parts = [({"part": name}, took / 1000) for name, took in total.parts.items() if name != WHOLE]
+    yield _counter("micro_batch_part_seconds_total", "Time of the parts of the micro-batches.", parts)
+    yield _counter("rows_total", "Rows read.", _by("stream", rows_of(total).items()))
+    lost = [
+        ({"stream": stream, "reason": reason}, float(count))
+        for reason, counts in (("late", total.late), ("no_time", total.undated), ("ahead", total.ahead))
+        for stream, count in counts.items()
+    ]
+    lost += [({"stream": "", "reason": "spark"}, float(total.dropped))]
+    yield _counter("rows_dropped_total", "Rows dropped, by reason.", lost)
+    yield _counter(
+        "comparisons_total", "Comparisons of a combination with a row.", _stages(at, total.comparisons)
+    )
+    yield _counter("matches_total", "Combinations that a stage has made.", _stages(at, total.matches))
+    yield _counter("results_total", "Results of the window joins.", [({}, total.matched)])
+    yield _gauge("state_rows", "Rows that the window joins keep.", _by("stream", total.kept.items()))
+    yield _gauge("state_bytes", "Size of what they keep.", [({}, total.kept_bytes)])
+    yield _gauge("spark_state_rows", "Rows in the state of Spark's operators.", [({}, total.spark_rows)])
+    yield _gauge("spark_state_bytes", "Size of that state.", [({}, total.spark_bytes)])
+    yield _gauge("lag_seconds", "How far the newest row is behind the clock.", _by("stream", at.lag.items()))
+    yield _gauge("event_time_seconds", "The greatest event time.", _times(total.seen.items()))
+    yield _gauge("watermark_seconds", "The watermark.", _times(total.watermarks.items()))
+    costs = [each.chosen for each in at.watched.documents.values()]
+    if costs:
+        yield _gauge(
+            "expected_state_rows", "Rows of state expected.", [({}, sum(e.state_rows for e in costs))]
+        )
+
+
+def _gauge(name: str, help: str, samples: Sequence[Sample]) -> Metric:
+    return Metric(f"wjoin_{name}", "gauge", help, tuple(samples))
+
+
+def _counter(name: str, help: str, samples: Sequence[Sample]) -> Metric:
+    return Metric(f"wjoin_{name}", "counter", help, tuple(samples))
+
+
+def _by(label: str, values: Iterable[tuple[str, float]]) -> list[Sample]:
+    return [({label: name}, value) for name, value in values]
+
+
+def _stages(at: Now, counts: Mapping[str, int]) -> list[Sample]:
+    """Return the counts of stages; W-joins and stages are counted from 1."""
+    joins = joins_of(at)
+    found = ((*map(int, key.split(".")), count) for key, count in counts.items())
+    return [
+        ({"join": str(joins.index(join) + 1), "stage": str(stage + 1)}, count) for join, stage, count in found
+    ]
+
+
+def _times(values: Iterable[tuple[str, int]]) -> list[Sample]:
+    """Return event times in seconds since 1970, of streams whose event time is a time."""
+    return _by("stream", ((name, value / 1e6) for name, value in values if value >= LEAST_TIMESTAMP))
+
+
+def _lines(metric: Metric) -> Iterator[str]:
+    if not metric.samples:
+        return
+    yield f"# HELP {metric.name} {_escaped(metric.help)}\n"
+    yield f"# TYPE {metric.name} {metric.kind}\n"
+    for labels, value in metric.samples:
+        inside = ",".join(f'{name}="{_quoted(text)}"' for name, text in labels.items())
+        yield f"{metric.name}{{{inside}}} {_number(value)}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _quoted(text: str) -> str:
+    return _escaped(text).replace('"', '\\"')
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else repr(float(value))

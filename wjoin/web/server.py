@@ -1,0 +1,281 @@
+"""The server of the live picture: a small HTTP server in threads of their own, which end with the process."""
+
+import contextlib
+import html
+import io
+import socket
+import socketserver
+import threading
+import time
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.queries import Queries
+from wjoin.running import Running
+from wjoin.web.access import Address, admits, is_own_name, token_for
+from wjoin.web.answers import PLAIN, Refused, Site, answer, is_look
+from wjoin.web.watched import Watch
+
+PORT = 4950
+"""The port, where none is given: the first free one from here on."""
+
+_PORTS = 20
+
+MOST_REQUESTS = 32
+"""Requests that are answered at a time; others are told to come again."""
+
+REQUEST_SECONDS = 10.0
+"""How long a request may take to arrive, and an answer to leave."""
+
+_BUSY = b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+
+LOOKING_SECONDS = 3.0
+"""Somebody is taken to look for so long after a request."""
+
+_LAST_SECONDS = 1.5
+"""How long a picture that somebody looks at stays after the end: pages ask every second."""
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self' http://localhost:* http://127.0.0.1:*",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Nothing runs or is loaded but what is served here; notebooks of this machine may frame the page."""
+
+
+class Web:
+    """A live picture that is served; ``url`` is where, with the token where there is one."""
+
+    def __init__(self, server: "_Server") -> None:
+        self._server = server
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return self._server.url()
+
+    @property
+    def port(self) -> int:
+        """The port at which it is served."""
+        return int(self._server.server_address[1])
+
+    @property
+    def host(self) -> str:
+        """The host of the address at which it is served."""
+        return self._server.address.host
+
+    @property
+    def token(self) -> str | None:
+        """What a request must have, None where everybody on this machine may ask."""
+        return self._server.token
+
+    @property
+    def open(self) -> bool:
+        """Whether it is still served."""
+        return not self._server.closed
+
+    def url_of(self, query: StreamingQuery | Running) -> str:
+        """Return the address of the page with one query in view."""
+        running = query.query if isinstance(query, Running) else query
+        return f"{self.url}#{running.runId}"
+
+    def close(self, *, linger: bool = False) -> None:
+        """Serve no more; with ``linger`` whoever looks sees first how the queries have ended, for 1.5 s."""
+        if self.open:
+            if linger and time.monotonic() - self._server.looked < LOOKING_SECONDS:
+                time.sleep(_LAST_SECONDS)
+            self._server.end()
+
+    def __enter__(self) -> "Web":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _repr_html_(self) -> str:
+        """Return a frame with the page, for a notebook."""
+        source = html.escape(self.url)
+        return f'<iframe src="{source}" title="wjoin: live picture" width="100%" height="720"></iframe>'
+
+
+def serve(spark: SparkSession, queries: Queries, address: Address, token: str | None = None) -> Web:
+    """Serve the live picture of the queries of a Spark session; ``queries`` are those that wjoin has started.
+
+    Whoever can reach the address may look where that is this machine alone; elsewhere, and where there is a
+    ``token``, only requests that have it are answered. Raises WJoinError WJ618.
+    """
+    token = token_for(address, token)
+    server = _bound(address, token)
+    server.begin(Watch(spark, queries))
+    return Web(server)
+
+
+def _bound(address: Address, token: str | None) -> "_Server":
+    """Return a server at the address; without a port at the first free one. Raises WJoinError WJ618."""
+    ports = [address.port] if address.port is not None else [*range(PORT, PORT + _PORTS), 0]
+    for port in ports:
+        try:
+            return _Server(address, port, token)
+        except OSError as error:
+            if port == ports[-1]:
+                where = f"{address.host}:{port}"
+                message = f"{where} cannot be served: {error.strerror or error}"
+                raise WJoinError("WJ618", message) from error
+    raise AssertionError("there is a last port")
+
+
+class _Server(ThreadingHTTPServer):
+    """Answers requests, a limited number at a time, each in a thread that ends with the process."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, address: Address, port: int, token: str | None) -> None:
+        found = socket.getaddrinfo(address.host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        self.address_family, *_, (host, free, *_) = found[0]
+        self.address = address
+        self.token = token
+        self.looked = float("-inf")
+        self.closed = False
+        self._free = threading.BoundedSemaphore(MOST_REQUESTS)
+        super().__init__((str(host), int(free)), _Handler)
+
+    def server_bind(self) -> None:
+        """Bind without asking for the name of this machine, which may take long."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.address.host, self.server_address[1]
+
+    def begin(self, watch: Watch) -> None:
+        """Answer from now on with what is watched."""
+        self.site = Site(watch, self.suffix())
+        threading.Thread(target=self.serve_forever, name="wjoin-web", daemon=True).start()
+
+    def end(self) -> None:
+        """Answer no more."""
+        self.closed = True
+        self.shutdown()
+        self.server_close()
+        self.site.watch.close()
+
+    def url(self) -> str:
+        """Return the address of the page."""
+        host = self.address.host
+        if host in ("0.0.0.0", "::"):
+            host = socket.gethostname()
+        host = f"[{host}]" if ":" in host else host
+        return f"http://{host}:{self.server_address[1]}/{self.suffix()}"
+
+    def suffix(self) -> str:
+        """Return what every address ends with."""
+        return "" if self.token is None else f"?token={quote(self.token)}"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, unless there are too many of them."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+            return
+        request.settimeout(REQUEST_SECONDS)
+        with contextlib.suppress(OSError):
+            request.sendall(_BUSY)
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a request."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: whoever asked has gone, or was too slow."""
+
+
+class _Deadline(io.RawIOBase):
+    """What comes from a connection until a time, however slowly."""
+
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        self._connection = connection
+        self._until = time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the request took too long")
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request."""
+
+    server: _Server
+    server_version = "wjoin"
+    sys_version = ""
+
+    def setup(self) -> None:
+        """Give the request a time by which it must be here, and the answer one."""
+        super().setup()
+        self.rfile = io.BufferedReader(_Deadline(self.connection, REQUEST_SECONDS))
+
+    def do_GET(self) -> None:
+        """Answer with what is asked for."""
+        try:
+            kind, body = self._answer()
+        except Refused as refused:
+            self.send_error(refused.status, str(refused))
+            return
+        except Exception:  # noqa: BLE001 (a page that cannot be made must not be a traceback in a terminal)
+            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, "this cannot be told at present")
+            return
+        self._send(HTTPStatus.OK, kind, body)
+
+    do_HEAD = do_GET  # noqa: N815 (the name that http.server asks for)
+
+    def _answer(self) -> tuple[str, str]:
+        """Return the kind and the text of an answer. Raises Refused."""
+        if self.server.address.loopback and not is_own_name(self.headers["Host"]):
+            raise Refused(HTTPStatus.FORBIDDEN, "this is served under the names of this machine only")
+        address = urlsplit(self.path)
+        asked = {name: values[-1] for name, values in parse_qs(address.query).items()}
+        if not admits(self.server.token, asked.get("token"), self.headers["Authorization"]):
+            raise Refused(
+                HTTPStatus.UNAUTHORIZED, "the token that was printed at the start is missing or wrong"
+            )
+        if is_look(address.path):
+            self.server.looked = time.monotonic()
+        return answer(self.server.site, address.path, asked)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer with a line that says what is wrong."""
+        status = HTTPStatus(code)
+        self._send(status, PLAIN, f"{message or status.phrase}\n")
+
+    def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
+        body = text.encode()
+        self.connection.settimeout(REQUEST_SECONDS)
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        if status is HTTPStatus.UNAUTHORIZED:
+            self.send_header("WWW-Authenticate", 'Bearer realm="wjoin"')
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *values: Any) -> None:
+        """Log nothing."""

@@ -1,0 +1,142 @@
+"""What the page and its JSON tell of a query: numbers, and the same in words."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from wjoin.measured.progress import time_text
+from wjoin.planner.figures import figure, seconds, size
+from wjoin.web.charts import history, rows_of
+from wjoin.web.estimates import estimates, factor_text, is_far
+from wjoin.web.places import places
+from wjoin.web.present import Now, a_second, behind
+
+
+def line(at: Now) -> dict[str, Any]:
+    """Return what the list of queries tells of one."""
+    return {
+        "run": at.watched.run,
+        "name": at.watched.name,
+        "state": at.watched.state,
+        "failed": at.watched.state == "failed",
+        "rows_per_second": at.rate(at.recent.rows_in),
+        "matches_per_second": at.rate(at.recent.matched),
+        "told": f"{a_second(at.rate(at.recent.rows_in))} rows/s",
+    }
+
+
+def detail(at: Now, since: float | None, width: float | None) -> dict[str, Any]:
+    """Return all that is told of a query.
+
+    Of its last hour only what is new to whoever knows the points up to that which begins at ``since``, where
+    they have the same ``width``.
+    """
+    running, watched, total = at.watched.running, at.watched, at.hour.total
+    comparisons = list(estimates(at))
+    return {
+        **line(at),
+        "error": watched.error,
+        "started": running.started.timestamp(),
+        "clock": at.clock,
+        "reported": total.ends if total.batches else None,
+        "id": str(running.query.id),
+        "sink": running.sink,
+        "checkpoint": running.checkpoint,
+        "statement": running.statement.of(running.text) or None,
+        "joins": list(watched.plans),
+        "plans": [each.chosen.plan for each in watched.documents.values()],
+        "numbers": numbers(at),
+        "tiles": [list(each) for each in _tiles(at)],
+        "streams": {"head": _STREAM_HEAD, "rows": [_stream_row(at, name) for name in total.rows]},
+        "compared": {
+            "head": ["", "estimated", "actual", "actual / estimated"],
+            "rows": [[*each.texts, factor_text(each)] for each in comparisons],
+            "far": [number for number, each in enumerate(comparisons) if is_far(each)],
+        },
+        "live": dict(places(at)),
+        **history(at, since, width),
+    }
+
+
+def numbers(at: Now) -> dict[str, Any]:
+    """Return the numbers of a query by themselves: since its start, at present, and how things stand."""
+    total, recent = at.hour.total, at.recent
+    return {
+        "micro_batches": total.batches,
+        "seconds": round(total.seconds, 3),
+        "rows": dict(rows_of(total)),
+        "rows_per_second": {name: at.rate(count) for name, count in rows_of(recent).items()},
+        "lag_seconds": at.lag,
+        "late": dict(total.late),
+        "null_times": dict(total.undated),
+        "ahead": dict(total.ahead),
+        "dropped_by_spark": total.dropped,
+        "comparisons": dict(total.comparisons),
+        "matches": dict(total.matches),
+        "comparisons_per_second": {name: at.rate(count) for name, count in recent.comparisons.items()},
+        "matches_per_second_by_stage": {name: at.rate(count) for name, count in recent.matches.items()},
+        "results": total.matched,
+        "state_rows": dict(total.kept),
+        "state_bytes": total.kept_bytes,
+        "spark_state_rows": total.spark_rows,
+        "spark_state_bytes": total.spark_bytes,
+        "watermarks": dict(total.watermarks),
+        "seen": dict(total.seen),
+        "parts_ms": {name: each / recent.batches for name, each in recent.parts.items()}
+        if recent.batches
+        else {},
+    }
+
+
+def _tiles(at: Now) -> Iterator[tuple[str, str]]:
+    """Yield the numbers at the top of the page, each with what it is."""
+    total, recent = at.hour.total, at.recent
+    yield a_second(at.rate(recent.rows_in)), f"rows a second; {figure(total.rows_in)} in all"
+    if at.watched.plans or total.comparisons:
+        yield (
+            a_second(at.rate(recent.matched)),
+            f"results of the join a second; {figure(total.matched)} in all",
+        )
+    if lag := at.lag:
+        name = max(lag, key=lambda each: lag[each])
+        yield behind(lag[name]), f"behind the clock: {name}"
+    if total.kept or total.spark_rows:
+        kept = sum(total.kept.values()) + total.spark_rows
+        yield figure(kept), f"rows of state, {size(total.kept_bytes + total.spark_bytes)}"
+    yield figure(total.lost), "rows dropped: late, no time, too far ahead"
+    if total.batches:
+        newest = next(each for each in reversed(at.hour.points) if each.batches)
+        each = "micro-batch" if total.batches == 1 else "micro-batches"
+        yield seconds(newest.seconds / newest.batches), f"for the last micro-batch; {total.batches:,} {each}"
+
+
+_STREAM_HEAD = [
+    "stream",
+    "rows/s",
+    "rows in all",
+    "behind the clock",
+    "newest row (UTC)",
+    "watermark (UTC)",
+    "rows kept",
+    "late",
+    "no time",
+    "too far ahead",
+]
+
+
+def _stream_row(at: Now, name: str) -> list[str]:
+    total = at.hour.total
+    lag = at.lag.get(name)
+    return [
+        name,
+        a_second(at.rate(at.recent.rows.get(name, 0))),
+        f"{total.rows[name]:,}",
+        "–" if lag is None else behind(lag),
+        _time(total.seen.get(name)),
+        _time(total.watermarks.get(name)),
+        f"{total.kept[name]:,}" if name in total.kept else "–",
+        *(f"{counts.get(name, 0):,}" for counts in (total.late, total.undated, total.ahead)),
+    ]
+
+
+def _time(value: int | None) -> str:
+    return "–" if value is None else time_text(value).partition(".")[0]

@@ -1,0 +1,191 @@
+"""The queries of a Spark session that the live picture shows, whoever has started them; ended ones stay."""
+
+import itertools
+import threading
+import time
+from collections.abc import Collection, Iterator
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from wjoin.compiled import compiled
+from wjoin.executor.spark.once import SELECT
+from wjoin.failures import cause
+from wjoin.grammar.spans import Span
+from wjoin.measured.beside import UNREACHABLE
+from wjoin.measured.progress import Progress
+from wjoin.planner.explain.describe import describe
+from wjoin.planner.explain.document import Document
+from wjoin.planner.plan import PlannedSelect
+from wjoin.queries import Queries
+from wjoin.running import Running
+from wjoin.web.points import History, Hour
+
+ENDED = 20
+"""Queries that have ended and are still shown, the latest ones."""
+
+LOOK_SECONDS = 5.0
+"""How often Spark is asked while nobody looks: it keeps the last hundred reports of a query."""
+
+FRESH_SECONDS = 0.7
+"""How old may be what somebody sees who looks."""
+
+_PATIENCE_SECONDS = 3.0
+"""How long whoever looks waits for Spark to answer; then they see what was known before."""
+
+_NOWHERE = Span(0, 0)
+
+ENDINGS = ("ended", "stopped", "failed")
+"""The states of a query that does not run any more."""
+
+
+class Watched:
+    """A query and its last hour; ``name`` is its own among those that are shown.
+
+    ``plans`` are its W-joins by the numbers under which they were compiled, as far as they are known,
+    ``documents`` what EXPLAIN tells of them.
+    """
+
+    def __init__(self, running: Running, run: str, name: str) -> None:
+        self.running = running
+        self.run = run
+        self.name = name
+        self.state = "starting"
+        self.error: str | None = None
+        self.plans: dict[int, PlannedSelect] = dict(zip(running.compiled, running.planned, strict=True))
+        self.documents: dict[int, Document] = {n: describe(each) for n, each in self.plans.items()}
+        self._history = History(running.started.timestamp())
+        running.tell(self._take)
+
+    @property
+    def active(self) -> bool:
+        """Whether it runs, as far as is known."""
+        return self.state not in ENDINGS
+
+    def hour(self) -> Hour:
+        """Return what is known of its last hour."""
+        return self._history.read()
+
+    def look(self) -> None:
+        """Take what Spark tells of it now."""
+        self.running.look()
+        self.state = self.running.state
+        if not self.active:
+            self.running.look()
+            self.error = _error(self.running)
+
+    def lose(self) -> None:
+        """Note that Spark has been stopped, and the query with it."""
+        if self.active:
+            self.state = "ended"
+            self.error = "Spark does not answer any more: it has been stopped, or cannot be reached"
+
+    def forget(self) -> None:
+        """Take nothing of it any more."""
+        self.running.untell(self._take)
+
+    def _take(self, progress: Progress) -> None:
+        self._history.add(progress)
+        for number in progress.joins:
+            if number not in self.plans and (planned := compiled(number)) is not None:
+                self.plans = dict(sorted({**self.plans, number: planned}.items()))
+                self.documents = {n: describe(each) for n, each in self.plans.items()}
+
+
+class Watch:
+    """Watches the queries of a Spark session; ``queries`` are those that a session of wjoin's has started."""
+
+    def __init__(self, spark: SparkSession, queries: Queries) -> None:
+        self._spark = spark
+        self._queries = queries
+        self._taken = 0
+        self._watched: dict[str, Watched] = {}
+        self._looking = threading.Lock()
+        self._looked = float("-inf")
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="wjoin-web-watch", daemon=True)
+        self._thread.start()
+
+    def read(self) -> tuple[Watched, ...]:
+        """Return the queries, oldest first, as they were less than a second ago where Spark answers."""
+        if time.monotonic() - self._looked > FRESH_SECONDS:
+            self.look()
+        return tuple(self._watched.values())
+
+    def look(self) -> None:
+        """Ask Spark about the queries, unless somebody else does and gets no answer."""
+        if not self._looking.acquire(timeout=_PATIENCE_SECONDS):
+            return
+        try:
+            if time.monotonic() - self._looked > FRESH_SECONDS and not self._closed.is_set():
+                self._look()
+        finally:
+            self._looking.release()
+
+    def close(self) -> None:
+        """Take nothing of the queries any more."""
+        self._closed.set()
+        with self._looking:
+            for each in self._watched.values():
+                each.forget()
+
+    def _run(self) -> None:
+        while not self._closed.wait(LOOK_SECONDS):
+            self.look()
+
+    def _look(self) -> None:
+        """Ask Spark about each query that may still run; those that are gone are noted so."""
+        try:
+            for running in self._new():
+                self._add(running)
+            for each in self._watched.values():
+                if each.active:
+                    each.look()
+        except UNREACHABLE:
+            for each in self._watched.values():
+                each.lose()
+        over = [run for run, each in self._watched.items() if not each.active][:-ENDED]
+        for run in over:
+            self._watched[run].forget()
+        self._watched = {run: each for run, each in self._watched.items() if run not in over}
+        self._looked = time.monotonic()
+
+    def _add(self, running: Running) -> None:
+        run = str(running.query.runId)
+        # A query may be found among those of Spark before its statement has noted it.
+        if (before := self._watched.get(run)) is not None:
+            before.forget()
+        taken = [each.name for each in self._watched.values() if each.active and each.run != run]
+        self._watched = {**self._watched, run: Watched(running, run, _free(running.name, taken))}
+
+    def _new(self) -> Iterator[Running]:
+        """Yield the queries that are not watched yet."""
+        started = self._queries.started
+        while self._taken < len(started):
+            running = started[self._taken]
+            self._taken += 1
+            yield running
+        for query in self._spark.streams.active:
+            if str(query.runId) not in self._watched:
+                yield _foreign(query)
+
+
+def _foreign(query: StreamingQuery) -> Running:
+    """Return a query that no statement has started."""
+    name = query.name or f"query {str(query.id)[:8]}"
+    if name.startswith(SELECT):
+        name = "SELECT"
+    return Running(query, "", _NOWHERE, _NOWHERE, name)
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    names = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
+    return next(each for each in names if each not in taken)
+
+
+def _error(running: Running) -> str | None:
+    """Return why a query has failed, None where it has not."""
+    if running.text and (failed := running.failed) is not None:
+        return str(failed)
+    error = running.query.exception()
+    return None if error is None else cause(error)
