@@ -3,17 +3,16 @@
 import html
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from importlib.resources import files
 
 from wjoin.planner.explain.page import drawn, explained
 from wjoin.planner.explain.page_style import AROUND, STYLE
-from wjoin.web.present import Now, now
+from wjoin.web.present import Known, Now, now
 from wjoin.web.prometheus import CONTENT_TYPE, exposition
 from wjoin.web.told import detail, line
-from wjoin.web.watched import Watch, Watched
 
 PLAIN = "text/plain; charset=utf-8"
 
@@ -24,9 +23,9 @@ _QUERIES = "/api/queries/"
 
 @dataclass(frozen=True)
 class Site:
-    """What is served: the watched queries, under addresses that end with ``suffix``."""
+    """What is served: the queries that ``read`` gives, under addresses that end with ``suffix``."""
 
-    watch: Watch
+    read: Callable[[], Sequence[Known]]
     suffix: str
 
 
@@ -44,8 +43,8 @@ def answer(site: Site, path: str, asked: Mapping[str, str]) -> tuple[str, str]:
         return _PAGES[path](site)
     run, _, rest = path.removeprefix(_QUERIES).partition("/")
     if path.startswith(_QUERIES) and rest in ("", "plan"):
-        watched = _named(site, run)
-        return _JSON, _plan(watched) if rest else _detail(watched, asked)
+        known = _named(site, run)
+        return _JSON, _plan(known) if rest else _detail(known, asked)
     raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
 
 
@@ -56,12 +55,12 @@ def is_look(path: str) -> bool:
 
 def _moments(site: Site) -> list[Now]:
     clock = time.time()
-    return [now(each, clock) for each in site.watch.read()]
+    return [now(each, clock) for each in site.read()]
 
 
-def _named(site: Site, run: str) -> Watched:
+def _named(site: Site, run: str) -> Known:
     """Return the query of a run. Raises Refused."""
-    for each in site.watch.read():
+    for each in site.read():
         if each.run == run:
             return each
     raise Refused(HTTPStatus.NOT_FOUND, "there is no such query")
@@ -71,12 +70,12 @@ def _list(site: Site) -> str:
     return json.dumps({"clock": time.time(), "queries": [line(each) for each in _moments(site)]})
 
 
-def _detail(watched: Watched, asked: Mapping[str, str]) -> str:
-    return json.dumps(detail(now(watched, time.time()), _float(asked, "since"), _float(asked, "width")))
+def _detail(known: Known, asked: Mapping[str, str]) -> str:
+    return json.dumps(detail(now(known, time.time()), _float(asked, "since"), _float(asked, "width")))
 
 
-def _plan(watched: Watched) -> str:
-    documents = dict(watched.documents)
+def _plan(known: Known) -> str:
+    documents = dict(known.documents)
     pictures = drawn({str(number): each for number, each in documents.items()})
     return json.dumps({"pictures": pictures, "explained": explained(list(documents.values()))})
 

@@ -16,7 +16,7 @@ FAR = 3.0
 
 def estimates(at: Now) -> Iterator[Compared]:
     """Yield what was expected beside what is: of streams, of W-joins, of several stages."""
-    plans = list(at.watched.plans.values())
+    plans = list(at.known.plans.values())
     if not plans:
         return
     total = at.hour.total
@@ -34,7 +34,7 @@ def estimates(at: Now) -> Iterator[Compared]:
         yield from compared(plans, done)
         yield state_size(plans, total.kept_bytes)
     expected = expected_rows(plans)
-    for number, each in at.watched.plans.items():
+    for number, each in at.known.plans.items():
         unit = units_per_second(each.logical.graph.kind)
         stages = list(stage_work(each)) if each.physical.method is Method.MULTIWAY else []
         for stage, (work, results) in enumerate(stages if len(stages) > 1 else ()):

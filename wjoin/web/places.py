@@ -12,7 +12,7 @@ def places(at: Now) -> Iterator[tuple[str, str]]:
     """Yield the texts that move in the drawing of the plan, by their places there (``page_plan``)."""
     total, recent = at.hour.total, at.recent
     lag = at.lag
-    for number in at.watched.plans:
+    for number in at.known.plans:
         for name in total.rows:
             rate = f"{a_second(at.rate(recent.rows.get(name, 0)))} rows/s"
             late = f", {behind(lag[name])} behind" if name in lag else ""

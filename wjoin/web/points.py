@@ -11,7 +11,7 @@ from wjoin.measured.progress import LEAST_TIMESTAMP, Progress
 KEPT_SECONDS = 3600.0
 """How long points are kept."""
 
-MOST_POINTS = 900
+MOST_POINTS = 1000
 """Points of a query: where there would be more, each covers twice the time: 4 s in an hour."""
 
 Counts = Mapping[str, int]

@@ -1,11 +1,16 @@
-"""A query at present: what it does now, how far it is behind, and how that is said."""
+"""A query at present: what is known of it, what it does now, how far it is behind, and how that is said."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from wjoin.measured.progress import LEAST_TIMESTAMP
+from wjoin.planner.explain.document import Document
 from wjoin.planner.figures import figure
+from wjoin.planner.plan import PlannedSelect
 from wjoin.web.points import Hour, Point
-from wjoin.web.watched import Watched
+
+ENDINGS = ("ended", "stopped", "failed")
+"""The states of a query that does not run any more."""
 
 NOW_SECONDS = 10.0
 """Present rates are those of so many seconds, or of the last micro-batch where that is longer."""
@@ -14,19 +19,53 @@ _MINUTE, _HOUR, _DAY, _YEAR = 60.0, 3600.0, 86_400.0, 31_557_600.0
 
 
 @dataclass(frozen=True)
+class Known:
+    """What is known of a query.
+
+    ``run`` is Spark's name of this run of it, ``id`` that of all its runs, ``name`` its own among those that
+    are shown. ``called`` is the name that it has also where others had it before. ``started`` is in seconds
+    since 1970. ``plans`` are its W-joins by the numbers under which they were compiled, as far as they are
+    known, ``documents`` what EXPLAIN tells of them.
+    """
+
+    run: str
+    id: str
+    name: str
+    called: str
+    state: str
+    started: float
+    hour: Hour
+    error: str | None = None
+    sink: str | None = None
+    checkpoint: str | None = None
+    statement: str | None = None
+    plans: Mapping[int, PlannedSelect] = field(default_factory=dict)
+    documents: Mapping[int, Document] = field(default_factory=dict)
+
+    @property
+    def active(self) -> bool:
+        """Whether it runs, as far as is known."""
+        return self.state not in ENDINGS
+
+
+@dataclass(frozen=True)
 class Now:
     """A query at a moment: ``clock`` in seconds since 1970, what is known, and what it does at present."""
 
-    watched: Watched
-    hour: Hour
+    known: Known
     clock: float
     recent: Point
+
+    @property
+    def hour(self) -> Hour:
+        """What is known of its last hour."""
+        return self.known.hour
 
     @property
     def lag(self) -> dict[str, float]:
         """Seconds by which the newest row of each stream is behind the clock, of a query that runs."""
         total = self.hour.total
-        if not self.watched.active:
+        if not self.known.active:
             return dict(total.lag)
         return {name: self.clock - at / 1e6 for name, at in total.seen.items() if at >= LEAST_TIMESTAMP}
 
@@ -35,15 +74,15 @@ class Now:
         return count / max(self.recent.ends - self.recent.begins, 1e-3)
 
 
-def now(watched: Watched, clock: float) -> Now:
-    """Return what is known of a query at a moment."""
-    hour = watched.hour()
+def now(known: Known, clock: float) -> Now:
+    """Return a query at a moment."""
+    hour = known.hour
     recent = hour.recent(NOW_SECONDS)
-    if watched.state == "idle" or not watched.active:
+    if known.state == "idle" or not known.active:
         length = max(NOW_SECONDS, 1.5 * _last_length(hour))
-        if clock - hour.total.ends > length or not watched.active:
+        if clock - hour.total.ends > length or not known.active:
             recent = Point(clock - length, clock)
-    return Now(watched, hour, clock, recent)
+    return Now(known, clock, recent)
 
 
 def _last_length(hour: Hour) -> float:
@@ -54,7 +93,7 @@ def _last_length(hour: Hour) -> float:
 def joins_of(at: Now) -> list[int]:
     """Return the numbers under which the W-joins of a query were compiled, innermost first."""
     told = (int(key.partition(".")[0]) for key in at.hour.total.matches)
-    return sorted({*at.watched.plans, *told})
+    return sorted({*at.known.plans, *told})
 
 
 def stage_name(at: Now, join: int, stage: int) -> str:

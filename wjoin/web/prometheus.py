@@ -25,7 +25,7 @@ class Metric:
 
 def exposition(queries: Sequence[Now]) -> str:
     """Return the text; of several queries of one name the newest counts."""
-    newest = {each.watched.running.name: each for each in queries}
+    newest = {each.known.called: each for each in queries}
     found: dict[str, Metric] = {}
     for name, at in newest.items():
         for each in metrics(at):
@@ -37,14 +37,13 @@ def exposition(queries: Sequence[Now]) -> str:
 
 def metrics(at: Now) -> Iterator[Metric]:
     """Yield the metrics of a query."""
-    running, total = at.watched.running, at.hour.total
-    labels = {"run": at.watched.run, "id": str(running.query.id), "sink": running.sink or ""}
+    known, total = at.known, at.hour.total
+    labels = {"run": known.run, "id": known.id, "sink": known.sink or ""}
     yield _gauge("query_info", "The run of a query.", [(labels, 1)])
-    yield _gauge("query_up", "1 while the query runs, else 0.", [({}, int(at.watched.active))])
-    failed = int(at.watched.state == "failed")
+    yield _gauge("query_up", "1 while the query runs, else 0.", [({}, int(at.known.active))])
+    failed = int(at.known.state == "failed")
     yield _gauge("query_failed", "1 where the query has failed, else 0.", [({}, failed)])
-    started = running.started.timestamp()
-    yield _gauge("query_start_time_seconds", "When the query was started.", [({}, started)])
+    yield _gauge("query_start_time_seconds", "When the query was started.", [({}, known.started)])
     yield _counter("micro_batches_total", "Micro-batches done.", [({}, total.batches)])
     yield _counter("micro_batch_seconds_total", "Time of the micro-batches.", [({}, total.seconds)])
     parts = [({"part": name}, took / 1000) for name, took in total.parts.items() if name != WHOLE]
@@ -69,7 +68,7 @@ def metrics(at: Now) -> Iterator[Metric]:
     yield _gauge("lag_seconds", "How far the newest row is behind the clock.", _by("stream", at.lag.items()))
     yield _gauge("event_time_seconds", "The greatest event time.", _times(total.seen.items()))
     yield _gauge("watermark_seconds", "The watermark.", _times(total.watermarks.items()))
-    costs = [each.chosen for each in at.watched.documents.values()]
+    costs = [each.chosen for each in at.known.documents.values()]
     if costs:
         yield _gauge(
             "expected_state_rows", "Rows of state expected.", [({}, sum(e.state_rows for e in costs))]

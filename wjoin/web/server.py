@@ -7,6 +7,7 @@ import socket
 import socketserver
 import threading
 import time
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -20,6 +21,7 @@ from wjoin.queries import Queries
 from wjoin.running import Running
 from wjoin.web.access import Address, admits, is_own_name, token_for
 from wjoin.web.answers import PLAIN, Refused, Site, answer, is_look
+from wjoin.web.present import Known
 from wjoin.web.watched import Watch
 
 PORT = 4950
@@ -38,7 +40,7 @@ _BUSY = b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 
 LOOKING_SECONDS = 3.0
 """Somebody is taken to look for so long after a request."""
 
-_LAST_SECONDS = 1.5
+LAST_SECONDS = 1.5
 """How long a picture that somebody looks at stays after the end: pages ask every second."""
 
 _HEADERS = {
@@ -56,8 +58,12 @@ _HEADERS = {
 class Web:
     """A live picture that is served; ``url`` is where, with the token where there is one."""
 
-    def __init__(self, server: "_Server") -> None:
+    def __init__(
+        self, server: "_Server", read: Callable[[], Sequence[Known]], closed: Callable[[], None]
+    ) -> None:
         self._server = server
+        self._closed = closed
+        server.begin(read)
 
     @property
     def url(self) -> str:
@@ -93,8 +99,9 @@ class Web:
         """Serve no more; with ``linger`` whoever looks sees first how the queries have ended, for 1.5 s."""
         if self.open:
             if linger and time.monotonic() - self._server.looked < LOOKING_SECONDS:
-                time.sleep(_LAST_SECONDS)
+                time.sleep(LAST_SECONDS)
             self._server.end()
+            self._closed()
 
     def __enter__(self) -> "Web":
         return self
@@ -115,12 +122,12 @@ def serve(spark: SparkSession, queries: Queries, address: Address, token: str | 
     ``token``, only requests that have it are answered. Raises WJoinError WJ618.
     """
     token = token_for(address, token)
-    server = _bound(address, token)
-    server.begin(Watch(spark, queries))
-    return Web(server)
+    server = bound(address, token)
+    watch = Watch(spark, queries)
+    return Web(server, watch.read, watch.close)
 
 
-def _bound(address: Address, token: str | None) -> "_Server":
+def bound(address: Address, token: str | None) -> "_Server":
     """Return a server at the address; without a port at the first free one. Raises WJoinError WJ618."""
     ports = [address.port] if address.port is not None else [*range(PORT, PORT + _PORTS), 0]
     for port in ports:
@@ -155,9 +162,9 @@ class _Server(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = self.address.host, self.server_address[1]
 
-    def begin(self, watch: Watch) -> None:
-        """Answer from now on with what is watched."""
-        self.site = Site(watch, self.suffix())
+    def begin(self, read: Callable[[], Sequence[Known]]) -> None:
+        """Answer from now on with the queries that ``read`` gives."""
+        self.site = Site(read, self.suffix())
         threading.Thread(target=self.serve_forever, name="wjoin-web", daemon=True).start()
 
     def end(self) -> None:
@@ -165,7 +172,6 @@ class _Server(ThreadingHTTPServer):
         self.closed = True
         self.shutdown()
         self.server_close()
-        self.site.watch.close()
 
     def url(self) -> str:
         """Return the address of the page."""

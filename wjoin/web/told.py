@@ -14,10 +14,10 @@ from wjoin.web.present import Now, a_second, behind
 def line(at: Now) -> dict[str, Any]:
     """Return what the list of queries tells of one."""
     return {
-        "run": at.watched.run,
-        "name": at.watched.name,
-        "state": at.watched.state,
-        "failed": at.watched.state == "failed",
+        "run": at.known.run,
+        "name": at.known.name,
+        "state": at.known.state,
+        "failed": at.known.state == "failed",
         "rows_per_second": at.rate(at.recent.rows_in),
         "matches_per_second": at.rate(at.recent.matched),
         "told": f"{a_second(at.rate(at.recent.rows_in))} rows/s",
@@ -30,20 +30,20 @@ def detail(at: Now, since: float | None, width: float | None) -> dict[str, Any]:
     Of its last hour only what is new to whoever knows the points up to that which begins at ``since``, where
     they have the same ``width``.
     """
-    running, watched, total = at.watched.running, at.watched, at.hour.total
+    known, total = at.known, at.hour.total
     comparisons = list(estimates(at))
     return {
         **line(at),
-        "error": watched.error,
-        "started": running.started.timestamp(),
+        "error": known.error,
+        "started": known.started,
         "clock": at.clock,
         "reported": total.ends if total.batches else None,
-        "id": str(running.query.id),
-        "sink": running.sink,
-        "checkpoint": running.checkpoint,
-        "statement": running.statement.of(running.text) or None,
-        "joins": list(watched.plans),
-        "plans": [each.chosen.plan for each in watched.documents.values()],
+        "id": known.id,
+        "sink": known.sink,
+        "checkpoint": known.checkpoint,
+        "statement": known.statement,
+        "joins": list(known.plans),
+        "plans": [each.chosen.plan for each in known.documents.values()],
         "numbers": numbers(at),
         "tiles": [list(each) for each in _tiles(at)],
         "streams": {"head": _STREAM_HEAD, "rows": [_stream_row(at, name) for name in total.rows]},
@@ -91,7 +91,7 @@ def _tiles(at: Now) -> Iterator[tuple[str, str]]:
     """Yield the numbers at the top of the page, each with what it is."""
     total, recent = at.hour.total, at.recent
     yield a_second(at.rate(recent.rows_in)), f"rows a second; {figure(total.rows_in)} in all"
-    if at.watched.plans or total.comparisons:
+    if at.known.plans or total.comparisons:
         yield (
             a_second(at.rate(recent.matched)),
             f"results of the join a second; {figure(total.matched)} in all",

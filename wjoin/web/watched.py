@@ -3,7 +3,8 @@
 import itertools
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -19,7 +20,8 @@ from wjoin.planner.explain.document import Document
 from wjoin.planner.plan import PlannedSelect
 from wjoin.queries import Queries
 from wjoin.running import Running
-from wjoin.web.points import History, Hour
+from wjoin.web.points import History
+from wjoin.web.present import ENDINGS, Known
 
 ENDED = 20
 """Queries that have ended and are still shown, the latest ones."""
@@ -35,61 +37,65 @@ _PATIENCE_SECONDS = 3.0
 
 _NOWHERE = Span(0, 0)
 
-ENDINGS = ("ended", "stopped", "failed")
-"""The states of a query that does not run any more."""
-
 
 class Watched:
-    """A query and its last hour; ``name`` is its own among those that are shown.
-
-    ``plans`` are its W-joins by the numbers under which they were compiled, as far as they are known,
-    ``documents`` what EXPLAIN tells of them.
-    """
+    """A query and its last hour."""
 
     def __init__(self, running: Running, run: str, name: str) -> None:
-        self.running = running
-        self.run = run
-        self.name = name
-        self.state = "starting"
-        self.error: str | None = None
-        self.plans: dict[int, PlannedSelect] = dict(zip(running.compiled, running.planned, strict=True))
-        self.documents: dict[int, Document] = {n: describe(each) for n, each in self.plans.items()}
+        self._running = running
         self._history = History(running.started.timestamp())
+        plans = dict(zip(running.compiled, running.planned, strict=True))
+        self._known = Known(
+            run=run,
+            id=str(running.query.id),
+            name=name,
+            called=running.name,
+            state="starting",
+            started=running.started.timestamp(),
+            hour=self._history.read(),
+            sink=running.sink,
+            checkpoint=running.checkpoint,
+            statement=running.statement.of(running.text) or None,
+            plans=plans,
+            documents=_described(plans),
+        )
         running.tell(self._take)
 
-    @property
-    def active(self) -> bool:
-        """Whether it runs, as far as is known."""
-        return self.state not in ENDINGS
-
-    def hour(self) -> Hour:
-        """Return what is known of its last hour."""
-        return self._history.read()
+    def known(self) -> Known:
+        """Return what is known of it now."""
+        return replace(self._known, hour=self._history.read())
 
     def look(self) -> None:
-        """Take what Spark tells of it now."""
-        self.running.look()
-        self.state = self.running.state
-        if not self.active:
-            self.running.look()
-            self.error = _error(self.running)
+        """Take what Spark tells of it now; nothing more comes of one that has ended."""
+        if self._known.active:
+            self._running.look()
+            state = self._running.state
+            if state in ENDINGS:
+                self._running.look()
+            error = _error(self._running) if state == "failed" else None
+            self._known = replace(self._known, state=state, error=error)
 
     def lose(self) -> None:
         """Note that Spark has been stopped, and the query with it."""
-        if self.active:
-            self.state = "ended"
-            self.error = "Spark does not answer any more: it has been stopped, or cannot be reached"
+        if self._known.active:
+            error = "Spark does not answer any more: it has been stopped, or cannot be reached"
+            self._known = replace(self._known, state="ended", error=error)
 
     def forget(self) -> None:
         """Take nothing of it any more."""
-        self.running.untell(self._take)
+        self._running.untell(self._take)
 
     def _take(self, progress: Progress) -> None:
         self._history.add(progress)
-        for number in progress.joins:
-            if number not in self.plans and (planned := compiled(number)) is not None:
-                self.plans = dict(sorted({**self.plans, number: planned}.items()))
-                self.documents = {n: describe(each) for n, each in self.plans.items()}
+        found = {number: compiled(number) for number in progress.joins if number not in self._known.plans}
+        new = {number: planned for number, planned in found.items() if planned is not None}
+        if new:
+            plans = dict(sorted({**self._known.plans, **new}.items()))
+            self._known = replace(self._known, plans=plans, documents=_described(plans))
+
+
+def _described(plans: Mapping[int, PlannedSelect]) -> dict[int, Document]:
+    return {number: describe(each) for number, each in plans.items()}
 
 
 class Watch:
@@ -106,11 +112,11 @@ class Watch:
         self._thread = threading.Thread(target=self._run, name="wjoin-web-watch", daemon=True)
         self._thread.start()
 
-    def read(self) -> tuple[Watched, ...]:
+    def read(self) -> tuple[Known, ...]:
         """Return the queries, oldest first, as they were less than a second ago where Spark answers."""
         if time.monotonic() - self._looked > FRESH_SECONDS:
             self.look()
-        return tuple(self._watched.values())
+        return tuple(each.known() for each in self._watched.values())
 
     def look(self) -> None:
         """Ask Spark about the queries, unless somebody else does and gets no answer."""
@@ -139,12 +145,11 @@ class Watch:
             for running in self._new():
                 self._add(running)
             for each in self._watched.values():
-                if each.active:
-                    each.look()
+                each.look()
         except UNREACHABLE:
             for each in self._watched.values():
                 each.lose()
-        over = [run for run, each in self._watched.items() if not each.active][:-ENDED]
+        over = [run for run, each in self._watched.items() if not each.known().active][:-ENDED]
         for run in over:
             self._watched[run].forget()
         self._watched = {run: each for run, each in self._watched.items() if run not in over}
@@ -155,7 +160,8 @@ class Watch:
         # A query may be found among those of Spark before its statement has noted it.
         if (before := self._watched.get(run)) is not None:
             before.forget()
-        taken = [each.name for each in self._watched.values() if each.active and each.run != run]
+        others = [each.known() for other, each in self._watched.items() if other != run]
+        taken = [each.name for each in others if each.active]
         self._watched = {**self._watched, run: Watched(running, run, _free(running.name, taken))}
 
     def _new(self) -> Iterator[Running]:

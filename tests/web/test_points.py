@@ -1,0 +1,66 @@
+"""The last hour in bounded memory: nothing is lost of the sums, and points follow each other."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.web.shown import BEGAN, report
+from wjoin.web.points import KEPT_SECONDS, MOST_POINTS, History
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(0.05, 400),
+            st.floats(0.01, 100),
+            st.one_of(st.none(), st.dictionaries(st.sampled_from("ABC"), st.integers(0, 9), min_size=1)),
+        ),
+        max_size=60,
+    )
+)
+def test_points_follow_each_other_and_lose_nothing(steps):
+    history, started, rows = History(BEGAN), BEGAN, {}
+    for batch, (pause, seconds, read) in enumerate(steps):
+        started += pause
+        history.add(report(batch, started, read, seconds=seconds))
+        started += seconds
+        for name, count in (read or {}).items():
+            rows[name] = rows.get(name, 0) + count
+    hour = history.read()
+    assert hour.total.rows == rows
+    assert hour.total.batches == sum(read is not None for _, _, read in steps)
+    assert [each.begins for each in hour.points[1:]] == [each.ends for each in hour.points[:-1]]
+    assert all(each.begins <= each.ends for each in hour.points)
+    assert not hour.points or hour.points[-1].ends == hour.total.ends
+    assert all(each.ends >= hour.total.ends - KEPT_SECONDS for each in hour.points)
+
+
+def test_an_hour_of_a_busy_query_is_in_few_points():
+    history = History(BEGAN)
+    for batch in range(20_000):
+        history.add(report(batch, BEGAN + batch * 0.25, {"A": 1}, seconds=0.25))
+    hour = history.read()
+    assert hour.total.rows == {"A": 20_000}
+    assert hour.width == 4
+    assert len(hour.points) <= MOST_POINTS
+    assert hour.points[-1].ends - hour.points[0].ends > KEPT_SECONDS - 10
+    assert {each.rows["A"] for each in hour.points[1:-1]} == {16}
+
+
+def test_what_stands_still_goes_on_in_idle_times_and_the_lag_grows():
+    history = History(BEGAN)
+    history.add(report(0, BEGAN + 1, {"A": 10}))
+    history.add(report(1, BEGAN + 11))
+    before, idle = history.read().points
+    assert (before.batches, idle.batches, idle.rows) == (1, 0, {})
+    assert (idle.kept, idle.kept_bytes, idle.seen) == (before.kept, before.kept_bytes, before.seen)
+    assert before.lag == {"A": 1.5}
+    assert idle.lag == {"A": 11.5}
+    assert (idle.begins, idle.ends) == (before.ends, BEGAN + 11.5)
+
+
+def test_a_clock_that_is_set_back_moves_no_point_back():
+    history = History(BEGAN)
+    history.add(report(0, BEGAN + 100, {"A": 10}))
+    history.add(report(1, BEGAN + 50, {"A": 10}))
+    (only,) = history.read().points
+    assert (only.rows, only.ends) == ({"A": 20}, BEGAN + 100.5)
