@@ -1,30 +1,15 @@
 """The page in a real browser: Debian's chromium without a screen. Without one these tests fail."""
 
-import re
-import shutil
 from itertools import combinations, pairwise
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
+from tests.browser import chromium, color, contrast, emulate, luminance
 from tests.explain.drawn import ALL, chain, fragment, hostile, page, path
 
 # Every test loads a page or two; the browser starts once.
 pytestmark = pytest.mark.slow
-
-OPTIONS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--window-size=1240,1600",
-)
 
 BOXES = """
 return [...document.querySelectorAll(arguments[0])].map(each => {
@@ -55,16 +40,7 @@ FILLS = {
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
-    missing = [name for name, place in programs.items() if place is None]
-    assert not missing, f"{', '.join(missing)} not found: apt-get install chromium chromium-driver"
-    options = ChromeOptions()
-    options.binary_location = programs["chromium"]
-    for each in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(each)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    # A named driver keeps selenium from looking for one on the network.
-    driver = Chrome(options=options, service=Service(programs["chromedriver"]))
+    driver = chromium(tmp_path_factory.mktemp("chromium"))
     yield driver
     driver.quit()
 
@@ -74,8 +50,7 @@ def show(browser, tmp_path):
     """Return a function that loads the page of some documents and checks that nothing went wrong."""
 
     def load(*documents, scheme="light", text=None):
-        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        emulate(browser, color_scheme=scheme)
         place = tmp_path / "page.html"
         place.write_text(page(documents, "The plan") if text is None else text, encoding="utf-8")
         browser.get(place.as_uri())
@@ -157,39 +132,22 @@ def test_names_numbers_and_reasons_of_bars_do_not_overlap(show):
             assert first["right"] < second["left"]
 
 
-def _color(text):
-    """Return a color and how opaque it is."""
-    numbers = [float(each) for each in re.findall(r"[\d.]+", text)]
-    return numbers[:3], numbers[3] if len(numbers) > 3 else 1.0
-
-
-def _luminance(color):
-    shares = [each / 255 for each in color]
-    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in shares]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def _contrast(first, second):
-    low, high = sorted((_luminance(first), _luminance(second)))
-    return (high + 0.05) / (low + 0.05)
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_are_readable_in_light_and_dark(show, scheme):
     document = chain(3)
     document["constraints"]["contradictory_alternatives"] = 1
     browser = show(document, scheme=scheme)
-    back, _ = _color(browser.execute_script(STYLE_OF, ".wjoin-plan")[2])
-    assert (_luminance(back) < 0.2) == (scheme == "dark")
-    body, _ = _color(browser.execute_script(STYLE_OF, "body")[2])
+    back, _ = color(browser.execute_script(STYLE_OF, ".wjoin-plan")[2])
+    assert (luminance(back) < 0.2) == (scheme == "dark")
+    body, _ = color(browser.execute_script(STYLE_OF, "body")[2])
     assert body == back
     for place, names in enumerate((COLORS, FILLS)):
         for name, selector in names.items():
             style = browser.execute_script(STYLE_OF, selector)
-            own, opaque = _color(style[2])
-            assert _contrast(_color(style[place])[0], own if opaque else back) > 4.5, name
-    panel, _ = _color(browser.execute_script(STYLE_OF, ".wjoin-plan .box.source rect")[1])
-    assert _contrast(_color(browser.execute_script(STYLE_OF, ".wjoin-plan .box .kept")[1])[0], panel) > 4.5
+            own, opaque = color(style[2])
+            assert contrast(color(style[place])[0], own if opaque else back) > 4.5, name
+    panel, _ = color(browser.execute_script(STYLE_OF, ".wjoin-plan .box.source rect")[1])
+    assert contrast(color(browser.execute_script(STYLE_OF, ".wjoin-plan .box .kept")[1])[0], panel) > 4.5
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
