@@ -28,6 +28,7 @@ _LONG = (
     "stream/test_repartition.py",
     *("stream/test_sequences.py", "stream/test_state.py", "stream/test_static_members.py"),
     *("stream/test_stored_checkpoints.py", "stream/test_theta.py", "stream/test_watermarked_inputs.py"),
+    *("web/test_live.py", "web/test_run.py"),
 )
 # Of what others test, too, or of one case of many: `make thorough` runs these, `make long` does not.
 _THOROUGH = (

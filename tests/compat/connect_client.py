@@ -4,8 +4,11 @@ Then as INSERT INTO, and prints of how many streams EXPLAIN knows what that meas
 ANALYZE STREAM finds.
 """
 
+import json
 import re
 import sys
+import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +51,7 @@ def main(root: Path) -> None:
     print("disorder", analyzed_rows["disorder"].value, analyzed_rows["disorder"].unit)
     computed(session, root)
     called(session, root)
+    shown(session)
     spark.stop()
 
 
@@ -95,6 +99,28 @@ def called(session: wjoin.Session, root: Path) -> None:
     session.run_script(insert)
     counts = [session.read.parquet(str(root / each)).where("again").count() for each in ("called", "halves")]
     print(found, *counts, "shared" if shared else "on one worker")
+
+
+def shown(session: wjoin.Session) -> None:
+    """Print what the live picture tells of a query that a DataFrame was started as."""
+    rows = session.sql(JOIN.format(hint="", left="one", right="two"))
+    query = rows.writeStream.format("noop").queryName("shown").start()
+    query.processAllAvailable()
+    with session.serve_web(port=0) as web:
+        for _ in range(100):
+            (told,) = get(f"{web.url}api/queries")["queries"]
+            detail = get(f"{web.url}api/queries/{told['run']}")
+            if detail["numbers"]["micro_batches"]:
+                break
+            time.sleep(0.5)
+    query.stop()
+    print("shown", told["name"], *detail["numbers"]["rows"].values(), len(detail["plans"]), "plan")
+
+
+def get(url: str) -> Any:
+    """Return what a page of the live picture says."""
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return json.load(answer)
 
 
 def run(session: wjoin.Session, folder: Path, hint: str) -> StreamingQuery:
