@@ -18,7 +18,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java demo test long thorough unit spark faults bench theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
+.PHONY: help setup java kafka demo demo-kafka test long thorough unit spark faults bench theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,10 +39,17 @@ java: ## find Java 17+, or install it, or say how
 demo: $(READY) ## join three streams of real flights, with EXPLAIN and checked counts
 	@$(FIND_JAVA) && $(BIN)/wjoin demo
 
+kafka: ## find the jars of a Kafka broker and of Spark's connector, or fetch them by Maven, or say how
+	@scripts/find_kafka.sh
+
+demo-kafka: $(READY) ## start a Kafka broker, join topics of flights, and check the results
+	@$(FIND_JAVA) && jars="$$(scripts/find_kafka.sh)" && $(BIN)/python examples/kafka/demo.py "$$jars"
+
 test: $(READY) browser ## the tests, in less than ten minutes: the fast ones first, then those on Spark
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "not long" $(ARGS)
 
-long: $(READY) ## the other tests: crashes, random statements on streams, other kinds of sessions
+long: $(READY) ## the other tests: crashes, random statements on streams, other kinds of sessions, Kafka
+	@scripts/find_kafka.sh >/dev/null || echo "The tests of Kafka are skipped" >&2
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m long $(ARGS)
 
 thorough: $(READY) ## more cases of what `make long` tests, a quarter of an hour

@@ -143,6 +143,16 @@ _ENTRIES = (
         "set spark.wjoin.python to a Python that has wjoin, of the version of the jar",
     ),
     ErrorCode(
+        "WJ616",
+        "a package of Spark's, that of Kafka or of Avro, is not on the class path",
+        "start Spark with the setting spark.jars.packages, see docs/kafka.md",
+    ),
+    ErrorCode(
+        "WJ617",
+        "no broker of Kafka answers, or a topic is not there",
+        "check kafka.bootstrap.servers, the listeners of the brokers, and the name of the topic",
+    ),
+    ErrorCode(
         "WJ618",
         "the live picture cannot be served",
         "give an address of this machine and a free port, such as 127.0.0.1:4950",
@@ -196,6 +206,11 @@ _ENTRIES = (
         "a checkpoint has state that cannot be brought to other partitions",
         "go on with the number of partitions that it has, or start from a new checkpoint folder",
     ),
+    ErrorCode(
+        "WJ712",
+        "a record cannot be read, and its stream has the mode FAILFAST",
+        "mend the record, or choose another mode: docs/kafka.md, section Broken records",
+    ),
     # 8xx: warnings
     ErrorCode(
         "WJ801",
@@ -234,6 +249,11 @@ _ENTRIES = (
         "WJ808",
         "a row too far in the future has made all later rows late, in an earlier version of wjoin",
         "start from a new checkpoint folder, and a new folder for the results",
+    ),
+    ErrorCode(
+        "WJ809",
+        "records that cannot be read have been dropped, as the mode DROPMALFORMED of their stream says",
+        "see docs/kafka.md, section Broken records, for how to look at them",
     ),
 )
 

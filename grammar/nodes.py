@@ -18,6 +18,7 @@ from wjoin.grammar.stream_statistics import once_each, statistic_key, statistic_
 from wjoin.grammar.tokens import string_value, unquoted
 
 _BARE_LIMIT = 2**63
+_RECORD_FORMATS = ("json", "csv", "avro")
 
 
 def _span(meta: Meta | Leaf) -> Span:
@@ -229,6 +230,28 @@ class _Nodes(Transformer[Leaf, Any]):
     def partitioned(self, meta: Meta, *names: syntax.Identifier) -> "_Partitioned":
         return _Partitioned(names, _span(meta))
 
+    def record_format(self, meta: Meta, name: syntax.Identifier) -> "_Format":
+        word = name.name.lower()
+        if word not in _RECORD_FORMATS:
+            raise WJoinError(
+                "WJ106",
+                f"records have no format {name.name}",
+                span=name.span,
+                help="write FORMAT JSON, FORMAT CSV or FORMAT AVRO",
+            )
+        return _Format(syntax.Identifier(word, name.span), _span(meta))
+
+    def record_key(self, meta: Meta, *names: syntax.Identifier) -> "_RecordKey":
+        if len(names) > 1:
+            together = ", ".join(name.name for name in names)
+            raise WJoinError(
+                "WJ106",
+                "a record has one key",
+                span=names[1].span,
+                help=f"make one column of them in the query, concat_ws('/', {together}) AS id, and KEY (id)",
+            )
+        return _RecordKey(names[0], _span(meta))
+
     def create_stream(
         self, meta: Meta, or_replace: bool, if_not_exists: bool, name: syntax.Identifier, *parts: Any
     ) -> syntax.CreateStream:
@@ -236,6 +259,7 @@ class _Nodes(Transformer[Leaf, Any]):
         options = _only([part for part in parts if isinstance(part, _Options)], "OPTIONS clause", meta)
         marks = [part for part in parts if isinstance(part, syntax.Watermark)]
         watermark = _only([*(columns.watermarks if columns else ()), *marks], "WATERMARK clause", meta)
+        record_format = _only([part for part in parts if isinstance(part, _Format)], "FORMAT clause", meta)
         return syntax.CreateStream(
             name=name,
             or_replace=or_replace,
@@ -246,6 +270,7 @@ class _Nodes(Transformer[Leaf, Any]):
             watermark=watermark,
             span=_span(meta),
             computed=columns.computed if columns else (),
+            record_format=record_format.name if record_format else None,
         )
 
     def create_sink(
@@ -254,6 +279,8 @@ class _Nodes(Transformer[Leaf, Any]):
         options = _only([part for part in parts if isinstance(part, _Options)], "OPTIONS clause", meta)
         folders = [part for part in parts if isinstance(part, _Partitioned)]
         partitioned = _only(folders, "PARTITIONED BY clause", meta)
+        record_format = _only([part for part in parts if isinstance(part, _Format)], "FORMAT clause", meta)
+        key = _only([part for part in parts if isinstance(part, _RecordKey)], "KEY clause", meta)
         return syntax.CreateSink(
             name=name,
             or_replace=or_replace,
@@ -262,6 +289,8 @@ class _Nodes(Transformer[Leaf, Any]):
             options=options.pairs if options else (),
             partitioned_by=partitioned.names if partitioned else (),
             span=_span(meta),
+            record_format=record_format.name if record_format else None,
+            key=key.column if key else None,
         )
 
     def show_streams(self, meta: Meta) -> syntax.ShowStreams:
@@ -346,6 +375,16 @@ class _Options(NamedTuple):
 
 class _Partitioned(NamedTuple):
     names: tuple[syntax.Identifier, ...]
+    span: Span
+
+
+class _Format(NamedTuple):
+    name: syntax.Identifier
+    span: Span
+
+
+class _RecordKey(NamedTuple):
+    column: syntax.Identifier
     span: Span
 
 

@@ -102,11 +102,12 @@ def print_declaration(statement: Declaration) -> str:
         case syntax.CreateStream():
             columns = _columns(statement)
             mark = "" if statement.watermark is None else f" {print_watermark(statement.watermark)}"
-            return f"{_head('STREAM', statement)}{columns}{_source(statement)}{mark}"
+            return f"{_head('STREAM', statement)}{columns}{_source(statement)}{_format(statement)}{mark}"
         case syntax.CreateSink():
             folders = statement.partitioned_by
             partitioned = f" PARTITIONED BY ({_names(folders)})" if folders else ""
-            return f"{_head('SINK', statement)}{_source(statement)}{partitioned}"
+            key = "" if statement.key is None else f" KEY ({print_name(statement.key.name)})"
+            return f"{_head('SINK', statement)}{_source(statement)}{_format(statement)}{key}{partitioned}"
         case syntax.DropStream(name, if_exists):
             return f"DROP STREAM {'IF EXISTS ' if if_exists else ''}{print_name(name.name)}"
         case syntax.DescribeStream(name):
@@ -173,6 +174,11 @@ def _source(statement: syntax.CreateStream | syntax.CreateSink) -> str:
     provider = ".".join(map(print_name, statement.provider.name.split(".")))
     pairs = ", ".join(f"{print_string(key)} {print_string(value)}" for key, value in statement.options)
     return f" USING {provider}" + (f" OPTIONS ({pairs})" if pairs else "")
+
+
+def _format(statement: syntax.CreateStream | syntax.CreateSink) -> str:
+    written = statement.record_format
+    return "" if written is None else f" FORMAT {written.name.upper()}"
 
 
 def print_string(value: str) -> str:

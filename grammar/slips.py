@@ -248,7 +248,28 @@ _DECLARATION_SLIPS = (
     _Example(
         "a stream is not partitioned",
         "PARTITIONED BY belongs to CREATE SINK",
-        tuple(f"{start} USING f {options} PARTITIONED" for start in _STREAMS for options in _OPTIONS),
+        tuple(
+            f"{start} USING f {part} PARTITIONED" for start in _STREAMS for part in (*_OPTIONS, "FORMAT json")
+        ),
+    ),
+    _Example(
+        "a stream has no key",
+        "KEY belongs to CREATE SINK; a column can be computed of a record's: k AS CAST(key AS STRING)",
+        tuple(f"{start} USING f {part} KEY" for start in _STREAMS for part in (*_OPTIONS, "FORMAT json")),
+    ),
+    _Example(
+        "the key has no parentheses",
+        "write KEY (column)",
+        ("CREATE SINK s USING f KEY k", "CREATE SINK s USING f KEY = k", "CREATE SINK s USING f KEY 'k'"),
+    ),
+    _Example(
+        "the name of a format is missing",
+        "write FORMAT JSON, FORMAT CSV or FORMAT AVRO, without quotes",
+        tuple(
+            f"{start} USING f FORMAT {end}"
+            for start in (*_STREAMS, "CREATE SINK s")
+            for end in ("", "'json'", "= json")
+        ),
     ),
     _Example(
         "the options have no parentheses",

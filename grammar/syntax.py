@@ -242,10 +242,11 @@ class ComputedColumn:
 
 @dataclass(frozen=True)
 class CreateStream:
-    """``CREATE [OR REPLACE] STREAM [IF NOT EXISTS] name [(columns)] USING format …``.
+    """``CREATE [OR REPLACE] STREAM [IF NOT EXISTS] name [(columns)] USING format … [FORMAT name]``.
 
     ``columns`` are those that the source holds, as Spark DDL; None when the source knows them
-    itself. ``computed`` are the others of the list.
+    itself. ``computed`` are the others of the list. ``record_format``: how the source's records are
+    written, json, csv or avro; None where that is not said.
     """
 
     name: Identifier
@@ -257,11 +258,16 @@ class CreateStream:
     watermark: Watermark | None
     span: Span = field(compare=False)
     computed: tuple[ComputedColumn, ...] = ()
+    record_format: Identifier | None = None
 
 
 @dataclass(frozen=True)
 class CreateSink:
-    """``CREATE [OR REPLACE] SINK [IF NOT EXISTS] name USING format [OPTIONS (…)] [PARTITIONED BY (…)]``."""
+    """``CREATE [OR REPLACE] SINK [IF NOT EXISTS] name USING format [OPTIONS (…)] [PARTITIONED BY (…)]``.
+
+    ``record_format``, of ``FORMAT name``, says how its records are written: json, csv or avro. ``key``, of
+    ``KEY (column)``, is the column that is their key. Both are None where they are not said.
+    """
 
     name: Identifier
     or_replace: bool
@@ -270,6 +276,8 @@ class CreateSink:
     options: tuple[tuple[str, str], ...]
     partitioned_by: tuple[Identifier, ...]
     span: Span = field(compare=False)
+    record_format: Identifier | None = None
+    key: Identifier | None = None
 
 
 @dataclass(frozen=True)

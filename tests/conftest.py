@@ -10,14 +10,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 import wjoin
+from tests.programs import find_jars
 from wjoin.catalog import catalog_of
 
 _HERE = Path(__file__).parent
 # Tests in these folders run on Spark.
-_ON_SPARK = {"results", "spark", "stream", "faults", "compat"}
+_ON_SPARK = {"results", "spark", "stream", "faults", "compat", "kafka"}
 # These take minutes: folders and files below tests/ that `make test` leaves to `make long`.
 _LONG = (
-    *("faults", "compat", "native", "papers", "examples/test_demo.py", "examples/test_pictures.py"),
+    *("faults", "compat", "kafka", "native", "papers", "examples/test_demo.py", "examples/test_pictures.py"),
     *("properties/test_batch.py", "properties/test_streaming.py", "properties/test_theta.py"),
     *("results/test_choices.py", "results/test_key_kinds.py", "results/test_predicates.py"),
     *("session/test_checkpoints.py", "session/test_class_archive.py", "session/test_computed_columns.py"),
@@ -156,6 +157,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }
+    if (connector := find_jars("--cached")) is not None:
+        # A Java process has one class path, and this one serves the tests of Kafka, too.
+        settings["spark.driver.extraClassPath"] = f"{connector}/connector/*"
     session = wjoin.connect(**settings).spark
     yield session
     session.stop()

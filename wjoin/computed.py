@@ -1,5 +1,7 @@
 """The computed columns of CREATE STREAM."""
 
+from collections.abc import Sequence
+
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -11,16 +13,18 @@ from wjoin.grammar.tokens import Kind, scan, unquoted
 from wjoin.planner.layout import quoted
 
 
-def with_computed(frame: DataFrame, statement: CreateStream) -> DataFrame:
+def with_computed(frame: DataFrame, statement: CreateStream, hidden: Sequence[str] = ()) -> DataFrame:
     """Return the rows of a stream's source with the declared columns in the declared order.
 
-    Where only computed columns are declared they follow all columns of the source. Raises WJoinError
-    WJ216, without its text, for a column that Spark cannot compute.
+    Where only computed columns are declared they follow all columns of the source. Columns of the source
+    that are ``hidden`` are there for computed ones alone. Raises WJoinError WJ216, without its text, for a
+    column that Spark cannot compute.
     """
-    if not statement.computed:
+    if not statement.computed and not hidden:
         return frame
-    taken = {name.lower() for name in frame.columns}
-    columns = [F.col(quoted(name)) for name in frame.columns]
+    shown = [name for name in frame.columns if name not in hidden]
+    taken = {name.lower() for name in shown}
+    columns = [F.col(quoted(name)) for name in shown]
     behind = len(columns) if statement.columns is None else 0
     for column in statement.computed:
         name = column.name.name

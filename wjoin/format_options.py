@@ -66,6 +66,27 @@ _SINKS = {
 _EVERY_SINK = "checkpointLocation outputMode trigger"
 """Options of every sink: Spark's, and those that an INSERT INTO reads itself."""
 
+_TIMES = "dateFormat timeFormat timeZone timestampFormat timestampNTZFormat"
+_TEXT_READ = f"columnNameOfCorruptRecord enableDateTimeParsingFallback locale mode {_TIMES}"
+_CSV_BOTH = "delimiter emptyValue escape ignoreLeadingWhiteSpace ignoreTrailingWhiteSpace nullValue quote sep"
+_RECORDS_READ = {
+    "json": f"""
+        allowBackslashEscapingAnyCharacter allowComments allowNonNumericNumbers
+        allowNumericLeadingZeros allowSingleQuotes allowUnquotedControlChars allowUnquotedFieldNames
+        primitivesAsString {_TEXT_READ}
+    """,
+    "csv": f"""
+        charToEscapeQuoteEscaping comment maxCharsPerColumn maxColumns nanValue negativeInf positiveInf
+        unescapedQuoteHandling {_CSV_BOTH} {_TEXT_READ}
+    """,
+    "avro": "avroSchema mode",
+}
+_RECORDS_WRITTEN = {
+    "json": f"ignoreNullFields locale writeNonAsciiCharacterAsCodePoint {_TIMES}",
+    "csv": f"charToEscapeQuoteEscaping escapeQuotes locale quoteAll {_CSV_BOTH} {_TIMES}",
+    "avro": "avroSchema",
+}
+
 STREAM_OPTIONS = {
     **{name: frozenset(f"{_FILES_READ} {own}".split()) for name, own in _FORMATS.items()},
     **{name: frozenset(own.split()) for name, own in _SOURCES.items()},
@@ -78,17 +99,39 @@ SINK_OPTIONS = {
 }
 """By format: the options that a sink may have."""
 
+RECORDS_READ = {name: frozenset(own.split()) for name, own in _RECORDS_READ.items()}
+"""By the format of a stream's records: the options that say how they are read."""
+
+RECORDS_WRITTEN = {name: frozenset(own.split()) for name, own in _RECORDS_WRITTEN.items()}
+"""By the format of a sink's records: the options that say how they are written."""
+
+
+def record_options(
+    options: Mapping[str, str], known: Mapping[str, frozenset[str]], written: str | None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the options of a source or sink, and apart from them those of its records of a format."""
+    names = {name.lower() for name in known.get(written or "", ())}
+    own = {key: value for key, value in options.items() if key.lower() in names}
+    return without(options, *own), own
+
 
 def check_options(
-    options: Iterable[str], known: Mapping[str, frozenset[str]], provider: str, span: Span, text: str
+    options: Iterable[str],
+    known: Mapping[str, frozenset[str]],
+    provider: str,
+    span: Span,
+    text: str,
+    more: frozenset[str] = frozenset(),
 ) -> None:
     """Refuse an option that a format does not read, at its place in the statement. Raises WJoinError WJ603.
 
-    Names with a dot (``kafka.*``, those of Hadoop) and the options of other formats pass.
+    Names with a dot (``kafka.*``, those of Hadoop) and the options of other formats pass. ``more`` are those
+    of the records.
     """
     names = known.get(provider.lower())
     if names is None:
         return
+    names |= more
     lower = {name.lower() for name in names}
     for option in options:
         if "." not in option and option.lower() not in lower:

@@ -19,6 +19,7 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.layout import quoted
 from wjoin.planner.lineage import reads
 from wjoin.queries import Queries
+from wjoin.records import writing_options
 from wjoin.refused import refused_start
 from wjoin.rewrite import Joins, joined_rows
 from wjoin.running import Running
@@ -54,7 +55,7 @@ def insert(
     if planned.frame.isStreaming:
         every = trigger or own_option(sink.options, "trigger") or context.settings.get("wjoin.trigger")
         return _start(context, text, statement, planned, sink, once=once, every=every)
-    options = without(sink.options, "trigger", "outputMode", "checkpointLocation")
+    options = without(writing_options(sink), "trigger", "outputMode", "checkpointLocation")
     batch = planned.frame.write.format(sink.provider).options(**options).mode("append")
     if sink.partitioned_by:
         batch = batch.partitionBy(*sink.partitioned_by)
@@ -182,7 +183,7 @@ def _start(
     joins, folder = planned.joins, planned.folder
     if joins is not None:
         _keep(context.engine.spark, text, statement, planned.kept, joins)
-    options = without(sink.options, "trigger", "outputMode")
+    options = without(writing_options(sink), "trigger", "outputMode")
     mode = own_option(sink.options, "outputMode") or "append"
     if folder is not None:
         options["checkpointLocation"] = folder

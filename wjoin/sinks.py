@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from wjoin.catalog import Catalog, SinkDeclaration, StreamDeclaration, find_sink, find_stream
 from wjoin.engine import Engine
-from wjoin.format_options import SINK_OPTIONS, check_options, option_span, own_option
+from wjoin.format_options import RECORDS_WRITTEN, SINK_OPTIONS, check_options, option_span, own_option
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.printer import print_declaration
 from wjoin.grammar.spans import Span
@@ -19,11 +19,13 @@ from wjoin.grammar.syntax import (
     ShowCreateSink,
     ShowCreateStream,
 )
+from wjoin.kafka import SERVERS, is_kafka, refuse_absent, require_connector
+from wjoin.records import check_format, written_records
 from wjoin.triggers import processing_time
 
 
-def create_sink(catalog: Catalog, text: str, statement: CreateSink) -> None:
-    """Declare a sink. Raises WJoinError WJ601 and WJ603."""
+def create_sink(engine: Engine, catalog: Catalog, text: str, statement: CreateSink) -> None:
+    """Declare a sink. Raises WJoinError WJ106, WJ601, WJ603, WJ616 and WJ617."""
     name = statement.name.name
     if name.lower() in catalog.sinks:
         if statement.if_not_exists:
@@ -32,9 +34,32 @@ def create_sink(catalog: Catalog, text: str, statement: CreateSink) -> None:
             raise WJoinError("WJ601", f"the sink {name} exists already", span=statement.name.span, text=text)
     columns = tuple(column.name for column in statement.partitioned_by)
     options = dict(statement.options)
-    check_options(options, SINK_OPTIONS, statement.provider.name, statement.span, text)
+    check_format(statement, text)
+    more = RECORDS_WRITTEN[statement.record_format.name] if statement.record_format else frozenset[str]()
+    check_options(options, SINK_OPTIONS, statement.provider.name, statement.span, text, more)
     _check_trigger(options, statement.span, text)
+    if is_kafka(statement.provider.name):
+        _check_kafka(engine, options, statement, text)
     catalog.sinks[name.lower()] = SinkDeclaration(name, statement.provider.name, options, columns, statement)
+
+
+def _check_kafka(engine: Engine, options: dict[str, str], statement: CreateSink, text: str) -> None:
+    """Refuse a sink of Kafka's that Spark could not write to, before it tries for minutes."""
+    if statement.partitioned_by:
+        message = "a sink of Kafka's has no folders, so no PARTITIONED BY"
+        help = "Kafka chooses the partition of a record by its key: FORMAT JSON KEY (column)"
+        raise WJoinError("WJ106", message, span=statement.partitioned_by[0].span, text=text, help=help)
+    wanted = (SERVERS, "topic") if statement.record_format else (SERVERS,)
+    missing = [name for name in wanted if own_option(options, name) is None]
+    if missing:
+        message = f"the sink {statement.name.name} lacks the option {missing[0]}"
+        help = f"write OPTIONS ({SERVERS} 'host:9092', topic 'name')"
+        raise WJoinError("WJ603", message, span=statement.provider.span, text=text, help=help)
+    try:
+        require_connector(engine.spark)
+        refuse_absent(engine.spark, options)
+    except WJoinError as error:
+        raise error.at(statement.provider.span, text) from error.__cause__
 
 
 def _check_trigger(options: dict[str, str], span: Span, text: str) -> None:
@@ -98,10 +123,10 @@ def show_create(
 
 
 def rows_for(sink: SinkDeclaration, frame: DataFrame, statement: InsertInto, text: str) -> DataFrame:
-    """Return the rows of an INSERT INTO as its sink gets them. Raises WJoinError WJ106 and WJ613."""
+    """Return the rows of an INSERT INTO as its sink gets them. Raises WJoinError WJ106, WJ202 and WJ613."""
     frame = _in_order(frame, statement, text)
     _refuse_repeated(frame, sink, statement, text)
-    return frame
+    return written_records(sink, frame, statement, text)
 
 
 def _refuse_repeated(frame: DataFrame, sink: SinkDeclaration, statement: InsertInto, text: str) -> None:

@@ -84,7 +84,7 @@ def _executed(context: Context, text: str, statement: Statement, params: dict[st
         case AnalyzeStream():
             return analyze_stream(engine, catalog, text, statement)
         case CreateSink():
-            create_sink(catalog, text, statement)
+            create_sink(engine, catalog, text, statement)
         case ShowSinks():
             return show_sinks(engine, catalog)
         case ShowPredicates():

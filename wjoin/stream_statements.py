@@ -3,22 +3,25 @@
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
+from pyspark.sql.streaming import DataStreamReader
 
 from wjoin.catalog import Catalog, StreamDeclaration, declared_ahead, declared_delays, find_stream
 from wjoin.computed import with_computed
 from wjoin.engine import Engine
 from wjoin.failures import first_line
-from wjoin.format_options import STREAM_OPTIONS, check_options, own_option, without
+from wjoin.format_options import RECORDS_READ, STREAM_OPTIONS, check_options, own_option, without
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateStream, DescribeStream, DropStream
+from wjoin.kafka import is_kafka, missing_package, read_from_the_start, refuse_absent
 from wjoin.planner.catalog import Column
 from wjoin.planner.durations import duration_value, human
 from wjoin.planner.event_time import checked_kind
 from wjoin.planner.names import suggestion
 from wjoin.planner.physical import TimeKind
 from wjoin.planner.time_columns import remedy_for_type
+from wjoin.records import check_format, read_records, reading_options
 from wjoin.relations import event_time, stream_fields
 from wjoin.spark_process import resolved
 
@@ -27,7 +30,10 @@ AHEAD = "wjoin.ahead"
 
 
 def create_stream(engine: Engine, catalog: Catalog, text: str, statement: CreateStream) -> None:
-    """Declare a stream. Raises WJoinError WJ110, WJ202, WJ207, WJ216, WJ305, WJ601, WJ603 and WJ604."""
+    """Declare a stream.
+
+    Raises WJoinError WJ106, WJ110, WJ202, WJ207, WJ216, WJ305, WJ601, WJ603, WJ604, WJ616 and WJ617.
+    """
     name = statement.name.name
     if catalog.stream(name) is not None:
         if statement.if_not_exists:
@@ -36,18 +42,20 @@ def create_stream(engine: Engine, catalog: Catalog, text: str, statement: Create
             raise WJoinError(
                 "WJ601", f"the stream {name} exists already", span=statement.name.span, text=text
             )
+    check_format(statement, text)
     names = [option for option, _ in statement.options]
-    check_options(names, STREAM_OPTIONS, statement.provider.name, statement.span, text)
-    given = without(dict(statement.options), AHEAD)
-    reader = engine.spark.readStream.format(statement.provider.name).options(**given)
+    more = RECORDS_READ[statement.record_format.name] if statement.record_format else frozenset[str]()
+    check_options(names, STREAM_OPTIONS, statement.provider.name, statement.span, text, more)
     try:
-        if statement.columns is not None:
-            reader = reader.schema(statement.columns)
-        frame = with_computed(reader.load(), statement)
+        frame, rows = _opened(engine, statement, text)
         fields = {field.name.lower(): field for field in frame.schema.fields}
     except WJoinError as error:
-        raise error.within(text) from error.__cause__
+        placed = error.within(text) if error.span else error.at(statement.provider.span, text)
+        raise placed from error.__cause__
     except Exception as error:  # a missing source reaches Python as Py4J's own error, not as Spark's
+        missing = missing_package(engine.spark, error) if is_kafka(statement.provider.name) else None
+        if missing is not None:
+            raise missing.at(statement.provider.span, text) from error
         message = f"the stream {name} cannot be opened: {first_line(error)}"
         unknown = statement.columns is None and "chema must be specified" in message
         remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if unknown else None
@@ -77,12 +85,39 @@ def create_stream(engine: Engine, catalog: Catalog, text: str, statement: Create
     frame.createOrReplaceTempView(name)
     types = {each.name: each.dataType.simpleString() for each in fields.values()}
     delays = declared_delays(event_time, delay, types, _ahead(statement, event_time, types, text))
-    options = {key.lower(): value.lower() for key, value in statement.options}
-    rows = None if options.get("latestfirst") == "true" else frame
     declared = StreamDeclaration(
         name, event_time, delays, statement.provider.name, rows=rows, statement=statement
     )
     catalog.add_stream(declared)
+
+
+def _opened(engine: Engine, statement: CreateStream, text: str) -> tuple[DataFrame, DataFrame | None]:
+    """Return a stream, and its rows as ``StreamDeclaration`` has them."""
+    options = without(dict(statement.options), AHEAD)
+    if is_kafka(statement.provider.name):
+        options = read_from_the_start(options)
+    source, own = reading_options(statement, options)
+    reader = engine.spark.readStream.format(statement.provider.name).options(**source)
+    if statement.record_format is not None:
+        records = read_records(_reached(engine, reader, source), statement, own, text)
+        frame = with_computed(records.frame, statement, records.hidden)
+        # A computed column may have the name of one of Kafka's.
+        place = [name for name in records.place if name not in frame.columns]
+        hidden = [name for name in records.hidden if name not in place]
+        return frame, with_computed(records.frame, statement, hidden)
+    if statement.columns is not None:
+        reader = reader.schema(statement.columns)
+    source_frame = _reached(engine, reader, source) if is_kafka(statement.provider.name) else reader.load()
+    frame = with_computed(source_frame, statement)
+    unordered = (own_option(options, "latestFirst") or "").lower() == "true"
+    return frame, None if unordered else frame
+
+
+def _reached(engine: Engine, reader: DataStreamReader, options: Mapping[str, str]) -> DataFrame:
+    """Return what a source of Kafka's has, where its brokers answer."""
+    frame = reader.load()
+    refuse_absent(engine.spark, options)
+    return frame
 
 
 def _ahead(

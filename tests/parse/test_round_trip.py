@@ -136,9 +136,11 @@ def create_streams(draw: st.DrawFn) -> syntax.CreateStream:
         draw(st.one_of(st.none(), WATERMARKS)),
         ANY,
         draw(computed(len(listed))) if draw(st.booleans()) else (),
+        draw(FORMATS),
     )
 
 
+FORMATS = st.one_of(st.none(), st.sampled_from([syntax.Identifier(n, ANY) for n in ("json", "csv", "avro")]))
 WATERMARKS = st.builds(syntax.Watermark, NAMES, st.one_of(st.none(), WIDTHS), st.just(ANY))
 NUMBERS = st.floats(0, exclude_min=True, allow_infinity=False)
 SHARES = st.floats(0, 1)
@@ -183,6 +185,8 @@ DECLARATIONS = st.one_of(
         OPTIONS,
         st.lists(NAMES, max_size=3).map(tuple),
         st.just(ANY),
+        FORMATS,
+        st.one_of(st.none(), NAMES),
     ),
     st.builds(syntax.ShowStreams, st.just(ANY)),
     st.builds(syntax.DescribeStream, NAMES, st.just(ANY)),

@@ -171,6 +171,24 @@ def test_create_sink() -> None:
     assert [column.name for column in statement.partitioned_by] == ["a", "b c"]
 
 
+def test_records() -> None:
+    """FORMAT and KEY, in any order among the other parts; the words are names everywhere else."""
+    stream = parse_statement(
+        "CREATE STREAM format (key INT, format INT, t AS timestamp) USING kafka WATERMARK t FORMAT Json"
+        " OPTIONS (key 'x', format 'y')"
+    )
+    assert isinstance(stream, syntax.CreateStream) and stream.record_format is not None
+    assert (stream.name.name, stream.columns, stream.record_format.name) == (
+        "format",
+        "key INT, format INT",
+        "json",
+    )
+    assert stream.options == (("key", "x"), ("format", "y"))
+    sink = parse_statement("CREATE SINK key USING kafka OPTIONS (topic 'x') KEY (`format`) FORMAT AVRO")
+    assert isinstance(sink, syntax.CreateSink) and sink.record_format and sink.key
+    assert (sink.name.name, sink.record_format.name, sink.key.name) == ("key", "avro", "format")
+
+
 def test_small_declarations() -> None:
     text = """SHOW PREDICATES; SHOW STREAMS; DESCRIBE STREAM a; DESC STREAM `b c`;
     DROP STREAM a; DROP STREAM IF EXISTS b;

@@ -108,6 +108,7 @@ class Losses:
         self._late: Counter[str] = Counter()
         self._undated: Counter[str] = Counter()
         self._ahead: Counter[str] = Counter()
+        self._broken: Counter[str] = Counter()
         self._furthest: dict[str, int] = {}
         self._moved: dict[str, int] = {}
         self._by_spark = 0
@@ -153,6 +154,7 @@ class Losses:
         self._late.update(progress.late)
         self._undated.update(progress.null_times)
         self._ahead.update(progress.ahead)
+        self._broken.update(progress.broken)
         for alias, latest in progress.furthest.items():
             # Where no row was that far ahead, the state is.
             known = self._furthest if progress.ahead.get(alias) else self._moved
@@ -171,6 +173,10 @@ class Losses:
         self._tell_one(now, "WJ803", f"{dropped} {{}} late rows{_by_stream(late)}", late.total())
         self._tell_one(
             now, "WJ804", f"{dropped} {{}} rows without an event time{_by_stream(undated)}", undated.total()
+        )
+        broken = self._broken
+        self._tell_one(
+            now, "WJ809", f"{dropped} {{}} records that cannot be read{_by_stream(broken)}", broken.total()
         )
         far = f"rows too far ahead{_by_stream(self._ahead)}, the furthest at {_times(self._furthest)}"
         self._tell_one(now, "WJ807", f"{dropped} {{}} {far}", self._ahead.total())

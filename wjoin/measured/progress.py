@@ -9,6 +9,9 @@ from typing import Any
 from wjoin.executor.report import NOTHING_SEEN
 from wjoin.executor.spark.observe import COUNTS, PREFIX
 
+BROKEN = "wjoin-broken:"
+"""With what the name begins under which a stream's dropped broken records are observed, before its own."""
+
 LEAST_TIMESTAMP = 10**14
 """Event times below it (March 1973, in microseconds) are taken to be of a unit of their own."""
 
@@ -31,8 +34,9 @@ class Progress:
     when it began (ISO 8601, UTC). ``source_rows``: rows that Spark counts at its sources, also of a
     query without W-joins. ``spark_state_rows`` and ``spark_state_bytes`` are in the state of Spark's own
     operators, which have dropped ``dropped_by_spark`` rows as older than their watermark. ``joins`` are the
-    numbers under which the W-joins were compiled. An ``idle`` report is of no micro-batch: it has the number
-    of the next one.
+    numbers under which the W-joins were compiled. ``broken``: records that could not be read and were
+    dropped, by the name of their stream. An ``idle`` report is of no micro-batch: it has the number of the
+    next one.
     """
 
     query: str
@@ -58,6 +62,7 @@ class Progress:
     spark_state_bytes: int = 0
     dropped_by_spark: int = 0
     joins: tuple[int, ...] = ()
+    broken: dict[str, int] = field(default_factory=dict)
 
     @property
     def rows_per_second(self) -> float:
@@ -138,11 +143,18 @@ def read(progress: Any) -> Progress:
         spark_state_bytes=sum(each["memoryUsedBytes"] for each in own),
         dropped_by_spark=sum(each["numRowsDroppedByWatermark"] for each in operators),
         joins=tuple(sorted(joins)),
+        broken=_broken(body),
     )
 
 
 def _known(times: Mapping[str, int]) -> dict[str, int]:
     return {alias: time for alias, time in times.items() if time > NOTHING_SEEN}
+
+
+def _broken(body: Mapping[str, Any]) -> dict[str, int]:
+    observed = body.get("observedMetrics", {}).items()
+    counts = {name: _values(row) for name, row in observed if name.startswith(BROKEN)}
+    return {name.removeprefix(BROKEN): values.get("broken") or 0 for name, values in counts.items()}
 
 
 def observations(progress: Any) -> Iterator[tuple[int, int, Mapping[str, int | None]]]:

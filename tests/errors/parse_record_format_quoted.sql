@@ -1,0 +1,1 @@
+CREATE SINK s USING kafka FORMAT 'json'

@@ -1,0 +1,1 @@
+CREATE SINK s USING kafka OPTIONS (topic 's') FORMAT JSON KEY (a, b)

@@ -1,0 +1,120 @@
+"""A Kafka broker on this machine, one process on loopback: for tests, and for trying things out."""
+
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+_PATIENCE_SECONDS = 120.0
+_LOOK_SECONDS = 0.1
+_CLUSTER = "4L6g3nShT-eMCtK--X86sw"
+_JAVA_OPTIONS = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+log.dirs={folder}/log
+num.partitions={partitions}
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+"""
+
+
+class Broker:
+    """A broker that can be started, stopped or killed, and started again with what it holds.
+
+    ``jars`` is a folder with all jars of a broker, ``folder`` a new one for its data. A topic is made by the
+    first record that is written to it, and has ``partitions`` partitions. As a context manager it runs inside
+    of the block.
+    """
+
+    def __init__(self, jars: Path, folder: Path, partitions: int = 2) -> None:
+        self._jars, self._folder = jars, folder
+        self._process: subprocess.Popen[bytes] | None = None
+        port, controller = _free_ports(2)
+        self.servers = f"127.0.0.1:{port}"
+        folder.mkdir(parents=True, exist_ok=True)
+        text = _PROPERTIES.format(port=port, controller=controller, folder=folder, partitions=partitions)
+        self._properties = folder / "server.properties"
+        self._properties.write_text(text)
+        format_log = ("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._properties))
+        subprocess.run(self._java(*format_log), check=True, capture_output=True)
+
+    def start(self) -> None:
+        """Start it, and wait until it takes connections. Raises RuntimeError where it ends instead."""
+        with (self._folder / "broker.out").open("ab") as out:
+            started = subprocess.Popen(
+                self._java("kafka.Kafka", str(self._properties)),
+                stdout=out,
+                stderr=out,
+                stdin=subprocess.DEVNULL,
+            )
+        self._process = started
+        ends = time.monotonic() + _PATIENCE_SECONDS
+        while not self._answers():
+            if started.poll() is not None or time.monotonic() > ends:
+                self.kill()
+                raise RuntimeError((self._folder / "broker.out").read_text(errors="replace")[-4000:])
+            time.sleep(_LOOK_SECONDS)
+
+    def stop(self) -> None:
+        """Let it end in order."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(_PATIENCE_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.kill()
+            self._process = None
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill()
+
+    def _answers(self) -> bool:
+        host, _, port = self.servers.partition(":")
+        try:
+            with socket.create_connection((host, int(port)), timeout=1):
+                return True
+        except OSError:
+            return False
+
+    def _java(self, *arguments: str) -> list[str]:
+        home = os.environ.get("JAVA_HOME")
+        java = str(Path(home) / "bin" / "java") if home else "java"
+        return [java, *_JAVA_OPTIONS, "-cp", f"{self._jars}/*", *arguments]
+
+
+def _free_ports(number: int) -> list[int]:
+    """Return ports of loopback that nobody listens to."""
+    sockets = [socket.socket() for _ in range(number)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
