@@ -73,7 +73,7 @@ def plan_picture(document: Document, live: str | None = None) -> Markup:
     With ``live`` its boxes have places for numbers of the running query: texts with an attribute
     ``data-live``, whose value is ``live``, a colon and what the number is: ``rows``, ``kept`` and ``lost`` of
     a stream (a colon, its alias), ``compared`` and ``matched`` of a stage (a colon, its number from 0),
-    ``results``.
+    ``results``. Of a plan that Spark's own joins run only what is lost is counted.
     """
     result = _result(document)
     if live is not None:
@@ -95,7 +95,7 @@ def _enlivened(result: _Box, live: str, *, native: bool) -> None:
 
 def _places(box: _Box, *, native: bool) -> Iterator[str]:
     if box.kind == "source" and box.name:
-        yield from (f"{each}:{box.name}" for each in ("rows", *(() if native else ("kept",)), "lost"))
+        yield from (f"{each}:{box.name}" for each in (("lost",) if native else ("rows", "kept", "lost")))
     elif box.kind == "stage" and not native:
         yield from (f"{each}:{box.name}" for each in ("compared", "matched"))
     elif box.kind == "result" and not native:

@@ -117,6 +117,7 @@ def test_queries_however_they_were_started(declared: wjoin.Session, tmp_path: Pa
     natively = with_batches(web, "natively")
     assert natively["plans"] == ["native"]
     assert natively["numbers"]["comparisons"] == {}
+    assert natively["live"][f"{natively['joins'][0]}:lost:A"] == "1 dropped"
     assert natively["numbers"]["spark_state_rows"] > 0
     plain = with_batches(web, "plain")
     assert plain["joins"] == []

@@ -164,7 +164,7 @@ class Losses:
             for name, value in values.items():
                 if name.startswith(_PASSED):
                     self._passed[name.removeprefix(_PASSED)] += value or 0
-        self._by_spark += sum(each["numRowsDroppedByWatermark"] for each in report["stateOperators"])
+        self._by_spark += progress.dropped_by_spark
 
     def _tell(self, now: float | None) -> None:
         """Tell of rows dropped since they were last told of; ``now`` is None at the end of the query."""

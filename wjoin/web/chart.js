@@ -30,7 +30,6 @@ class Chart {
     this.node.className = "chart";
     this.node.dataset.chart = spec.key;
     this.title = document.createElement("figcaption");
-    this.title.textContent = `${spec.title}${["s", "bytes"].includes(spec.unit) ? "" : `, ${spec.unit}`}`;
     this.frame = document.createElement("div");
     this.frame.tabIndex = 0;
     this.frame.setAttribute("role", "slider");
@@ -129,7 +128,7 @@ class Chart {
   }
 
   unit() {
-    return ["s", "bytes"].includes(this.spec.unit) ? "" : `, ${this.spec.unit}`;
+    return ["", "s", "bytes"].includes(this.spec.unit) ? "" : `, ${this.spec.unit}`;
   }
 
   x(time) {

@@ -63,7 +63,7 @@ def charts(at: Now) -> list[Chart]:
             lambda p, s: _per_second(p, p.matches.get(s, 0)),
             names=names,
         ),
-        Chart("kept", "Rows of state", "rows", tuple(total.kept), lambda p, s: p.kept.get(s)),
+        Chart("kept", "Rows of state", "", tuple(total.kept), lambda p, s: p.kept.get(s)),
         Chart("bytes", "Size of the state", "bytes", _sizes(total), _size),
         Chart("lost", "Rows dropped", "rows/s", _LOST, lambda p, s: _per_second(p, _lost(p, s))),
         Chart("parts", "Time of a micro-batch", "s", (*parts, _REST), _part, stacked=True),

@@ -6,7 +6,7 @@ const PATIENCE = 8000;
 const token = new URLSearchParams(location.search).get("token");
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const at = (id) => document.getElementById(id);
-const page = { run: null, mark: null, paused: false, charts: [], data: null, clock: 0, joins: null, shown: 0, state: "" };
+const page = { run: null, mark: null, paused: false, charts: [], data: null, clock: 0, joins: null, shown: 0, states: "" };
 
 async function ask(path) {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
@@ -60,7 +60,7 @@ function chosen(queries) {
 
 function turnTo(run) {
   if (page.run === run) return;
-  Object.assign(page, { run, mark: null, charts: [], data: null, joins: null, shown: 0 });
+  Object.assign(page, { run, mark: null, charts: [], data: null, joins: null });
   at("charts").replaceChildren();
   at("pictures").replaceChildren();
   at("explained").replaceChildren();
@@ -217,20 +217,22 @@ async function query(told) {
   places(told.live);
 }
 
+// Shows what has changed; whoever wants little motion sees it every five seconds, and at once where a state changes.
 async function look() {
   const { queries } = await ask("api/queries");
   const current = chosen(queries);
+  const states = queries.map((each) => each.run + each.state).join();
+  if (calm.matches && states === page.states && Date.now() - page.shown < CALM_PERIOD) return;
+  page.shown = Date.now();
+  page.states = states;
+  setText(at("clock"), `as of ${timeOf(page.shown / 1000, true)}`);
   if (current) turnTo(current.run);
   list(queries);
   if (!current) return;
-  const news = current.state !== page.state || document.hidden;
-  if (calm.matches && !news && Date.now() - page.shown < CALM_PERIOD) return;
   const last = page.data && page.data.begins.length ? page.data.begins[page.data.begins.length - 1] : null;
   const since = last === null ? "" : `?since=${last - 0.001}&width=${page.data.width}`;
   const told = await ask(`api/queries/${current.run}${since}`);
   if (page.run !== told.run) return;
-  page.shown = Date.now();
-  page.state = told.state;
   await query(told);
 }
 
@@ -239,7 +241,6 @@ async function again() {
     try {
       await look();
       show(at("gone"), false);
-      setText(at("clock"), `as of ${timeOf(Date.now() / 1000, true)}`);
     } catch (error) {
       const why = error.name === "TypeError" || error.name === "TimeoutError" ? "it has ended, or cannot be reached" : error.message;
       if (at("gone").hidden) setText(at("gone"), `No answer since ${timeOf(Date.now() / 1000, true)}: ${why}. Below is the last that it told.`);

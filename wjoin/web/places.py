@@ -13,12 +13,13 @@ def places(at: Now) -> Iterator[tuple[str, str]]:
     total, recent = at.hour.total, at.recent
     lag = at.lag
     for number in at.known.plans:
-        for name in total.rows:
-            rate = f"{a_second(at.rate(recent.rows.get(name, 0)))} rows/s"
-            late = f", {behind(lag[name])} behind" if name in lag else ""
-            yield f"{number}:rows:{name}", _line(rate + late)
+        for name in dict.fromkeys((*total.rows, *total.undated)):
             lost = sum(counts.get(name, 0) for counts in (total.late, total.undated, total.ahead))
             yield f"{number}:lost:{name}", _line(f"{figure(lost)} dropped" if lost else "none dropped")
+            if name in total.rows:
+                rate = f"{a_second(at.rate(recent.rows.get(name, 0)))} rows/s"
+                late = f", {behind(lag[name])} behind" if name in lag else ""
+                yield f"{number}:rows:{name}", _line(rate + late)
             if name in total.kept:
                 yield f"{number}:kept:{name}", _line(f"{figure(total.kept[name])} rows kept")
         results = 0.0
