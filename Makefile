@@ -48,7 +48,7 @@ demo-kafka: $(READY) ## start a Kafka broker, join topics of flights, and check 
 test: $(READY) browser ## the tests, in less than ten minutes: the fast ones first, then those on Spark
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "not long" $(ARGS)
 
-long: $(READY) ## the other tests: crashes, random statements on streams, other kinds of sessions, Kafka
+long: $(READY) browser ## the other tests: crashes, random statements on streams, other kinds of sessions, Kafka
 	@scripts/find_kafka.sh >/dev/null || echo "The tests of Kafka are skipped" >&2
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m long $(ARGS)
 

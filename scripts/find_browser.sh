@@ -1,5 +1,5 @@
 #!/bin/sh
-# Find Chromium and its driver, for the tests of EXPLAIN's page; install them where apt-get and the rights are there.
+# Find Chromium and its driver, for the tests of pages; install them where apt-get and the rights are there.
 set -eu
 
 found() {
@@ -18,7 +18,7 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
 fi
 
 cat >&2 <<'END'
-The tests of EXPLAIN's page need the commands chromium and chromedriver. They were not found on PATH.
+The tests of EXPLAIN's page and of the live picture need the commands chromium and chromedriver. They were not found on PATH.
   Debian: sudo apt-get install chromium chromium-driver fonts-dejavu-core
   Fedora: sudo dnf install chromium chromedriver
   macOS:  brew install --cask chromium chromedriver

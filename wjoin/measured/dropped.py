@@ -147,7 +147,7 @@ class Losses:
         if report is None or report["batchId"] in self._seen:
             return
         progress = read(report)
-        if not progress.rows_in and not report["numInputRows"]:
+        if not progress.rows_in and not progress.source_rows:
             # A report of an idle query has the number of the micro-batch to come.
             return
         self._seen.add(progress.batch)

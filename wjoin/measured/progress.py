@@ -130,7 +130,7 @@ def read(progress: Any) -> Progress:
         state_rows=totals.get("kept", {}),
         state_bytes=sum(totals.get("kept_bytes", {}).values()),
         watermarks={alias: time - totals["delay"].get(alias, 0) for alias, time in seen.items()},
-        source_rows=body.get("numInputRows", 0),
+        source_rows=_source_rows(body),
         started=str(body.get("timestamp", "")),
         # Spark measures how long a micro-batch took to be written only where there was one.
         idle="addBatch" not in body.get("durationMs", {"addBatch": 0}),
@@ -145,6 +145,14 @@ def read(progress: Any) -> Progress:
         joins=tuple(sorted(joins)),
         broken=_broken(body),
     )
+
+
+def _source_rows(body: Mapping[str, Any]) -> int:
+    known = body.get("numInputRows")
+    if known is None:
+        # Spark Connect leaves the sum to its clients.
+        known = sum(each["numInputRows"] for each in body.get("sources", []))
+    return int(known)
 
 
 def _known(times: Mapping[str, int]) -> dict[str, int]:

@@ -30,7 +30,7 @@ def places(at: Now) -> Iterator[tuple[str, str]]:
                 work = a_second(at.rate(recent.comparisons.get(key, 0)))
                 yield f"{number}:compared:{stage}", _line(f"{work} comparisons/s")
                 yield f"{number}:matched:{stage}", _line(f"{a_second(results)} matches/s")
-        yield f"{number}:results", _line(f"{a_second(results)} rows/s")
+        yield f"{number}:results", _line(f"{a_second(results)} joined rows/s")
 
 
 def _line(text: str) -> str:
