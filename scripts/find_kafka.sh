@@ -31,7 +31,8 @@ END
 fi
 
 fetch() { # the dependencies of scripts/kafka/$1.xml into $2
-    mvn --quiet --batch-mode --file "$here/kafka/$1.xml" "-Dkafka.version=$kafka" "-Dspark.version=$spark" \
+    # Not into ~/.m2: what lies there by halves, such as a jar's description without it, Spark's Ivy stumbles over.
+    mvn --quiet --batch-mode "-Dmaven.repo.local=$repository" --file "$here/kafka/$1.xml" "-Dkafka.version=$kafka" "-Dspark.version=$spark" \
         org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies \
         -DincludeScope=runtime "-DoutputDirectory=$2" >&2 </dev/null
 }
@@ -39,7 +40,8 @@ fetch() { # the dependencies of scripts/kafka/$1.xml into $2
 echo "Fetching Kafka $kafka and Spark's packages $spark for it (once, 60 MB)" >&2
 mkdir -p "$(dirname "$folder")"
 made=$(mktemp -d "$folder.XXXXXX")
-trap 'rm -rf "$made"' EXIT
+repository=$(mktemp -d)
+trap 'rm -rf "$made" "$repository"' EXIT
 fetch broker "$made/broker"
 fetch connector "$made/connector"
 # Another process may have been faster.
