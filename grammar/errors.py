@@ -1,5 +1,6 @@
 """Errors of the language: stable code, place in the statement, remedy."""
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -316,10 +317,21 @@ class _Diagnostic(Exception):  # noqa: N818 (an error or a warning)
                 f"{gutter}--> {self.source_name}:{line}:{column}",
                 f"{gutter} |",
                 f"{line} | {shown}",
-                f"{gutter} | {' ' * (column - 1)}{'^' * width}",
+                f"{gutter} | {_blank(shown[: column - 1])}{'^' * _cells(shown[column - 1 :][:width] or ' ')}",
             ]
         lines.append(f"help: {self.help}")
         return "\n".join(lines)
+
+
+def _cells(text: str) -> int:
+    """Return how many places of a terminal a text takes: signs of Chinese, Japanese and Korean take two."""
+    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
+    return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)
+
+
+def _blank(text: str) -> str:
+    """Return what leaves a text's room free, tabs as they are."""
+    return "".join("\t" if sign == "\t" else " " * _cells(sign) for sign in text)
 
 
 class WJoinError(_Diagnostic):

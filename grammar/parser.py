@@ -48,6 +48,21 @@ def parse_statement(text: str, source_name: str = "<sql>") -> syntax.Statement:
     )
 
 
+def unended(text: str) -> int:
+    """Return where the statement begins that no semicolon ends, the length of the text where all are ended.
+
+    What is not closed ends nowhere. Never raises.
+
+    >>> unended("SELECT 1; SELECT 2"), unended("SELECT 1; -- done"), unended("SELECT ';")
+    (10, 17, 0)
+    """
+    tokens = scan(text)
+    last: list[Token] = []
+    for piece in _divide(tokens):
+        last = piece
+    return last[0].start if last and last[-1] is tokens[-1] else len(text)
+
+
 def _divide(tokens: list[Token]) -> Iterator[list[Token]]:
     """Yield the tokens of each statement; a Spark SQL script from BEGIN to END is one."""
     first, depth, scripted = 0, 0, False

@@ -35,6 +35,15 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         help="serve a page with the running queries and their numbers (127.0.0.1:4950)",
     )
     run.add_argument("--trigger", metavar="TIME", help="start micro-batches so often, e.g. '10 seconds'")
+    shell = commands.add_parser(
+        "shell",
+        help="type statements at a prompt",
+        description="Type statements at a prompt, or pipe them in. Those of FILE.sql are run first.",
+    )
+    shell.add_argument(
+        "--once", action="store_true", help="work off what the sources of a stream hold, then end"
+    )
+    shell.add_argument("--rows", type=int, default=1000, help="rows of a result to fetch (1000)")
     check = commands.add_parser("check", help="plan a script, compare it with its checkpoints; run nothing")
     explain = commands.add_parser("explain", help="show how the W-joins of a script or statement are planned")
     explain.add_argument("--format", choices=FORMATS, default="text")
@@ -60,9 +69,10 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         commands.add_parser(shell, help=f"start {what}, with its options and W-join SQL", add_help=False)
     parser.set_defaults(debug=False)
     repartition = _repartition(commands)
-    for command in (run, check, explain, repartition):
+    for command in (run, shell, check, explain, repartition):
         command.add_argument("file", nargs="?", metavar="FILE_OR_SQL" if command is explain else "FILE.sql")
-        command.add_argument("-e", dest="sql", metavar="SQL", help="statements, in place of a file")
+        if command is not shell:
+            command.add_argument("-e", dest="sql", metavar="SQL", help="statements, in place of a file")
         if command is not repartition:
             command.add_argument(
                 "--checkpoint", metavar="DIR", help="folder of the checkpoints, one for each INSERT INTO"
@@ -74,7 +84,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         command.add_argument(
             "--param", action="append", default=[], metavar="NAME=VALUE", help="a value for :NAME"
         )
-    for command in (run, check, explain, repartition, demo, calibrate, prepare):
+    for command in (run, shell, check, explain, repartition, demo, calibrate, prepare):
         command.add_argument("--debug", action="store_true", help="show tracebacks and Spark's log")
     options, left = parser.parse_known_args(arguments)
     if options.command == "checkpoint" and options.file is None and len(left) == 1 and left[0][:1] != "-":
@@ -120,13 +130,18 @@ def read_script(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
             "WJ603", "give a file of statements, or -e and statements", help="see wjoin run --help"
         )
     params = pairs(options.param, "--param")
-    if options.sql is not None:
-        return options.sql, params
+    return (options.sql, params) if options.sql is not None else (read_file(options.file), params)
+
+
+def read_file(file: str) -> str:
+    """Return the text of a script. Raises WJoinError WJ608."""
+    path = Path(file)
     try:
-        return Path(options.file).read_text("utf-8"), params
+        return path.read_text("utf-8")
+    except UnicodeError as error:
+        raise WJoinError("WJ608", f"{path.resolve()} cannot be read: it is not UTF-8 text") from error
     except OSError as error:
-        path = Path(options.file).resolve()
-        raise WJoinError("WJ608", f"{path} cannot be read: {error.strerror}") from error
+        raise WJoinError("WJ608", f"{path.resolve()} cannot be read: {error.strerror}") from error
 
 
 def source_name(options: argparse.Namespace) -> str:

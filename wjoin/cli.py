@@ -5,9 +5,10 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wjoin.arguments import absolute, parse_arguments, read_script, source_name
+from wjoin.carried_out import How, carry_out
 from wjoin.complaints import no_logs, print_error, printed_warnings
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
@@ -15,9 +16,6 @@ from wjoin.grammar.syntax import CreateView, Explain, InsertInto, Query, SparkSt
 from wjoin.starting import LOG_TO_TERMINAL, embedded, stopping
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from wjoin.rewrite import Joins
     from wjoin.running import Running
     from wjoin.session import Session
     from wjoin.web.access import Address
@@ -66,12 +64,13 @@ def _run(options: argparse.Namespace) -> int:
     from wjoin.web.access import parse_address
 
     address = None if options.web is None else parse_address(options.web)
+    how = How(options.once, options.rows, options.checkpoint, options.trigger)
     out = sys.stderr if options.json else sys.stdout
     running: list[Running] = []
     with embedded(options) as session, stopping(), _web(session, address):
         try:
             for statement in statements:
-                started = _start(session, text, statement, params, options)
+                started = carry_out(session, text, statement, params, how)
                 running += started
                 if options.once:
                     follow(started, session.settle, out, options.json)
@@ -106,67 +105,10 @@ def _goes_on(running: "list[Running]") -> str:
     return "; the next run goes on from here" if any(each.checkpoint for each in running) else ""
 
 
-def _start(
-    session: "Session", text: str, statement: Statement, params: dict[str, Any], options: argparse.Namespace
-) -> "list[Running]":
-    """Run a statement; return the query that it has started, if any."""
-    from wjoin.failures import placed
-    from wjoin.inserts import insert
+def _shell(options: argparse.Namespace) -> int:
+    from wjoin.shell.run import run_shell
 
-    if not isinstance(statement, InsertInto):
-        return _show(session, text, statement, params, options)
-    how = {"once": options.once, "checkpoint": options.checkpoint, "trigger": options.trigger}
-    with placed(text, statement.span):
-        started = insert(session.context, text, statement, params, **how)
-    return [] if started is None else [started]
-
-
-def _show(
-    session: "Session", text: str, statement: Statement, params: dict[str, Any], options: argparse.Namespace
-) -> "list[Running]":
-    """Run a statement and print its rows, if it has any; return the query that goes on printing."""
-    from wjoin.failures import placed
-    from wjoin.printed import print_once, print_rows, start_printing
-    from wjoin.running import Running
-    from wjoin.triggers import processing_time
-
-    with placed(text, statement.span):
-        frame, joins = _executed(session, text, statement, params)
-        if not frame.columns:
-            return []
-        if isinstance(statement, Explain) and frame.columns == ["plan"]:
-            print("\n".join(row[0] for row in frame.collect()))
-        elif not frame.isStreaming:
-            print_rows(frame, options.rows)
-        elif options.once:
-            print_once(frame, options.rows)
-        else:
-            every = options.trigger or session.context.settings.get("wjoin.trigger")
-            query = start_printing(frame, options.rows, processing_time(every) if every else None)
-            print(
-                "The SELECT has no checkpoint: it begins with all that its sources hold, and again when it is"
-                " run again",
-                file=sys.stderr,
-                flush=True,
-            )
-            running = Running(query, text, statement.span, statement.span)
-            if joins is not None:
-                running.planned, running.compiled = joins.planned, tuple(joins.plans)
-            session.context.queries.add(running)
-            return [running]
-    return []
-
-
-def _executed(
-    session: "Session", text: str, statement: Statement, params: dict[str, Any]
-) -> "tuple[DataFrame, Joins | None]":
-    """Return the rows of a statement and its W-joins, None where it is no SELECT with some."""
-    from wjoin.rewrite import joined_rows
-    from wjoin.statements import execute
-
-    if isinstance(statement, Query):
-        return joined_rows(session.context, text, statement, params)
-    return execute(session.context, text, statement, params), None
+    return run_shell(options)
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -288,6 +230,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
+    "shell": _shell,
     "check": _check,
     "explain": _explain,
     "checkpoint": _checkpoint,

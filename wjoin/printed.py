@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from pyspark import StorageLevel
@@ -55,6 +55,11 @@ def _pages(numbered: "DataFrame") -> "Iterator[tuple[int, int]]":
 
 def print_once(frame: "DataFrame", most: int) -> None:
     """Print at most so many rows of what a stream's sources hold."""
+    print_rows(rows_once(frame, most), most)
+
+
+def rows_once(frame: "DataFrame", most: int) -> "DataFrame":
+    """Run a stream over what its sources hold; return at most one row more than so many."""
     found: list[DataFrame] = []
     # One more than is shown tells that there are more.
     missing = most + 1
@@ -71,19 +76,37 @@ def print_once(frame: "DataFrame", most: int) -> None:
     writer = frame.writeStream.foreachBatch(take).outputMode("append").queryName(select_name())
     writer.trigger(availableNow=True).start().awaitTermination()
     empty = frame.sparkSession.createDataFrame([], frame.schema)
-    print_rows(functools.reduce(lambda first, second: first.union(second), found or [empty]), most)
+    return functools.reduce(lambda first, second: first.union(second), found or [empty])
 
 
 def start_printing(frame: "DataFrame", most: int, every: str | None) -> "StreamingQuery":
     """Start a query that prints the new rows of each micro-batch, at most so many of each."""
 
-    def show(rows: "DataFrame", batch: int) -> None:
+    def show(rows: "DataFrame", batch: int, count: int) -> None:
+        print_rows(rows, most)
+        print(f"micro-batch {batch}: {count:,} new row{'s' if count != 1 else ''}", flush=True)
+
+    return start_showing(frame, every, show)
+
+
+def start_showing(
+    frame: "DataFrame",
+    every: str | None,
+    show: "Callable[[DataFrame, int, int], None]",
+    mode: str = "append",
+) -> "StreamingQuery":
+    """Start a query that calls ``show`` with the rows of each micro-batch that has some.
+
+    It is given the rows, the number of the micro-batch, and how many rows it has. ``mode`` is Spark's
+    output mode.
+    """
+
+    def take(rows: "DataFrame", batch: int) -> None:
         with _run_once(rows) as (kept, count):
             if count:
-                print_rows(kept, most)
-                print(f"micro-batch {batch}: {count:,} new row{'s' if count != 1 else ''}", flush=True)
+                show(kept, batch, count)
 
-    writer = frame.writeStream.foreachBatch(show).outputMode("append").queryName(select_name())
+    writer = frame.writeStream.foreachBatch(take).outputMode(mode).queryName(select_name())
     return (writer if every is None else writer.trigger(processingTime=every)).start()
 
 

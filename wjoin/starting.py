@@ -22,16 +22,20 @@ _PATHS = ("spark.sql.warehouse.dir", "wjoin.checkpoint", "wjoin.log")
 """Settings that are paths of the command line, not of the script."""
 
 
-@contextlib.contextmanager
-def embedded(options: argparse.Namespace) -> "Iterator[Session]":
-    """Start the embedded Spark in the script's folder, its log kept off the terminal unless --debug asks."""
+def spark_settings(options: argparse.Namespace) -> dict[str, str]:
+    """Return the settings of the embedded Spark that a command line asks for. Raises WJoinError WJ603."""
     settings = pairs(getattr(options, "set", []), "--set")
     settings.setdefault("spark.sql.warehouse.dir", "spark-warehouse")
     for name in _PATHS:
         if settings.get(name, "stderr") != "stderr":
             settings[name] = absolute(settings[name])
-    if options.debug:
-        settings = {**LOG_TO_TERMINAL, **settings}
+    return {**LOG_TO_TERMINAL, **settings} if options.debug else settings
+
+
+@contextlib.contextmanager
+def embedded(options: argparse.Namespace) -> "Iterator[Session]":
+    """Start the embedded Spark in the script's folder, its log kept off the terminal unless --debug asks."""
+    settings = spark_settings(options)
     if getattr(options, "checkpoint", None) is not None:
         options.checkpoint = absolute(options.checkpoint)
     from wjoin.live import Waiting

@@ -88,6 +88,23 @@ def cost_text(document: doc.Document) -> str:
     )
 
 
+def candidates_text(document: doc.Document) -> str:
+    """Return what ``cost_text`` does, as a list for narrow terminals: a candidate, and below it its costs."""
+    shared, ranked = document.shared, document.ranked
+    lines = ["Candidates, in time of one core a second of event time"]
+    lines += [f"  {shared_line(shared)}"] if shared else []
+    for each in ranked:
+        more = beyond(each, shared)
+        terms = sorted(((value, name) for name, value in more.items() if value > 0), reverse=True)
+        parts = ", ".join(f"{name} {seconds(value)}" for value, name in terms)
+        counts = f"{figure(each.comparisons)} pairs compared, {figure(each.state_rows)} rows of state"
+        lines += [
+            f"  {each.words}: {each.lost or 'chosen'}",
+            f"    {seconds(sum(more.values()))}{f' ({parts})' if len(terms) > 1 else ''}; {counts}",
+        ]
+    return "\n".join([*lines, *(f"  {unranked_line(each)}" for each in document.unranked)])
+
+
 def shared_line(shared: Mapping[str, float]) -> str:
     """Return in words what all plans pay alike, the most first."""
     names = {"rows": "reading rows", "idle": "cores that wait"}

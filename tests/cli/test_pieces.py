@@ -108,6 +108,14 @@ def test_an_error_of_ours_in_a_worker_keeps_code_and_remedy() -> None:
     assert failure(AnalysisException("boom"), Span(0, 1), text).code == "WJ607"
 
 
+def test_carets_stand_below_what_they_mark_whatever_stands_before() -> None:
+    text = "SELECT '日本',\te\u0301, nowhere FROM x"
+    begin = text.index("nowhere")
+    lines = WJoinError("WJ202", "no", span=Span(begin, begin + 7), text=text).render().splitlines()
+    # Two signs of two places each, a tab that stays one, and an accent that takes no place.
+    assert lines[3:5] == [f"1 | {text}", "  |               \t   ^^^^^^^"]
+
+
 def test_an_option_that_nobody_reads_is_an_error_at_its_place() -> None:
     text = "CREATE STREAM s USING parquet OPTIONS (path 'x', maxFilePerTrigger '1')"
     with pytest.raises(WJoinError) as caught:

@@ -77,6 +77,13 @@ class Progress:
         ended = datetime.fromisoformat(self.started).timestamp() + self.seconds
         return {alias: ended - time / 1e6 for alias, time in self.seen.items() if time >= LEAST_TIMESTAMP}
 
+    @property
+    def complete_until(self) -> int | None:
+        """The event time by which results are complete, the least watermark; None where a stream has none."""
+        if not self.watermarks or self.rows_in.keys() - self.watermarks.keys():
+            return None
+        return min(self.watermarks.values())
+
     def as_json(self) -> str:
         """Return the counts as one line of JSON."""
         return json.dumps({**self.__dict__, "rows_per_second": round(self.rows_per_second, 1)})

@@ -1,0 +1,140 @@
+"""What is shown: tables, plans in narrow terminals, the line below the prompt, long results."""
+
+import os
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from tests.explain.drawn import ALL, read
+from wjoin.explanation import Explanation
+from wjoin.measured.progress import Progress
+from wjoin.planner.explain.cost import cost_text
+from wjoin.planner.explain.text import explain_text
+from wjoin.shell.explained import explained
+from wjoin.shell.pager import pager_command, show_lines
+from wjoin.shell.paint import Paint
+from wjoin.shell.status import QueryStatus, complete_text, rate, status_line
+from wjoin.shell.tables import Rows, records, table, table_width
+
+PLAIN = Paint(False)
+NOW = datetime(2026, 5, 1, 12, 0, 10, tzinfo=UTC)
+
+
+def test_a_table():
+    rows = Rows(("id", "名前"), (True, False), (("1", "日本語"), ("22", None), ("3", "a\nb")))
+    assert table(rows, PLAIN) == [
+        " id │ 名前",
+        "────┼────────",
+        "  1 │ 日本語",
+        " 22 │ NULL",
+        "  3 │ a",
+        "    │ b",
+    ]
+    assert table_width(rows) == 13
+
+
+def test_values_cannot_move_the_cursor():
+    rows = Rows(("v",), (False,), (("\x1b[2J\r\x07\u202ex",),))
+    assert table(rows, PLAIN)[-1] == r" \x1b[2J\r\x07\u202ex"
+
+
+@pytest.mark.parametrize("width", [20, 40, 79])
+def test_a_table_that_is_cut_fits(width):
+    rows = Rows(tuple("abc"), (False, True, False), (("x" * 50, "1" * 30, "日本" * 20), ("y", "2", "z")))
+    assert all(cell_len(line) <= width for line in table(rows, PLAIN, width))
+
+
+def test_records_of_rows_that_are_too_wide():
+    rows = Rows(("id", "text"), (True, False), (("1", "a\nb"), ("2", None)))
+    assert records(rows, PLAIN) == [
+        "─ row 1 ────", " id    1", " text  a", "       b", "─ row 2 ────", " id    2", " text  NULL",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [60, 100, 200])
+@pytest.mark.parametrize(
+    "name", [name for name in ALL if name not in ("hostile", "eight streams, wide labels")]
+)
+def test_a_plan_fits_into_any_terminal(name, width):
+    document = read(ALL[name])
+    text = f"{explain_text(document)}\n\n{cost_text(document)}"
+    lines = explained(Explanation(text, [document]), width, PLAIN)
+    assert max(map(cell_len, lines)) <= width
+    # Nothing is lost on the way.
+    assert _words(explain_text(document)) <= _words("\n".join(lines))
+    assert all(_words(each.words) <= _words("\n".join(lines)) for each in document.ranked)
+
+
+def _words(text: str) -> set[str]:
+    return {word.strip(":;,") for word in text.split()}
+
+
+def test_what_spark_explains_stays_as_it_is():
+    plan = "== Physical Plan ==\n" + "x" * 300
+    assert explained(Explanation(plan), 60, PLAIN) == plan.splitlines()
+
+
+def progress(batch: int, second: int, rows: int, **more: object) -> Progress:
+    started = (NOW - timedelta(seconds=second)).isoformat()
+    counts = {"rows_in": {"A": rows}, "late": {}, "null_times": {}, "state_rows": {}, "watermarks": {}}
+    values = {"matches": 0, "comparisons": 0, "state_bytes": 0, "started": started, **counts, **more}
+    return Progress("q", batch, 2.0, **values)  # type: ignore[arg-type]
+
+
+def test_rows_a_second_are_those_of_the_last_seconds():
+    # Ten rows in each of the micro-batches that began 4 and 2 seconds ago.
+    assert rate([progress(0, 4, 10), progress(1, 2, 10)], NOW) == 5
+    assert rate([progress(0, 60, 10)], NOW) == 0
+    assert rate([progress(0, 4, 10), progress(1, 2, 10), progress(2, 0, 0, idle=True)], NOW) == 5
+    assert rate([], NOW) == 0
+
+
+def test_the_time_by_which_results_are_complete_is_the_least_watermark():
+    noon = int(datetime(2026, 5, 1, 12, tzinfo=UTC).timestamp() * 1e6)
+    both = progress(0, 0, 5, watermarks={"A": noon, "B": noon - 5_000_000})
+    assert complete_text(both, NOW) == "11:59:55 UTC"
+    assert complete_text(both, NOW + timedelta(days=1)) == "2026-05-01 11:59:55 UTC"
+    silent = progress(0, 0, 5, rows_in={"A": 5, "B": 0}, watermarks={"A": noon})
+    assert complete_text(silent, NOW) == "", "a stream that has sent nothing may still send anything"
+    assert complete_text(progress(0, 0, 5, watermarks={"A": 17}), NOW) == "17"
+
+
+def test_the_line_below_the_prompt_fits():
+    one = QueryStatus("pairs", "running", 1234.4, 75.2, "12:00:00 UTC")
+    assert one.text() == "pairs running  1,234 rows/s  lag 75.2 s  τ 12:00:00 UTC"
+    assert status_line([one, QueryStatus("q", "starting")], 100) == f"{one.text()}  │  q starting"
+    assert status_line([one] * 9, 80) == f"{one.text()}  │  8 more"
+    assert status_line([], 80) == ""
+    assert QueryStatus("q", "idle", 0.0, 7200.0).text() == "q idle  0 rows/s  lag 2.0 h"
+
+
+@pytest.mark.parametrize(("count", "paged"), [(5, False), (50, True)])
+def test_long_results_go_to_the_pager(tmp_path, monkeypatch, count, paged):
+    script = tmp_path / "page"
+    script.write_text(f"#!/bin/sh\ncat > {tmp_path}/seen\n")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PAGER", str(script))
+    lines = [str(number) for number in range(count)]
+    with (tmp_path / "out").open("w") as out:
+        show_lines(lines, out, os.terminal_size((80, 24)), True)
+    seen = tmp_path / "seen" if paged else tmp_path / "out"
+    assert seen.read_text().splitlines() == lines
+    assert (tmp_path / "seen").exists() == paged
+
+
+@pytest.mark.parametrize("pager", ["", "no-such-pager", "'", "false", "true"])
+def test_a_pager_that_is_none_breaks_nothing(tmp_path, monkeypatch, pager):
+    monkeypatch.setenv("PAGER", pager)
+    with (tmp_path / "out").open("w") as out:
+        show_lines(["x" * 100] * 10_000, out, os.terminal_size((80, 24)), True)
+    if not pager_command():
+        assert len((tmp_path / "out").read_text().splitlines()) == 10_000
+
+
+def test_without_a_pager_all_is_printed(tmp_path: Path):
+    with (tmp_path / "out").open("w") as out:
+        show_lines(["x"] * 100, out, os.terminal_size((80, 24)), False)
+    assert len((tmp_path / "out").read_text().splitlines()) == 100

@@ -1,0 +1,96 @@
+"""What a statement answers at a terminal: rows, a plan, or a query that has been started."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wjoin.explain import explain
+from wjoin.explanation import Explanation
+from wjoin.failures import placed
+from wjoin.grammar.syntax import Explain, InsertInto, Statement
+from wjoin.inserts import insert
+from wjoin.printed import rows_once
+from wjoin.running import Running
+from wjoin.shell.fetched import fetched
+from wjoin.shell.shell import Choices
+from wjoin.shell.tables import Rows
+from wjoin.shell.watched import Watched, start_watching
+from wjoin.statements import execute
+from wjoin.triggers import processing_time
+
+if TYPE_CHECKING:
+    from wjoin.session import Session
+
+
+@dataclass(frozen=True)
+class Done:
+    """A statement has been carried out, and answers no rows: what to say of it."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class Started:
+    """An INSERT INTO runs behind the prompt."""
+
+    running: Running
+
+
+Answer = Rows | Explanation | Done | Started | Watched
+
+
+def answer(
+    session: "Session",
+    text: str,
+    statement: Statement,
+    choices: Choices,
+    group: str,
+    started: Callable[[Running], None],
+) -> Answer:
+    """Carry out a statement; its jobs are Spark's group of that name.
+
+    ``started`` is told of a query that is waited for here. Raises WJoinError.
+    """
+    session.sparkContext.setJobGroup(group, statement.span.of(text)[:200], interruptOnCancel=True)
+    params = dict(choices.params)
+    if isinstance(statement, InsertInto):
+        return _insert(session, text, statement, choices, started)
+    if isinstance(statement, Explain):
+        return explain(session.context, text, statement, params)
+    with placed(text, statement.span):
+        frame = execute(session.context, text, statement, params)
+        if not frame.columns:
+            return Done("")
+        if frame.columns == ["plan"] and statement.span.of(text)[:7].upper() == "EXPLAIN":
+            return Explanation("\n".join(row[0] for row in frame.collect()))
+        if not frame.isStreaming:
+            return fetched(frame, choices.rows)
+        if choices.once:
+            return fetched(rows_once(frame, choices.rows), choices.rows)
+    every = session.context.settings.get("wjoin.trigger")
+    return start_watching(frame, text, statement, choices.rows, processing_time(every) if every else None)
+
+
+def _insert(
+    session: "Session",
+    text: str,
+    statement: InsertInto,
+    choices: Choices,
+    started: Callable[[Running], None],
+) -> Answer:
+    """Start the query of an INSERT INTO; with ``once`` wait for its end."""
+    params, checkpoint = dict(choices.params), choices.checkpoint
+    with placed(text, statement.span):
+        running = insert(session.context, text, statement, params, once=choices.once, checkpoint=checkpoint)
+    if running is None:
+        return Done("")
+    if not choices.once:
+        return Started(running)
+    started(running)
+    while running.query.isActive:
+        running.query.awaitTermination(1)
+    running.look()
+    session.settle()
+    if (error := running.failed) is not None:
+        raise error
+    return Done(running.line())

@@ -1,0 +1,56 @@
+"""Spark, started while the first prompt is there already; what Java prints goes above the prompt."""
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from wjoin.shell.attended import Work
+
+if TYPE_CHECKING:
+    from wjoin.session import Session
+
+_OUT, _ERR = 1, 2
+
+
+def start_spark(settings: Mapping[str, str], udfs: Sequence[str]) -> "Work[Session]":
+    """Return the start of an embedded Spark, on its way, and of the session on it.
+
+    The caller must have another way to the terminal than file descriptor 1: for some seconds it is what
+    Java gets as its standard output, to which the console sink prints.
+    """
+
+    def connected() -> "Session":
+        from wjoin.predicates import load
+        from wjoin.session import connect
+
+        for file in udfs:
+            load(file)
+        with _printed_above((_OUT, _ERR) if settings.get("wjoin.log") == "stderr" else (_OUT,)):
+            return connect(None, **settings)
+
+    return Work(connected)
+
+
+@contextlib.contextmanager
+def _printed_above(descriptors: Sequence[int]) -> Iterator[None]:
+    """Let processes that are started inside print, line by line, by way of this one."""
+    reading, writing = os.pipe()
+    kept = [os.dup(each) for each in descriptors]
+    for each in descriptors:
+        os.dup2(writing, each)
+    os.close(writing)
+    threading.Thread(target=_print_lines, args=(reading,), name="wjoin-java", daemon=True).start()
+    try:
+        yield
+    finally:
+        for before, each in zip(kept, descriptors, strict=True):
+            os.dup2(before, each)
+            os.close(before)
+
+
+def _print_lines(reading: int) -> None:
+    with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            print(line, end="", flush=True)

@@ -1,0 +1,89 @@
+"""``wjoin shell``: at a terminal or in a pipe."""
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+import wjoin
+from wjoin.arguments import absolute, pairs, read_file
+from wjoin.shell.shell import Choices
+from wjoin.starting import embedded, spark_settings, stopping
+
+_WELCOME = "wjoin {}: .help tells what can be typed, Ctrl-D leaves"
+_DUMB = ("", "dumb", "unknown")
+
+
+def run_shell(options: argparse.Namespace) -> int:
+    """Run the shell; return the exit status. Raises WJoinError for wrong options and for what is piped in."""
+    params = pairs(options.param, "--param")
+    first = None if options.file is None else read_file(options.file)
+    if options.checkpoint is not None:
+        options.checkpoint = absolute(options.checkpoint)
+    choices = Choices(options.rows, options.once, options.checkpoint, params=params)
+    if sys.stdin.isatty():
+        _typed(options, choices, first)
+    else:
+        _piped(options, choices, first)
+    return 0
+
+
+def _piped(options: argparse.Namespace, choices: Choices, first: str | None) -> None:
+    from wjoin.shell.piped import PipedShell
+
+    # Paths in statements are those of the folder in which the shell was started.
+    started = argparse.Namespace(**{**vars(options), "file": None})
+    with embedded(started) as session, stopping():
+        shell = PipedShell(choices, session)
+        if first is not None:
+            shell.enter(first, options.file)
+        shell.enter_lines(sys.stdin)
+
+
+def _typed(options: argparse.Namespace, choices: Choices, first: str | None) -> None:
+    from wjoin.shell.attended import Interrupts
+    from wjoin.shell.background import start_spark
+    from wjoin.shell.history import StatementHistory, history_path
+    from wjoin.shell.known import Known
+    from wjoin.shell.lines import LineReader
+    from wjoin.shell.paint import Paint
+    from wjoin.shell.prompt import Prompt
+    from wjoin.shell.terminal import Screen, TerminalShell
+
+    with _own_output() as out:
+        draws = out.isatty() and os.environ.get("TERM", "") not in _DUMB
+        screen = Screen(out, draws, Paint(draws and not os.environ.get("NO_COLOR")))
+        known = Known()
+        if draws:
+            history = StatementHistory(history_path())
+            reader: Prompt | LineReader = Prompt(out, history, lambda: known.names)
+            print(_WELCOME.format(wjoin.__version__))
+            if history.trouble is not None:
+                print(history.trouble)
+        else:
+            reader = LineReader(sys.stderr)
+        interrupts = Interrupts(reader.leave)
+        with interrupts.taken():
+            start = start_spark(spark_settings(options), options.udf)
+            shell = TerminalShell(choices, screen, reader, start, interrupts, known)
+            file = options.file
+            shell.run(None if first is None else lambda: shell.enter(first, file))
+            shell.close()
+
+
+@contextlib.contextmanager
+def _own_output() -> Iterator[TextIO]:
+    """Write to the terminal by a file descriptor of our own: the first is Java's for a while."""
+    before = sys.stdout, sys.stderr
+    encoding = sys.stdout.encoding
+    with os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1, encoding=encoding, errors="replace") as out:
+        sys.stdout = out
+        if out.isatty():
+            sys.stderr = out
+        try:
+            yield out
+        finally:
+            out.flush()
+            sys.stdout, sys.stderr = before

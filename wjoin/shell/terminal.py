@@ -1,0 +1,382 @@
+"""The shell at a terminal: Spark starts behind the first prompt, queries run behind the later ones."""
+
+import contextlib
+import functools
+import io
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
+
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.shell.attended import Interrupts, Left, Work
+from wjoin.shell.known import Known
+from wjoin.shell.pager import show_lines
+from wjoin.shell.paint import Paint
+from wjoin.shell.shell import Choices, Leave, Shell
+from wjoin.shell.status import QueryStatus, status_line, status_of
+from wjoin.shell.tables import Rows, column_widths, head_lines, records, row_lines, table, table_width
+
+if TYPE_CHECKING:
+    from wjoin.grammar.syntax import Statement
+    from wjoin.running import Running
+    from wjoin.session import Session
+    from wjoin.shell.watched import Batch, Watched
+
+T = TypeVar("T")
+
+_QUIET_SECONDS = 0.5
+"""A statement that takes longer is said to run."""
+
+_LOOK_SECONDS = 1.0
+"""How often the line below the prompt is made anew."""
+
+_POLL_SECONDS = 0.05
+
+
+class Reader(Protocol):
+    """Reads what is typed, and may show a line about what runs."""
+
+    status: str
+
+    def read(self) -> str:
+        """Return what is typed. Raises KeyboardInterrupt and EOFError."""
+
+    def ask(self, question: str) -> bool:
+        """Return whether the user says yes."""
+
+    def redraw(self) -> None:
+        """Show the status anew."""
+
+    def unseen(self) -> contextlib.AbstractContextManager[None]:
+        """Keep what is typed inside for the next prompt, and do not show it before."""
+
+
+class Stopped(Exception):  # noqa: N818 (the user wanted it)
+    """A statement was cancelled."""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The terminal: where it is written to, whether it can draw over what it shows, and its colours."""
+
+    out: TextIO
+    draws: bool
+    paint: Paint
+
+    @property
+    def size(self) -> os.terminal_size:
+        """How wide and high it is now."""
+        with contextlib.suppress(OSError):
+            found = os.get_terminal_size(self.out.fileno())
+            if found.columns and found.lines:
+                return found
+        return shutil.get_terminal_size()
+
+
+class TerminalShell(Shell):
+    """A shell whose statements are typed, and carried out by threads that Ctrl-C can leave behind."""
+
+    def __init__(
+        self,
+        choices: Choices,
+        screen: Screen,
+        reader: Reader,
+        start: "Work[Session]",
+        interrupts: Interrupts,
+        known: Known,
+    ) -> None:
+        super().__init__(choices)
+        self.has_keys = screen.draws
+        self._screen = screen
+        self._reader = reader
+        self._start = start
+        self._interrupts = interrupts
+        self._known = known
+        self._console = Console(file=screen.out, highlight=False)
+        self._told: list[Running] = []
+        self._statements = 0
+
+    # What is read ----------------------------------------------------------
+
+    def run(self, first: Callable[[], None] | None = None) -> None:
+        """Carry out what is typed until the user leaves; before that what ``first`` does."""
+        threading.Thread(target=self._look, name="wjoin-status", daemon=True).start()
+        leaving = first is not None and not self._try(first)
+        while not (leaving and self._may_leave()):
+            try:
+                text = self._reader.read()
+            except KeyboardInterrupt:
+                leaving = False
+            except EOFError:
+                leaving = True
+            else:
+                with self._reader.unseen():
+                    leaving = not self._try(functools.partial(self.enter, text))
+
+    def _try(self, do: Callable[[], None]) -> bool:
+        """Do something, and show what goes wrong; return whether the user stays."""
+        from wjoin.failures import RAISED_BY_SPARK, cause
+
+        paint = self._screen.paint
+        try:
+            do()
+        except Leave:
+            return False
+        except WJoinError as error:
+            self._print(paint.diagnostic(error.render()))
+        except Stopped as stopped:
+            self._print(paint(str(stopped), "warning"))
+        except (*RAISED_BY_SPARK, OSError, RuntimeError, ValueError, ImportError) as error:
+            self._print(paint.diagnostic(f"error: {cause(error)}"))
+        if self._start.done and not self._start.failed:
+            self._known.refresh(self._start.result())
+        return True
+
+    # What is shown ---------------------------------------------------------
+
+    def say(self, text: str) -> None:
+        """Show what a command answers."""
+        self._show(text.splitlines())
+
+    def _print(self, text: str) -> None:
+        # Not to the terminal itself: a prompt or a status that is there is drawn below it.
+        print(text, flush=True)
+
+    def _show(self, lines: Sequence[str]) -> None:
+        """Show lines, through the pager where they are many; what others print meanwhile comes after."""
+        held = io.StringIO()
+        with contextlib.redirect_stdout(held), contextlib.redirect_stderr(held):
+            paged = self.choices.pager and self._screen.draws
+            show_lines(lines, self._screen.out, self._screen.size, paged)
+        print(held.getvalue(), end="", flush=True)
+
+    def _remark(self, text: str, began: float) -> None:
+        """Show a remark, and where the user likes how long it took since ``began``."""
+        took = f"{time.monotonic() - began:.2f} s" if self.choices.timer else ""
+        if shown := ", ".join(part for part in (text, took) if part):
+            self._print(self._screen.paint(shown, "dim"))
+
+    # What is carried out ---------------------------------------------------
+
+    def session(self) -> "Session":
+        """Return the session; wait for Spark where that is on its way. Raises Stopped at Ctrl-C."""
+        self._interrupts.count = 0
+        with self._waiting() as tell:
+            while not self._start.wait(_POLL_SECONDS):
+                tell(f"Spark is starting ... {time.monotonic() - self._start.began:.0f} s")
+                if self._interrupts.count or self._interrupts.ended:
+                    raise Stopped("Cancelled; Spark is still starting")
+        return self._start.result()
+
+    def perform(self, text: str, statement: "Statement") -> None:
+        """Carry out a statement and show what it answers. Raises WJoinError, and Stopped at Ctrl-C."""
+        session = self.session()
+        # Imports Spark's client, which the first prompt does without.
+        from wjoin.explanation import Explanation
+        from wjoin.shell.answers import Done, Started, answer
+        from wjoin.shell.explained import explained
+
+        self._statements += 1
+        group = f"wjoin-shell-{self._statements}"
+        before = {each.runId for each in session.spark.streams.active}
+        began = time.monotonic()
+        work = Work(lambda: answer(session, text, statement, self.choices, group, self._told.append))
+        found = self._attend(work, lambda: _cancel(session, group, before))
+        match found:
+            case Rows():
+                self._show_rows(found, began)
+            case Explanation():
+                self._show(explained(found, self._screen.size.columns, self._screen.paint))
+                self._remark("", began)
+            case Done():
+                self._remark(found.what or "done", began)
+            case Started():
+                name = found.running.name
+                self._remark(f"{name} runs: SHOW QUERIES, DESCRIBE QUERY {name}, STOP QUERY {name}", began)
+            case _:
+                self._watch(found, session)
+
+    def _show_rows(self, rows: Rows, began: float) -> None:
+        count, size = len(rows.rows), self._screen.size
+        lines = table(rows, self._screen.paint)
+        if count and self._screen.draws and table_width(rows) > size.columns:
+            each = records(rows, self._screen.paint)
+            lines = each if len(each) < size.lines - 2 else lines
+        self._show(lines)
+        if rows.more:
+            self._remark(f"the first {count:,} rows (.rows {10 * count} fetches more)", began)
+        else:
+            self._remark(f"{count:,} row{'s' * (count != 1)}", began)
+
+    def _watch(self, watched: "Watched", session: "Session") -> None:
+        """Show a SELECT over streams until it ends or is interrupted. Raises WJoinError where it fails."""
+        from wjoin.shell.watched import rest, watch
+
+        shown = _Shown(self._screen, self._print)
+        with self._waiting(at_once=True) as tell:
+            watch(watched, self._interrupts, shown.show, tell)
+        running = watched.running
+        self._attend(Work(running.stop), lambda: None)
+        for batch in rest(watched):
+            shown.show(batch)
+        running.look()
+        self._attend(Work(session.settle), lambda: None)
+        self._print(self._screen.paint(running.line(), "dim"))
+        if (error := running.failed) is not None:
+            raise error
+
+    @contextlib.contextmanager
+    def _waiting(self, at_once: bool = False) -> Iterator[Callable[[str], None]]:
+        """Give a function that says below all that is printed what is being waited for, after a moment."""
+        began = time.monotonic()
+        status: Status | None = None
+
+        def tell(text: str) -> None:
+            nonlocal status
+            if not self._screen.draws or (not at_once and time.monotonic() - began < _QUIET_SECONDS):
+                return
+            if status is None:
+                status = self._console.status(escape(text))
+                status.start()
+            else:
+                status.update(escape(text))
+
+        try:
+            yield tell
+        finally:
+            if status is not None:
+                status.stop()
+
+    def _attend(self, work: Work[T], cancel: Callable[[], None]) -> T:
+        """Wait for the end of work and return its result. Raises Stopped where it was cancelled."""
+        with self._waiting() as tell:
+
+            def tick(seconds: float, cancelled: bool) -> None:
+                again = "Cancelling ... (Ctrl-C leaves it behind)"
+                tell(again if cancelled else f"{seconds:.0f} s (Ctrl-C cancels)")
+
+            try:
+                cancelled = work.attend(self._interrupts, cancel, tick)
+            except Left:
+                raise Stopped("Left behind: it may still run") from None
+        if cancelled and work.failed:
+            raise Stopped("Cancelled")
+        return work.result()
+
+    # What runs behind the prompt -------------------------------------------
+
+    def _look(self) -> None:
+        """Keep the line below the prompt as things are, and tell of queries that have failed."""
+        while True:
+            status = self._status()
+            if status != self._reader.status:
+                self._reader.status = status
+                self._reader.redraw()
+            time.sleep(_LOOK_SECONDS)
+
+    def _status(self) -> str:
+        if not self._start.done:
+            return f"Spark is starting, {time.monotonic() - self._start.began:.0f} s"
+        if self._start.failed:
+            return "Spark could not be started"
+        from wjoin.measured.beside import UNREACHABLE
+
+        with contextlib.suppress(*UNREACHABLE):
+            return status_line(self._running(self._start.result()), self._screen.size.columns - 2)
+        return ""
+
+    def _running(self, session: "Session") -> list[QueryStatus]:
+        """Return what the queries do that run; tell of those that have failed since the last time."""
+        found = []
+        for each in list(session.running):
+            if any(each is told for told in self._told):
+                continue
+            status = status_of(each)
+            if status.state in ("failed", "stopped", "ended"):
+                self._told.append(each)
+                if (error := each.failed) is not None:
+                    self._print(self._screen.paint.diagnostic(error.render()))
+            else:
+                found.append(status)
+        return found
+
+    # The end ---------------------------------------------------------------
+
+    def _may_leave(self) -> bool:
+        """Return whether to leave: where queries run the user says."""
+        if self._interrupts.ended or not self._start.done or self._start.failed:
+            return True
+        names = [each.name for each in self._start.result().running if each.query.isActive]
+        if not names:
+            return True
+        what = f"{names[0]} runs" if len(names) == 1 else f"{len(names)} queries run ({', '.join(names)})"
+        return self._reader.ask(f"{what}. Stop {'it' if len(names) == 1 else 'them'} and leave? [Y/n] ")
+
+    def close(self) -> None:
+        """Stop queries and Spark, and say how far the queries have come."""
+        if not self._start.done or self._start.failed:
+            # Java ends with this process.
+            return
+        session = self._start.result()
+        running = [each for each in session.running if each.query.isActive]
+
+        def stop() -> None:
+            for each in running:
+                each.stop()
+                each.look()
+            session.settle()
+
+        self._interrupts.ended = False
+        with contextlib.suppress(Stopped):
+            self._attend(Work(stop), lambda: None)
+            for each in running:
+                self._print(each.line())
+            self._attend(Work(session.spark.stop), lambda: None)
+
+
+class _Shown:
+    """Micro-batches below each other: columns keep their widths, and have their names above each screen."""
+
+    def __init__(self, screen: Screen, show: Callable[[str], None]) -> None:
+        self._screen = screen
+        self._print = show
+        self._widths: tuple[int, ...] = ()
+        self._lines = 0
+
+    def show(self, batch: "Batch") -> None:
+        """Show the rows of a micro-batch."""
+        size, paint = self._screen.size, self._screen.paint
+        shown = batch.shown
+        widths = column_widths(shown, size.columns if self._screen.draws else None)
+        if self._widths and not batch.whole:
+            wider = tuple(map(max, widths, self._widths))
+            widths = wider if sum(wider) + 3 * len(wider) - 1 <= size.columns else widths
+        head: list[str] = []
+        if batch.whole or widths != self._widths or self._lines >= size.lines - 2:
+            head = head_lines(shown, widths, paint)
+            self._lines = 0
+        lines = [*head, *row_lines(shown, widths, paint)]
+        if shown.more:
+            lines.append(paint(f"{batch.count - len(shown.rows):,} more rows of this micro-batch", "dim"))
+        self._widths = widths
+        self._lines += len(lines)
+        self._print("\n".join(lines))
+
+
+def _cancel(session: "Session", group: str, before: "set[str]") -> None:
+    """Cancel the jobs of a statement, and the queries that it has started and waits for."""
+    from wjoin.measured.beside import UNREACHABLE
+
+    with contextlib.suppress(*UNREACHABLE):
+        session.sparkContext.cancelJobGroup(group)
+        for query in session.spark.streams.active:
+            if query.runId not in before:
+                query.stop()
