@@ -24,6 +24,7 @@ _LONG = (
     *("session/test_checkpoints.py", "session/test_class_archive.py", "session/test_computed_columns.py"),
     "session/test_docs_pages.py",
     *("session/test_failures.py", "session/test_spark_process.py"),
+    *("shell/test_piped.py", "shell/test_terminal.py"),
     *("stream/test_copied_checkpoints.py", "stream/test_far_ahead.py", "stream/test_kept_routes.py"),
     *("stream/test_large_slices.py", "stream/test_lateness.py", "stream/test_measured.py"),
     "stream/test_repartition.py",

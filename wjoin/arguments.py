@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,16 @@ _SCHEME = re.compile(r"[A-Za-z][\w+.-]*:")
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     """Return the options of a command line; ends the process where they cannot be read."""
     parser = argparse.ArgumentParser(
-        "wjoin", description="Join many data streams inside time windows, on Spark."
+        "wjoin",
+        description="Join many data streams inside time windows, on Spark.",
+        epilog="wjoin COMMAND --help tells more of a command. To try statements out: wjoin shell",
     )
     parser.add_argument("--version", action="version", version=f"wjoin {version('wjoin')}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", title="commands")
     run = commands.add_parser("run", help="run a script of W-join SQL")
     run.add_argument("--once", action="store_true", help="work off all that the sources hold, then end")
     run.add_argument("--json", action="store_true", help="one line of JSON for each micro-batch")
-    run.add_argument("--rows", type=int, default=20, help="rows of a SELECT to print (20)")
+    run.add_argument("--rows", type=_rows, default=20, metavar="N", help="rows of a SELECT to print (20)")
     run.add_argument(
         "--web",
         nargs="?",
@@ -43,7 +46,9 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     shell.add_argument(
         "--once", action="store_true", help="work off what the sources of a stream hold, then end"
     )
-    shell.add_argument("--rows", type=int, default=1000, help="rows of a result to fetch (1000)")
+    shell.add_argument(
+        "--rows", type=_rows, default=1000, metavar="N", help="rows of a result to fetch (1000)"
+    )
     check = commands.add_parser("check", help="plan a script, compare it with its checkpoints; run nothing")
     explain = commands.add_parser("explain", help="show how the W-joins of a script or statement are planned")
     explain.add_argument("--format", choices=FORMATS, default="text")
@@ -77,7 +82,9 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
             command.add_argument(
                 "--checkpoint", metavar="DIR", help="folder of the checkpoints, one for each INSERT INTO"
             )
-        command.add_argument("--set", action="append", default=[], metavar="K=V", help="a Spark setting")
+        command.add_argument(
+            "--set", action="append", default=[], metavar="K=V", help="a setting of Spark or wjoin"
+        )
         command.add_argument(
             "--udf", action="append", default=[], metavar="FILE.py", help="a file that registers predicates"
         )
@@ -87,6 +94,9 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     for command in (run, shell, check, explain, repartition, demo, calibrate, prepare):
         command.add_argument("--debug", action="store_true", help="show tracebacks and Spark's log")
     options, left = parser.parse_known_args(arguments)
+    if options.command is None:
+        parser.print_help(sys.stderr)
+        parser.exit(2)
     if options.command == "checkpoint" and options.file is None and len(left) == 1 and left[0][:1] != "-":
         # argparse looks for the file directly behind the folders only.
         options.file, left = left[0], []
@@ -101,6 +111,13 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     if options.command == "explain" and options.sql is None and given and not given.endswith(".sql"):
         options.file, options.sql = None, given
     return options
+
+
+def _rows(text: str) -> int:
+    """Return a number of rows."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is no number of rows")
+    return int(text)
 
 
 def _repartition(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
@@ -127,7 +144,9 @@ def read_script(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """Return the text of a script and its parameters. Raises WJoinError WJ603 or WJ608."""
     if (options.file is None) == (options.sql is None):
         raise WJoinError(
-            "WJ603", "give a file of statements, or -e and statements", help="see wjoin run --help"
+            "WJ603",
+            "give a file of statements, or -e and statements",
+            help=f"see wjoin {options.command} --help",
         )
     params = pairs(options.param, "--param")
     return (options.sql, params) if options.sql is not None else (read_file(options.file), params)

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -36,7 +37,13 @@ def main(arguments: list[str] | None = None) -> int:
 def _status(options: argparse.Namespace) -> int:
     """Carry out a command; print what goes wrong, and return the exit status."""
     try:
-        return _COMMANDS[options.command](options)
+        status = _COMMANDS[options.command](options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever read the output, such as head, has ended. Python would complain of it once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except WJoinError as error:
         if options.debug:
             raise

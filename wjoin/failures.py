@@ -23,7 +23,12 @@ _JOB = re.compile(r"^Job aborted due to stage failure: .*?\(TID \d+\) \(.*?\): "
 _SPARK_CLASS = re.compile(r"^org\.apache\.spark\.(?:\w+\.)*\w+(?:Exception|Error): ")
 _PYTHON = re.compile(r"^(?!(?:java|org|scala)\.)[\w.]+(?:Error|Exception|Interrupt): ")
 _ALIKE = 60
-_IN_OTHER_WORDS = {"Option 'basePath' not found": "the folder of a source is gone"}
+_IN_OTHER_WORDS = {
+    "Option 'basePath' not found": "the folder of a source is gone",
+    "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.": (
+        "Java could not be started: Spark needs Java 17 or newer; set JAVA_HOME, or put java on PATH"
+    ),
+}
 """What Spark says of some failures does not tell what happened."""
 _OWN = re.compile(r"error\[(WJ\d+)\]: ([^\n]*)(?:\n(?:[^\n]*\n)*?help: ([^\n]*))?")
 

@@ -1,12 +1,15 @@
 """The parts of the command line that need no Spark."""
 
 import json
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
 import pytest
 from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 
+from wjoin.cli import main
 from wjoin.committed import committed_files
 from wjoin.complaints import printed_warnings
 from wjoin.failures import cause, failure, first_line
@@ -106,6 +109,38 @@ def test_an_error_of_ours_in_a_worker_keeps_code_and_remedy() -> None:
     ]
     assert failure(PySparkException("boom"), Span(0, 1), text).code == "WJ704"
     assert failure(AnalysisException("boom"), Span(0, 1), text).code == "WJ607"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "type statements at a prompt"),
+        (["run", "-e", "SELECT 1", "--rows", "0"], "argument --rows: 0 is no number of rows"),
+        (["shell", "--set", "x"], "--set x is not of the form name=value"),
+        (["explain"], "help: see wjoin explain --help"),
+        (["run", "no.sql"], "no.sql cannot be read: No such file or directory"),
+        (["run", __file__.replace("test_pieces.py", "")], "cannot be read: Is a directory"),
+    ],
+)
+def test_a_command_line_that_lacks_something_says_what(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    try:
+        status = main(arguments)
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    assert status == 2
+    assert said in capsys.readouterr().err
+
+
+def test_output_that_nobody_reads_is_no_error() -> None:
+    command = "import sys; from wjoin.cli import main; sys.stdin.read(); sys.exit(main(['jar']))"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", command], **pipes) as process:  # type: ignore[call-overload]
+        process.stdout.close()
+        process.stdin.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 1
 
 
 def test_carets_stand_below_what_they_mark_whatever_stands_before() -> None:

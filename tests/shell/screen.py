@@ -4,7 +4,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pexpect
 import pyte
@@ -82,9 +81,11 @@ class Screen:
 
     def prompt(self) -> None:
         """Wait for an empty prompt at the end of the screen."""
-        self.wait(lambda: self._last_prompt() == "wjoin>", "a prompt")
+        self.wait(lambda: self.line == "wjoin>", "a prompt")
 
-    def _last_prompt(self) -> str:
+    @property
+    def line(self) -> str:
+        """The line with the cursor."""
         return self._screen.display[self._screen.cursor.y].rstrip()
 
     def resize(self, columns: int, lines: int) -> None:
@@ -102,8 +103,3 @@ class Screen:
     def kill(self) -> None:
         """End the process whatever it does."""
         self.process.close(force=True)
-
-
-def history(folder: Path) -> dict[str, str]:
-    """Return the environment in which the history is kept in a folder."""
-    return {"WJOIN_HISTORY": str(folder / "history")}

@@ -12,23 +12,17 @@ EXAMPLES = ("join", "stream", "query")
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     ".help": ("", "this text"),
-    ".example": (
-        "join|stream|query",
-        "show an example and run it: a join, a live stream, a query behind the prompt",
-    ),
-    ".read": (
-        "FILE.sql",
-        "run the statements of a file; relative paths in it are those of the shell's folder",
-    ),
+    ".example": ("join|stream|query", "show an example, and run it"),
+    ".read": ("FILE.sql", "run the statements of a file"),
     ".tables": ("", "list streams, sinks, tables and views"),
     ".rows": ("N", "how many rows of a result are fetched"),
-    ".once": ("on|off", "work off what the sources hold, then end: INSERT INTO and SELECTs over streams"),
+    ".once": ("on|off", "read streams as far as they reach now, then end"),
     ".param": ("NAME=VALUE", "the value of :NAME in statements"),
     ".udf": ("FILE.py", "register the predicates of a file"),
-    ".timer": ("on|off", "tell how long each statement takes"),
+    ".timer": ("on|off", "tell how long a statement has taken"),
     ".pager": ("on|off", "show long results by $PAGER, or less"),
     ".log": ("", "show the end of Spark's log"),
-    ".quit": ("", "leave; running queries are stopped"),
+    ".quit": ("", "leave; queries that run are stopped"),
 }
 _OTHER_NAMES = {".exit": ".quit", ".q": ".quit", ".h": ".help", ".source": ".read", ".schema": ".tables"}
 _AS_STATEMENTS = {"quit": ".quit", "exit": ".quit", "help": ".help"}
@@ -39,9 +33,9 @@ _KEYS = (
     ("Enter", "run what ends with ; or begin a line"),
     ("Alt-Enter", "begin a line anyway"),
     ("Tab", "complete"),
-    ("Up, Ctrl-R", "what was typed before; what begins with a blank is not kept"),
-    ("Ctrl-C", "cancel the statement that runs, or drop what is typed"),
-    ("Ctrl-X Ctrl-E", "edit the statement in $EDITOR"),
+    ("Up, Ctrl-R", "what was typed before (but: a blank in front)"),
+    ("Ctrl-C", "cancel the statement, or drop what is typed"),
+    ("Ctrl-X Ctrl-E", "edit it in $EDITOR"),
     ("Ctrl-D", "leave"),
 )
 
@@ -93,12 +87,11 @@ def help_text(keys: bool) -> str:
     if keys:
         lines += ["", "Keys", *(f"  {key:{wide}}  {what}" for key, what in _KEYS)]
     statements = (
-        ("SHOW STREAMS; DESCRIBE STREAM s;", "what is declared"),
-        ("EXPLAIN SELECT …; EXPLAIN COST SELECT …;", "how a join is planned, and what else was weighed"),
-        ("SHOW QUERIES; DESCRIBE QUERY q; STOP QUERY q;", "what runs behind the prompt"),
+        ("SHOW STREAMS;", "what is declared; DESCRIBE STREAM s;"),
+        ("EXPLAIN SELECT …;", "how a join is planned; or EXPLAIN COST …;"),
+        ("SHOW QUERIES;", "what runs behind the prompt; STOP QUERY q;"),
     )
-    width = max(len(each) for each, _ in statements)
-    lines += ["", "Try", *(f"  {each:{width}}  {what}" for each, what in statements)]
+    lines += ["", "Try", *(f"  {each:{wide}}  {what}" for each, what in statements)]
     return "\n".join(lines)
 
 

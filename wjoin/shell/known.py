@@ -19,10 +19,19 @@ class Known:
     def __init__(self) -> None:
         self.names = Names()
         self._functions: tuple[Named, ...] = ()
+        self._asking: threading.Thread | None = None
 
     def refresh(self, session: "Session") -> None:
         """Ask for the names anew, in a thread."""
-        threading.Thread(target=self._refresh, args=(session,), name="wjoin-names", daemon=True).start()
+        self._asking = threading.Thread(
+            target=self._refresh, args=(session,), name="wjoin-names", daemon=True
+        )
+        self._asking.start()
+
+    def settle(self, seconds: float) -> None:
+        """Wait so long at most until nothing is asked for."""
+        if self._asking is not None:
+            self._asking.join(seconds)
 
     def _refresh(self, session: "Session") -> None:
         from wjoin.measured.beside import UNREACHABLE

@@ -52,6 +52,7 @@ def _typed(options: argparse.Namespace, choices: Choices, first: str | None) -> 
     from wjoin.shell.prompt import Prompt
     from wjoin.shell.terminal import Screen, TerminalShell
 
+    settings = spark_settings(options)
     with _own_output() as out:
         draws = out.isatty() and os.environ.get("TERM", "") not in _DUMB
         screen = Screen(out, draws, Paint(draws and not os.environ.get("NO_COLOR")))
@@ -66,8 +67,8 @@ def _typed(options: argparse.Namespace, choices: Choices, first: str | None) -> 
             reader = LineReader(sys.stderr)
         interrupts = Interrupts(reader.leave)
         with interrupts.taken():
-            start = start_spark(spark_settings(options), options.udf)
-            shell = TerminalShell(choices, screen, reader, start, interrupts, known)
+            start = start_spark(settings, options.udf)
+            shell = TerminalShell(choices, screen, reader, start, interrupts, known, debug=options.debug)
             file = options.file
             shell.run(None if first is None else lambda: shell.enter(first, file))
             shell.close()

@@ -39,6 +39,7 @@ _LOOK_SECONDS = 1.0
 """How often the line below the prompt is made anew."""
 
 _POLL_SECONDS = 0.05
+_CLOSING_SECONDS = 5.0
 
 
 class Reader(Protocol):
@@ -92,8 +93,11 @@ class TerminalShell(Shell):
         start: "Work[Session]",
         interrupts: Interrupts,
         known: Known,
+        *,
+        debug: bool,
     ) -> None:
         super().__init__(choices)
+        self._debug = debug
         self.has_keys = screen.draws
         self._screen = screen
         self._reader = reader
@@ -102,13 +106,15 @@ class TerminalShell(Shell):
         self._known = known
         self._console = Console(file=screen.out, highlight=False)
         self._told: list[Running] = []
+        self._closing = threading.Event()
+        self._looking = threading.Thread(target=self._look, name="wjoin-status", daemon=True)
         self._statements = 0
 
     # What is read ----------------------------------------------------------
 
     def run(self, first: Callable[[], None] | None = None) -> None:
         """Carry out what is typed until the user leaves; before that what ``first`` does."""
-        threading.Thread(target=self._look, name="wjoin-status", daemon=True).start()
+        self._looking.start()
         leaving = first is not None and not self._try(first)
         while not (leaving and self._may_leave()):
             try:
@@ -123,8 +129,6 @@ class TerminalShell(Shell):
 
     def _try(self, do: Callable[[], None]) -> bool:
         """Do something, and show what goes wrong; return whether the user stays."""
-        from wjoin.failures import RAISED_BY_SPARK, cause
-
         paint = self._screen.paint
         try:
             do()
@@ -134,7 +138,12 @@ class TerminalShell(Shell):
             self._print(paint.diagnostic(error.render()))
         except Stopped as stopped:
             self._print(paint(str(stopped), "warning"))
-        except (*RAISED_BY_SPARK, OSError, RuntimeError, ValueError, ImportError) as error:
+        except Exception as error:
+            # Whatever it is, the user goes on, and so do the queries.
+            if self._debug:
+                raise
+            from wjoin.failures import cause
+
             self._print(paint.diagnostic(f"error: {cause(error)}"))
         if self._start.done and not self._start.failed:
             self._known.refresh(self._start.result())
@@ -275,12 +284,12 @@ class TerminalShell(Shell):
 
     def _look(self) -> None:
         """Keep the line below the prompt as things are, and tell of queries that have failed."""
-        while True:
+        while not self._closing.is_set():
             status = self._status()
             if status != self._reader.status:
                 self._reader.status = status
                 self._reader.redraw()
-            time.sleep(_LOOK_SECONDS)
+            self._closing.wait(_LOOK_SECONDS)
 
     def _status(self) -> str:
         if not self._start.done:
@@ -322,11 +331,15 @@ class TerminalShell(Shell):
 
     def close(self) -> None:
         """Stop queries and Spark, and say how far the queries have come."""
+        self._closing.set()
         if not self._start.done or self._start.failed:
             # Java ends with this process.
             return
         session = self._start.result()
         running = [each for each in session.running if each.query.isActive]
+        # Nobody asks a Spark that is being stopped.
+        self._looking.join(_CLOSING_SECONDS)
+        self._known.settle(_CLOSING_SECONDS)
 
         def stop() -> None:
             for each in running:
