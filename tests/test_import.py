@@ -15,6 +15,15 @@ def test_import_is_light(module):
     assert HEAVY & set(done.stdout.split()) == set()
 
 
+def test_the_first_prompt_of_the_shell_is_light():
+    code = (
+        "import sys, wjoin.cli, wjoin.shell.run, wjoin.shell.terminal, wjoin.shell.prompt\n"
+        "print(*{name.split('.')[0] for name in sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True)
+    assert (HEAVY | {"sqlglot"}) & set(done.stdout.split()) == set()
+
+
 def test_parsing_is_light():
     code = (
         "import sys\n"

@@ -77,7 +77,8 @@ class Work(Generic[T]):
         return self._done.wait(seconds)
 
     def result(self) -> T:
-        """Return what the call returned, or raise what it raised."""
+        """Return what the call returned, once it has; or raise what it raised."""
+        self._done.wait()
         if self._error is not None:
             raise self._error
         return self._results[0]

@@ -13,10 +13,16 @@ if TYPE_CHECKING:
 
 _OUT, _ERR = 1, 2
 
+_PROMPTED_SECONDS = 5.0
+"""How long Spark waits for the first prompt at most."""
 
-def start_spark(settings: Mapping[str, str], udfs: Sequence[str]) -> "Work[Session]":
+
+def start_spark(
+    settings: Mapping[str, str], udfs: Sequence[str], prompted: threading.Event
+) -> "Work[Session]":
     """Return the start of an embedded Spark, on its way, and of the session on it.
 
+    It begins when the first prompt is there: reading Spark's client would slow that down.
     The caller must have another way to the terminal than file descriptor 1: for some seconds it is what
     Java gets as its standard output, to which the console sink prints.
     """
@@ -25,6 +31,7 @@ def start_spark(settings: Mapping[str, str], udfs: Sequence[str]) -> "Work[Sessi
         from wjoin.predicates import load
         from wjoin.session import connect
 
+        prompted.wait(_PROMPTED_SECONDS)
         for file in udfs:
             load(file)
         with _printed_above((_OUT, _ERR) if settings.get("wjoin.log") == "stderr" else (_OUT,)):
@@ -51,6 +58,7 @@ def _printed_above(descriptors: Sequence[int]) -> Iterator[None]:
 
 
 def _print_lines(reading: int) -> None:
-    with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+    with os.fdopen(reading, encoding="utf-8", errors="replace", newline="\n") as lines:
         for line in lines:
-            print(line, end="", flush=True)
+            # What has been drawn over, as Spark's progress bar is, is not shown.
+            print(line.rstrip("\r\n").rpartition("\r")[2], flush=True)

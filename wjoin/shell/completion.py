@@ -1,10 +1,9 @@
 """What can be completed at the cursor: keywords and names, by place."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from wjoin.format_options import SINK_OPTIONS, STREAM_OPTIONS
 from wjoin.grammar.hints import HINTS
 from wjoin.grammar.lookahead import CLAUSE_WORDS
 from wjoin.shell import words
@@ -119,15 +118,21 @@ def _possible(place: Place, names: Names) -> Iterator[Named]:
         case What.HINT_VALUE:
             yield from map(Named, HINTS.get(place.of, ()))
         case What.FORMAT:
-            known = SINK_OPTIONS if place.of == "SINK" else STREAM_OPTIONS
-            yield from (Named(each, "format") for each in known)
+            yield from (Named(each, "format") for each in _formats(place.of))
         case What.OPTION:
             kind, _, provider = place.of.partition(" ")
-            known = SINK_OPTIONS if kind == "SINK" else STREAM_OPTIONS
-            yield from (Named(each, "option") for each in sorted(known.get(provider, ())))
+            yield from (Named(each, "option") for each in sorted(_formats(kind).get(provider, ())))
         case What.WORDS | What.OPERAND | What.NOTHING:
             pass
     yield from map(Named, place.words)
+
+
+def _formats(kind: str) -> Mapping[str, frozenset[str]]:
+    """Return the formats of a STREAM or a SINK, and the options of each."""
+    # Imports sqlglot, which the first prompt does without.
+    from wjoin.format_options import SINK_OPTIONS, STREAM_OPTIONS
+
+    return SINK_OPTIONS if kind == "SINK" else STREAM_OPTIONS
 
 
 def _columns_of(place: Place, names: Names) -> Iterator[Named]:

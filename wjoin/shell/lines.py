@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -10,10 +11,14 @@ from wjoin.shell.prompt import MORE, PROMPT, is_complete
 
 
 class LineReader:
-    """Reads statements at a terminal that only shows what is written to it one after the other."""
+    """Reads statements at a terminal that only shows what is written to it one after the other.
+
+    ``prompted`` is set when the first prompt is there.
+    """
 
     def __init__(self, prompts: TextIO) -> None:
         self.status = ""
+        self.prompted = threading.Event()
         self._prompts = prompts
         self._reading = False
         self._left = False
@@ -58,6 +63,7 @@ class LineReader:
             raise EOFError
         self._prompts.write(prompt)
         self._prompts.flush()
+        self.prompted.set()
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         self._reading = True
         try:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import create_app_session, get_app
+from prompt_toolkit.application import Application, get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, completion_is_selected
@@ -108,6 +108,7 @@ class Prompt:
     """Reads statements at a terminal.
 
     ``status`` is shown below the prompt; whoever changes it calls ``redraw``. ``out`` is the terminal.
+    ``prompted`` is set when the first prompt is there.
     """
 
     def __init__(self, out: TextIO, history: StatementHistory, names: Callable[[], Names]) -> None:
@@ -133,16 +134,12 @@ class Prompt:
             tempfile_suffix=".sql",
             output=self._output,
         )
-        self._app = self._session.app
+        self._app: Application[str] = self._session.app
+        self.prompted = threading.Event()
+        self._app.after_render += lambda app: self.prompted.set()
 
     def _toolbar(self) -> StyleAndTextTuples:
         return [("", f" {self.status}" if self.status else "")]
-
-    @contextlib.contextmanager
-    def used(self) -> Iterator[None]:
-        """Use the terminal for prompts inside."""
-        with create_app_session(output=self._output):
-            yield
 
     def read(self) -> str:
         """Return what is typed. Raises KeyboardInterrupt at Ctrl-C, EOFError at Ctrl-D and when left."""
@@ -154,6 +151,7 @@ class Prompt:
     def ask(self, question: str) -> bool:
         """Return whether the user says yes: with Enter and Ctrl-D, too, but not with Ctrl-C."""
         asked: PromptSession[str] = PromptSession(output=self._output)
+        self._app = asked.app
         try:
             with patch_stdout(raw=True):
                 said = asked.prompt(question)
@@ -161,6 +159,8 @@ class Prompt:
             return False
         except EOFError:
             return True
+        finally:
+            self._app = self._session.app
         return said.strip().lower() in ("", "y", "yes")
 
     @contextlib.contextmanager
@@ -174,7 +174,9 @@ class Prompt:
         try:
             yield
         finally:
-            termios.tcsetattr(terminal, termios.TCSANOW, before)
+            # A terminal that has been closed has no modes.
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(terminal, termios.TCSANOW, before)
 
     def redraw(self) -> None:
         """Show the status anew, where a prompt is there; from any thread."""

@@ -67,7 +67,9 @@ def _typed(options: argparse.Namespace, choices: Choices, first: str | None) -> 
             reader = LineReader(sys.stderr)
         interrupts = Interrupts(reader.leave)
         with interrupts.taken():
-            start = start_spark(settings, options.udf)
+            if first is not None:
+                reader.prompted.set()
+            start = start_spark(settings, options.udf, reader.prompted)
             shell = TerminalShell(choices, screen, reader, start, interrupts, known, debug=options.debug)
             file = options.file
             shell.run(None if first is None else lambda: shell.enter(first, file))

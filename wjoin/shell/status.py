@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from wjoin.measured.progress import LEAST_TIMESTAMP, Progress, time_text
-
 if TYPE_CHECKING:
+    from wjoin.measured.progress import Progress
     from wjoin.running import Running
 
 _SPAN = timedelta(seconds=10)
@@ -53,7 +52,7 @@ def status_of(running: "Running") -> QueryStatus:
     )
 
 
-def rate(history: Iterable[Progress], now: datetime) -> float:
+def rate(history: "Iterable[Progress]", now: datetime) -> float:
     """Return the rows that have been read a second, over the micro-batches of the last ten seconds."""
     rows, begin, end = 0, now, now - _SPAN
     for each in reversed(list(history)):
@@ -70,8 +69,11 @@ def rate(history: Iterable[Progress], now: datetime) -> float:
     return rows / seconds if rows and seconds > 0 else 0.0
 
 
-def complete_text(newest: Progress, now: datetime) -> str:
+def complete_text(newest: "Progress", now: datetime) -> str:
     """Return the time by which results are complete; without its date where that is today's."""
+    # Imports Spark's client, which the first prompt does without.
+    from wjoin.measured.progress import LEAST_TIMESTAMP, time_text
+
     time = newest.complete_until
     if time is None:
         return ""

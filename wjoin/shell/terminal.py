@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from wjoin.grammar.syntax import Statement
     from wjoin.running import Running
     from wjoin.session import Session
+    from wjoin.shell.answers import Answer
     from wjoin.shell.watched import Batch, Watched
 
 T = TypeVar("T")
@@ -115,7 +116,7 @@ class TerminalShell(Shell):
     def run(self, first: Callable[[], None] | None = None) -> None:
         """Carry out what is typed until the user leaves; before that what ``first`` does."""
         self._looking.start()
-        leaving = first is not None and not self._try(first)
+        leaving = first is not None and not self._unseen(first)
         while not (leaving and self._may_leave()):
             try:
                 text = self._reader.read()
@@ -124,8 +125,12 @@ class TerminalShell(Shell):
             except EOFError:
                 leaving = True
             else:
-                with self._reader.unseen():
-                    leaving = not self._try(functools.partial(self.enter, text))
+                leaving = not self._unseen(functools.partial(self.enter, text))
+
+    def _unseen(self, do: Callable[[], None]) -> bool:
+        """Do something while what is typed waits for the next prompt; return whether the user stays."""
+        with self._reader.unseen():
+            return self._try(do)
 
     def _try(self, do: Callable[[], None]) -> bool:
         """Do something, and show what goes wrong; return whether the user stays."""
@@ -198,7 +203,11 @@ class TerminalShell(Shell):
         before = {each.runId for each in session.spark.streams.active}
         began = time.monotonic()
         work = Work(lambda: answer(session, text, statement, self.choices, group, self._told.append))
-        found = self._attend(work, lambda: _cancel(session, group, before))
+        try:
+            found = self._attend(work, lambda: _cancel(session, group, before))
+        except Stopped:
+            Work(lambda: _stop_late(work))
+            raise
         match found:
             case Rows():
                 self._show_rows(found, began)
@@ -323,7 +332,7 @@ class TerminalShell(Shell):
         """Return whether to leave: where queries run the user says."""
         if self._interrupts.ended or not self._start.done or self._start.failed:
             return True
-        names = [each.name for each in self._start.result().running if each.query.isActive]
+        names = [each.name for each in _active(self._start.result())]
         if not names:
             return True
         what = f"{names[0]} runs" if len(names) == 1 else f"{len(names)} queries run ({', '.join(names)})"
@@ -335,8 +344,10 @@ class TerminalShell(Shell):
         if not self._start.done or self._start.failed:
             # Java ends with this process.
             return
+        from wjoin.measured.beside import UNREACHABLE
+
         session = self._start.result()
-        running = [each for each in session.running if each.query.isActive]
+        running = _active(session)
         # Nobody asks a Spark that is being stopped.
         self._looking.join(_CLOSING_SECONDS)
         self._known.settle(_CLOSING_SECONDS)
@@ -348,11 +359,20 @@ class TerminalShell(Shell):
             session.settle()
 
         self._interrupts.ended = False
-        with contextlib.suppress(Stopped):
+        with contextlib.suppress(Stopped, *UNREACHABLE):
             self._attend(Work(stop), lambda: None)
             for each in running:
                 self._print(each.line())
             self._attend(Work(session.spark.stop), lambda: None)
+
+
+def _active(session: "Session") -> "list[Running]":
+    """Return the queries that run; none where Spark is gone."""
+    from wjoin.measured.beside import UNREACHABLE
+
+    with contextlib.suppress(*UNREACHABLE):
+        return [each for each in session.running if each.query.isActive]
+    return []
 
 
 class _Shown:
@@ -382,6 +402,14 @@ class _Shown:
         self._widths = widths
         self._lines += len(lines)
         self._print("\n".join(lines))
+
+
+def _stop_late(work: "Work[Answer]") -> None:
+    """Stop the SELECT over streams that a statement starts which nobody waits for any more."""
+    from wjoin.shell.watched import Watched
+
+    if isinstance(found := work.result(), Watched):
+        found.running.stop()
 
 
 def _cancel(session: "Session", group: str, before: "set[str]") -> None:
