@@ -70,8 +70,8 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     demo = commands.add_parser("demo", help="join the departures of New York's airports in 2013")
     demo.add_argument("--folder", type=Path, help="where to put the data and results (a temporary folder)")
     commands.add_parser("jar", help="print the path of wjoin's jar, for Sparks that are started elsewhere")
-    for shell, what in SHELLS.items():
-        commands.add_parser(shell, help=f"start {what}, with its options and W-join SQL", add_help=False)
+    for name, what in SHELLS.items():
+        commands.add_parser(name, help=f"start {what}, with its options and W-join SQL", add_help=False)
     parser.set_defaults(debug=False)
     repartition = _repartition(commands)
     for command in (run, shell, check, explain, repartition):
