@@ -10,9 +10,13 @@ import pytest
 import wjoin
 from tests.packages import ROOT, module_name, source_files
 
-DOORS = {"wjoin", "wjoin.bridge", "wjoin.carried_out", "wjoin.prepare", "wjoin.starting"}
-"""The modules that import the session: what users import, the command line and what makes one for it, and the
-process that a Spark of others starts. The shell, wjoin.shell, is one of them as a whole."""
+DOORS = {
+    *("wjoin", "wjoin.bridge", "wjoin.carried_out", "wjoin.prepare", "wjoin.starting"),
+    *("wjoin.notebook.cell", "wjoin.notebook.sessions"),
+}
+"""The modules that import the session: what users import, the command line and what makes one for it, the
+process that a Spark of others starts, and the cells of notebooks. The shell, wjoin.shell, is one of them as a
+whole."""
 
 Imports = Mapping[str, set[str]]
 

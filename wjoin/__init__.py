@@ -41,6 +41,14 @@ _HOMES = {
 }
 
 
+def load_ipython_extension(ipython: Any) -> None:
+    """Give a notebook the magics ``%wjoin`` and ``%%wjoin``: ``%load_ext wjoin``."""
+    from wjoin.notebook.magics import WJoinMagics
+
+    if WJoinMagics.__name__ not in ipython.magics_manager.registry:
+        ipython.register_magics(WJoinMagics)
+
+
 def __getattr__(name: str) -> Any:
     # Lazy, so that parsing and planning need neither pyspark nor a JVM.
     if name in _HOMES:

@@ -66,7 +66,7 @@ def rows_once(frame: "DataFrame", most: int) -> "DataFrame":
 
     def take(rows: "DataFrame", batch: int) -> None:
         nonlocal missing
-        with _run_once(rows) as (kept, count):
+        with run_once(rows) as (kept, count):
             if count and missing > 0:
                 # A limit would bring all rows into one partition.
                 shown = kept if count <= missing else kept.limit(missing)
@@ -102,7 +102,7 @@ def start_showing(
     """
 
     def take(rows: "DataFrame", batch: int) -> None:
-        with _run_once(rows) as (kept, count):
+        with run_once(rows) as (kept, count):
             if count:
                 show(kept, batch, count)
 
@@ -111,7 +111,7 @@ def start_showing(
 
 
 @contextlib.contextmanager
-def _run_once(rows: "DataFrame") -> "Iterator[tuple[DataFrame, int]]":
+def run_once(rows: "DataFrame") -> "Iterator[tuple[DataFrame, int]]":
     """Run a micro-batch, whose stateful part may run only once; yield what it gave, and how many rows."""
     kept = rows.persist(StorageLevel.DISK_ONLY)
     try:

@@ -1,8 +1,10 @@
 """The queries that a session has started by INSERT INTO, and their checkpoint folders."""
 
+import contextlib
 import itertools
 import threading
 import time
+from collections.abc import Iterator
 
 from pyspark.sql import SparkSession
 
@@ -25,6 +27,7 @@ class Queries:
         self._looking: threading.Thread | None = None
         self._recorders: dict[str, Recorder] = {}
         self._named_by_script: set[str] = set()
+        self._replaced: Running | None = None
 
     def begin_script(self) -> None:
         """Forget which folders an earlier script has named: the next one may name them again."""
@@ -75,10 +78,19 @@ class Queries:
             # Spark has been stopped, and its queries with it.
             return
 
+    @contextlib.contextmanager
+    def replacing(self, running: Running) -> Iterator[None]:
+        """Name folders inside as if a query had ended already."""
+        self._replaced = running
+        try:
+            yield
+        finally:
+            self._replaced = None
+
     def runs_on(self, folder: str) -> bool:
         """Return whether a query of this session runs on a checkpoint folder."""
         running = self._folders.get(folder)
-        return running is not None and running.query.isActive
+        return running is not None and running is not self._replaced and running.query.isActive
 
     def record(self, folder: str | None, recorder: Recorder | None) -> None:
         """Measure the query that has been started on a checkpoint folder."""

@@ -1,0 +1,233 @@
+"""One run of a cell: its statements in order, and what each of them shows."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from wjoin.explain import explain
+from wjoin.explanation import Explanation
+from wjoin.failures import placed
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.parser import parse_script
+from wjoin.grammar.syntax import Explain, InsertInto, Statement, StopQuery
+from wjoin.inserts import insert, plan_insert, target_sink
+from wjoin.notebook.interrupts import Result, interruptible
+from wjoin.notebook.live_cells import LiveCell, LiveCells
+from wjoin.notebook.options import Options
+from wjoin.notebook.parameters import parameters
+from wjoin.notebook.screen import Screen
+from wjoin.notebook.selects import SelectRows
+from wjoin.notebook.shown_errors import Interrupted
+from wjoin.notebook.tables import first_rows, preformatted
+from wjoin.planner.explain.markup import Markup, join, tag
+from wjoin.running import Running
+from wjoin.session import Session
+from wjoin.statements import execute
+from wjoin.triggers import processing_time
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An explanation: drawings, and the text, which is ``opened`` where it says more than they do."""
+
+    explained: Explanation
+    opened: bool
+
+    def text(self) -> str:
+        """Return the plan as text."""
+        return str(self.explained)
+
+    def html(self) -> str:
+        """Return the plan as HTML."""
+        text = preformatted(str(self.explained))
+        if not self.explained.described:
+            return text
+        opened = "open" if self.opened else None
+        as_text = tag("details", tag("summary", "The plan as text"), text, open=opened)
+        return join(Markup(self.explained._repr_html_()), as_text)
+
+
+@dataclass
+class Cell:
+    """The statements of a cell, with what they run on and where they are shown."""
+
+    session: Session
+    text: str
+    source_name: str
+    options: Options
+    variables: Mapping[str, Any]
+    screen: Screen
+    live: LiveCells
+    _begun: list[Running] = field(default_factory=list)
+    _statements: tuple[Statement, ...] = ()
+
+    def run(self) -> Any:
+        """Run the statements; return what the last one made: a DataFrame, a query or an explanation.
+
+        An interrupt of a SELECT over streams ends it, and the cell. Raises WJoinError for an error of a
+        statement, and Interrupted where another one was interrupted.
+        """
+        self._statements = parse_script(self.text, self.source_name).statements
+        if not self._statements:
+            raise WJoinError("WJ606", "there is no statement", help="write one, or %wjoin --help")
+        if self.options.trigger is not None:
+            processing_time(self.options.trigger, "--trigger")
+        self.session.context.queries.begin_script()
+        made: Any = None
+        for statement in self._statements:
+            last = statement is self._statements[-1]
+            with placed(self.text, statement.span):
+                made = self._run(statement, shown=self.options.show or not last, kept=last)
+            if made is _STOPPED:
+                return None
+        return made
+
+    def _run(self, statement: Statement, *, shown: bool, kept: bool) -> Any:
+        values = parameters(self.text, statement, self.variables)
+        context = self.session.context
+        if isinstance(statement, InsertInto):
+            return self._insert(statement, values)
+        if isinstance(statement, Explain):
+            explained = self._wait(lambda: explain(context, self.text, statement, values))
+            if shown:
+                self.screen.show(Plan(explained, opened=statement.mode in ("ANALYZE", "FORMATTED")))
+            return explained
+        frame = self._wait(lambda: execute(context, self.text, statement, values))
+        if frame.isStreaming:
+            return self._select(frame, statement, values, shown=shown, kept=kept)
+        if shown and frame.columns:
+            self.screen.show(self._wait(lambda: first_rows(frame, self.options.limit)))
+        if isinstance(statement, StopQuery):
+            self.live.draw()
+        return frame
+
+    def _wait(self, work: Callable[[], Result]) -> Result:
+        return interruptible(self.session.spark, work)
+
+    def _insert(self, statement: InsertInto, values: Mapping[str, Any]) -> Any:
+        """Run an INSERT INTO: attach to its query where that runs, replace that of another, or start one."""
+        context, once, note = self.session.context, self.options.once, ""
+        sink = target_sink(context.catalog, self.text, statement)
+        earlier = None if sink is None else self._earlier(statement, sink.name)
+        if sink is not None and earlier is not None:
+            if self._same(earlier, statement, values) and not (once or self.options.restart):
+                self._attach(earlier, values)
+                return earlier.query
+            with context.queries.replacing(earlier):
+                # What is wrong with the new statement shall not stop the old one.
+                plan_insert(context, self.text, statement, dict(values), sink, self.options.checkpoint)
+            earlier.stop()
+            self.live.draw()
+            note = f"It replaces the query that ran since {_began(earlier)}."
+        how = {"checkpoint": self.options.checkpoint, "trigger": self.options.trigger}
+        running = self._wait(lambda: insert(context, self.text, statement, dict(values), once=once, **how))
+        if running is None:
+            return None
+        self._begun.append(running)
+        cell = self.live.follow(running, values, note=note, waited_for=once)
+        if once:
+            cell.wait()
+            if running.stopped:
+                raise Interrupted
+            self.session.settle()
+        return running.query
+
+    def _attach(self, running: Running, values: Mapping[str, Any]) -> None:
+        """Show a query that runs already."""
+        self._begun.append(running)
+        note = f"It has been running since {_began(running)}: nothing was started."
+        self.live.follow(running, values, note=note)
+
+    def _earlier(self, statement: Statement, sink: str | None) -> Running | None:
+        """Return the running query of an earlier run of this statement, or of what stood in its place then.
+
+        That is a query into the same sink, or of a SELECT in the same cell. Where the cell has several
+        statements for a sink, each has its own query.
+        """
+        running = [
+            each
+            for each in self.session.running
+            if each.sink == sink and each.query.isActive and not any(each is begun for begun in self._begun)
+        ]
+        own = statement.span.of(self.text)
+        same = [each for each in running if each.statement.of(each.text) == own]
+        others = {each.span.of(self.text) for each in self._statements if each is not statement}
+        changed = [
+            each
+            for each in running
+            if each.statement.of(each.text) not in others and (sink is not None or self._of_this_cell(each))
+        ]
+        return next(iter(same or changed), None)
+
+    def _of_this_cell(self, running: Running) -> bool:
+        cell = self.live.of(running)
+        return cell is not None and cell.cell_id is not None and cell.cell_id == self.screen.cell_id
+
+    def _same(self, earlier: Running, statement: Statement, values: Mapping[str, Any]) -> bool:
+        cell = self.live.of(earlier)
+        with_values = {} if cell is None else cell.parameters
+        return earlier.statement.of(earlier.text) == statement.span.of(self.text) and with_values == values
+
+    def _select(
+        self, frame: DataFrame, statement: Statement, values: Mapping[str, Any], *, shown: bool, kept: bool
+    ) -> Any:
+        """Run a SELECT over streams, and show its rows as they come."""
+        once, background = self.options.once, self.options.background
+        if kept and self.options.keep is not None and once:
+            return self._collected(frame, statement, values, shown=shown)
+        if not shown:
+            return frame
+        earlier = self._earlier(statement, None)
+        if earlier is not None:
+            attach = background and not self.options.restart and self._same(earlier, statement, values)
+            if attach:
+                self._attach(earlier, values)
+                return frame
+            earlier.stop()
+            self.live.draw()
+        rows = SelectRows(frame, self.options.limit, first=once)
+        every = self.options.trigger or self.session.context.settings.get("wjoin.trigger")
+        cell = self._follow(rows.start(processing_time(every) if every else None), statement, values, rows)
+        if background and not once:
+            return frame
+        cell.wait()
+        return _STOPPED if cell.running.stopped else frame
+
+    def _follow(
+        self, query: Any, statement: Statement, values: Mapping[str, Any], rows: SelectRows | None
+    ) -> LiveCell:
+        queries = self.session.context.queries
+        name = queries.free_name("select")
+        running = Running(query, self.text, statement.span, statement.span, name)
+        queries.add(running)
+        self._begun.append(running)
+        waited_for = self.options.once or not self.options.background
+        return self.live.follow(running, values, rows=rows, waited_for=waited_for)
+
+    def _collected(
+        self, frame: DataFrame, statement: Statement, values: Mapping[str, Any], *, shown: bool
+    ) -> DataFrame:
+        """Return a table of all the rows that a SELECT finds in what its sources hold."""
+        name = f"wjoin_kept_{next(_numbers)}"
+        writer = frame.writeStream.format("memory").queryName(name).outputMode("append")
+        cell = self._follow(writer.trigger(availableNow=True).start(), statement, values, None)
+        cell.wait()
+        if cell.running.stopped:
+            raise Interrupted
+        found = self.session.spark.table(name)
+        if shown:
+            self.screen.show(self._wait(lambda: first_rows(found, self.options.limit)))
+        return found
+
+
+def _began(running: Running) -> str:
+    return f"{running.started.astimezone():%H:%M:%S}"
+
+
+_STOPPED = object()
+"""What a SELECT has made that was interrupted."""

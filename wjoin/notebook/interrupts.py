@@ -1,0 +1,60 @@
+"""What a cell waits for, and how an interrupt of the cell ends it."""
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pyspark.sql import SparkSession
+
+from wjoin.failures import RAISED_BY_SPARK
+from wjoin.notebook.shown_errors import Interrupted
+
+_LOOK_SECONDS = 0.2
+_numbers = itertools.count()
+
+Result = TypeVar("Result")
+
+
+def interruptible(spark: SparkSession, work: Callable[[], Result]) -> Result:
+    """Return what ``work`` returns; an interrupt ends what Spark runs for it, and only that.
+
+    It runs in a thread of its own: an interrupt would cut off whatever is being said to Spark, which then
+    goes on with its jobs. Raises Interrupted.
+    """
+    tag = f"wjoin-cell-{next(_numbers)}"
+    begin, end = _tagging(spark)
+    results: list[Result] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            begin(tag)
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001 (it is raised below)
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name=tag, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(_LOOK_SECONDS)
+    except KeyboardInterrupt:
+        while thread.is_alive():
+            # Spark may not have begun with a job yet.
+            with contextlib.suppress(*RAISED_BY_SPARK):
+                end(tag)
+            thread.join(_LOOK_SECONDS)
+        raise Interrupted from None
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _tagging(spark: SparkSession) -> tuple[Callable[[str], Any], Callable[[str], Any]]:
+    """Return what gives this thread's jobs a tag, and what ends the jobs with it, from any thread."""
+    if "connect" in type(spark).__module__:
+        return spark.addTag, spark.interruptTag
+    # The tags of a classic session are known to the thread only that has given them.
+    return spark.sparkContext.addJobTag, spark.sparkContext.cancelJobsWithTag

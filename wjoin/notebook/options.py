@@ -1,0 +1,90 @@
+"""The options of the magics: what stands between ``%wjoin`` or ``%%wjoin`` and the statements."""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.planner.names import suggestion
+
+USAGE = """\
+%%wjoin [options] [NAME <<]      statements, with semicolons between them, in the lines below
+%wjoin [options] [NAME <<] ...   one statement or several in this line
+
+NAME <<             keep the last result as the Python variable NAME, and do not show it
+-o NAME             keep it and show it
+--once              streams: work off all that the sources hold, then end
+--limit N           rows of a table to show (20)
+--checkpoint DIR    the folder of the checkpoints, one for each INSERT INTO
+--trigger TIME      start micro-batches so often ('10 seconds')
+--background        a SELECT over streams runs on while other cells run
+--restart           stop the query that this cell has started before, and start it anew
+--session           return the wjoin.Session that the cells use
+--help              this text
+
+:name in a statement is the Python variable of that name. An INSERT INTO runs on: STOP QUERY name ends it.
+A SELECT over streams runs until the cell is interrupted."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a cell's first line asks for; ``keep`` is the variable for the last result, ``show`` shows it."""
+
+    once: bool = False
+    limit: int = 20
+    checkpoint: str | None = None
+    trigger: str | None = None
+    background: bool = False
+    restart: bool = False
+    session: bool = False
+    help: bool = False
+    keep: str | None = None
+    show: bool = True
+
+
+_FLAGS = {f"--{name}": name for name in ("once", "background", "restart", "session", "help")} | {"-h": "help"}
+_VALUES = {f"--{name}": name for name in ("limit", "checkpoint", "trigger")} | {"-o": "keep"}
+_OPTION = re.compile(r"\s*(-[A-Za-z]|--[A-Za-z][\w-]*)(?=[\s=]|$)")
+_VALUE = re.compile(r"""[\s=]\s*(?:"([^"]*)"|'([^']*)'|([^\s"']\S*))(?=\s|$)""")
+_KEPT = re.compile(r"\s*(\w+)\s*<<(?=\s|$)")
+
+
+def read_options(line: str) -> tuple[Options, str]:
+    """Return the options at the beginning of a line, and what follows them.
+
+    Raises WJoinError WJ603 for an option that is unknown or has no good value.
+    """
+    options, place = Options(), 0
+    while found := _OPTION.match(line, place):
+        name, place = found[1], found.end()
+        if name in _FLAGS:
+            flag: dict[str, Any] = {_FLAGS[name]: True}
+            options = replace(options, **flag)
+        elif name in _VALUES:
+            value = _VALUE.match(line, place)
+            if value is None:
+                raise WJoinError("WJ603", f"{name} has no value", help="%wjoin --help lists the options")
+            place = value.end()
+            options = replace(
+                options, **_read(name, next(each for each in value.groups() if each is not None))
+            )
+        else:
+            remedy = suggestion(name, [*_FLAGS, *_VALUES]) or "%wjoin --help lists the options"
+            raise WJoinError("WJ603", f"%wjoin has no option {name}", help=remedy)
+    if found := _KEPT.match(line, place):
+        place = found.end()
+        options = replace(options, **_read("NAME <<", found[1]), show=False)
+    return options, line[place:].lstrip()
+
+
+def _read(name: str, text: str) -> dict[str, Any]:
+    """Return the field that an option sets."""
+    if name == "--limit":
+        if not text.isdecimal() or int(text) < 1:
+            raise WJoinError("WJ603", f"--limit is {text}", help="give a number of rows from 1")
+        return {"limit": int(text)}
+    if name in ("-o", "NAME <<"):
+        if not text.isidentifier():
+            raise WJoinError("WJ603", f"{text} is no name of a variable", help="write -o NAME, or NAME <<")
+        return {"keep": text}
+    return {_VALUES[name]: text}

@@ -1,0 +1,122 @@
+"""Rows as a table: in HTML where the front end shows it, else as text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, NumericType, StructType
+
+from wjoin.planner.explain.markup import Markup, clean, escape, join, tag
+
+_LONGEST = 500
+"""Characters of a value that are shown."""
+
+STYLE = """
+.wjoin-rows { overflow-x: auto; max-width: 100%; margin: 4px 0; }
+.wjoin-rows table { border-collapse: collapse; font: 13px/1.4 system-ui, "Segoe UI", sans-serif;
+  color: inherit; margin: 0; }
+.wjoin-rows table th, .wjoin-rows table td { text-align: left; padding: 3px 10px; max-width: 60ch;
+  color: inherit; background: transparent; border: 0; white-space: pre-wrap; overflow-wrap: anywhere;
+  vertical-align: top; }
+.wjoin-rows table th { font-weight: 600; border-bottom: 1px solid rgba(128, 128, 128, .7); white-space: pre; }
+.wjoin-rows table td { border-bottom: 1px solid rgba(128, 128, 128, .25);
+  font-variant-numeric: tabular-nums; }
+.wjoin-rows table .number { text-align: right; }
+.wjoin-rows .null { opacity: .55; font-style: italic; }
+.wjoin-rows p { font: 12px/1.5 system-ui, "Segoe UI", sans-serif; opacity: .75; margin: 4px 0; }
+"""
+"""It takes the colors of the page around it, light or dark."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows as texts, None for NULL; ``numbers`` tells the columns of numbers, ``note`` what is not shown."""
+
+    columns: tuple[str, ...]
+    numbers: tuple[bool, ...]
+    rows: Sequence[tuple[str | None, ...]]
+    note: str = ""
+
+    def html(self) -> str:
+        """Return the table as a piece of HTML."""
+        head = (tag("th", name, class_=_kind(number)) for name, number in self._heads())
+        body = [
+            tag("tr", *(_cell(*each) for each in zip(row, self.numbers, strict=True))) for row in self.rows
+        ]
+        table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
+        note = tag("p", self.note) if self.note else Markup("")
+        return tag("div", tag("style", Markup(STYLE)), table, note, class_="wjoin-rows")
+
+    def text(self) -> str:
+        """Return the table as lines of text."""
+        grid = [
+            self.columns,
+            *(["NULL" if each is None else _cut(each) for each in row] for row in self.rows),
+        ]
+        lines = [[clean(each).replace("\n", "\\n") for each in row] for row in grid]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        rule = "+".join(["", *("-" * width for width in widths), ""])
+        rows = [
+            "|".join(["", *(_padded(*each) for each in zip(line, widths, self.numbers, strict=True)), ""])
+            for line in lines
+        ]
+        return "\n".join([rule, rows[0], rule, *rows[1:], rule, *([self.note] if self.note else [])])
+
+    def _heads(self) -> "zip[tuple[str, bool]]":
+        return zip(self.columns, self.numbers, strict=True)
+
+
+def _kind(number: bool) -> str | None:
+    return "number" if number else None
+
+
+def _cell(value: str | None, number: bool) -> Markup:
+    if value is None:
+        return tag("td", tag("span", "NULL", class_="null"), class_=_kind(number))
+    return tag("td", _cut(value), class_=_kind(number))
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}… ({len(value):,} characters)"
+
+
+def _padded(text: str, width: int, number: bool) -> str:
+    return text.rjust(width) if number else text.ljust(width)
+
+
+def as_texts(frame: DataFrame) -> DataFrame:
+    """Return a DataFrame's rows as Spark writes them, in columns c0, c1 and so on.
+
+    In Python timestamps would be those of this machine's time zone, not of the session's.
+    """
+    types = [field.dataType for field in frame.schema.fields]
+    numbered = frame.toDF(*(f"c{number}" for number in range(len(types))))
+    columns = (
+        F.hex(f"c{number}") if isinstance(kind, BinaryType) else F.col(f"c{number}").cast("string")
+        for number, kind in enumerate(types)
+    )
+    return numbered.select(*(column.alias(f"c{number}") for number, column in enumerate(columns)))
+
+
+def first_rows(frame: DataFrame, most: int) -> Table:
+    """Return the first rows of a table; Spark computes one more, to tell whether that is all."""
+    rows = [tuple(row) for row in as_texts(frame).limit(most + 1).collect()]
+    note = f"the first {most:,} rows: --limit shows more" if len(rows) > most else _counted(len(rows))
+    return table(frame.schema, rows[:most], note)
+
+
+def table(schema: StructType, rows: Sequence[tuple[str | None, ...]], note: str) -> Table:
+    """Return rows that are texts already as a table with the columns of a schema."""
+    fields = schema.fields
+    numbers = tuple(isinstance(field.dataType, NumericType) for field in fields)
+    return Table(tuple(field.name for field in fields), numbers, rows, note)
+
+
+def _counted(count: int) -> str:
+    return f"{count:,} row{'s' if count != 1 else ''}"
+
+
+def preformatted(text: str) -> Markup:
+    """Return a text as HTML that keeps its lines."""
+    return tag("pre", join(escape(text)), style="color: inherit; background: transparent; overflow-x: auto")
