@@ -27,6 +27,7 @@ def interruptible(spark: SparkSession, work: Callable[[], Result]) -> Result:
     begin, end = _tagging(spark)
     results: list[Result] = []
     errors: list[BaseException] = []
+    ended = threading.Event()
 
     def run() -> None:
         try:
@@ -34,18 +35,19 @@ def interruptible(spark: SparkSession, work: Callable[[], Result]) -> Result:
             results.append(work())
         except BaseException as error:  # noqa: BLE001 (it is raised below)
             errors.append(error)
+        finally:
+            ended.set()
 
-    thread = threading.Thread(target=run, name=tag, daemon=True)
-    thread.start()
     try:
-        while thread.is_alive():
-            thread.join(_LOOK_SECONDS)
+        threading.Thread(target=run, name=tag, daemon=True).start()
+        # Not join(): interrupted, it takes a thread that runs for ended.
+        while not ended.wait(_LOOK_SECONDS):
+            pass
     except KeyboardInterrupt:
-        while thread.is_alive():
-            # Spark may not have begun with a job yet.
+        while not ended.wait(_LOOK_SECONDS):
+            # Again and again, as Spark may not have begun with a job yet.
             with contextlib.suppress(*RAISED_BY_SPARK):
                 end(tag)
-            thread.join(_LOOK_SECONDS)
         raise Interrupted from None
     if errors:
         raise errors[0]
