@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -130,22 +131,26 @@ class Page:
     def found(self, number: int, selector: str) -> list[Any]:
         return self.output(number).find_elements(By.CSS_SELECTOR, selector)
 
+    def show(self, number: int) -> None:
+        """Bring the output of a cell into view."""
+        self._browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", self.output(number))
+
     def line(self, number: int) -> str:
         """Return the path of the first line of a live cell."""
         return str(self.found(number, ".wjoin-live svg path:not(.floor)")[0].get_attribute("d"))
 
     def interrupt(self) -> None:
         """Interrupt the kernel as its button does."""
-        self._ask("POST", "/interrupt")
+        self._ask("/interrupt")
 
-    def kill_kernel(self) -> None:
-        """End the kernel, and everything that it runs."""
-        self._ask("DELETE", "")
+    def restart(self) -> None:
+        """End the kernel in good order, with everything that it runs, and start another one."""
+        self._ask("/restart")
 
-    def _ask(self, method: str, action: str) -> None:
+    def _ask(self, action: str) -> None:
         (kernel,) = self._json("/api/kernels")
         request = urllib.request.Request(
-            f"{self._address}/api/kernels/{kernel['id']}{action}", method=method, headers=_AUTHORIZED
+            f"{self._address}/api/kernels/{kernel['id']}{action}", method="POST", headers=_AUTHORIZED
         )
         urllib.request.urlopen(request).close()
 
@@ -161,5 +166,8 @@ class Page:
             with contextlib.suppress(WebDriverException, IndexError):
                 if condition():
                     return
-            assert time.monotonic() < ends, f"waited for {what}"
+            if time.monotonic() > ends:
+                picture = Path(tempfile.gettempdir()) / "wjoin-notebook.png"
+                self._browser.save_screenshot(str(picture))
+                raise AssertionError(f"waited for {what}; {picture} shows the page")
             time.sleep(0.2)

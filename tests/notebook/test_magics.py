@@ -185,6 +185,12 @@ def test_help_and_nothing_show_the_options(kernel: Kernel) -> None:
         assert "--checkpoint DIR" in good(kernel.run(line)).texts()[0]
 
 
+def test_the_live_page_is_served(kernel: Kernel) -> None:
+    (shown,) = good(kernel.run("%wjoin --web")).texts()
+    asked = f"import urllib.request; urllib.request.urlopen('{shown.split()[-1]}').status"
+    assert good(kernel.run(asked)).texts() == ["200"]
+
+
 def test_a_select_over_streams_once(kernel: Kernel) -> None:
     (shown,) = good(kernel.run(f"%%wjoin --once --limit 4\n{ONCE}")).texts()
     assert shown.startswith("select: ended at ")

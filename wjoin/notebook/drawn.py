@@ -8,15 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from wjoin.notebook.samples import KEPT_SECONDS, Point
 from wjoin.notebook.tables import Table, preformatted
 from wjoin.planner.explain.markup import Markup, picture, tag
 from wjoin.planner.figures import figure, seconds
+from wjoin.web.points import KEPT_SECONDS, Point, merged
 
 STALE_SECONDS = 12
 """After which time without news the picture is gray."""
 
 _WIDTH, _HEIGHT = 210.0, 44.0
+_MOST_POINTS = 120
 
 STYLE = f"""
 .wjoin-live {{ font: 13px/1.5 system-ui, "Segoe UI", sans-serif; color: inherit; margin: 4px 0; }}
@@ -95,11 +96,11 @@ def _stale(at: datetime) -> Markup:
 
 def _lines(points: Sequence[Point], at: datetime) -> Iterator[Markup]:
     begins, ends = points[0].begins, max(at.timestamp(), points[-1].ends)
-    rates = [(each, each.ends - each.begins) for each in points]
-    of_rows = [(p.begins, p.ends, p.rows_in / span) for p, span in rates if span > 0]
-    of_matches = [(p.begins, p.ends, p.matched / span) for p, span in rates if span > 0]
-    of_lag = [(each.begins, each.ends, each.lag) for each in points if each.lag is not None]
-    of_state = [(each.begins, each.ends, float(each.kept)) for each in points]
+    found = [(each, each.ends - each.begins) for each in _fewer(points) if each.ends > each.begins]
+    of_rows = [(each.begins, each.ends, each.rows_in / span) for each, span in found]
+    of_matches = [(each.begins, each.ends, each.matched / span) for each, span in found]
+    of_state = [(each.begins, each.ends, float(sum(each.kept.values()))) for each, _ in found]
+    of_lag = [(each.begins, each.ends, max(each.lag.values())) for each, _ in found if each.lag]
     over = f"the last {_span(ends - begins)}"
     for name, steps in (
         ("rows a second", of_rows),
@@ -112,6 +113,13 @@ def _lines(points: Sequence[Point], at: datetime) -> Iterator[Markup]:
             drawing = _drawing(steps, begins, ends, f"{name}, {over}")
             yield tag("div", tag("span", name), tag("b", value), drawing, class_="line")
     yield tag("p", f"Lines: {over}.", class_="note", style="flex-basis: 100%")
+
+
+def _fewer(points: Sequence[Point]) -> list[Point]:
+    """Return points that follow each other put together to as many as a line can show."""
+    each = -(-len(points) // _MOST_POINTS)
+    groups = (merged(points[first : first + each]) for first in range(0, len(points), each))
+    return [group for group in groups if group is not None]
 
 
 def _drawing(steps: Sequence[tuple[float, float, float]], begins: float, ends: float, label: str) -> Markup:

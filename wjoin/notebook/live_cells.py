@@ -10,11 +10,11 @@ from typing import Any
 from wjoin.grammar.errors import WJoinError
 from wjoin.measured.beside import UNREACHABLE
 from wjoin.notebook.drawn import Picture
-from wjoin.notebook.samples import points
 from wjoin.notebook.screen import Screen
 from wjoin.notebook.selects import SelectRows
 from wjoin.planner.names import quoted_if_needed
 from wjoin.running import Running
+from wjoin.web.points import History
 
 _TICK_SECONDS = 1.0
 _WAIT_SECONDS = 0.2
@@ -39,6 +39,8 @@ class LiveCell:
         self.cell_id = cell_id
         self.waited_for = False
         self.ended = threading.Event()
+        self._history = History(running.started.timestamp())
+        running.tell(self._history.add)
         self._rows = rows
         self._note = ""
         self._output: str | None = None
@@ -71,6 +73,7 @@ class LiveCell:
             screen.replace(self._output, picture, last=not picture.living)
             if not picture.living:
                 self._close_button(screen)
+                self.running.untell(self._history.add)
                 self._forget_rows()
                 self.ended.set()
 
@@ -113,7 +116,7 @@ class LiveCell:
             now,
             living,
             done.removeprefix(f"{running.name}: "),
-            points(tuple(running.history), now.timestamp()),
+            self._history.read().points,
             notes,
             # Where the cell waits it ends with the error.
             self._failed.render() if self._failed is not None and not self.waited_for else None,
@@ -151,6 +154,7 @@ class LiveCells:
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
         self._cells: list[LiveCell] = []
+        self._shown = threading.Event()
         self._thread: threading.Thread | None = None
 
     def of(self, running: Running) -> LiveCell | None:
@@ -172,9 +176,10 @@ class LiveCells:
             cell = LiveCell(running, parameters, rows, self._screen.cell_id)
             self._cells = [each for each in self._cells if not each.ended.is_set()] + [cell]
         cell.show(self._screen, note, waited_for)
-        if self._thread is None or not self._thread.is_alive():
+        if self._thread is None:
             self._thread = threading.Thread(target=self._keep_drawing, name="wjoin-notebook", daemon=True)
             self._thread.start()
+        self._shown.set()
         return cell
 
     def draw(self) -> None:
@@ -183,9 +188,12 @@ class LiveCells:
             each.draw(self._screen)
 
     def _keep_drawing(self) -> None:
-        while not all(each.ended.is_set() for each in self._cells):
-            self.draw()
-            time.sleep(_TICK_SECONDS)
+        while True:
+            self._shown.wait()
+            self._shown.clear()
+            while not all(each.ended.is_set() for each in self._cells):
+                self.draw()
+                time.sleep(_TICK_SECONDS)
 
 
 def _stop_button(running: Running) -> Any:

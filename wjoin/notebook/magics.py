@@ -1,5 +1,6 @@
 """The magics ``%wjoin`` and ``%%wjoin``."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
@@ -9,6 +10,22 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.notebook.options import USAGE, read_options
 from wjoin.notebook.screen import Screen
 from wjoin.notebook.shown_errors import shown
+from wjoin.planner.explain.markup import Markup, join, tag
+
+
+@dataclass(frozen=True)
+class LivePage:
+    """The page that a session serves, to be shown in a cell."""
+
+    web: Any
+
+    def text(self) -> str:
+        """Return where it is."""
+        return f"The live page is at {self.web.url}"
+
+    def html(self) -> str:
+        """Return a frame with it, and where it is for front ends that show no frames."""
+        return join(tag("p", self.text()), Markup(self.web._repr_html_()))
 
 
 @magics_class
@@ -40,12 +57,16 @@ class WJoinMagics(Magics):
         options, rest = read_options(line)
         # The lines of errors are those of the cell, the first of which is the magic's own.
         text = rest if cell is None else f"{rest}\n{cell}"
-        if options.help or not (text.strip() or options.session):
+        if options.help or not (text.strip() or options.session or options.web):
             self._screen.show(USAGE)
             return None
         session = self._session()
+        if options.web:
+            self._screen.show(LivePage(session.serve_web()))
         if options.session:
             return session
+        if not text.strip():
+            return None
         from wjoin.notebook.cell import Cell
 
         run = Cell(session, text, name, options, self.shell.user_ns, self._screen, self._live)

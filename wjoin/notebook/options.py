@@ -19,6 +19,7 @@ NAME <<             keep the last result as the Python variable NAME, and do not
 --trigger TIME      start micro-batches so often ('10 seconds')
 --background        a SELECT over streams runs on while other cells run
 --restart           stop the query that this cell has started before, and start it anew
+--web               show the live page of all queries, with EXPLAIN's drawings
 --session           return the wjoin.Session that the cells use
 --help              this text
 
@@ -36,13 +37,15 @@ class Options:
     trigger: str | None = None
     background: bool = False
     restart: bool = False
+    web: bool = False
     session: bool = False
     help: bool = False
     keep: str | None = None
     show: bool = True
 
 
-_FLAGS = {f"--{name}": name for name in ("once", "background", "restart", "session", "help")} | {"-h": "help"}
+_SWITCHES = ("once", "background", "restart", "web", "session", "help")
+_FLAGS = {f"--{name}": name for name in _SWITCHES} | {"-h": "help"}
 _VALUES = {f"--{name}": name for name in ("limit", "checkpoint", "trigger")} | {"-o": "keep"}
 _OPTION = re.compile(r"\s*(-[A-Za-z]|--[A-Za-z][\w-]*)(?=[\s=]|$)")
 _VALUE = re.compile(r"""[\s=]\s*(?:"([^"]*)"|'([^']*)'|([^\s"']\S*))(?=\s|$)""")

@@ -16,13 +16,13 @@ STYLE = """
 .wjoin-rows { overflow-x: auto; max-width: 100%; margin: 4px 0; }
 .wjoin-rows table { border-collapse: collapse; font: 13px/1.4 system-ui, "Segoe UI", sans-serif;
   color: inherit; margin: 0; }
-.wjoin-rows table th, .wjoin-rows table td { text-align: left; padding: 3px 10px; max-width: 60ch;
+.wjoin-rows table th, .wjoin-rows table td { text-align: left !important; padding: 3px 10px; max-width: 60ch;
   color: inherit; background: transparent; border: 0; white-space: pre-wrap; overflow-wrap: anywhere;
   vertical-align: top; }
 .wjoin-rows table th { font-weight: 600; border-bottom: 1px solid rgba(128, 128, 128, .7); white-space: pre; }
 .wjoin-rows table td { border-bottom: 1px solid rgba(128, 128, 128, .25);
   font-variant-numeric: tabular-nums; }
-.wjoin-rows table .number { text-align: right; }
+.wjoin-rows table .number { text-align: right !important; }
 .wjoin-rows .null { opacity: .55; font-style: italic; }
 .wjoin-rows p { font: 12px/1.5 system-ui, "Segoe UI", sans-serif; opacity: .75; margin: 4px 0; }
 """
