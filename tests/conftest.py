@@ -22,7 +22,7 @@ _LONG = (
     *("properties/test_batch.py", "properties/test_streaming.py", "properties/test_theta.py"),
     *("results/test_choices.py", "results/test_key_kinds.py", "results/test_predicates.py"),
     *("session/test_checkpoints.py", "session/test_class_archive.py", "session/test_computed_columns.py"),
-    *("notebook/test_flights.py", "notebook/test_lab.py", "notebook/test_magics.py"),
+    *("notebook/test_flights.py", "notebook/test_lab.py", "notebook/test_magics.py", "notebook/test_page.py"),
     "session/test_docs_pages.py",
     *("session/test_failures.py", "session/test_spark_process.py"),
     *("shell/test_piped.py", "shell/test_terminal.py"),

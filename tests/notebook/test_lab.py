@@ -9,6 +9,9 @@ import pytest
 from tests.notebook.pages import Page, chromium, jupyterlab, write_notebook
 from tests.notebook.test_magics import JOIN, LIVE, STREAMS, VIEWS
 
+# Kernels start, each with a Spark of its own.
+pytestmark = pytest.mark.timeout(900)
+
 LOAD, _, TABLE, PLAN, ERROR, RATES, INSERT, SELECT = range(8)
 CELLS = [
     "%load_ext wjoin",

@@ -7,6 +7,9 @@ import pytest
 
 from tests.notebook.kernels import Kernel, Output
 
+# The first test starts the kernel, with a Spark of its own.
+pytestmark = pytest.mark.timeout(600)
+
 VIEWS = """%%wjoin
 CREATE OR REPLACE TEMPORARY VIEW camera1 AS SELECT * FROM VALUES
   (1, TIMESTAMP '2024-05-01 12:00:00'), (2, TIMESTAMP '2024-05-01 12:00:02') AS rows(obj_id, ts);
@@ -293,7 +296,8 @@ def test_an_interrupt_ends_a_select_and_no_other_query(kernel: Kernel) -> None:
     (shown,) = output.texts()
     assert shown.startswith("select: stopped at ")
     assert _ROWS.search(shown)
-    assert names(kernel) == ["other"]
+    ends = kernel.run("[(each.name, each.state, str(each.failed)) for each in session.running]").texts()
+    assert names(kernel) == ["other"], ends
     good(kernel.run("%wjoin STOP QUERY other"))
 
 
