@@ -1,6 +1,7 @@
 """A real terminal for the shell: pexpect types into it, pyte tells what it shows."""
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -102,4 +103,9 @@ class Screen:
 
     def kill(self) -> None:
         """End the process whatever it does."""
-        self.process.close(force=True)
+        if self.process.closed:
+            return
+        if self.process.isalive():
+            self.process.kill(signal.SIGKILL)
+            self.process.wait()
+        self.process.close()

@@ -40,6 +40,7 @@ _LOOK_SECONDS = 1.0
 """How often the line below the prompt is made anew."""
 
 _POLL_SECONDS = 0.05
+_AGAIN_SECONDS = 0.5
 _CLOSING_SECONDS = 5.0
 
 
@@ -203,9 +204,11 @@ class TerminalShell(Shell):
         before = {each.runId for each in session.spark.streams.active}
         began = time.monotonic()
         work = Work(lambda: answer(session, text, statement, self.choices, group, self._told.append))
+        left = threading.Event()
         try:
-            found = self._attend(work, lambda: _cancel(session, group, before))
+            found = self._attend(work, lambda: _cancel(session, group, before, work, left))
         except Stopped:
+            left.set()
             Work(lambda: _stop_late(work))
             raise
         match found:
@@ -412,12 +415,20 @@ def _stop_late(work: "Work[Answer]") -> None:
         found.running.stop()
 
 
-def _cancel(session: "Session", group: str, before: "set[str]") -> None:
-    """Cancel the jobs of a statement, and the queries that it has started and waits for."""
+def _cancel(
+    session: "Session", group: str, before: "set[str]", work: "Work[Answer]", left: threading.Event
+) -> None:
+    """Cancel the jobs of a statement, and the queries that it has started and waits for, until it ends.
+
+    Its next job may begin after the one that has been cancelled. Once it is ``left`` behind, queries that
+    start are those of other statements.
+    """
     from wjoin.measured.beside import UNREACHABLE
 
     with contextlib.suppress(*UNREACHABLE):
-        session.sparkContext.cancelJobGroup(group)
-        for query in session.spark.streams.active:
-            if query.runId not in before:
-                query.stop()
+        while not work.done:
+            session.sparkContext.cancelJobGroup(group)
+            for query in session.spark.streams.active:
+                if query.runId not in before and not left.is_set():
+                    query.stop()
+            work.wait(_AGAIN_SECONDS)
