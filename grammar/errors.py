@@ -256,6 +256,11 @@ _ENTRIES = (
         "records that cannot be read have been dropped, as the mode DROPMALFORMED of their stream says",
         "see docs/kafka.md, section Broken records, for how to look at them",
     ),
+    ErrorCode(
+        "WJ810",
+        "records of Kafka were gone before they were read, and failOnDataLoss is false",
+        "keep them longer: the topic's retention.ms must cover the longest pause of the query",
+    ),
 )
 
 CATALOGUE = {entry.code: entry for entry in _ENTRIES}

@@ -30,6 +30,7 @@ _IN_OTHER_WORDS = {
     ),
 }
 """What Spark says of some failures does not tell what happened."""
+_LOST = "Some data may have been lost because they are not available in Kafka any more"
 _OWN = re.compile(r"error\[(WJ\d+)\]: ([^\n]*)(?:\n(?:[^\n]*\n)*?help: ([^\n]*))?")
 
 
@@ -92,6 +93,8 @@ def failure(
     remedy = None
     if checkpoint is not None:
         remedy = f"mend the cause and start the query again: it goes on from its checkpoint, {checkpoint}"
+        if _LOST in str(error):
+            remedy += "; with the option failOnDataLoss 'false' of the stream it goes on without the records"
     return WJoinError("WJ704", f"{subject} failed: {cause(error)}", span=span, text=text, help=remedy)
 
 

@@ -22,7 +22,7 @@ from wjoin.format_options import (
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import CreateSink, CreateStream, Identifier, InsertInto
 from wjoin.kafka import is_kafka, missing_package
-from wjoin.measured.progress import BROKEN
+from wjoin.measured.progress import BROKEN, LOSABLE
 from wjoin.planner.layout import quoted
 from wjoin.planner.names import suggestion
 
@@ -83,6 +83,13 @@ def check_format(statement: CreateStream | CreateSink, text: str) -> None:
         message = f"the records of the stream {statement.name.name} have no columns"
         help = f"give them: CREATE STREAM {statement.name.name} (column TYPE, …) USING kafka …"
         raise WJoinError("WJ106", message, span=written.span, text=text, help=help)
+
+
+def with_losses_told(source: DataFrame, statement: CreateStream, options: Mapping[str, str]) -> DataFrame:
+    """Return a source whose topics are observed where it goes on without records that are gone."""
+    if (own_option(options, "failOnDataLoss") or "true").lower() != "false":
+        return source
+    return source.observe(f"{LOSABLE}{statement.name.name}", F.collect_set("topic").alias("topics"))
 
 
 def read_records(

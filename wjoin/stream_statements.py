@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming import DataStreamReader
 
 from wjoin.catalog import Catalog, StreamDeclaration, declared_ahead, declared_delays, find_stream
 from wjoin.computed import with_computed
@@ -21,7 +20,7 @@ from wjoin.planner.event_time import checked_kind
 from wjoin.planner.names import suggestion
 from wjoin.planner.physical import TimeKind
 from wjoin.planner.time_columns import remedy_for_type
-from wjoin.records import check_format, read_records, reading_options
+from wjoin.records import check_format, read_records, reading_options, with_losses_told
 from wjoin.relations import event_time, stream_fields
 from wjoin.spark_process import resolved
 
@@ -98,26 +97,22 @@ def _opened(engine: Engine, statement: CreateStream, text: str) -> tuple[DataFra
         options = read_from_the_start(options)
     source, own = reading_options(statement, options)
     reader = engine.spark.readStream.format(statement.provider.name).options(**source)
-    if statement.record_format is not None:
-        records = read_records(_reached(engine, reader, source), statement, own, text)
-        frame = with_computed(records.frame, statement, records.hidden)
-        # A computed column may have the name of one of Kafka's.
-        place = [name for name in records.place if name not in frame.columns]
-        hidden = [name for name in records.hidden if name not in place]
-        return frame, with_computed(records.frame, statement, hidden)
-    if statement.columns is not None:
-        reader = reader.schema(statement.columns)
-    source_frame = _reached(engine, reader, source) if is_kafka(statement.provider.name) else reader.load()
-    frame = with_computed(source_frame, statement)
-    unordered = (own_option(options, "latestFirst") or "").lower() == "true"
-    return frame, None if unordered else frame
-
-
-def _reached(engine: Engine, reader: DataStreamReader, options: Mapping[str, str]) -> DataFrame:
-    """Return what a source of Kafka's has, where its brokers answer."""
-    frame = reader.load()
-    refuse_absent(engine.spark, options)
-    return frame
+    if is_kafka(statement.provider.name):
+        read = reader.load()
+        refuse_absent(engine.spark, source)
+        read = with_losses_told(read, statement, source)
+    else:
+        read = (reader if statement.columns is None else reader.schema(statement.columns)).load()
+    if statement.record_format is None:
+        frame = with_computed(read, statement)
+        unordered = (own_option(options, "latestFirst") or "").lower() == "true"
+        return frame, None if unordered else frame
+    records = read_records(read, statement, own, text)
+    frame = with_computed(records.frame, statement, records.hidden)
+    # A computed column may have the name of one of Kafka's.
+    place = [name for name in records.place if name not in frame.columns]
+    hidden = [name for name in records.hidden if name not in place]
+    return frame, with_computed(records.frame, statement, hidden)
 
 
 def _ahead(

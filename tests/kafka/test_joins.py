@@ -231,3 +231,48 @@ def test_a_broker_goes_away_and_comes_back(session: wjoin.Session, jars: Path, t
         for each in session.streams.active:
             each.stop()
         broker.kill()
+
+
+@pytest.mark.timeout(400)
+def test_records_that_are_gone(session: wjoin.Session, topics: Topics, tmp_path: Path) -> None:
+    """They end a query, or are counted and told of, as ``failOnDataLoss`` says."""
+    topic, rows = topics.name("short"), sightings(0, 30)
+    topics.write(topic, as_json(rows[:10]), partition=0)
+
+    def run(option: str = "") -> None:
+        session.run_script(
+            streams(topics, {"camera1": topic, "camera2": topic}, option)
+            + f"""CREATE OR REPLACE SINK pairs USING parquet OPTIONS (path '{tmp_path}/pairs');
+            INSERT INTO pairs {PAIRS} AND A.row_id = B.row_id""",
+            checkpoint=str(tmp_path / "checkpoints"),
+        )
+
+    run()
+    topics.write(topic, as_json(rows[10:]), partition=0)
+    remove(topics, topic, before=17)
+    with pytest.raises(wjoin.WJoinError, match="Some data may have been lost") as failed:
+        run()
+    assert failed.value.code == "WJ704"
+    assert "failOnDataLoss" in str(failed.value.help)
+    with pytest.warns(wjoin.WJoinWarning, match="WJ810") as told:
+        run(", failOnDataLoss 'false'")
+    assert any("the query pairs has not found 7 records" in str(each.message) for each in told)
+    assert sorted(written(session, tmp_path / "pairs")) == [(n, n) for n in range(30) if not 10 <= n < 17]
+
+
+def remove(topics: Topics, topic: str, before: int) -> None:
+    """Remove the first records of a topic's first partition, as its retention would."""
+    java: Any = topics.spark._jvm
+    settings = java.java.util.HashMap()
+    settings["bootstrap.servers"] = topics.servers
+    partition = java.org.apache.kafka.common.TopicPartition(topic, 0)
+    # A method of an object has the same name, which is the one that Py4J finds.
+    gateway: Any = topics.spark.sparkContext._gateway
+    types, values = gateway.new_array(java.Class, 1), gateway.new_array(java.Object, 1)
+    types[0], values[0] = java.Long.TYPE, before
+    kind = java.Class.forName("org.apache.kafka.clients.admin.RecordsToDelete")
+    removed = java.java.util.HashMap()
+    removed[partition] = kind.getMethod("beforeOffset", types).invoke(None, values)
+    client = java.org.apache.kafka.clients.admin.AdminClient.create(settings)
+    client.deleteRecords(removed).all().get()
+    client.close()

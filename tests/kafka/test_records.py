@@ -137,13 +137,14 @@ def test_broken_records_are_null_dropped_or_fatal(
     with pytest.warns(wjoin.WJoinWarning, match="without an event time") as told:
         joined(session, tmp_path / "permissive")
     undated = broken - sum(second is not None for _, second in READ[kind])
-    assert f"{2 * undated} rows without an event time" in str(told[0].message)
+    assert any(f"{2 * undated} rows without an event time" in str(each.message) for each in told)
 
     declare(session, topics, topic, kind, "DROPMALFORMED")
     assert [row[0] for row in rows_of(session, "seen")] == [1, 2]
     with pytest.warns(wjoin.WJoinWarning, match="WJ809") as told:
         progress = joined(session, tmp_path / "dropping")
-    assert f"has dropped {broken} records that cannot be read ({broken} of seen)" in str(told[0].message)
+    dropped = f"has dropped {broken} records that cannot be read ({broken} of seen)"
+    assert any(dropped in str(each.message) for each in told)
     assert progress.broken == {"seen": broken}
 
     declare(session, topics, topic, kind, "FAILFAST")

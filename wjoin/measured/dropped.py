@@ -20,7 +20,7 @@ from pyspark.sql.streaming import StreamingQuery
 from wjoin.executor.spark.once import SELECT
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.measured.beside import UNREACHABLE
-from wjoin.measured.progress import observations, read
+from wjoin.measured.progress import losable, observations, read
 from wjoin.notices import tell
 
 _SECONDS = 0.5
@@ -109,6 +109,8 @@ class Losses:
         self._undated: Counter[str] = Counter()
         self._ahead: Counter[str] = Counter()
         self._broken: Counter[str] = Counter()
+        self._missing: Counter[str] = Counter()
+        self._losable: set[str] = set()
         self._furthest: dict[str, int] = {}
         self._moved: dict[str, int] = {}
         self._by_spark = 0
@@ -155,6 +157,8 @@ class Losses:
         self._undated.update(progress.null_times)
         self._ahead.update(progress.ahead)
         self._broken.update(progress.broken)
+        self._missing.update(progress.missing)
+        self._losable |= losable(report)
         for alias, latest in progress.furthest.items():
             # Where no row was that far ahead, the state is.
             known = self._furthest if progress.ahead.get(alias) else self._moved
@@ -178,6 +182,15 @@ class Losses:
         self._tell_one(
             now, "WJ809", f"{dropped} {{}} records that cannot be read{_by_stream(broken)}", broken.total()
         )
+        # Elsewhere Spark fails where records are lost: what is missing there never was one.
+        lost = Counter({each: count for each, count in self._missing.items() if self._may_lose(each)})
+        self._tell_one(
+            now,
+            "WJ810",
+            f"{self._subject()} has not found {{}} records{_by_stream(lost)}: they were gone before they "
+            "were read, or removed by compaction, or are marks of transactions",
+            lost.total(),
+        )
         far = f"rows too far ahead{_by_stream(self._ahead)}, the furthest at {_times(self._furthest)}"
         self._tell_one(now, "WJ807", f"{dropped} {{}} {far}", self._ahead.total())
         self._tell_one(
@@ -193,6 +206,9 @@ class Losses:
             f"{dropped} {{}} rows in operators of Spark's own, older than the watermark there",
             self._by_spark,
         )
+
+    def _may_lose(self, topics: str) -> bool:
+        return not self._losable.isdisjoint(topics.split(", "))
 
     def _subject(self) -> str:
         name = self.query.name or str(self.query.id)

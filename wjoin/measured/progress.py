@@ -1,5 +1,6 @@
 """What a running query's W-joins did in a micro-batch, read from Spark's progress."""
 
+import ast
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,9 @@ from wjoin.executor.spark.observe import COUNTS, PREFIX
 
 BROKEN = "wjoin-broken:"
 """With what the name begins under which a stream's dropped broken records are observed, before its own."""
+
+LOSABLE = "wjoin-losable:"
+"""With what the name begins under which the topics of a stream are observed that may lose records."""
 
 LEAST_TIMESTAMP = 10**14
 """Event times below it (March 1973, in microseconds) are taken to be of a unit of their own."""
@@ -35,8 +39,8 @@ class Progress:
     query without W-joins. ``spark_state_rows`` and ``spark_state_bytes`` are in the state of Spark's own
     operators, which have dropped ``dropped_by_spark`` rows as older than their watermark. ``joins`` are the
     numbers under which the W-joins were compiled. ``broken``: records that could not be read and were
-    dropped, by the name of their stream. An ``idle`` report is of no micro-batch: it has the number of the
-    next one.
+    dropped, by the name of their stream. ``missing``: places in topics of Kafka that had no record, by
+    topic. An ``idle`` report is of no micro-batch: it has the number of the next one.
     """
 
     query: str
@@ -63,6 +67,7 @@ class Progress:
     dropped_by_spark: int = 0
     joins: tuple[int, ...] = ()
     broken: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)
 
     @property
     def rows_per_second(self) -> float:
@@ -151,6 +156,7 @@ def read(progress: Any) -> Progress:
         dropped_by_spark=sum(each["numRowsDroppedByWatermark"] for each in operators),
         joins=tuple(sorted(joins)),
         broken=_broken(body),
+        missing=_missing(body),
     )
 
 
@@ -172,6 +178,48 @@ def _broken(body: Mapping[str, Any]) -> dict[str, int]:
     return {name.removeprefix(BROKEN): values.get("broken") or 0 for name, values in counts.items()}
 
 
+def _missing(body: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many more places the offsets of a source span than rows were read of it."""
+    missing: dict[str, int] = {}
+    for source in body.get("sources", ()):
+        if not str(source.get("description")).startswith("KafkaV2["):
+            continue
+        start, end = (_offsets(source.get(name)) for name in ("startOffset", "endOffset"))
+        if not start:
+            # Nothing tells where the first micro-batch began.
+            continue
+        places = sum(
+            last - start.get(topic, {}).get(partition, last)
+            for topic, partitions in end.items()
+            for partition, last in partitions.items()
+        )
+        if places > source["numInputRows"]:
+            missing[", ".join(sorted(end))] = places - source["numInputRows"]
+    return missing
+
+
+def _offsets(told: Any) -> dict[str, dict[str, int]]:
+    """Return offsets by topic and partition; versions of Spark tell them as a mapping or as a text of it."""
+    if isinstance(told, str):
+        try:
+            told = json.loads(told)
+        except ValueError:
+            told = ast.literal_eval(told)
+    offsets: dict[str, dict[str, int]] | None = told
+    return offsets or {}
+
+
+def losable(progress: Any) -> set[str]:
+    """Return the topics of which a stream says that they may lose records (``failOnDataLoss``)."""
+    observed = _body(progress).get("observedMetrics", {}).items()
+    return {
+        topic
+        for name, row in observed
+        if name.startswith(LOSABLE)
+        for topic in _values(row).get("topics") or ()
+    }
+
+
 def observations(progress: Any) -> Iterator[tuple[int, int, Mapping[str, int | None]]]:
     """Yield what each stage of each W-join observed: number of the compiled plan, stage, counts by name."""
     for name, row in _body(progress).get("observedMetrics", {}).items():
@@ -180,7 +228,7 @@ def observations(progress: Any) -> Iterator[tuple[int, int, Mapping[str, int | N
             yield int(query), int(stage), _values(row)
 
 
-def _values(row: Any) -> Mapping[str, int | None]:
+def _values(row: Any) -> Mapping[str, Any]:
     values = row.asDict() if hasattr(row, "asDict") else row
     if set(values) == {"values", "schema"}:
         # Spark Connect gives the observed row and its schema apart.
