@@ -29,7 +29,7 @@ from wjoin.planner.names import suggestion
 QUALIFIER = "kafka"
 """The struct, for computed columns, of all that Kafka tells of a record."""
 
-_RECORD, _CORRUPT, _IS_BROKEN = "__wjoin_record", "__wjoin_corrupt", "__wjoin_broken"
+_RECORD, _IS_BROKEN = "__wjoin_record", "__wjoin_broken"
 _PERMISSIVE, _DROPPING, _FAILING = "PERMISSIVE", "DROPMALFORMED", "FAILFAST"
 _CORRUPT_OPTION, _AVRO_SCHEMA = "columnNameOfCorruptRecord", "avroSchema"
 _PLACE = ("topic", "partition", "offset")
@@ -159,10 +159,12 @@ def _parsed(
         schema = own_option(options, _AVRO_SCHEMA) or _schema_of(columns, statement.name)
         read = F.expr(f"from_avro(value, {_literal(schema)}, map('mode', '{_PERMISSIVE}'))")
         return _with_avro(source, read)
-    given = {key: value for key, value in options.items() if key.lower() != "mode"}
-    ddl, corrupt = statement.columns or "", _corrupt_column(options)
-    if mode != _PERMISSIVE and corrupt.lower() not in {each.name.lower() for each in columns}:
-        ddl = f"{ddl}, {quoted(corrupt)} STRING"
+    given, ddl = without(options, "mode"), statement.columns or ""
+    if mode != _PERMISSIVE:
+        corrupt = _corrupt_column(options)
+        given = {**without(given, _CORRUPT_OPTION), _CORRUPT_OPTION: corrupt}
+        if corrupt.lower() not in {each.name.lower() for each in columns}:
+            ddl = f"{ddl}, {quoted(corrupt)} STRING"
     return (F.from_json if written == "json" else F.from_csv)(F.col("value").cast("string"), ddl, given)
 
 
