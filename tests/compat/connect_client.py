@@ -108,13 +108,13 @@ def shown(session: wjoin.Session) -> None:
     query.processAllAvailable()
     with session.serve_web(port=0) as web:
         for _ in range(100):
-            (told,) = get(f"{web.url}api/queries")["queries"]
-            detail = get(f"{web.url}api/queries/{told['run']}")
+            told = {each["name"]: each["run"] for each in get(f"{web.url}api/queries")["queries"]}
+            detail = get(f"{web.url}api/queries/{told['shown']}")
             if detail["numbers"]["micro_batches"]:
                 break
             time.sleep(0.5)
     query.stop()
-    print("shown", told["name"], *detail["numbers"]["rows"].values(), len(detail["plans"]), "plan")
+    print("shown", *detail["numbers"]["rows"].values(), len(detail["plans"]), "plan")
 
 
 def get(url: str) -> Any:

@@ -16,7 +16,7 @@ from tests.session.test_computed_columns import write_json
 from tests.web.shown import asked
 from wjoin.web.server import Web
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 PATIENCE = 240
 JOIN = "SELECT {hint} A.id, B.id AS other FROM a A, b B WINDOW (A, B) = '1 second' WHERE A.id = B.id"
