@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -66,6 +67,9 @@ def _typed(options: argparse.Namespace, choices: Choices, first: str | None) -> 
         else:
             reader = LineReader(sys.stderr)
         interrupts = Interrupts(reader.leave)
+        if not options.debug:
+            # Until the process ends: of a Spark that is gone statements tell, not the threads beside them.
+            threading.excepthook = lambda args: None
         with interrupts.taken():
             if first is not None:
                 reader.prompted.set()
