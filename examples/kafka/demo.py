@@ -30,8 +30,9 @@ def produce(session: wjoin.Session, streams: Path, servers: str, months: range) 
         flights.createOrReplaceTempView("flights")
         session.run_script(f"""
             CREATE OR REPLACE SINK topic
-            USING kafka OPTIONS (kafka.bootstrap.servers '{servers}', topic '{airport}')
-            FORMAT JSON;
+            USING kafka OPTIONS (
+              kafka.bootstrap.servers '{servers}', topic '{airport}', kafka.delivery.timeout.ms '600000'
+            ) FORMAT JSON;
             INSERT INTO topic
             SELECT /*+ REPARTITION(1) */ departed, tailnum, carrier, flight, dest
             FROM flights SORT BY scheduled

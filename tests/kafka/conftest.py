@@ -48,9 +48,10 @@ class Topics:
         ]
         frame = self.spark.createDataFrame(rows, "key BINARY, value BINARY, partition INT").coalesce(1)
         frame = frame if partition is not None else frame.drop("partition")
-        frame.write.format("kafka").option("kafka.bootstrap.servers", self.servers).option(
-            "topic", topic
-        ).save()
+        options = {"kafka.bootstrap.servers": self.servers, "topic": topic}
+        # Much longer than Kafka's own, for a busy machine.
+        options["kafka.delivery.timeout.ms"] = "600000"
+        frame.write.format("kafka").options(**options).save()
 
     def read(self, topic: str) -> list[tuple[str | None, str | None]]:
         """Return the keys and values of all records of a topic."""

@@ -12,6 +12,7 @@ _PATIENCE_SECONDS = 120.0
 _LOOK_SECONDS = 0.1
 _CLUSTER = "4L6g3nShT-eMCtK--X86sw"
 _JAVA_OPTIONS = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+# On a busy machine it may be silent for long: its controller, itself, must not take it for lost.
 _PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -20,6 +21,7 @@ controller.listener.names=CONTROLLER
 listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
 log.dirs={folder}/log
 num.partitions={partitions}
+broker.session.timeout.ms=120000
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
