@@ -22,7 +22,10 @@ from report import Curve, Panel, Table, draw, fill_in, number
 
 from wjoin.executor.local import Load, LocalWorkers
 from wjoin.executor.step import Counts
+from wjoin.planner.hops import in_hops
 from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.placements import Placement, lying
+from wjoin.planner.probes import arranged
 from wjoin.testing.planned import block_of, plan_over, stream_of
 from wjoin.udfs.predicate import Predicate
 
@@ -56,7 +59,8 @@ _COLUMNS = {"id": "bigint", "image": "binary"}
 class Setting:
     """A join, and how it runs: slices of so many microseconds where that is not the plan's own.
 
-    ``copies``: on how many workers CTR keeps a row.
+    ``copies``: on how many workers CTR keeps a row. ``hops``: whether partial results go on, where PSP would
+    keep pairs.
     """
 
     streams: int = 3
@@ -66,10 +70,13 @@ class Setting:
     workers: int = 1
     slice: int | None = None
     copies: int | None = None
+    hops: bool = False
 
     @property
     def hint(self) -> str:
-        """What asks for it; with copies all workers are meant."""
+        """What asks for it; with copies all workers are meant. No hint tells hops from pairs."""
+        if self.hops:
+            return "PLAN(MULTIWAY)"
         return f"PLAN({self.route}, {self.workers if self.copies is None else self.copies})"
 
 
@@ -144,6 +151,10 @@ def planned(setting: Setting, predicate: Predicate) -> PhysicalPlan:
     sql = f"SELECT {hint} {columns} FROM {source} WINDOW = {WINDOW} MICROSECONDS WHERE {where}"
     relations = [stream_of(_COLUMNS)] * setting.streams
     plan = plan_over(sql, relations, predicates={predicate.name: predicate}).physical
+    if setting.hops:
+        hops = in_hops(plan)
+        lain = tuple(lying(each, Placement("psp", setting.workers)) for each in hops.stages)
+        plan = arranged(dataclasses.replace(hops, stages=lain), [None] * len(lain))
     if setting.slice is None:
         return plan
     stages = tuple(dataclasses.replace(stage, slice=setting.slice) for stage in plan.stages)
@@ -270,6 +281,15 @@ PARTS: Mapping[str, Callable[..., tuple[Table, Panel]]] = {
         by_workers,
         "Figure 8(a), (b): PSP, by selectivity",
         {f"{share}": Setting(selectivity=share) for share in (0.05, 0.1, 0.5)},
+    ),
+    "fig8a-hops": partial(
+        by_workers,
+        "Figure 8(a), (b): PSP that keeps pairs, and PSP in hops, by selectivity",
+        {
+            f"{share}, {form}": Setting(selectivity=share, hops=form == "hops")
+            for share in (0.05, 0.1, 0.5)
+            for form in ("pairs", "hops")
+        },
     ),
     "fig8a-cost": partial(
         by_workers,

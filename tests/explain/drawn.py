@@ -12,6 +12,8 @@ from wjoin.planner.explain import page as html
 from wjoin.planner.explain import words
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.document import Document, plain
+from wjoin.planner.layouts import FREE, of_checkpoint
+from wjoin.testing.planned import plan_over, stream_of
 
 HOSTILE = '<script>alert("x")</script> & \\ \' ]]> %s \x1b\u202e'
 """An alias with everything that ends a string, a tag or a line somewhere."""
@@ -125,6 +127,18 @@ def slices() -> dict[str, Any]:
     )
 
 
+def hops() -> dict[str, Any]:
+    """Return a join without a key whose partial results go from hop to hop: B is kept in two of them."""
+    sql = (
+        "SELECT /*+ PLAN(PSP, 3) */ A.n FROM a A, b B, c C, d D WINDOW = 5 SECONDS "
+        "WHERE A.x < B.x AND B.x < C.x AND C.x < D.x"
+    )
+    streams = [stream_of({"n": "bigint", "x": "double"})] * 4
+    found = plan_over(sql, streams, layouts=FREE).candidates
+    name = next(each.layout for each in found if each.plan.stages[0].hop)
+    return plain(describe(plan_over(sql, streams, layouts=of_checkpoint(name))))
+
+
 def copies() -> dict[str, Any]:
     """Return a join of which one stream is in slices of time, and the others are copied."""
     return drawn(
@@ -166,6 +180,7 @@ ALL = {
     "one-sided": one_sided(),
     "native": native(),
     "slices": slices(),
+    "hops": hops(),
     "copies": copies(),
     "integral": integral(),
     "hostile": hostile(),

@@ -15,12 +15,14 @@ from tests.explain.drawn import (
     dot,
     drawn,
     fragment,
+    hops,
     hostile,
     integral,
     native,
     one_sided,
     page,
     path,
+    read,
     slices,
     stages,
     static,
@@ -28,6 +30,7 @@ from tests.explain.drawn import (
 from wjoin.planner.explain.markup import clean, escape, fitted, tag, text_width, wrapped
 from wjoin.planner.explain.page_chart import CUT
 from wjoin.planner.explain.page_style import ROOT, STYLE
+from wjoin.planner.explain.text import explain_text
 from wjoin.planner.explain.words import Kind
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -300,3 +303,22 @@ def test_texts_are_fitted_and_wrapped():
     assert len(lines) == 3
     assert lines[-1].endswith("…")
     assert all(text_width(line, 12) <= 120 for line in lines)
+
+
+def test_hops_say_what_they_keep_and_what_goes_on():
+    document = hops()
+    tree = _tree(document)
+    boxes = [_text(each) for each in _of_class(tree, "box") if _text(each).startswith("Hop ")]
+    assert sorted({each[:5] for each in boxes}) == ["Hop 1", "Hop 2", "Hop 3"]
+    assert len(boxes) == 3, "each is drawn once, whatever comes out of it"
+    second = " ".join(next(each for each in boxes if each.startswith("Hop 2")).split())
+    assert "B: kept for new D, a copy of what hop 1 keeps" in second
+    assert "partial results A, B of new A meet C" in second
+    assert "D: passed on" in second
+    text = dot(document)
+    assert "hop 3" in text
+    assert "partial results A, B, C of new A meet D" in text
+    told = explain_text(read(document))
+    assert "2: hop 2 without a key" in told
+    # Those of new B and of new C lie alike.
+    assert told.count("\n     B C: a row goes to those that it can reach") == 1

@@ -35,6 +35,9 @@ SELECTS = {
     "alone": f"SELECT a.n AS an, b.n AS bn FROM a, b WINDOW = 2 SECONDS WHERE {NEAR}",
     "psp": f"SELECT /*+ PLAN(PSP{{n}}) */ a.n AS an, b.n AS bn FROM a, b WINDOW = 2 SECONDS WHERE {NEAR}",
     "atr": f"SELECT /*+ PLAN(ATR{{n}}) */ a.n AS an, b.n AS bn FROM a, b WINDOW = 2 SECONDS WHERE {NEAR}",
+    # More pairs than rows, which hops do not keep.
+    "hops": f"SELECT /*+ PLAN(PSP{{n}}) */ a.n AS an, b.n AS bn, c.n AS cn FROM a, b, c WINDOW = 2 SECONDS "
+    f"WHERE {NEAR} AND abs(b.x - c.x) < 40",
     "nested": "SELECT d.an, d.bn, c.n AS cn FROM (SELECT a.n AS an, b.n AS bn, a.m AS m, a.ts AS ts "
     f"FROM a, b WINDOW = 2 SECONDS WHERE {NEAR}) d, c WINDOW = 2 SECONDS WHERE d.m = c.m",
 }
@@ -47,6 +50,8 @@ ORACLES = {
     "alone": _PAIRS,
     "psp": _PAIRS,
     "atr": _PAIRS,
+    "hops": f"SELECT a.n, b.n, c.n FROM a, b, c WHERE {NEAR} AND abs(b.x - c.x) < 40 AND "
+    + " AND ".join(_CLOSE.format(*pair, 2_000_000) for pair in ("ab", "bc", "ac")),
     "nested": f"SELECT a.n, b.n, c.n FROM a, b, c WHERE {NEAR} AND a.m = c.m AND "
     + " AND ".join(_CLOSE.format(*pair, 2_000_000) for pair in ("ab", "ac")),
 }
@@ -132,7 +137,12 @@ def layout(checkpoint: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     ("names", "steps"),
-    [(("keyed",), (2, 3, 1)), (("nested",), (3, 2)), (("alone", "psp"), (2, 3)), (("atr",), (3, 1, 2))],
+    [
+        (("keyed",), (2, 3, 1)),
+        (("nested",), (3, 2)),
+        (("alone", "psp"), (2, 3)),
+        (("atr",), (3, 1, 2)),
+    ],
     ids=lambda each: "-".join(map(str, each)),
 )
 def test_queries_go_on_with_other_partitions(
@@ -179,6 +189,24 @@ def test_another_number_of_slices_and_another_route(queries: Queries, tmp_path: 
     queries.more()
     queries.run("third", 2, turned)
     queries.are_right("psp", "atr")
+
+
+def test_hops_are_chosen_and_stay_in_hops(queries: Queries, tmp_path: Path) -> None:
+    queries.more()
+    queries.more()
+    queries.run("first", 3, queries.script("hops", n=", 2"))
+    (before,) = layout(tmp_path / "first" / "hops")
+    assert before == "hops a b c, b a c, c b a; 1 psp on 2 by 1198; 2 psp on 2 by 1198"
+    queries.more()
+    queries.session.sql("SET wjoin.cores = 1")
+    queries.run("first", 3, queries.script("hops", n=", 2"))
+    more = queries.script("hops", n=", 3")
+    queries.repartition("first", "second", 3, more)
+    (after,) = layout(tmp_path / "second" / "hops")
+    assert after == before.replace("on 2", "on 3")
+    queries.more()
+    queries.run("second", 3, more)
+    queries.are_right("hops")
 
 
 def test_a_query_that_somebody_starts_keeps_its_numbers(queries: Queries, tmp_path: Path) -> None:

@@ -108,8 +108,7 @@ def in_hops(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("workers", ["", ", 3"])
-@pytest.mark.parametrize("aliases", ["BAC", "CADB", "DBEAC"])
+@pytest.mark.parametrize(("aliases", "workers"), [("BAC", ", 3"), ("CADB", ""), ("DBEAC", ", 3")])
 def test_in_hops(session: Any, in_hops: list[str], aliases: str, workers: str) -> None:
     if workers:
         session.spark.conf.set("spark.sql.shuffle.partitions", "8")
