@@ -278,7 +278,7 @@ def plan_words(plan: PhysicalPlan) -> str:
 
 def _route_and_kernel(plan: PhysicalPlan, stage: Stage) -> str:
     """Return the kernel of a stage, after its route where that is not the first that applies."""
-    preferred = plainest(keyed=stage.keyed, inputs=len(stage.inputs), hop=stage.hop)
+    preferred = plainest(keyed=stage.keyed, inputs=len(stage.inputs))
     kernel = name_of(stage.kernels)
     if stage.route == preferred:
         return kernel

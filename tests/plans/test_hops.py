@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Collection, Iterator, Mapping
 
 import pytest
@@ -10,6 +11,7 @@ from tests.plans.catalogue import plan
 from wjoin.executor.state.identity import fingerprint
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.edges import destination, destinations, result_columns
+from wjoin.planner.explain.describe import plan_words
 from wjoin.planner.hops import can_hop, hop_orders, in_hops
 from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
 from wjoin.planner.physical import Passes, PhysicalPlan, Precedence, Rows
@@ -195,6 +197,7 @@ def test_psp_is_hops_where_pairs_would_be_many() -> None:
 
 def test_what_hops_keep_is_all_streams_and_their_copies() -> None:
     found = planned(hint="/*+ PLAN(PSP) */")
+    assert re.fullmatch(r"exact psp\(\w+\) .* in 2 hops", plan_words(found.physical))
     assert found.candidates[0].estimated.cost.state_rows == pytest.approx(4 * 30 * 10, rel=0.01)
     by_pairs = next(each for each in found.candidates if not each.plan.stages[0].hop)
     assert by_pairs.estimated.cost.state_rows > 20 * 4 * 30 * 10
