@@ -18,7 +18,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java kafka demo demo-kafka test long thorough unit spark faults bench theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
+.PHONY: help setup java kafka demo demo-kafka test long thorough matrix matrix-ci unit spark faults bench theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,12 @@ long: $(READY) browser ## the other tests: crashes, random statements on streams
 
 thorough: $(READY) ## more cases of what `make long` tests, a quarter of an hour
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "thorough and not faults" --thorough $(ARGS)
+
+matrix: $(READY) ## the core of the tests on every Spark and Python: ARGS="--sparks 4.0.0 --pythons 3.12"
+	@$(FIND_JAVA) && $(BIN)/python scripts/matrix.py $(ARGS)
+
+matrix-ci: $(READY) ## the same on the oldest Spark and on the newest, on the oldest and newest Python
+	@$(FIND_JAVA) && $(BIN)/python scripts/matrix.py --ends -q $(ARGS)
 
 unit: $(READY) ## the fast tests, without Spark
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "not spark and not slow" $(ARGS)
@@ -116,6 +122,6 @@ lock: ## write requirements.lock anew with the newest versions that fit pyprojec
 	@PYTHON="$(PYTHON)" scripts/lock.sh
 
 clean: ## remove everything that make has built
-	rm -rf $(VENV) .typecheck .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .matrix .typecheck .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -rf build dist wjoin.egg-info spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

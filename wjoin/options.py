@@ -4,7 +4,7 @@ import os
 import sys
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.grammar.errors import WJoinError
 
@@ -87,4 +87,16 @@ def require_streaming(spark: SparkSession) -> None:
             "WJ605",
             f"{multiple} is false: Spark then drops rows between stateful operators",
             help=f"spark.conf.unset('{multiple}')",
+        )
+
+
+def require_operator(rows: DataFrame) -> None:
+    """Refuse a stateful operator in Python to a session that has none. Raises WJoinError WJ606."""
+    if not hasattr(rows.groupBy(), "transformWithStateInPandas"):
+        raise WJoinError(
+            "WJ606",
+            "clients of Spark Connect can run a streaming join from Spark 4.1 on, "
+            f"and this one is of {rows.sparkSession.version}",
+            help="give the hint PLAN(NATIVE), or have the server plan the statements of its clients: "
+            "set spark.sql.extensions = wjoin.sql.Extensions there",
         )

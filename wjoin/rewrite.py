@@ -30,7 +30,7 @@ from wjoin.grammar.tokens import Kind, scan
 from wjoin.measured.dropped import watch
 from wjoin.measured.kept import Kept
 from wjoin.names import invented_names
-from wjoin.options import require_streaming
+from wjoin.options import require_operator, require_streaming
 from wjoin.planner.catalog import Delays, Relation
 from wjoin.planner.layouts import UNKNOWN
 from wjoin.planner.names import suggestion
@@ -235,6 +235,8 @@ class Rewriting:
         )
         if planned.physical.streaming:
             require_streaming(self.context.engine.spark)
+            if planned.physical.stages and planned.physical.method is not Method.NATIVE:
+                require_operator(inputs[0])
             self._warn_of_delays(block, planned)
         self.inputs.append(inputs)
         self.planned.append(planned)

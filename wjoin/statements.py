@@ -70,7 +70,8 @@ def _executed(context: Context, text: str, statement: Statement, params: dict[st
             _create_view(context, text, statement, params)
         case Explain():
             plan = explain(context, text, statement, params)
-            return engine.rows([(plan,)], "plan STRING")
+            # Java reads rows of Python's own types only.
+            return engine.rows([(str(plan),)], "plan STRING")
         case CreateStream():
             create_stream(engine, catalog, text, statement)
         case ShowStreams():

@@ -1,7 +1,7 @@
 """Runs a W-join in batch and as a stream, by two plans, through Spark Connect; prints the counts.
 
 Then as INSERT INTO, and prints of how many streams EXPLAIN knows what that measured, and the disorder that
-ANALYZE STREAM finds.
+ANALYZE STREAM finds. A client of Spark 4.0 has no operator for that: it is told so, and joins by Spark's own.
 """
 
 import json
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.group import GroupedData
 from pyspark.sql.streaming.query import StreamingQuery
 
 import wjoin
@@ -37,8 +38,17 @@ def main(root: Path) -> None:
         session.stream(
             name, spark.readStream.schema(rows.schema).parquet(str(root / "rows")), delay="1 second"
         )
-    query = run(session, root / "multiway", "")
     run(session, root / "native", "/*+ PLAN(NATIVE) */")
+    if not hasattr(GroupedData, "transformWithStateInPandas"):
+        refused(session, JOIN.format(hint="", left="one", right="two"))
+        print(
+            batch,
+            *(each[1] for each in found if each),
+            session.read.parquet(str(root / "native" / "out")).count(),
+        )
+        spark.stop()
+        return
+    query = run(session, root / "multiway", "")
     counts = [spark.read.parquet(str(root / each / "out")).count() for each in ("multiway", "native")]
     print(batch, *(each[1] for each in found if each), *counts, read(query.recentProgress[0]).rows_in)
     session.sql(f"CREATE SINK kept USING parquet OPTIONS (path '{root / 'written'}')")
@@ -72,10 +82,15 @@ def computed(session: wjoin.Session, root: Path) -> None:
         create.format("five", "1 +", root / "rows"),
         grouped,
     ):
-        try:
-            session.sql(text)
-        except wjoin.WJoinError as error:
-            print(error.code, error.span.of(text) if error.span else "nowhere")
+        refused(session, text)
+
+
+def refused(session: wjoin.Session, text: str) -> None:
+    """Print with which code a statement is refused, and where."""
+    try:
+        session.sql(text)
+    except wjoin.WJoinError as error:
+        print(error.code, error.span.of(text) if error.span else "nowhere")
 
 
 @wjoin.predicate(cost_us=20_000, selectivity=0.1)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import duckdb
@@ -10,8 +11,11 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-# Time to wait for the other server, too.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [
+    # Time to wait for the other server, too.
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(find_spec("pyspark.pipelines") is None, reason="Spark has pipelines from 4.1 on"),
+]
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 SPECIFICATION = f"""

@@ -1,11 +1,13 @@
 package wjoin.sql;
 
 import java.util.Map;
+import org.antlr.v4.runtime.CharStreams;
+import org.antlr.v4.runtime.CommonToken;
+import org.antlr.v4.runtime.ParserRuleContext;
+import org.antlr.v4.runtime.misc.Pair;
 import org.apache.spark.sql.catalyst.parser.ParseException;
-import org.apache.spark.sql.catalyst.trees.CurrentOrigin;
-import scala.Option;
-import scala.jdk.javaapi.CollectionConverters;
 import scala.collection.immutable.Map$;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * An error of wjoin, with its text, place and remedy, as Spark's shells and clients expect errors.
@@ -22,12 +24,20 @@ public final class Refused extends ParseException {
 
   Refused(String code, String text) {
     super(
-        Option.empty(),
-        CurrentOrigin.get(),
         SYNTAX_ERROR,
-        Map$.MODULE$.from(CollectionConverters.asScala(Map.of("error", code, "hint", ""))));
+        Map$.MODULE$.from(CollectionConverters.asScala(Map.of("error", code, "hint", ""))),
+        placed(text));
     this.code = code;
     this.text = text;
+  }
+
+  /** A place as Spark's parser has it: the one constructor that every Spark 4 has asks for it. */
+  private static ParserRuleContext placed(String text) {
+    CommonToken token = new CommonToken(new Pair<>(null, CharStreams.fromString(text)), 0, 0, 0, text.length() - 1);
+    ParserRuleContext context = new ParserRuleContext();
+    context.start = token;
+    context.stop = token;
+    return context;
   }
 
   /** Whether nothing is known of the statement, as nobody has read it. */
