@@ -32,6 +32,9 @@ from wjoin.triggers import processing_time
 _FILES = frozenset({"parquet", "json", "csv", "orc", "text", "avro", "xml"})
 """Formats of Spark's file sink, which lists what it has written in ``_spark_metadata``."""
 
+_DELTA = "delta"
+"""The format whose sink knows by a query's identity which micro-batches it has: others may write as well."""
+
 
 def insert(
     context: Context,
@@ -258,15 +261,17 @@ def _refuse_checkpoint(
     and WJ701 to WJ703.
     """
     name, path = statement.target[-1], resolved(own_option(sink.options, "path") or "").rstrip("/")
+    format = sink.provider.lower()
     # The folder alone may come of a query that Spark refused to start.
-    written = path and exists(spark, f"{path}/_spark_metadata/[0-9]*")
+    log = "_delta_log/*.json" if format == _DELTA else "_spark_metadata/[0-9]*"
+    written = path and exists(spark, f"{path}/{log}")
     try:
-        if written and not kept.begun:
+        if written and not kept.begun and format != _DELTA:
             message = (
                 f"the folder of {name.name}, {path}, holds what another query wrote, and {folder} is new"
             )
             raise WJoinError("WJ609", message)
-        if path and not written and sink.provider.lower() in _FILES and kept.committed:
+        if path and not written and format in {*_FILES, _DELTA} and kept.committed:
             message = (
                 f"the folder of {name.name}, {path}, is gone or empty, but the checkpoint {folder} "
                 "counts what was written there as done"

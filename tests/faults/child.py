@@ -6,16 +6,13 @@ from pathlib import Path
 import wjoin
 
 SCRIPT = """
-CREATE STREAM camera1 (obj_id BIGINT, ts TIMESTAMP, row_id BIGINT)
-USING parquet OPTIONS (path '{root}/camera1', maxFilesPerTrigger '1')
+CREATE STREAM camera1 {columns} USING {format} OPTIONS (path '{root}/camera1', maxFilesPerTrigger '1')
 WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
-CREATE STREAM camera2 (obj_id BIGINT, ts TIMESTAMP, row_id BIGINT)
-USING parquet OPTIONS (path '{root}/camera2', maxFilesPerTrigger '1')
+CREATE STREAM camera2 {columns} USING {format} OPTIONS (path '{root}/camera2', maxFilesPerTrigger '1')
 WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
-CREATE STREAM camera3 (obj_id BIGINT, ts TIMESTAMP, row_id BIGINT)
-USING parquet OPTIONS (path '{root}/camera3', maxFilesPerTrigger '1')
+CREATE STREAM camera3 {columns} USING {format} OPTIONS (path '{root}/camera3', maxFilesPerTrigger '1')
 WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
-CREATE SINK tracked USING parquet OPTIONS (path '{root}/tracked');
+CREATE SINK tracked USING {format} OPTIONS (path '{root}/tracked');
 INSERT INTO tracked
 SELECT {hint} A.row_id AS a, B.row_id AS b, C.row_id AS c
 FROM camera1 A, camera2 B, camera3 C
@@ -27,20 +24,25 @@ KEYED = "A.obj_id = B.obj_id AND B.obj_id = C.obj_id"
 KEYLESS = "abs(A.obj_id - B.obj_id) < 1 AND abs(B.obj_id - C.obj_id) < 1"
 """The same condition, which no hash can tell a worker from."""
 
+COLUMNS = "(obj_id BIGINT, ts TIMESTAMP, row_id BIGINT)"
+
+FORMAT = "format"
+"""The setting of a child that names the format of its streams and its sink: parquet, or delta."""
+
 PLAN = "plan"
 """The setting of a child that asks for a hint PLAN, for a join without a key."""
 
 
-def script(root: Path, plan: str | None) -> str:
-    """Return the statements of a child."""
-    if plan is None:
-        return SCRIPT.format(root=root, hint="", condition=KEYED)
-    return SCRIPT.format(root=root, hint=f"/*+ PLAN({plan}) */", condition=KEYLESS)
+def script(root: Path, plan: str | None, format: str) -> str:
+    """Return the statements of a child; a table of Delta Lake knows its columns."""
+    columns = COLUMNS if format == "parquet" else ""
+    hint, condition = ("", KEYED) if plan is None else (f"/*+ PLAN({plan}) */", KEYLESS)
+    return SCRIPT.format(root=root, hint=hint, condition=condition, format=format, columns=columns)
 
 
 def run(root: Path, conf: dict[str, str]) -> None:
     """Work off everything below ``root`` into ``root/tracked``."""
-    statements = script(root, conf.pop(PLAN, None))
+    statements = script(root, conf.pop(PLAN, None), conf.pop(FORMAT, "parquet"))
     settings = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
     # The tests read in it that a worker has died.
     settings["wjoin.log"] = "stderr"

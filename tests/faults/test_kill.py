@@ -1,11 +1,13 @@
 """Nothing lost and nothing twice when processes are killed at random moments of a running query."""
 
+import contextlib
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,13 +48,11 @@ WHERE a.obj_id = b.obj_id AND b.obj_id = c.obj_id
 """
 
 
-def write_streams(root: Path, batches: int) -> None:
-    """Write one file a stream and micro-batch: 3 s of event time each, disorder below 2 s."""
+def streams(batches: int) -> Iterator[tuple[str, int, pa.Table]]:
+    """The rows of each stream and micro-batch: 3 s of event time each, disorder below 2 s."""
     chance = random.Random(7)
     row_id = 0
     for camera in ("camera1", "camera2", "camera3"):
-        folder = root / camera
-        folder.mkdir()
         for batch in range(batches):
             rows = []
             for _ in range(300):
@@ -62,9 +62,16 @@ def write_streams(root: Path, batches: int) -> None:
             schema = pa.schema(
                 [("obj_id", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("row_id", pa.int64())]
             )
-            path = folder / f"{batch:05}.parquet"
-            pq.write_table(pa.Table.from_pylist(rows, schema), path)
-            os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))
+            yield camera, batch, pa.Table.from_pylist(rows, schema)
+
+
+def write_streams(root: Path, batches: int) -> None:
+    """Write one file a stream and micro-batch."""
+    for camera, batch, rows in streams(batches):
+        path = root / camera / f"{batch:05}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(rows, path)
+        os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))
 
 
 def commits(root: Path, log: str) -> set[int]:
@@ -104,15 +111,18 @@ def kill_after_progress(
 ) -> None:
     """Kill the child's whole process group after some commits."""
     before, wanted = commits(root, "commits"), chance.randint(1, 3)
-    deadline = time.monotonic() + 120
-    while len(commits(root, "commits") - before) < wanted:
+    deadline = time.monotonic() + 240
+    try:
+        while len(commits(root, "commits") - before) < wanted:
+            assert child.poll() is None, ended(root, child)
+            assert time.monotonic() < deadline, "the query makes no progress"
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0, 0.8))
         assert child.poll() is None, ended(root, child)
-        assert time.monotonic() < deadline, "the query makes no progress"
-        time.sleep(0.01)
-    time.sleep(chance.uniform(0, 0.8))
-    assert child.poll() is None, ended(root, child)
-    os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
     kills.done += 1
     kills.inside += bool(commits(root, "offsets") - commits(root, "commits"))
 
@@ -128,7 +138,12 @@ def ended(root: Path, child: subprocess.Popen[bytes]) -> str:
 def assert_exactly_once(spark: SparkSession, root: Path) -> None:
     # Read by Spark, which reads what the file sink committed; files of attempts that died lie beside it.
     spark.read.parquet(str(root / "tracked")).write.parquet(str(root / "committed"))
-    duckdb.sql(f"CREATE OR REPLACE VIEW got AS SELECT * FROM read_parquet('{root}/committed/*.parquet')")
+    assert_results(root, [str(path) for path in (root / "committed").glob("*.parquet")])
+
+
+def assert_results(root: Path, files: list[str]) -> None:
+    """Assert that files hold every result once."""
+    duckdb.sql(f"CREATE OR REPLACE VIEW got AS SELECT * FROM read_parquet({files})")
     duckdb.sql(f"CREATE OR REPLACE VIEW expected AS {ORACLE.format(root=root)}")
     expected = count("expected")
     assert expected > 1000
