@@ -34,7 +34,7 @@ def streams(session: wjoin.Session) -> wjoin.Session:
         (JOIN, ["session", "statements", "rewrite", "predicates", "names"]),
         (
             f"INSERT INTO nowhere {JOIN}",
-            ["session", "statements", "inserts", "rewrite", "predicates", "names", "sinks"],
+            ["session", "statements", "inserts", "rewrite", "predicates", "names", "sinks", "records"],
         ),
         (f"EXPLAIN {JOIN}", ["session", "statements", "explain", "rewrite", "predicates", "names"]),
         (
