@@ -71,10 +71,11 @@ def _run(options: argparse.Namespace) -> int:
     from wjoin.web.access import parse_address
 
     address = None if options.web is None else parse_address(options.web)
-    how = How(options.once, options.rows, options.checkpoint, options.trigger)
     out = sys.stderr if options.json else sys.stdout
     running: list[Running] = []
     with embedded(options) as session, stopping(), _web(session, address):
+        # The paths of the options are whole ones now.
+        how = How(options.once, options.rows, options.checkpoint, options.trigger)
         try:
             for statement in statements:
                 started = carry_out(session, text, statement, params, how)

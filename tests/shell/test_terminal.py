@@ -167,7 +167,7 @@ def test_results_and_files(shell: Open, tmp_path: Path) -> None:
     screen.see(f"--> {script}:1:1")
     screen.prompt()
     screen.enter(f".read {tmp_path}/none.sql")
-    screen.see("none.sql cannot be read: No such")
+    screen.see("error[WJ608]")
     screen.prompt()
     screen.enter(".hepl")
     screen.see("did you mean .help?")
