@@ -134,6 +134,8 @@ def test_queries_however_they_were_started(declared: wjoin.Session, tmp_path: Pa
     failing.writeStream.format("noop").queryName("failing").start()
     failed = until(lambda: (each := told(web, "failing")) and each["state"] == "failed" and each)
     assert "not today" in failed["error"]
+    # Another statement, so another checkpoint.
+    declared.sql(f"SET wjoin.checkpoint = {tmp_path}/failing")
     declared.sql(
         f"INSERT INTO nothing SELECT raise_error('nor tomorrow') AS id FROM ({JOIN.format(hint='')})"
     )
