@@ -10,20 +10,7 @@ if [ -d "$folder" ]; then
     exit 0
 fi
 
-if ! command -v mvn >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    echo "No Maven found: installing maven" >&2
-    export DEBIAN_FRONTEND=noninteractive
-    { apt-get -qq update && apt-get -qq install -y --no-install-recommends maven; } >&2 </dev/null || true
-fi
-if ! command -v mvn >/dev/null 2>&1; then
-    cat >&2 <<'END'
-The tests of Spark's packages fetch these by Maven, and the command mvn was not found on PATH.
-  Debian: sudo apt-get install maven
-  Fedora: sudo dnf install maven
-  macOS:  brew install maven
-END
-    exit 1
-fi
+"$(dirname "$0")/find_maven.sh" "The tests of Spark's packages fetch these"
 
 # What every Spark has of its own.
 sparks="org.scala-lang,org.scala-lang.modules,org.slf4j,org.apache.logging.log4j,org.apache.hadoop,org.apache.parquet"

@@ -15,20 +15,7 @@ if [ -d "$folder" ]; then
 fi
 [ "${1:-}" != --cached ] || exit 1
 
-if ! command -v mvn >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    echo "No Maven found: installing maven" >&2
-    export DEBIAN_FRONTEND=noninteractive
-    { apt-get -qq update && apt-get -qq install -y --no-install-recommends maven; } >&2 </dev/null || true
-fi
-if ! command -v mvn >/dev/null 2>&1; then
-    cat >&2 <<'END'
-The tests and the demo of Kafka fetch a broker by Maven, and the command mvn was not found on PATH.
-  Debian: sudo apt-get install maven
-  Fedora: sudo dnf install maven
-  macOS:  brew install maven
-END
-    exit 1
-fi
+"$here/find_maven.sh" "The tests and the demo of Kafka fetch a broker"
 
 fetch() { # the dependencies of scripts/kafka/$1.xml into $2
     # Not into ~/.m2: what lies there by halves, such as a jar's description without it, Spark's Ivy stumbles over.

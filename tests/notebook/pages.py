@@ -1,8 +1,7 @@
-"""JupyterLab in a headless Chromium."""
+"""JupyterLab in a browser."""
 
 import contextlib
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,36 +13,14 @@ from typing import Any
 
 import nbformat
 from selenium.common.exceptions import WebDriverException
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.notebook.kernels import LIMIT_SECONDS
 
-_CHROMIUM = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    "--window-size=1240,1600",
-)
 _TOKEN = "0123456789abcdef"
 _AUTHORIZED = {"Authorization": f"token {_TOKEN}"}
-
-
-@contextlib.contextmanager
-def chromium(profile: Path) -> Iterator[Chrome]:
-    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
-    missing = [name for name, place in programs.items() if place is None]
-    assert not missing, f"{', '.join(missing)} not found: apt-get install chromium chromium-driver"
-    options = ChromeOptions()
-    options.binary_location = programs["chromium"]
-    for each in (*_CHROMIUM, f"--user-data-dir={profile}"):
-        options.add_argument(each)
-    driver = Chrome(options=options, service=Service(programs["chromedriver"]))
-    try:
-        yield driver
-    finally:
-        driver.quit()
 
 
 @contextlib.contextmanager

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.notebook.pages import Page, chromium, jupyterlab, write_notebook
+from tests.browser import chromium
+from tests.notebook.pages import Page, jupyterlab, write_notebook
 from tests.notebook.test_magics import JOIN, LIVE, STREAMS, VIEWS
 
 # Kernels start, each with a Spark of its own.
@@ -34,7 +35,8 @@ def page(tmp_path_factory: pytest.TempPathFactory, jupyter_environment: dict[str
     write_notebook(folder / "cells.ipynb", CELLS)
     with contextlib.ExitStack() as stack:
         address = stack.enter_context(jupyterlab(folder, jupyter_environment))
-        browser = stack.enter_context(chromium(tmp_path_factory.mktemp("chromium")))
+        browser = chromium(tmp_path_factory.mktemp("chromium"))
+        stack.callback(browser.quit)
         opened = Page(browser, address)
         opened.open("cells.ipynb", len(CELLS))
         for number in range(TABLE):
