@@ -131,8 +131,9 @@ def _state_bytes(each: Candidate) -> float:
 def _cheapest(fitting: Sequence[Candidate]) -> Candidate:
     best = fitting[0]
     for each in fitting[1:]:
-        ratio = each.estimated.cost.seconds / best.estimated.cost.seconds
-        if ratio < 1 - WORTH_A_CHANGE or (ratio <= 1 + WORTH_A_CHANGE and _keeps_less(each, best)):
+        seconds, least = each.estimated.cost.seconds, best.estimated.cost.seconds
+        alike = seconds <= (1 + WORTH_A_CHANGE) * least
+        if seconds < (1 - WORTH_A_CHANGE) * least or (alike and _keeps_less(each, best)):
             best = each
     return best
 

@@ -67,10 +67,13 @@ def _run(options: argparse.Namespace) -> int:
         from wjoin.triggers import processing_time
 
         processing_time(options.trigger, "--trigger")
-    from wjoin.following import follow, report
-    from wjoin.web.access import parse_address
+    address = None
+    if options.web is not None:
+        from wjoin.web.access import parse_address
 
-    address = None if options.web is None else parse_address(options.web)
+        address = parse_address(options.web)
+    from wjoin.following import follow, report
+
     out = sys.stderr if options.json else sys.stdout
     running: list[Running] = []
     with embedded(options) as session, stopping(), _web(session, address):

@@ -136,7 +136,7 @@ def test_a_command_line_that_lacks_something_says_what(
 def test_output_that_nobody_reads_is_no_error() -> None:
     command = "import sys; from wjoin.cli import main; sys.stdin.read(); sys.exit(main(['jar']))"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", command], **pipes) as process:  # type: ignore[call-overload]
+    with subprocess.Popen([sys.executable, "-c", command], **pipes) as process:
         process.stdout.close()
         process.stdin.close()
         assert process.stderr.read() == b""

@@ -146,7 +146,7 @@ def test_killed_and_started_again(session: wjoin.Session, topics: Topics, jars: 
                 command(jars, tmp_path, text), start_new_session=True, stdout=log, stderr=log
             )
         try:
-            until(lambda: child.poll() is not None or done() >= before + 2, "two micro-batches")  # noqa: B023
+            until(lambda: child.poll() is not None or done() >= before + 2, "two micro-batches")  # noqa: B023 (asked in this turn only)
             assert child.poll() is None, (tmp_path / "log").read_text()
         finally:
             os.killpg(child.pid, signal.SIGKILL)
@@ -192,7 +192,7 @@ def test_an_idle_partition_holds_nothing_back(session: wjoin.Session, topics: To
             rows = first[start : start + 1_333]
             for topic in names.values():
                 topics.write(topic, as_json(rows), partition=1)
-            until(lambda: rows_read(query) == 2 * (start + len(rows)), "all records are read")  # noqa: B023
+            until(lambda: rows_read(query) == 2 * (start + len(rows)), "all records are read")  # noqa: B023 (asked in this turn only)
         last = [each for each in progress(query) if each.rows_in][-1]
     finally:
         query.stop()

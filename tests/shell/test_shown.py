@@ -81,7 +81,7 @@ def progress(batch: int, second: int, rows: int, **more: object) -> Progress:
     started = (NOW - timedelta(seconds=second)).isoformat()
     counts = {"rows_in": {"A": rows}, "late": {}, "null_times": {}, "state_rows": {}, "watermarks": {}}
     values = {"matches": 0, "comparisons": 0, "state_bytes": 0, "started": started, **counts, **more}
-    return Progress("q", batch, 2.0, **values)  # type: ignore[arg-type]
+    return Progress("q", batch, 2.0, **values)
 
 
 def test_rows_a_second_are_those_of_the_last_seconds():

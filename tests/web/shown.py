@@ -93,6 +93,6 @@ def asked(web: Web, path: str, *, method: str = "GET", **headers: str) -> http.c
     connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=20)
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
-    answer.text = answer.read().decode()  # type: ignore[attr-defined]
+    answer.text = answer.read().decode()
     connection.close()
     return answer

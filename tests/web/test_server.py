@@ -213,7 +213,7 @@ def test_closed_it_answers_no_more_and_its_port_is_free(serve):
     assert not web.open
     with pytest.raises(OSError):
         asked(web, "/")
-    HTTPServer(("127.0.0.1", web.port), None).server_close()  # type: ignore[arg-type]
+    HTTPServer(("127.0.0.1", web.port), None).server_close()
 
 
 def test_who_looks_sees_the_end(serve):
