@@ -200,7 +200,7 @@ class MultiwayJoin:
     ) -> Candidates:
         start, end = int(found.first.min()), int(found.last.max())
         rows = run.batch.slice(start, end - start)
-        members = self.stage.inputs[step.input].members
+        members = [stream for stream in self.stage.inputs[step.input].members if stream not in partial.times]
         sieves = [self._sieve(each, partial, rows, members) for each in conditions]
         return sifted(sieves, found.moved(-start)).moved(start)
 

@@ -11,7 +11,7 @@ from wjoin.executor.bands import band_values, moved
 from wjoin.parts.kernels.runs import GREATEST, LEAST, Int64Array, Values, int64_view, shifted
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Share, Slices, Slicing
-from wjoin.planner.layout import code_name, stored_column, time_name
+from wjoin.planner.layout import meeting_name, stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan, Stage
 from wjoin.planner.slices import cut_stream, slicing
 
@@ -25,12 +25,13 @@ _FURTHEST = float(1 << 52)
 class Router:
     """Brings tuples to the workers of a stage: to its input ``number``.
 
-    They are cut by the times of their member ``stream``, or by the column ``values`` where that is not None.
+    They are cut by the times of their member ``stream``, or by the column ``values`` where that is not None;
+    ``code`` is the column on which they meet others, None where on none.
     """
 
     number: int
     stream: int
-    key: tuple[int, int] | None
+    code: str | None
     route: str
     workers: tuple[int, ...]
     slicing: Slicing | None = None
@@ -39,11 +40,11 @@ class Router:
     @classmethod
     def to(cls, plan: PhysicalPlan, stage: Stage, number: int, workers: tuple[int, ...]) -> "Router":
         """Return the router to an input of a stage."""
-        each = stage.inputs[number]
         slices = slicing(plan, stage, number)
         column = None if slices is None else slices.column
         values = None if column is None else stored_column(plan, *column).name
-        return cls(number, cut_stream(plan, stage, number), each.key, stage.route, workers, slices, values)
+        stream, code = cut_stream(plan, stage, number), meeting_name(stage.inputs[number])
+        return cls(number, stream, code, stage.route, workers, slices, values)
 
     def parts(self, block: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch, Role]]:
         """Yield (worker, its rows, as what it gets them)."""
@@ -52,7 +53,7 @@ class Router:
             # Nothing is near NULL.
             yield self.workers[0], block.filter(pc.invert(valid)), Role.PASSED
             block = block.filter(valid)
-        codes = None if self.key is None else int64_view(block.column(code_name(*self.key)))
+        codes = None if self.code is None else int64_view(block.column(self.code))
         times = int64_view(block.column(time_name(self.stream)))
         # Shares are small where workers are many, and a pass over all columns costs more than its rows.
         most = block.num_rows * TOGETHER_BYTES // max(TOGETHER_BYTES, block.nbytes)

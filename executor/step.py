@@ -18,6 +18,7 @@ from wjoin.executor.blocks import concatenate, cut
 from wjoin.executor.combinations import Assembler, Combinations, Pieces
 from wjoin.executor.key_counts import count_keys
 from wjoin.executor.multiway import MultiwayJoin
+from wjoin.executor.numbering import with_numbers
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.spool import Spool
 from wjoin.executor.state.manifest import Manifest
@@ -30,7 +31,7 @@ from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.run_filter import RunFilter
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, Order, RunShape, SortedRun, int64_view, select
 from wjoin.planner.edges import destination, result_columns
-from wjoin.planner.layout import code_name, stored_column, time_name
+from wjoin.planner.layout import meeting_name, row_name, stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan, Probe, Retention, Rows, Stage, StageInput
 from wjoin.planner.probes import over_streams, with_kernel
 from wjoin.udfs.predicate import Predicate
@@ -117,7 +118,7 @@ class StageLogic:
     def shape(self, number: int) -> RunShape:
         """Return the order of input ``number`` and the columns that it is made by."""
         each = self.stage.inputs[number]
-        code = None if each.key is None else code_name(*each.key)
+        code = meeting_name(each)
         times = tuple(time_name(stream) for stream in each.members)
         order = KERNELS[self.stage.kernels[0]].order
         value = None
@@ -133,20 +134,28 @@ class StageLogic:
         return [self.shape(number) for number in range(len(self.stage.inputs))]
 
     @cached_property
-    def assemblers(self) -> dict[int, Assembler]:
-        """What makes blocks of the stage's results, by the input whose new rows begin them."""
-        return {probe.origin: self._assembler(probe) for probe in self.stage.probes}
+    def _assemblers(self) -> dict[tuple[int, ...], Assembler]:
+        return {_joined(probe): self._made_assembler(probe) for probe in self.stage.probes}
 
-    def _assembler(self, probe: Probe) -> Assembler:
+    def assembler(self, probe: Probe) -> Assembler:
+        """Return what makes blocks of what a probe of the stage finds."""
+        return self._assemblers[_joined(probe)]
+
+    def _made_assembler(self, probe: Probe) -> Assembler:
         inputs = self.stage.inputs
-        places = {
-            name: number for number in (probe.origin, *sorted(probe.order)) for name in inputs[number].columns
-        }
-        names = result_columns(self.plan, self.number, self._destination(probe.origin))
-        return Assembler(tuple((places[name], name) for name in names))
+        places = {name: number for number in _joined(probe) for name in inputs[number].columns}
+        names = result_columns(self.plan, self.number, self._destination(probe))
+        # What is in no input is the number of the row that begins.
+        return Assembler(tuple((places.get(name, probe.origin), name) for name in names))
 
-    def _destination(self, origin: int) -> tuple[int, int] | None:
-        return destination(self.plan, self.number, self.stage.inputs[origin])
+    def _destination(self, probe: Probe) -> tuple[int, int] | None:
+        return destination(self.plan, self.number, self.stage.inputs[probe.origin], probe.order)
+
+    def _numbered(self, each: StageInput, run: SortedRun | None) -> SortedRun | None:
+        """Return new rows with numbers where these tell what each has begun."""
+        if run is None or len(each.chains) < 2:
+            return run
+        return with_numbers(run, row_name(each.members[0]))
 
     def join(
         self,
@@ -259,6 +268,8 @@ class StageLogic:
             if stretch.later is None:
                 break
             for number, keeper in enumerate(keepers):
+                if not self.stage.inputs[number].stored:
+                    continue
                 run = _sorted_as(keeper.shape, new.stored[number], shapes[number])
                 if run is not None and (keep := keeper.live(run)).any():
                     kept_run = select(run, keeper.shape, keep)
@@ -300,8 +311,8 @@ class StageLogic:
         yield from new.passed_on
         for probe, found in self.join(working, new.probing, new.stored, counts.stage):
             counts.stage.add("matches", len(found))
-            to = self._destination(probe.origin)
-            for block in self.assemblers[probe.origin].blocks(found):
+            to = self._destination(probe)
+            for block in self.assembler(probe).blocks(found):
                 yield Made(block, None if to is None else to[1])
 
     def _working(
@@ -354,19 +365,18 @@ class StageLogic:
                 self._count_late(each.members[0], blocks, seen, counts)
             found.passed_on.extend(self._passed_on(each, blocks, seen))
             probing = [block for role, block in blocks if role.probes]
-            found.probing.append(self._on_time(each, _sorted(shape, probing), shape, seen))
-            if not each.stored:
+            run = self._on_time(each, _sorted(shape, probing), shape, seen)
+            found.probing.append(self._numbered(each, run))
+            if not (each.stored or (self.stage.gathers and self.stage.met(number))):
                 found.stored.append(None)
                 continue
             stored = [block for role, block in blocks if role.stores]
-            found.stored.append(
-                found.probing[-1] if alike else self._on_time(each, _sorted(shape, stored), shape, seen)
-            )
+            found.stored.append(run if alike else self._on_time(each, _sorted(shape, stored), shape, seen))
         return found
 
     def _passed_on(self, each: StageInput, blocks: Arrived, seen: Mapping[int, int]) -> Iterator[Made]:
         """Yield the rows of a stream that a later hop needs, which this worker is the one to pass on."""
-        to = destination(self.plan, self.number, each, passed_on=True) if len(each.members) == 1 else None
+        to = destination(self.plan, self.number, each) if len(each.members) == 1 else None
         if to is None or not self.stage.probes:
             return
         for role, block in blocks:
@@ -449,6 +459,11 @@ class StageLogic:
             for stream in each.members:
                 counts.of(stream).add("seen", after.seen.get(stream, NOTHING_SEEN))
                 counts.of(stream).add("before", before.seen.get(stream, NOTHING_SEEN))
+
+
+def _joined(probe: Probe) -> tuple[int, ...]:
+    """Return the inputs of a probe, first the one whose new rows begin its results."""
+    return probe.origin, *sorted(probe.order)
 
 
 def _live(

@@ -1,9 +1,9 @@
 """What travels along the edges of a plan: the columns that are still read of a tuple, and no others."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from wjoin.planner.layout import code_name, stored_column, time_name
+from wjoin.planner.layout import code_name, meeting_name, stored_column, time_name
 from wjoin.planner.physical import Operand, Output, PhysicalPlan, Stage, StageInput
 
 
@@ -48,20 +48,22 @@ def destinations(plan: PhysicalPlan, number: int) -> tuple[tuple[int, int] | Non
 
 
 def destination(
-    plan: PhysicalPlan, number: int, origin: StageInput, *, passed_on: bool = False
+    plan: PhysicalPlan, number: int, origin: StageInput, met: Collection[int] = ()
 ) -> tuple[int, int] | None:
-    """Return the stage and the input that the results go to which the rows of an input begin.
+    """Return the stage and the input that results go to which rows of an input begin with those of others.
 
-    None where they leave the stages. ``passed_on``: where the rows of the stream of that input go
-    themselves, None where no later hop needs them.
+    ``met`` are the numbers of these. None where the results leave the stages. Without others: where the rows
+    of the stream of that input go themselves, None where no later hop needs them.
     """
+    inputs = plan.stages[number].inputs
+    members = {*origin.members, *(member for other in met for member in inputs[other].members)}
     for to in destinations(plan, number):
         if to is None:
             continue
         each = plan.stages[to[0]].inputs[to[1]]
         if each.origin is None:
-            return None if passed_on else to
-        if (each.origin,) == origin.newest and each.carried == passed_on:
+            return to if met else None
+        if (each.origin,) == origin.newest and set(each.members) == members:
             return to
     return None
 
@@ -84,12 +86,14 @@ def _output_columns(plan: PhysicalPlan, output: Output) -> Iterator[str]:
 def _columns(plan: PhysicalPlan, stage: Stage, each: StageInput, read: set[str]) -> tuple[str, ...]:
     """Return the columns of an input's blocks, given those of the stage's results."""
     times = [time_name(stream) for stream in each.members]
-    own = {*read, *times}
-    if each.key is not None:
-        own.add(code_name(*each.key))
+    meeting = meeting_name(each)
+    own = {*read, *times, *(() if meeting is None else (meeting,))}
     own |= {stored_column(plan, *operand).name for operand in _operands(plan, stage)}
-    known = (name for stream in each.members for name in scan_columns(plan, stream))
-    return tuple(dict.fromkeys([*times, *(name for name in known if name in own)]))
+    # Of partial results that one row has begun, the first ones bring its columns.
+    brought = [stream for stream in each.members if each.meets or not each.gathered or stream != each.origin]
+    known = (name for stream in brought for name in scan_columns(plan, stream))
+    numbers = [meeting] if each.gathered and meeting is not None else []
+    return tuple(dict.fromkeys([*times, *numbers, *(name for name in known if name in own)]))
 
 
 def _operands(plan: PhysicalPlan, stage: Stage) -> Iterator[Operand]:

@@ -1,13 +1,14 @@
 """The columns of a block, by name.
 
 ``t0`` is the event time of stream 0 (int64), ``k0_1`` its key code 1 (int64), ``c0_2`` its
-scan column 2. A scan column that equals the event time or an exact 64-bit code is not stored
-twice: it is restored from that column when the result leaves the join.
+scan column 2, ``r0`` the number of its row that has begun partial results (int64). A scan column
+that equals the event time or an exact 64-bit code is not stored twice: it is restored from that
+column when the result leaves the join.
 """
 
 from dataclasses import dataclass
 
-from wjoin.planner.physical import PhysicalPlan, StreamScan
+from wjoin.planner.physical import PhysicalPlan, StageInput, StreamScan
 
 _RESTORABLE = {"bigint", "timestamp", "timestamp_ntz"}
 
@@ -20,6 +21,18 @@ def time_name(stream: int) -> str:
 def code_name(stream: int, code: int) -> str:
     """Return the name of a stream's key code in a block."""
     return f"k{stream}_{code}"
+
+
+def row_name(stream: int) -> str:
+    """Return the name of the number of a stream's row in a block of partial results."""
+    return f"r{stream}"
+
+
+def meeting_name(each: StageInput) -> str | None:
+    """Return the name of the block column on which the rows of an input meet others, None where on none."""
+    if each.gathered and each.origin is not None:
+        return row_name(each.origin)
+    return None if each.key is None else code_name(*each.key)
 
 
 def column_name(stream: int, column: int) -> str:

@@ -99,8 +99,13 @@ def sequence_name(draft: Decomposition, streams: Sequence[str]) -> str:
 
 
 def hops_name(plan: PhysicalPlan, streams: Sequence[str]) -> str:
-    """Return hops as the name of a sequence: for each stream in which order its new rows meet the others."""
+    """Return hops as the name of a sequence: for each stream in which order its new rows meet the others.
+
+    Of one in which they meet all at once, the streams.
+    """
     first, *later = plan.stages
+    if later[0].gathers:
+        return f"at once {' '.join(streams[stream] for stream in first.members)}"
     orders = []
     for each in first.inputs:
         order = [first.inputs[met].members[0] for met in each.meets or ()]

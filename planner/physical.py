@@ -216,7 +216,9 @@ class StageInput:
 
     In a hop (``Stage.hop``) ``meets`` are the inputs that its rows meet there, of other stages None; and
     what comes from the hop before are partial results whose newest row is of the stream ``origin``, or rows
-    of that stream alone, which the hop before has passed on.
+    of that stream alone, which the hop before has passed on. New rows that meet several inputs make partial
+    results with each of these alone; where such are ``gathered``, those that one row has begun come together,
+    and no others.
     """
 
     members: tuple[int, ...]
@@ -229,6 +231,14 @@ class StageInput:
     retention: tuple[Retention, ...] = ()
     origin: int | None = None
     meets: tuple[int, ...] | None = None
+    gathered: bool = False
+
+    @property
+    def chains(self) -> tuple[tuple[int, ...], ...]:
+        """The inputs that its rows meet in a hop, those one after the other with which they make results."""
+        if not self.meets:
+            return ()
+        return (self.meets,) if self.gathered else tuple((other,) for other in self.meets)
 
     @property
     def carried(self) -> bool:
@@ -365,7 +375,9 @@ class Stage:
         if len(self.inputs) < 2 or (not self.hop and joined != len(members)):
             raise ValueError("a stage joins two or more inputs with distinct streams")
         for source in self.inputs:
-            if any(set(source.members) & set(self.inputs[other].members) for other in source.meets or ()):
+            met = (self.inputs[other].members for other in source.meets or ())
+            shared = {source.origin} if source.gathered else set()
+            if any(set(source.members) & set(members) != shared for members in met):
                 raise ValueError("in a hop, rows meet those of streams that they have none of yet")
         conditions: tuple[AnyCondition, ...]
         conditions = (*self.comparisons, *self.bands, *self.conditions, *self.predicates)
@@ -391,8 +403,13 @@ class Stage:
 
     @property
     def keyed(self) -> bool:
-        """Whether the inputs meet on a key."""
-        return all(each.key is not None for each in self.inputs)
+        """Whether the inputs meet on a key, or on the row that has begun them."""
+        return all(each.key is not None or each.gathered for each in self.inputs)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether it puts partial results together that one row has begun; it keeps nothing."""
+        return any(each.gathered for each in self.inputs)
 
     @property
     def indexed(self) -> bool:

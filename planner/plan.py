@@ -1,11 +1,12 @@
 """A SELECT block with a window clause to its plan, and to the edits that let Spark run the rest."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.routes.registry import ROUTES
+from wjoin.planner.at_once import at_once, can_meet_at_once
 from wjoin.planner.bands import ColumnBand, merged_band
 from wjoin.planner.bind import BoundSelect, bind, static_relations
 from wjoin.planner.candidates import Candidate, Weighing, candidates
@@ -176,7 +177,9 @@ def _plan(
 
     shapes = [shape_of(draft) for draft in drafts]
     if hops:
-        shapes += [_hopping(each) for each in map(shape_of, whole) if can_hop(each.physical)]
+        found_whole = [shape_of(draft) for draft in whole]
+        shapes += [_hopping(each, in_hops) for each in found_whole if can_hop(each.physical)]
+        shapes += [_hopping(each, at_once) for each in found_whole if can_meet_at_once(each.physical)]
     staged = shapes[0].physical.staged
     unit = units_per_second(kind)
     weighing = []
@@ -287,9 +290,9 @@ class _Shape:
         return tuple(stage.classes for stage in self.draft.stages)
 
 
-def _hopping(shape: _Shape) -> _Shape:
+def _hopping(shape: _Shape, hopping: Callable[[PhysicalPlan], PhysicalPlan]) -> _Shape:
     """Return a shape with hops in the place of its one stage."""
-    return replace(shape, physical=in_hops(shape.physical), hops=True)
+    return replace(shape, physical=hopping(shape.physical), hops=True)
 
 
 def _shape(

@@ -1,5 +1,6 @@
 """What follows from the choices for a stage: how long its rows are kept, and the probes that make results."""
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -46,14 +47,21 @@ def arranged_stage(plan: PhysicalPlan, stage: Stage, orders: Orders | None) -> S
     inputs = tuple(
         replace(
             each,
-            # Of complete inputs, the last one finds all others there, and no row comes later.
-            stored=stage.met(number) if stage.hop else plan.streaming or number not in beginning,
+            stored=_is_stored(plan, stage, number, beginning),
             retention=retention(plan, stage, each, stage.bounds),
         )
         for number, each in enumerate(stage.inputs)
     )
     stage = replace(stage, inputs=inputs, slice=sliced(plan, stage))
     return replace(stage, probes=tuple(_probes(plan, stage, orders, beginning)))
+
+
+def _is_stored(plan: PhysicalPlan, stage: Stage, number: int, beginning: Collection[int]) -> bool:
+    """Return whether rows of an input are kept for those of others that come later."""
+    if stage.hop:
+        return stage.met(number) and not stage.gathers
+    # Of complete inputs, the last one finds all others there, and no row comes later.
+    return plan.streaming or number not in beginning
 
 
 def over_streams(plan: PhysicalPlan, number: int) -> PhysicalPlan:
@@ -110,16 +118,25 @@ def _probes(
     plan: PhysicalPlan, stage: Stage, orders: Orders | None, beginning: Sequence[int]
 ) -> Iterator[Probe]:
     for origin in beginning:
-        met = stage.inputs[origin].meets
-        others = [number for number in range(len(stage.inputs)) if number != origin] if met is None else met
-        order = others if orders is None else orders[origin]
-        for upper, excluded in _passes(plan):
+        chains: Sequence[Sequence[int]] = stage.inputs[origin].chains
+        if not chains:
+            others = [number for number in range(len(stage.inputs)) if number != origin]
+            chains = [others if orders is None else orders[origin]]
+        for order, (upper, excluded) in itertools.product(chains, _passes(plan)):
             begun = Probe(origin, (), orders is not None, upper, excluded)
-            # Workers cut a micro-batch where their own rows say. So which of two new rows finds the other is
-            # for their times to say, as no worker has both to keep and to probe.
-            apart = plan.streaming and (ROUTES[stage.route].visits or stage.hop)
-            for meets in (Rows.OLD, Rows.NEW) if apart else (Rows.ALL,):
+            for meets in _met_rows(plan, stage):
                 yield _probe(plan, stage, order, replace(begun, meets=meets))
+
+
+def _met_rows(plan: PhysicalPlan, stage: Stage) -> tuple[Rows, ...]:
+    """Return what rows new ones meet, one probe for each."""
+    if stage.gathers:
+        return (Rows.NEW,)
+    # Workers cut a micro-batch where their own rows say. So which of two new rows finds the other is
+    # for their times to say, as no worker has both to keep and to probe.
+    if plan.streaming and (ROUTES[stage.route].visits or stage.hop):
+        return Rows.OLD, Rows.NEW
+    return (Rows.ALL,)
 
 
 def _passes(plan: PhysicalPlan) -> Iterator[tuple[UpperBounds, tuple[UpperBounds, ...]]]:
@@ -163,17 +180,20 @@ def step_to(
 ) -> Step:
     """Return the step from tuples of the inputs ``joined``, the first of them new rows, to one more input."""
     each = stage.inputs[target]
-    known = [stream for number in joined for stream in stage.inputs[number].members]
+    known = list(dict.fromkeys(stream for number in joined for stream in stage.inputs[number].members))
     anchor, *others = each.members
+    new = [stream for stream in each.members if stream not in known]
     kernel = stage.kernels[0]
     exact = stage.bounds is Bounds.EXACT
-    order = _precedence(stage, joined, target) if meets is Rows.NEW else None
+    order = _precedence(stage, joined, target) if meets is Rows.NEW and not stage.gathers else None
     return Step(
         input=target,
         kernel=kernel,
         # New rows of two inputs meet once: as those of the later input begin results.
         rows=Rows.OLD if meets is Rows.ALL and plan.streaming and target > joined[0] else meets,
-        ranges=tuple(
+        ranges=(Range(anchor, 0, 0),)
+        if each.gathered
+        else tuple(
             Range(
                 stream,
                 distances.back[stream][anchor],
@@ -184,10 +204,10 @@ def step_to(
         index=index_of(each, known) if KERNELS[kernel].order is Order.VALUE else None,
         windows=tuple(window_checks(upper, known, others)) if exact else (),
         keys=tuple(_key_pairs(plan, stage.inputs[joined[0]], each)),
-        comparisons=tuple(completed(stage.comparisons, known, each.members)),
-        bands=tuple(band for band in completed(stage.bands, known, each.members) if not band.checked),
-        conditions=tuple(completed(stage.conditions, known, each.members)),
-        predicates=tuple(completed(stage.predicates, known, each.members)),
+        comparisons=tuple(completed(stage.comparisons, known, new)),
+        bands=tuple(band for band in completed(stage.bands, known, new) if not band.checked),
+        conditions=tuple(completed(stage.conditions, known, new)),
+        predicates=tuple(completed(stage.predicates, known, new)),
         order=order,
     )
 

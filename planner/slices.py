@@ -115,7 +115,7 @@ def cut_stream(plan: PhysicalPlan, stage: Stage, number: int) -> int:
     Of a partial result that which can reach least of what it is to meet.
     """
     each = stage.inputs[number]
-    if not stage.hop or len(each.members) == 1:
+    if not stage.hop or each.gathered or len(each.members) == 1:
         return each.members[0]
 
     def width(member: int) -> float:

@@ -10,6 +10,7 @@ A running query measures the values of a whole key, whose name is then that of
 ``planner.measurement.measured_key`` in the place of the column's.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,6 +70,9 @@ class KeyStatistics:
 
 KEYLESS = KeyStatistics(Estimate(1.0), Estimate(1.0))
 """All rows of a join without an equality have one key."""
+
+UNIQUE = KeyStatistics(Estimate(math.inf), Estimate(0.0))
+"""No two rows have the same key."""
 
 
 @dataclass(frozen=True)

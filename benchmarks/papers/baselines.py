@@ -79,7 +79,7 @@ class AdaptedJoin:
         """Yield the results of a micro-batch; rows of each stream come in the order of time."""
         # It searches in its own way, whatever kernel the steps name.
         join = MultiwayJoin(self.plan, 0, counted, dict.fromkeys(KERNELS, self.search))
-        assemblers = StageLogic(self.plan, 0).assemblers
+        logic = StageLogic(self.plan, 0)
         new = [
             self._shape(number).sort(concatenate([block for _, block in blocks])) if blocks else None
             for number, blocks in enumerate(arrivals.blocks)
@@ -92,7 +92,7 @@ class AdaptedJoin:
             for probe in self.plan.stages[0].probes:
                 if probe.origin == number:
                     for found in join.results(probe, self._pieces(number, run)):
-                        yield assemblers[number].block(found)
+                        yield logic.assembler(probe).block(found)
             self._store(number, run)
         self._seen |= arrivals.seen
         self._clean_when_due(sum(run.rows for run in new if run is not None))

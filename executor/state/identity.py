@@ -55,6 +55,7 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
                 # Absent in older checkpoints, which have no hops.
                 **({} if each.origin is None else {"origin": each.origin}),
                 **({} if each.meets is None else {"meets": list(each.meets)}),
+                **({"gathered": True} if each.gathered else {}),
             }
             for each in stage.inputs
         ],

@@ -33,10 +33,9 @@ def plainest(*, keyed: bool, inputs: int, hop: bool = False) -> str:
 def applicable(*, keyed: bool, inputs: int, near: bool, hop: bool = False) -> tuple[str, ...]:
     """Return the names of the routes that a stage can have (``Route.applies``), the one to prefer first.
 
-    ``hop``: its partial results go on to the next stage.
+    ``hop``: its partial results go on to the next stage, or on a key come together.
     """
-    if hop:
+    if hop and not keyed:
         return tuple(name for name, route in ROUTES.items() if route.hops)
-    return tuple(
-        name for name, route in ROUTES.items() if route.applies(keyed=keyed, inputs=inputs, near=near)
-    )
+    found = (name for name, route in ROUTES.items() if route.applies(keyed=keyed, inputs=inputs, near=near))
+    return tuple(name for name in found if not hop or not ROUTES[name].slices)

@@ -10,6 +10,7 @@ other; where the results of a stage were measured, its keys agree as much more o
 these tell.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +42,7 @@ from wjoin.planner.probes import (
     window_checks,
 )
 from wjoin.planner.reach import reach
-from wjoin.planner.statistics import KEYLESS, KeyStatistics, StreamStatistics
+from wjoin.planner.statistics import KEYLESS, UNIQUE, KeyStatistics, StreamStatistics
 
 SAMPLE = 128
 """Tuples that a probe is played on."""
@@ -173,12 +174,13 @@ def estimate_stages(
             for number in range(len(stage.inputs))
         )
         agreement = None if agreements is None else agreements[place]
-        estimate, sample = _StagePlay(plan, stage, inputs, arrival, shares, agreement).play()
+        rates = [each.kept_rate for each in statistics]
+        estimate, sample = _StagePlay(plan, stage, inputs, arrival, shares, agreement, rates).play()
         expected = _measured_results(plan, stage, statistics) if agreements is None else None
         if expected is not None and estimate.results > 0:
             # Every step of a probe makes as many times more tuples.
             agreement = (expected / estimate.results) ** (1 / (len(inputs) - 1))
-            estimate, sample = _StagePlay(plan, stage, inputs, arrival, shares, agreement).play()
+            estimate, sample = _StagePlay(plan, stage, inputs, arrival, shares, agreement, rates).play()
         done.append(estimate)
         samples.append(sample)
     return tuple(done)
@@ -219,8 +221,8 @@ class _Sample:
         return float(self.weights.mean())
 
 
-_Samples = dict[tuple[int, ...], _Sample]
-"""Of a stage's results, by the streams whose new rows begin them."""
+_Samples = dict[tuple[tuple[int, ...], frozenset[int]], _Sample]
+"""Of a stage's results, by the streams whose new rows begin them, and by all their streams."""
 
 
 def _largest(samples: _Samples) -> _Sample:
@@ -241,11 +243,12 @@ def _input(
     # Of a partial result the time of its newest row is known: that of the micro-batch.
     members = (*each.newest, *(member for member in each.members if member not in each.newest))
     key = KEYLESS if each.key is None else statistics[each.key[0]].keys[each.key[1]]
+    key = UNIQUE if each.gathered else key
     offsets: tuple[Floats, ...] = ()
     if each.stage is None or each.carried:
         rate = statistics[each.members[0]].kept_rate
     elif each.origin is not None:
-        sample = samples[each.stage][each.newest]
+        sample = samples[each.stage][each.newest, frozenset(each.members)]
         rate = sample.tuples
         offsets = _offsets(sample, members)
     else:
@@ -279,6 +282,8 @@ def _kept(
     if not arrival.streaming:
         return arrival.duration
     each = stage.inputs[number]
+    if each.gathered:
+        return 0.0
     ahead = reach(stage.bounds, hull, plan.staged).ahead
     shifts = (0.0, *(float(offset.mean()) for offset in offsets))
     latest = 0.0
@@ -303,12 +308,14 @@ class _StagePlay:
         arrival: Arrival,
         shares: Mapping[Band, float],
         agreement: float | None,
+        rates: Sequence[float],
     ) -> None:
         self._plan = plan
         self._stage = stage
         self._inputs = inputs
         self._arrival = arrival
         self._shares = shares
+        self._rates = rates
         self._measured = agreement
         self._agreement = 1.0 if agreement is None else agreement
         self._reach = reach(stage.bounds, plan.upper, plan.staged)
@@ -322,16 +329,18 @@ class _StagePlay:
         probes = []
         samples: _Samples = {}
         for first in origins(self._stage, streaming=self._arrival.streaming):
-            order = self._orders[first] if first in self._orders else self._best_order(first)
-            probe, sample = self._probe(first, order)
-            probes.append(probe)
-            samples[self._stage.inputs[first].newest] = sample
+            begun = self._stage.inputs[first]
+            for order in begun.chains or (self._order(first),):
+                probe, sample = self._probe(first, order)
+                probes.append(probe)
+                members = (self._stage.inputs[number].members for number in (first, *order))
+                samples[begun.newest, frozenset(itertools.chain(*members))] = sample
         return StageEstimate(self._inputs, tuple(probes), self._measured), samples
 
+    def _order(self, first: int) -> Sequence[int]:
+        return self._orders[first] if first in self._orders else self._best_order(first)
+
     def _best_order(self, first: int) -> tuple[int, ...]:
-        met = self._stage.inputs[first].meets
-        if met is not None:
-            return met
         others = [number for number in range(len(self._inputs)) if number != first]
         start = self._start(first)
         if len(self._inputs) > EXHAUSTIVE_INPUTS:
@@ -399,8 +408,14 @@ class _StagePlay:
                 high = np.minimum(high, sample.times[each.stream] + each.ahead)
         length = np.maximum(0.0, high - low)
         rows = target.rate * length
+        met = self._stage.inputs[number]
         heaviest, tail = target.key.heaviest.value, _tail(self._inputs[first].key, target.key)
         agree = min(1.0, self._agreement * heaviest), min(1.0, self._agreement * (1 - heaviest) / tail)
+        if met.gathered:
+            # What one row has begun comes at once, whenever that row has come.
+            low, length = sample.times[met.members[0]], np.zeros(SAMPLE)
+            rows = np.full(SAMPLE, target.rate / self._rates[met.members[0]])
+            agree = 1.0, 1.0
         heavy, light = sample.heavy * rows * agree[0], sample.light * rows * agree[1]
         matching = float((heavy + light).mean())
         if self._arrival.streaming:
@@ -409,8 +424,7 @@ class _StagePlay:
             apart = float(length.mean())
             at_hand = target.rate * self._arrival.met(self._inputs, apart, keyed=self._stage.keyed)
         agreeing = float((sample.heavy * agree[0] + sample.light * agree[1]).mean())
-        of_key = agreeing * at_hand
-        met = self._stage.inputs[number]
+        of_key = matching if met.gathered else agreeing * at_hand
         band = index_of(met, sample.times)
         allowed = 1.0 if band is None else self._shares[band]
         conditions = self._conditions(sample, met)
@@ -434,7 +448,7 @@ class _StagePlay:
                 of_key=of_key,
                 banded=of_key * allowed,
                 near=matching * allowed,
-                tested=0 if met.key else len(conditions),
+                tested=0 if self._stage.keyed else len(conditions),
                 checked=checked,
                 tuples=grown.tuples,
                 predicate_seconds=called,

@@ -73,7 +73,7 @@ def spread(
     if not known:
         turns = min(count, cores)
         rows, pairs = (even(share, turns) if stage.keyed else float(turns) for share in heaviest(inputs))
-        return Spread(once, once, once, count, rows, pairs)
+        return Spread(once, once, (0.0,) * len(inputs) if stage.gathers else once, count, rows, pairs)
     searching = tuple(1.0 if each.sliced and not each.visits else reached(each, count) for each in known)
     copies = min(known[0].copies, count)
     kept = tuple(_kept(each, met, copies) for each, met in zip(known, searching, strict=True))

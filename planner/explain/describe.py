@@ -272,7 +272,8 @@ def plan_words(plan: PhysicalPlan) -> str:
     passes = f" {plan.passes.value}" if plan.branches else ""
     first = " ".join(_names(plan, plan.stages[0].members))
     stages = f" in {len(plan.stages)} stages, {first} first" if len(plan.stages) > 1 else ""
-    stages = f" in {len(plan.stages)} hops" if plan.stages[0].hop else stages
+    if plan.stages[0].hop:
+        stages = " at once" if plan.stages[-1].gathers else f" in {len(plan.stages)} hops"
     return f"{plan.stages[0].bounds.value} {kernels}{passes}{stages}"
 
 
@@ -303,7 +304,7 @@ def _plain_words(plan: PhysicalPlan) -> str:
 
 def _kernel_words(stage: Stage) -> str:
     """Return how a stage finds the partners of a row; without a key nothing is found by it."""
-    keyed = any(each.key is not None for each in stage.inputs)
+    keyed = any(each.key is not None or each.gathered for each in stage.inputs)
     return words_of(stage.kernels, keyed=keyed)
 
 
@@ -446,7 +447,9 @@ def _input(plan: PhysicalPlan, stage: Stage, place: int) -> doc.InputEntry:
         members=_names(plan, each.members),
         stage=None if each.stage is None else each.stage + 1,
         key=() if code is None else code.expressions,
-        kept_for={plan.streams[kept.stream].alias: kept.distances[0][1] for kept in each.retention},
+        kept_for={plan.streams[kept.stream].alias: kept.distances[0][1] for kept in each.retention}
+        if each.stored
+        else {},
         hashed=code is not None and not code.exact,
         ordered_by=_ordered_by(plan, stage, place),
         hop=_hop(plan, stage, place) if stage.hop else None,
@@ -456,7 +459,7 @@ def _input(plan: PhysicalPlan, stage: Stage, place: int) -> doc.InputEntry:
 def _hop(plan: PhysicalPlan, stage: Stage, place: int) -> doc.HopEntry:
     """Return what the rows of an input do in a hop."""
     each, number = stage.inputs[place], plan.stages.index(stage)
-    met = [stage.inputs[other].members[0] for other in each.meets or ()]
+    met = [stage.inputs[other].members[-1] for other in each.meets or ()]
     kept_before = (
         number
         for number, earlier in enumerate(plan.stages[:number], start=1)
@@ -466,10 +469,11 @@ def _hop(plan: PhysicalPlan, stage: Stage, place: int) -> doc.HopEntry:
     alone = len(each.members) == 1
     return doc.HopEntry(
         newest=None if alone else plan.streams[each.newest[0]].alias,
-        meets=plan.streams[met[0]].alias if met else None,
-        kept=_names(plan, kept_for(stage, place)),
+        meets=_names(plan, met),
+        kept=_names(plan, kept_for(stage, place)) if each.stored else (),
         before=tuple(kept_before) if each.stored else (),
-        passed_on=alone and destination(plan, number, each, passed_on=True) is not None,
+        passed_on=alone and destination(plan, number, each) is not None,
+        gathered=each.gathered,
     )
 
 

@@ -147,16 +147,17 @@ class HopEntry:
     """What the rows of an input do in a hop.
 
     ``newest``: the stream whose new row has begun the partial results that they are, None for rows of one
-    stream. ``meets``: the stream that they meet here, None where they meet none. ``kept``: the streams whose
-    new rows come to meet them here; ``before``: the hops, counted from 1, that keep them, too.
-    ``passed_on``: whether they go to the next hop as they are.
+    stream. ``meets``: the streams that they meet here. ``kept``: the streams whose new rows come to meet them
+    here; ``before``: the hops, counted from 1, that keep them, too. ``passed_on``: whether they go to the
+    next hop as they are. ``gathered``: whether they meet only what the same row has begun.
     """
 
     newest: str | None
-    meets: str | None
+    meets: tuple[str, ...]
     kept: tuple[str, ...]
     before: tuple[int, ...]
     passed_on: bool
+    gathered: bool = False
 
 
 @dataclass(frozen=True)

@@ -102,8 +102,8 @@ def _plan(document: Document) -> Iterator[str]:
 
 
 def _stage(document: Document, stage: StageEntry, number: int, names: dict[str, str]) -> Iterator[str]:
-    hop = any(each.hop is not None for each in stage.inputs)
-    title = "joins of two by Spark itself" if document.native else f"{'hop' if hop else 'stage'} {number + 1}"
+    title = words.hop_title(stage, number + 1) or f"stage {number + 1}"
+    title = "joins of two by Spark itself" if document.native else title
     choices = [f"{part.name} {part.value}" for part in stage.parts]
     calls = [f"call {each.condition}" for each in stage.calls]
     lines = _lines([title, *choices, *stage.slices, *words.orders(stage), *calls])

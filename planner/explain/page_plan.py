@@ -140,8 +140,8 @@ def _spark(
 
 
 def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_Box]) -> _Box:
-    hop = any(entry.hop is not None for entry in stage.inputs)
-    title = f"Hop {number}" if hop else f"Stage {number}"
+    hop = words.hop_title(stage, number)
+    title = hop.capitalize() if hop else f"Stage {number}"
     title = "Joins of two by Spark itself" if document.native else title
     box = _Box(title, "stage", [], name=str(number - 1))
     for place, entry in enumerate(stage.inputs):

@@ -7,6 +7,7 @@ from wjoin.planner.explain.cost import choice_line, statistics_lines
 from wjoin.planner.explain.words import (
     SIGNS,
     called,
+    hop_title,
     hop_words,
     keeps,
     lasting,
@@ -90,8 +91,9 @@ def _stages(document: doc.Document) -> Iterator[str]:
         yield f"passes {document.chosen.passes}"
     for number, stage in enumerate(document.stages, start=1):
         hop = [hop_words(each, each.hop) for each in stage.inputs if each.hop is not None]
-        inputs = f"hop {number}" if hop else " x ".join(map(_input, stage.inputs))
+        inputs = hop_title(stage, number) or " x ".join(map(_input, stage.inputs))
         on = f" on class {' and '.join(map(str, stage.classes))}" if stage.classes else " without a key"
+        on = "" if any(each.hop is not None and each.hop.gathered for each in stage.inputs) else on
         yield f"{number}: {inputs}{on}"
         parts = [f"{part.name} {part.value}" for part in stage.parts if part.name != "passes"]
         yield f"   {stage.words} ({', '.join(parts)})"

@@ -217,11 +217,22 @@ def input_words(entry: doc.InputEntry) -> str:
     return f"{', '.join(entry.members)}: {key}"
 
 
+def hop_title(stage: doc.StageEntry, number: int) -> str | None:
+    """Return what stands for a stage where it is a hop, or puts together what rows have begun; else None."""
+    hops = [each.hop for each in stage.inputs if each.hop is not None]
+    if any(each.gathered for each in hops):
+        return "results of one row put together"
+    return f"hop {number}" if hops else None
+
+
 def hop_words(entry: doc.InputEntry, hop: doc.HopEntry) -> str:
     """Return what the rows of an input do in a hop."""
     if hop.newest is not None:
-        return f"partial results {', '.join(entry.members)} of new {hop.newest} meet {hop.meets}"
-    doing = [f"new rows meet {hop.meets}"] if hop.meets else []
+        begun = f"partial results {', '.join(entry.members)} of new {hop.newest}"
+        if not hop.meets:
+            return begun
+        return f"{begun} meet {'those of the same row with ' if hop.gathered else ''}{listed(hop.meets)}"
+    doing = [f"new rows meet {' and, apart from that, '.join(hop.meets)}"] if hop.meets else []
     if hop.kept:
         copy = f", a copy of what hop {listed(list(map(str, hop.before)))} keeps" if hop.before else ""
         doing.append(f"kept for new {listed(hop.kept)}{copy}")

@@ -129,13 +129,26 @@ def slices() -> dict[str, Any]:
 
 def hops() -> dict[str, Any]:
     """Return a join without a key whose partial results go from hop to hop: B is kept in two of them."""
-    sql = (
+    return _hopping(
+        "hops",
         "SELECT /*+ PLAN(PSP, 3) */ A.n FROM a A, b B, c C, d D WINDOW = 5 SECONDS "
-        "WHERE A.x < B.x AND B.x < C.x AND C.x < D.x"
+        "WHERE A.x < B.x AND B.x < C.x AND C.x < D.x",
     )
-    streams = [stream_of({"n": "bigint", "x": "double"})] * 4
+
+
+def at_once() -> dict[str, Any]:
+    """Return a join without a key whose new rows meet all other streams at once."""
+    return _hopping(
+        "at once",
+        "SELECT /*+ PLAN(PSP, 3) */ A.n FROM a A, b B, c C WINDOW = 5 SECONDS "
+        "WHERE A.x < B.x AND B.x < C.x AND abs(A.x - C.x) > 3",
+    )
+
+
+def _hopping(form: str, sql: str) -> dict[str, Any]:
+    streams = [stream_of({"n": "bigint", "x": "double"})] * (sql.count(",", 0, sql.index("WINDOW")))
     found = plan_over(sql, streams, layouts=FREE).candidates
-    name = next(each.layout for each in found if each.plan.stages[0].hop)
+    name = next(each.layout for each in found if each.layout.startswith(form))
     return plain(describe(plan_over(sql, streams, layouts=of_checkpoint(name))))
 
 
@@ -181,6 +194,7 @@ ALL = {
     "native": native(),
     "slices": slices(),
     "hops": hops(),
+    "at once": at_once(),
     "copies": copies(),
     "integral": integral(),
     "hostile": hostile(),

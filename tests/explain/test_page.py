@@ -10,6 +10,7 @@ import pytest
 from tests.explain.drawn import (
     ALL,
     alternatives,
+    at_once,
     chain,
     copies,
     dot,
@@ -322,3 +323,15 @@ def test_hops_say_what_they_keep_and_what_goes_on():
     assert "2: hop 2 without a key" in told
     # Those of new B and of new C lie alike.
     assert told.count("\n     B C: a row goes to those that it can reach") == 1
+
+
+def test_what_meets_at_once_is_put_together_by_its_rows():
+    document = at_once()
+    told = explain_text(read(document))
+    assert "1: hop 1 without a key" in told
+    assert "A: new rows meet B and, apart from that, C, kept for new B and C" in told
+    assert "2: results of one row put together\n" in told
+    assert "partial results A, B of new A meet those of the same row with C" in told
+    text = " ".join(_text(_tree(document)).split())
+    assert "Results of one row put together" in text
+    assert "results of one row put together" in dot(document)

@@ -1,9 +1,11 @@
 """A process that works off a streaming join over files; the fault tests kill it."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import wjoin
+from wjoin.planner.layouts import LayoutRule
 
 SCRIPT = """
 CREATE STREAM camera1 {columns} USING {format} OPTIONS (path '{root}/camera1', maxFilesPerTrigger '1')
@@ -21,7 +23,8 @@ WHERE {condition};
 """
 
 KEYED = "A.obj_id = B.obj_id AND B.obj_id = C.obj_id"
-KEYLESS = "abs(A.obj_id - B.obj_id) < 1 AND abs(B.obj_id - C.obj_id) < 1"
+_APART = ("A.obj_id - B.obj_id", "B.obj_id - C.obj_id", "A.obj_id - C.obj_id")
+KEYLESS = " AND ".join(f"abs({each}) < 1" for each in _APART)
 """The same condition, which no hash can tell a worker from."""
 
 COLUMNS = "(obj_id BIGINT, ts TIMESTAMP, row_id BIGINT)"
@@ -31,6 +34,22 @@ FORMAT = "format"
 
 PLAN = "plan"
 """The setting of a child that asks for a hint PLAN, for a join without a key."""
+
+
+FORM = "form"
+"""The setting of a child that names with what the layout begins that a new checkpoint takes."""
+
+
+def take(form: str) -> None:
+    """Have a new checkpoint take a layout that begins so, whatever it costs."""
+    known = LayoutRule.refusals
+
+    def refusals(rule: LayoutRule, names: Sequence[str]) -> list[str]:
+        if not rule.free:
+            return known(rule, names)
+        return ["" if name.startswith(form) else "another one is asked for" for name in names]
+
+    LayoutRule.refusals = refusals
 
 
 def script(root: Path, plan: str | None, format: str) -> str:
@@ -46,6 +65,8 @@ def run(root: Path, conf: dict[str, str]) -> None:
     settings = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
     # The tests read in it that a worker has died.
     settings["wjoin.log"] = "stderr"
+    if FORM in conf:
+        take(conf.pop(FORM))
     session = wjoin.connect(**{**settings, **conf})
     session.run_script(statements, once=True, checkpoint=str(root / "checkpoints"))
     session.spark.stop()

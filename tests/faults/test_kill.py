@@ -32,6 +32,9 @@ _KINDS = {
     "spilling": ("wjoin.stretch=4096",),
     # The same results without a key, on several workers that share the state.
     **{parts["ROUTE"]: (f"plan={word}",) for word, parts in PLANS.items() if parts.get("ROUTE") in SLICED},
+    # In hops, and in one with a stage that puts results together.
+    "hops": ("plan=PSP", "form=hops "),
+    "at once": ("plan=PSP", "form=at once "),
 }
 KINDS = [
     pytest.param(conf, id=name, marks=() if name == "plain" else pytest.mark.thorough)

@@ -133,11 +133,11 @@ def test_what_goes_on_has_a_place_of_its_own_by_its_newest_row() -> None:
     made = hops()
     first, second = made.stages
     assert destinations(made, 0) == tuple((1, place) for place in range(5))
-    assert [destination(made, 0, each) for each in first.inputs] == [(1, 2), (1, 3), (1, 4)]
-    passed_on = [destination(made, 0, each, passed_on=True) for each in first.inputs]
+    assert [destination(made, 0, each, each.meets) for each in first.inputs] == [(1, 2), (1, 3), (1, 4)]
+    passed_on = [destination(made, 0, each) for each in first.inputs]
     assert passed_on == [(1, 0), None, (1, 1)]
     assert result_columns(made, 0, (1, 1)) == second.inputs[1].columns
-    assert {destination(made, 1, each) for each in second.inputs} == {None}
+    assert {destination(made, 1, each, each.meets) for each in second.inputs} == {None}
 
 
 def test_conditions_are_checked_in_the_hop_where_they_can_be_first() -> None:

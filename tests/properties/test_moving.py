@@ -24,6 +24,7 @@ from wjoin.executor.state.moving import StageMove, moved_rows
 from wjoin.executor.step import Counts
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role
+from wjoin.planner.at_once import at_once
 from wjoin.planner.edges import scan_columns
 from wjoin.planner.hops import can_hop, in_hops
 from wjoin.planner.physical import Passes, PhysicalPlan
@@ -81,7 +82,8 @@ def test_in_hops_every_result_is_made_once_over_moves(data: st.DataObject) -> No
     drawn = data.draw(plans())
     assume(can_hop(drawn))
     drawn = dataclasses.replace(drawn, passes=Passes.HULL)
-    assert_made_once_over_moves(drawn, in_hops(drawn), "psp", ["psp"], data)
+    hopping = data.draw(st.sampled_from([in_hops, at_once]))
+    assert_made_once_over_moves(drawn, hopping(drawn), "psp", ["psp"], data)
 
 
 def assert_made_once_over_moves(

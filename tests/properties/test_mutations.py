@@ -6,11 +6,12 @@ from dataclasses import fields, replace
 from itertools import pairwise
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from tests.properties.theta import VALUES, WORDS, assert_as_duckdb, cut, hopped, planned, streams
-from wjoin.executor import local, routing
+from wjoin.executor import local, numbering, routing
 from wjoin.executor.routing import Router
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
@@ -18,6 +19,8 @@ from wjoin.parts.kernels.runs import Int64Array, RunShape
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Route, Share, Slices, Slicing
 from wjoin.planner import probes
+from wjoin.planner.at_once import at_once
+from wjoin.planner.hops import in_hops
 from wjoin.planner.physical import PhysicalPlan, Precedence, Stage
 from wjoin.planner.slices import slicing
 from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal
@@ -26,12 +29,20 @@ from wjoin.testing.tables import SECOND, events
 
 WORKERS = 4
 Change = Callable[[Sequence[Share]], Iterator[Share]]
+Hopping = Callable[[PhysicalPlan], PhysicalPlan]
 
 
-def check(route: str, aliases: str = "AB", *, hops: bool = False, whole: bool = False) -> None:
+def check(
+    route: str,
+    aliases: str = "AB",
+    *,
+    hops: Hopping | None = None,
+    whole: bool = False,
+    unit: int = 1,
+) -> None:
     """Compare a join of forty rows a stream by a route, or in hops, with what DuckDB finds.
 
-    ``whole``: nearly all in one micro-batch, which workers cut into many stretches.
+    ``whole``: nearly all in one micro-batch, which workers cut into many stretches. ``unit``: of the times.
     """
     by_values = ROUTES[route].values
     where: list[Expression] = [near(*pair) if by_values else ordered(*pair) for pair in pairwise(aliases)]
@@ -41,13 +52,15 @@ def check(route: str, aliases: str = "AB", *, hops: bool = False, whole: bool = 
         where += [equal(Field(one, key), Field(other, key)) for (one, other), key in pairs]
     statement = streams(aliases, Within(2 * SECOND), where, [5 * SECOND] * len(aliases))
     if hops:
-        plan = hopped(statement, ["ALGORITHM(MW)"])
+        plan = hopped(statement, ["ALGORITHM(MW)"], hops)
     else:
         plan = planned(statement, [f"PLAN({WORDS[route]})", "ALGORITHM(MW)"])
-    assert {(stage.route, stage.hop) for stage in plan.stages} == {(route, hops)}
+    routes = {(stage.route, stage.hop) for stage in plan.stages if not stage.gathers}
+    assert routes == {(route, hops is not None)}
     # Slices as long as the window or the band: rows near their edges reach two or three.
-    stages = tuple(replace(each, slice=1 if by_values else 2 * SECOND) for each in plan.stages)
-    tables = {alias: rows(place) for place, alias in enumerate(aliases)}
+    length = 1 if by_values else 2 * SECOND
+    stages = tuple(replace(each, slice=None if each.gathers else length) for each in plan.stages)
+    tables = {alias: rows(place, unit) for place, alias in enumerate(aliases)}
     # Many micro-batches: a row that comes late must find those of later times, too.
     batches = cut(tables, dict.fromkeys(aliases, (3,) if whole else range(3, 40, 3)))
     stretch = 100 if whole else STRETCH_BYTES
@@ -64,13 +77,11 @@ def near(first: str, second: str) -> Compare:
     return Compare(Call("abs", (Call("-", (Field(first, "v"), Field(second, "v"))),)), "<=", Literal(1))
 
 
-def rows(number: int) -> pa.Table:
+def rows(number: int, unit: int) -> pa.Table:
     """Forty rows over twenty seconds, up to three seconds out of order."""
     chance = random.Random(number)
-    made = [
-        (100 * number + n, n * SECOND // 2 + chance.randrange(3 * SECOND), 0, 0, chance.randrange(4))
-        for n in range(40)
-    ]
+    times = [(n * SECOND // 2 + chance.randrange(3 * SECOND)) // unit * unit for n in range(40)]
+    made = [(100 * number + n, time, 0, 0, chance.randrange(4)) for n, time in enumerate(times)]
     return events(made, *VALUES)
 
 
@@ -136,12 +147,13 @@ def test_a_reach_that_is_too_short_is_noticed(route: str) -> None:
         check(route)
 
 
+@pytest.mark.parametrize("hops", [in_hops, at_once])
 @pytest.mark.parametrize("mutation", MUTATIONS)
-def test_in_hops_a_wrong_share_is_noticed(mutation: str) -> None:
+def test_in_hops_a_wrong_share_is_noticed(mutation: str, hops: Hopping) -> None:
     change, words = MUTATIONS[mutation]
-    check("psp", "ABC", hops=True)
+    check("psp", "ABC", hops=hops)
     with patch.dict(ROUTES, psp=altered("psp", change)), pytest.raises(AssertionError, match=words):
-        check("psp", "ABC", hops=True)
+        check("psp", "ABC", hops=hops)
 
 
 def test_in_hops_an_order_by_all_rows_of_a_partial_result_is_noticed() -> None:
@@ -157,7 +169,7 @@ def test_in_hops_an_order_by_all_rows_of_a_partial_result_is_noticed() -> None:
         patch.object(probes, "_precedence", by_all),
         pytest.raises(AssertionError, match="missing"),
     ):
-        check("psp", "ABC", hops=True)
+        check("psp", "ABC", hops=in_hops)
 
 
 def test_in_hops_a_stretch_by_the_earliest_row_is_noticed() -> None:
@@ -167,9 +179,9 @@ def test_in_hops_a_stretch_by_the_earliest_row_is_noticed() -> None:
     def by_the_earliest(logic: StageLogic, number: int) -> RunShape:
         return replace(shape(logic, number), newest=None)
 
-    check("psp", "ABC", hops=True, whole=True)
+    check("psp", "ABC", hops=in_hops, whole=True)
     with patch.object(StageLogic, "shape", by_the_earliest), pytest.raises(AssertionError, match="missing"):
-        check("psp", "ABC", hops=True, whole=True)
+        check("psp", "ABC", hops=in_hops, whole=True)
 
 
 class Twice(Router):
@@ -202,7 +214,26 @@ def test_a_partial_combination_that_is_sent_twice_is_noticed(route: str) -> None
         check(route, "ABC")
 
 
-@pytest.mark.parametrize("twice", [Twice, CarriedTwice])
-def test_in_hops_what_is_sent_on_twice_is_noticed(twice: type[Twice]) -> None:
+@pytest.mark.parametrize(("twice", "hops"), [(Twice, in_hops), (CarriedTwice, in_hops), (Twice, at_once)])
+def test_in_hops_what_is_sent_on_twice_is_noticed(twice: type[Twice], hops: Hopping) -> None:
     with patch.object(local, "Router", twice), pytest.raises(AssertionError, match="not expected"):
-        check("psp", "ABC", hops=True)
+        check("psp", "ABC", hops=hops)
+
+
+def by_place(batch: pa.RecordBatch, times: Int64Array) -> Int64Array:
+    """Number rows as they lie on a worker, which other workers do not know."""
+    return np.arange(batch.num_rows) + batch.num_rows
+
+
+def by_time(batch: pa.RecordBatch, times: Int64Array) -> Int64Array:
+    """Number rows by their times only, which several may have."""
+    return times
+
+
+@pytest.mark.parametrize(("numbers", "words"), [(by_place, "missing"), (by_time, "not expected")])
+def test_partial_results_of_different_rows_that_come_together_are_noticed(
+    numbers: Callable[[pa.RecordBatch, Int64Array], Int64Array], words: str
+) -> None:
+    check("psp", "ABC", hops=at_once, unit=SECOND)
+    with patch.object(numbering, "row_numbers", numbers), pytest.raises(AssertionError, match=words):
+        check("psp", "ABC", hops=at_once, unit=SECOND)

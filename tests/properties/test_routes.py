@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from unittest.mock import patch
 
 import numpy as np
@@ -22,6 +22,7 @@ from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Share, Slices
+from wjoin.planner.at_once import at_once
 from wjoin.planner.edges import scan_columns
 from wjoin.planner.hops import can_hop, in_hops
 from wjoin.planner.physical import Passes, PhysicalPlan
@@ -53,7 +54,8 @@ OWN = {each.name: each for each in (EVERYWHERE, Visiting())}
 
 
 def routed(plan: PhysicalPlan, name: str) -> PhysicalPlan:
-    stages = tuple(dataclasses.replace(each, route=name) for each in plan.stages)
+    """Return a plan by a route; what is put together stays by its rows."""
+    stages = tuple(each if each.gathers else dataclasses.replace(each, route=name) for each in plan.stages)
     return arranged(dataclasses.replace(plan, stages=stages), [chosen_orders(each) for each in plan.stages])
 
 
@@ -98,12 +100,14 @@ def test_every_result_is_made_once(route: str, workers: int, data: st.DataObject
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
-@given(st.integers(1, 9), st.data())
-def test_in_hops_every_result_is_made_once(workers: int, data: st.DataObject) -> None:
+@given(st.integers(1, 9), st.sampled_from([in_hops, at_once]), st.data())
+def test_in_hops_every_result_is_made_once(
+    workers: int, hopping: Callable[[PhysicalPlan], PhysicalPlan], data: st.DataObject
+) -> None:
     plan = data.draw(plans())
     assume(can_hop(plan))
     plan = dataclasses.replace(plan, passes=Passes.HULL)
-    hops = in_hops(plan)
+    hops = hopping(plan)
     route = data.draw(st.sampled_from(["psp", "psp", "psp", "single"]))
     assert_made_once(plan, with_slices(routed(hops, route), data.draw(SLICES), 1), workers, data)
 
@@ -140,7 +144,7 @@ def test_a_router_sends_the_rows_of_each_share(name: str, together: int) -> None
     block = pa.RecordBatch.from_pydict({"t0": times, "k0_0": times, "c0_0": [str(n) for n in times]})
     with patch.dict(ROUTES, OWN), patch.object(routing, "TOGETHER_BYTES", together):
         workers = tuple(range(100, 100 + ROUTES[name].workers(5)))
-        router = Router(0, 0, (0, 0), name, workers)
+        router = Router(0, 0, "k0_0", name, workers)
         found = [(worker, part.to_pydict(), role) for worker, part, role in router.parts(block)]
         shares = list(ROUTES[name].shares(times, times, len(workers), None))
     rows = [times if share.rows is None else share.rows for share in shares]

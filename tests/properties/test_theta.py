@@ -24,11 +24,33 @@ from tests.properties.theta import (
     with_slices,
 )
 from wjoin.parts.routes.registry import ROUTES
+from wjoin.planner.at_once import at_once
 from wjoin.planner.physical import PhysicalPlan
 
 EXAMPLES = {2: 12, 3: 10, 4: 6, 5: 5}
 SLICES = (1, 3, 20, 200)
 CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+
+
+def sliced(theta: Theta, plan: PhysicalPlan, data: st.DataObject) -> PhysicalPlan:
+    """Return a plan with slices of any length."""
+    length = data.draw(st.none() | st.sampled_from(SLICES))
+    unit = 1 if theta.statement.integral else 1_000_000
+    return plan if length is None else with_slices(plan, length, unit)
+
+
+def by_hops(theta: Theta, data: st.DataObject) -> PhysicalPlan:
+    """Return a plan in hops, with slices of any length."""
+    plan = hopped(theta.statement, data.draw(hinted("single")))
+    assert [stage.hop for stage in plan.stages] == [True] * (len(theta.tables) - 1)
+    return sliced(theta, plan, data)
+
+
+def by_one_hop(theta: Theta, data: st.DataObject) -> PhysicalPlan:
+    """Return a plan in which new rows meet all streams at once, with slices of any length."""
+    plan = hopped(theta.statement, data.draw(hinted("single")), at_once)
+    assert [stage.gathers for stage in plan.stages] == [False, True]
+    return sliced(theta, plan, data)
 
 
 @pytest.mark.parametrize("count", EXAMPLES)
@@ -39,8 +61,9 @@ def test_without_a_key(route: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [3, 4, 5])
-def test_in_hops(count: int) -> None:
-    sizes = checked(by_hops, count, keyed=False, route="psp")
+@pytest.mark.parametrize("form", [by_hops, by_one_hop])
+def test_in_hops(form: Callable[[Theta, st.DataObject], PhysicalPlan], count: int) -> None:
+    sizes = checked(form, count, keyed=False, route="psp")
     assert sum(size > 0 for size in sizes) >= len(sizes) / max(3, count)
 
 
@@ -85,17 +108,3 @@ def by_route(theta: Theta, route: str, data: st.DataObject) -> PhysicalPlan:
     plan = planned(theta.statement, data.draw(hinted(route)))
     assume(all(stage.route == route for stage in plan.stages))
     return sliced(theta, plan, data)
-
-
-def by_hops(theta: Theta, data: st.DataObject) -> PhysicalPlan:
-    """Return a plan in hops, with slices of any length."""
-    plan = hopped(theta.statement, data.draw(hinted("single")))
-    assert [stage.hop for stage in plan.stages] == [True] * (len(theta.tables) - 1)
-    return sliced(theta, plan, data)
-
-
-def sliced(theta: Theta, plan: PhysicalPlan, data: st.DataObject) -> PhysicalPlan:
-    """Return a plan with slices of any length."""
-    length = data.draw(st.none() | st.sampled_from(SLICES))
-    unit = 1 if theta.statement.integral else 1_000_000
-    return plan if length is None else with_slices(plan, length, unit)

@@ -3,7 +3,7 @@
 import copy
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -84,9 +84,11 @@ def planned(statement: Statement, hints: Sequence[str] = ()) -> PhysicalPlan:
     return plan_select(written, first_block(written), relations, types, {}, PLACEHOLDER).physical
 
 
-def hopped(statement: Statement, hints: Sequence[str] = ()) -> PhysicalPlan:
+def hopped(
+    statement: Statement, hints: Sequence[str] = (), hopping: Callable[[PhysicalPlan], PhysicalPlan] = in_hops
+) -> PhysicalPlan:
     """Return the plan of a statement without a key in hops, which need not be the cheapest one."""
-    hops = in_hops(replace(planned(statement, hints), passes=Passes.HULL))
+    hops = hopping(replace(planned(statement, hints), passes=Passes.HULL))
     return arranged(hops, [None] * len(hops.stages))
 
 

@@ -1,8 +1,9 @@
 """Joins of three to five streams without a key, and with a hot one, on Spark: by every route."""
 
 import random
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -94,27 +95,33 @@ def test_without_a_key(session: Any, aliases: str, hints: tuple[str, ...]) -> No
     assert_all(session, chain(aliases), hints, count, 20)
 
 
-@pytest.fixture
-def in_hops(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Have the plan in hops taken where the checkpoint is not known; return the names of what was taken."""
+@pytest.fixture(params=["hops ", "at once "])
+def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Have a plan in hops taken where the checkpoint is not known."""
     taken: list[str] = []
 
     def hopping(rule: LayoutRule, names: Sequence[str]) -> str:
-        taken.append(next(name for name in names if name.startswith("hops ")))
+        taken.append(next(name for name in names if name.startswith(request.param)))
         return taken[-1]
 
     monkeypatch.setattr(LayoutRule, "_instead", hopping)
-    return taken
+    yield request.param
+    assert taken
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("aliases", "workers"), [("BAC", ", 3"), ("CADB", ""), ("DBEAC", ", 3")])
-def test_in_hops(session: Any, in_hops: list[str], aliases: str, workers: str) -> None:
+def test_in_hops(session: Any, form: str, aliases: str, workers: str) -> None:
     if workers:
         session.spark.conf.set("spark.sql.shuffle.partitions", "8")
     count = {3: 20, 4: 12, 5: 9}[len(aliases)]
-    assert_all(session, chain(aliases), (f"PLAN(PSP{workers})",), count, 20)
-    assert in_hops
+    whole = chain(aliases)
+    if form.startswith("at once"):
+        # It takes a condition between every two streams.
+        apart = [pair for pair in combinations(aliases, 2) if pair not in set(pairwise(aliases))]
+        differ = [Compare(Field(one, "id"), "<>", Field(other, "id")) for one, other in apart]
+        whole = replace(whole, where=(*whole.where, *differ))
+    assert_all(session, whole, (f"PLAN(PSP{workers})",), count, 20)
 
 
 @pytest.mark.timeout(900)
