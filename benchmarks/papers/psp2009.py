@@ -22,6 +22,7 @@ from report import Curve, Panel, Table, draw, fill_in, number
 
 from wjoin.executor.local import Load, LocalWorkers
 from wjoin.executor.step import Counts
+from wjoin.planner.at_once import at_once
 from wjoin.planner.hops import in_hops
 from wjoin.planner.physical import PhysicalPlan
 from wjoin.planner.placements import Placement, lying
@@ -55,12 +56,20 @@ BUCKET = 2 * SECOND
 _COLUMNS = {"id": "bigint", "image": "binary"}
 
 
+FORMS: Mapping[str, Callable[[PhysicalPlan], PhysicalPlan] | None] = {
+    "pairs": None,
+    "hops": in_hops,
+    "at once": at_once,
+}
+"""What becomes of partial results by PSP: they are kept, go on, or are put together."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """A join, and how it runs: slices of so many microseconds where that is not the plan's own.
 
-    ``copies``: on how many workers CTR keeps a row. ``hops``: whether partial results go on, where PSP would
-    keep pairs.
+    ``copies``: on how many workers CTR keeps a row. ``form``: one of FORMS. ``whole``: whether a row is to be
+    alike those of all other streams, not of the next one only.
     """
 
     streams: int = 3
@@ -70,12 +79,13 @@ class Setting:
     workers: int = 1
     slice: int | None = None
     copies: int | None = None
-    hops: bool = False
+    form: str = "pairs"
+    whole: bool = False
 
     @property
     def hint(self) -> str:
         """What asks for it; with copies all workers are meant. No hint tells hops from pairs."""
-        if self.hops:
+        if FORMS[self.form] is not None:
             return "PLAN(MULTIWAY)"
         return f"PLAN({self.route}, {self.workers if self.copies is None else self.copies})"
 
@@ -141,9 +151,9 @@ def _difference(left: Any, right: Any) -> int:
 
 
 def planned(setting: Setting, predicate: Predicate) -> PhysicalPlan:
-    """Return the plan of a chain of streams, each alike the next."""
+    """Return the plan of streams whose rows are to be alike."""
     names = "ABCDEFGHI"[: setting.streams]
-    pairs = itertools.pairwise(names)
+    pairs = itertools.combinations(names, 2) if setting.whole else itertools.pairwise(names)
     where = " AND ".join(f"alike({a}.image, {b}.image, {a}.id, {b}.id)" for a, b in pairs)
     columns = ", ".join(f"{name}.id AS {name.lower()}" for name in names)
     hint = f"/*+ {setting.hint}, ALGORITHM(MW), BOUNDS(EXACT) */"
@@ -151,9 +161,11 @@ def planned(setting: Setting, predicate: Predicate) -> PhysicalPlan:
     sql = f"SELECT {hint} {columns} FROM {source} WINDOW = {WINDOW} MICROSECONDS WHERE {where}"
     relations = [stream_of(_COLUMNS)] * setting.streams
     plan = plan_over(sql, relations, predicates={predicate.name: predicate}).physical
-    if setting.hops:
-        hops = in_hops(plan)
-        lain = tuple(lying(each, Placement("psp", setting.workers)) for each in hops.stages)
+    hopping = FORMS[setting.form]
+    if hopping is not None:
+        hops = hopping(plan)
+        psp = Placement("psp", setting.workers)
+        lain = tuple(each if each.gathers else lying(each, psp) for each in hops.stages)
         plan = arranged(dataclasses.replace(hops, stages=lain), [None] * len(lain))
     if setting.slice is None:
         return plan
@@ -286,9 +298,18 @@ PARTS: Mapping[str, Callable[..., tuple[Table, Panel]]] = {
         by_workers,
         "Figure 8(a), (b): PSP that keeps pairs, and PSP in hops, by selectivity",
         {
-            f"{share}, {form}": Setting(selectivity=share, hops=form == "hops")
+            f"{share}, {form}": Setting(selectivity=share, form=form)
             for share in (0.05, 0.1, 0.5)
             for form in ("pairs", "hops")
+        },
+    ),
+    "fig8a-once": partial(
+        by_workers,
+        "PSP by selectivity, where a row is to be alike those of both other streams",
+        {
+            f"{share}, {form}": Setting(selectivity=share, form=form, whole=True)
+            for share in (0.05, 0.1, 0.5)
+            for form in FORMS
         },
     ),
     "fig8a-cost": partial(

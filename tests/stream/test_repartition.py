@@ -38,6 +38,8 @@ SELECTS = {
     # More pairs than rows, which hops do not keep.
     "hops": f"SELECT /*+ PLAN(PSP{{n}}) */ a.n AS an, b.n AS bn, c.n AS cn FROM a, b, c WINDOW = 2 SECONDS "
     f"WHERE {NEAR} AND abs(b.x - c.x) < 40",
+    "once": f"SELECT /*+ PLAN(PSP{{n}}) */ a.n AS an, b.n AS bn, c.n AS cn FROM a, b, c WINDOW = 2 SECONDS "
+    f"WHERE {NEAR} AND abs(b.x - c.x) < 40 AND abs(a.x - c.x) < 60",
     "nested": "SELECT d.an, d.bn, c.n AS cn FROM (SELECT a.n AS an, b.n AS bn, a.m AS m, a.ts AS ts "
     f"FROM a, b WINDOW = 2 SECONDS WHERE {NEAR}) d, c WINDOW = 2 SECONDS WHERE d.m = c.m",
 }
@@ -52,6 +54,8 @@ ORACLES = {
     "atr": _PAIRS,
     "hops": f"SELECT a.n, b.n, c.n FROM a, b, c WHERE {NEAR} AND abs(b.x - c.x) < 40 AND "
     + " AND ".join(_CLOSE.format(*pair, 2_000_000) for pair in ("ab", "bc", "ac")),
+    "once": f"SELECT a.n, b.n, c.n FROM a, b, c WHERE {NEAR} AND abs(b.x - c.x) < 40 AND abs(a.x - c.x) < 60 "
+    "AND " + " AND ".join(_CLOSE.format(*pair, 2_000_000) for pair in ("ab", "bc", "ac")),
     "nested": f"SELECT a.n, b.n, c.n FROM a, b, c WHERE {NEAR} AND a.m = c.m AND "
     + " AND ".join(_CLOSE.format(*pair, 2_000_000) for pair in ("ab", "ac")),
 }
@@ -191,22 +195,27 @@ def test_another_number_of_slices_and_another_route(queries: Queries, tmp_path: 
     queries.are_right("psp", "atr")
 
 
-def test_hops_are_chosen_and_stay_in_hops(queries: Queries, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [
+        ("hops", "hops a b c, b a c, c b a; 1 psp on 2 by 1198; 2 psp on 2 by 1198"),
+        ("once", "at once a b c; 1 psp on 2 by 1198"),
+    ],
+)
+def test_hops_are_chosen_and_stay_in_hops(queries: Queries, tmp_path: Path, name: str, before: str) -> None:
     queries.more()
     queries.more()
-    queries.run("first", 3, queries.script("hops", n=", 2"))
-    (before,) = layout(tmp_path / "first" / "hops")
-    assert before == "hops a b c, b a c, c b a; 1 psp on 2 by 1198; 2 psp on 2 by 1198"
+    queries.run("first", 3, queries.script(name, n=", 2"))
+    assert layout(tmp_path / "first" / name) == [before]
     queries.more()
     queries.session.sql("SET wjoin.cores = 1")
-    queries.run("first", 3, queries.script("hops", n=", 2"))
-    more = queries.script("hops", n=", 3")
+    queries.run("first", 3, queries.script(name, n=", 2"))
+    more = queries.script(name, n=", 3")
     queries.repartition("first", "second", 3, more)
-    (after,) = layout(tmp_path / "second" / "hops")
-    assert after == before.replace("on 2", "on 3")
+    assert layout(tmp_path / "second" / name) == [before.replace("on 2", "on 3")]
     queries.more()
     queries.run("second", 3, more)
-    queries.are_right("hops")
+    queries.are_right(name)
 
 
 def test_a_query_that_somebody_starts_keeps_its_numbers(queries: Queries, tmp_path: Path) -> None:
