@@ -76,8 +76,9 @@ class LocalWorkers:
     """Runs micro-batches one after the other and keeps the state between them.
 
     ``partitions`` is the number of workers of a stage whose route uses all there are, ``stretch`` the bytes
-    that a worker joins at once, ``predicates`` those that the plan names. ``loads``: what each worker of
-    each stage did for the last micro-batch.
+    that a worker joins at once, ``predicates`` those that the plan names. ``whole``: whether the rows of a
+    stream are few enough to be dealt out one by one. ``loads``: what each worker of each stage did for the
+    last micro-batch.
     """
 
     def __init__(
@@ -86,8 +87,11 @@ class LocalWorkers:
         partitions: int = 1,
         stretch: int = STRETCH_BYTES,
         predicates: Mapping[str, Predicate] | None = None,
+        *,
+        whole: bool = True,
     ) -> None:
         self._plan = plan
+        self._whole = whole
         self.loads: list[list[Load]] = []
         self._stages: list[list[_Worker]] = []
         for number, stage in enumerate(plan.stages):
@@ -126,8 +130,9 @@ class LocalWorkers:
                     stream = source.members[0]
                     new = [blocks[stream].select(source.columns)] if stream in seen else []
                 router = Router.to(self._plan, stage, place, tuple(range(len(workers))))
+                whole = self._whole and source.stage is None
                 for block in new:
-                    for worker, rows, role in router.parts(block):
+                    for worker, rows, role in router.parts(block, whole=whole):
                         arrivals[worker].blocks[place].append((role, rows))
             made: list[Made] = []
             loads: list[Load] = []

@@ -1,7 +1,7 @@
 """Routing: the one place that asks a route which workers get which rows of a block, and as what."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +13,14 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Share, Slices, Slicing
 from wjoin.planner.layout import meeting_name, stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan, Stage
-from wjoin.planner.slices import cut_stream, slicing
+from wjoin.planner.slices import cut_stream, kept_anywhere, slicing
 
 TOGETHER_BYTES = 1 << 26
 """About the most bytes of the rows that are taken at once for several workers."""
 
 _FURTHEST = float(1 << 52)
+
+_MULTIPLIER = 0xC2B2AE3D27D4EB4F
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Router:
     """Brings tuples to the workers of a stage: to its input ``number``.
 
     They are cut by the times of their member ``stream``, or by the column ``values`` where that is not None;
-    ``code`` is the column on which they meet others, None where on none.
+    ``code`` is the column on which they meet others, None where on none. ``anywhere``: whether any worker may
+    keep a row (``kept_anywhere``).
     """
 
     number: int
@@ -36,6 +39,7 @@ class Router:
     workers: tuple[int, ...]
     slicing: Slicing | None = None
     values: str | None = None
+    anywhere: bool = False
 
     @classmethod
     def to(cls, plan: PhysicalPlan, stage: Stage, number: int, workers: tuple[int, ...]) -> "Router":
@@ -44,10 +48,16 @@ class Router:
         column = None if slices is None else slices.column
         values = None if column is None else stored_column(plan, *column).name
         stream, code = cut_stream(plan, stage, number), meeting_name(stage.inputs[number])
-        return cls(number, stream, code, stage.route, workers, slices, values)
+        anywhere = kept_anywhere(plan, stage, len(workers))
+        return cls(number, stream, code, stage.route, workers, slices, values, anywhere)
 
-    def parts(self, block: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch, Role]]:
-        """Yield (worker, its rows, as what it gets them)."""
+    def parts(
+        self, block: pa.RecordBatch, *, whole: bool = False
+    ) -> Iterator[tuple[int, pa.RecordBatch, Role]]:
+        """Yield (worker, its rows, as what it gets them).
+
+        ``whole``: the block is all that a task has, whatever order its rows come in.
+        """
         if self.values is not None and block.column(self.values).null_count:
             valid = block.column(self.values).is_valid()
             # Nothing is near NULL.
@@ -59,7 +69,10 @@ class Router:
         most = block.num_rows * TOGETHER_BYTES // max(TOGETHER_BYTES, block.nbytes)
         waiting: list[tuple[Share, Int64Array]] = []
         rows = 0
-        for share in ROUTES[self.route].shares(codes, times, len(self.workers), self._slices(block, times)):
+        slices = self._slices(block, times)
+        if slices is not None and whole and self.anywhere:
+            slices = replace(slices, own=turns(times))
+        for share in ROUTES[self.route].shares(codes, times, len(self.workers), slices):
             if share.rows is None:
                 yield self.workers[share.worker], block, share.role
                 continue
@@ -88,6 +101,20 @@ class Router:
         for share, rows in shares:
             yield self.workers[share.worker], taken.slice(start, len(rows)), share.role
             start += len(rows)
+
+
+def turns(times: Int64Array) -> Int64Array:
+    """Return numbers by which rows are dealt out one by one, in the order of their times (int64).
+
+    Rows of one time have one number. Where it begins follows from the rows as well: of many tasks with few
+    rows each, not all begin with the same worker.
+    """
+    instants, numbers = np.unique(times, return_inverse=True)
+    if not len(instants):
+        return numbers
+    begin = (int(instants[0]) * _MULTIPLIER >> 33) & 0xFFFF
+    dealt: Int64Array = numbers + begin
+    return dealt
 
 
 def slices_of_times(rule: Slicing, times: Int64Array) -> Slices:

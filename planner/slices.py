@@ -50,6 +50,21 @@ def sliced(plan: PhysicalPlan, stage: Stage) -> int | float | None:
     return slice_length(plan, stage, stage.route) if stage.slice is None else stage.slice
 
 
+def kept_anywhere(plan: PhysicalPlan, stage: Stage, workers: int) -> bool:
+    """Return whether any of so many workers may keep a row, as all that may meet it visit every worker."""
+    route = ROUTES[stage.route]
+    if not route.visits or route.values or route.heaviest or route.copies:
+        return False
+    views = (slicing(plan, stage, number) for number in range(len(stage.inputs)))
+    return all(each is not None and (not each.probes or _visits_all(each, workers)) for each in views)
+
+
+def _visits_all(view: Slicing, workers: int) -> bool:
+    if view.back is None or view.ahead is None:
+        return True
+    return view.visits and (view.back + view.ahead) // view.length >= workers
+
+
 def closed_bands(stage: Stage) -> tuple[int, ...]:
     """Return the numbers of the bands by whose values the rows of a stage of two inputs can be cut."""
     if len(stage.inputs) != 2:

@@ -63,9 +63,9 @@ def blocks(worker: int, number: int, role: Role, tuples: pa.RecordBatch) -> Iter
         yield _message(worker, int(role), number, block=encode_block(piece))
 
 
-def routed(router: Router, tuples: pa.RecordBatch) -> Iterator[Message]:
-    """Yield tuples as blocks for the workers that a router says."""
-    for worker, share, role in router.parts(tuples):
+def routed(router: Router, tuples: pa.RecordBatch, *, whole: bool = False) -> Iterator[Message]:
+    """Yield tuples as blocks for the workers that a router says; ``whole``: they are all that a task has."""
+    for worker, share, role in router.parts(tuples, whole=whole):
         yield from blocks(worker, router.number, role, share)
 
 

@@ -1,12 +1,13 @@
 """Pack: the rows of one stream to tuple blocks, for its workers, with what was counted."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wjoin.executor.blocks import concatenate, stable
+from wjoin.executor.blocks import concatenate, stable, value_bytes
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.routing import Router
 from wjoin.executor.spark import messages
@@ -51,7 +52,8 @@ class Pack:
     def _packed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         counted = Report()
         streaming = self.plan.streaming
-        for given in _gathered(batches):
+        held, whole = _held(batches)
+        for given in [concatenate(held)] if held and whole else _gathered(itertools.chain(held, batches)):
             batch = self._without_ahead(given, counted) if streaming else given
             block = self._block(batch)
             times = block.column(time_name(self._stream))
@@ -61,7 +63,8 @@ class Pack:
             kept = block if everything else block.filter(joinable)
             counted.add("passed", kept.num_rows)
             counted.add("size", self._size(kept))
-            yield messages.batch(list(messages.routed(self.router, kept.select(self.columns))))
+            tuples = kept.select(self.columns)
+            yield messages.batch(list(messages.routed(self.router, tuples, whole=whole)))
             if streaming and not everything:
                 yield from self._removed(times.filter(pc.invert(joinable)).drop_null())
         if streaming and counted["rows"]:
@@ -131,6 +134,19 @@ class Pack:
         for worker in self.router.workers if counted["seen"] != NOTHING_SEEN else ():
             yield messages.progress(worker, self._stream, counted["seen"])
         yield messages.report(self.router.workers[0], self._stream, counted)
+
+
+def _held(batches: Iterator[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], bool]:
+    """Return the first rows of a task, and whether these are all, in whatever order they come."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        size += value_bytes(batch)
+        if rows > messages.BLOCK_ROWS or size > GATHERED_BYTES:
+            return held, False
+    return held, True
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

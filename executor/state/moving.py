@@ -67,6 +67,8 @@ def own_rows(router: Router, worker: int, kept: pa.RecordBatch) -> pa.RecordBatc
 
     Each row is one worker's own, the one that counts it and keeps it (``Role``); or the only one it goes to.
     """
+    if router.anywhere:
+        return kept
     begins = router.slicing is None or router.slicing.probes
     own = [
         rows

@@ -32,7 +32,7 @@ from wjoin.planner.physical import (
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.probes import chosen_orders, kept_for
 from wjoin.planner.reach import reach
-from wjoin.planner.slices import cut_by, roles, slice_length, slicing
+from wjoin.planner.slices import SLICES_OF_A_WINDOW, cut_by, kept_anywhere, roles, slice_length, slicing
 from wjoin.planner.statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
 from wjoin.planner.window_graph import Branch, WindowGraph
 
@@ -367,6 +367,8 @@ def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
     if ROUTES[stage.route].heaviest:
         yield f"a key's rows meet on one of {workers}, but for the most frequent key's:"
     yield f"slices of {cut}, dealt out to {workers} in turn{copied}"
+    if kept_anywhere(plan, stage, stage.workers or SLICES_OF_A_WINDOW):
+        yield "few new rows are dealt out one by one, as those that meet them visit every worker"
     keeper = "those of its slice" if stage.copies > 1 else "the worker of its slice"
     for number, each in enumerate(stage.inputs):
         view = slicing(plan, stage, number)

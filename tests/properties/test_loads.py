@@ -1,8 +1,9 @@
-"""Slices of time share out rows and pairs evenly whatever the rate does (PSP 2009, section 6)."""
+"""Rows and pairs are shared out evenly whatever the rate does (PSP 2009, section 6)."""
 
 import dataclasses
 import itertools
 import math
+import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,13 +13,16 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wjoin.executor.local import Load, LocalWorkers
-from wjoin.executor.routing import Router
+from wjoin.executor.routing import Router, turns
 from wjoin.executor.step import Counts
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.route import Role
 from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.slices import kept_anywhere
 from wjoin.testing.planned import block_of, plan_over, stream_of
 
 SECOND = 1_000_000
@@ -29,6 +33,9 @@ WORKERS = 8
 
 EVEN = 1.3
 """How many times its even share the worker with most may have of the rows that are kept, or of the pairs."""
+
+EVENER = 1.15
+"""The same where rows are dealt out one by one."""
 
 BURSTS = (13.0, 17.77, 22.5, 24.01, 31.3)
 """When bursts begin: a hundredth of a window each."""
@@ -42,10 +49,10 @@ class Rate:
 
     def times(self, seed: int) -> Int64Array:
         """Return the event times of a stream, which arrive at random."""
-        random = np.random.default_rng(seed)
+        chance = np.random.default_rng(seed)
         ends = [start for start, _ in self.pieces[1:]] + [float(SPAN)]
         parts = [
-            random.integers(int(start * SECOND), int(end * SECOND), random.poisson((end - start) * rate))
+            chance.integers(int(start * SECOND), int(end * SECOND), chance.poisson((end - start) * rate))
             for (start, rate), end in zip(self.pieces, ends, strict=True)
         ]
         return np.sort(np.concatenate(parts)).astype(np.int64)
@@ -82,9 +89,11 @@ def streams(rate: Rate) -> list[pa.Table]:
     return found
 
 
-def run(plan: PhysicalPlan, tables: Sequence[pa.Table]) -> tuple[Counter[Any], list[list[Load]]]:
+def run(
+    plan: PhysicalPlan, tables: Sequence[pa.Table], *, whole: bool
+) -> tuple[Counter[Any], list[list[Load]]]:
     """Join in micro-batches of a second; return the results, and what workers did with full windows."""
-    local = LocalWorkers(plan, WORKERS)
+    local = LocalWorkers(plan, WORKERS, whole=whole)
     rows = [each.combine_chunks().to_batches()[0] for each in tables]
     results: Counter[Any] = Counter()
     loads = []
@@ -120,13 +129,16 @@ def shares(loads: Sequence[Sequence[Load]], what: str) -> Iterator[float]:
 
 
 @pytest.mark.parametrize("rate", [DOUBLES, IN_BURSTS], ids=["doubles", "bursts"])
-def test_every_worker_has_about_as_many_rows_and_pairs_whatever_the_rate_does(rate: Rate) -> None:
+@pytest.mark.parametrize(("whole", "most"), [(True, EVENER), (False, EVEN)], ids=["one by one", "by slices"])
+def test_every_worker_has_about_as_many_rows_and_pairs_whatever_the_rate_does(
+    rate: Rate, whole: bool, most: float
+) -> None:
     tables = streams(rate)
-    found, loads = run(plan(), tables)
+    found, loads = run(plan(), tables, whole=whole)
     assert found == expected(tables)
     assert found
     for what in ("kept", "compared"):
-        assert max(shares(loads, what)) < EVEN
+        assert max(shares(loads, what)) < most
     # Each row is sent to all, as a window is much longer than a slice.
     assert max(shares(loads, "rows")) == 1
 
@@ -134,11 +146,32 @@ def test_every_worker_has_about_as_many_rows_and_pairs_whatever_the_rate_does(ra
 def test_a_slice_a_worker_leaves_most_to_some_of_them_while_the_rate_doubles() -> None:
     """As pieces of a window do in the paper, which are as long on each node, until sections 5.5 and 6."""
     tables = streams(DOUBLES)
-    found, loads = run(with_slices(plan(), WINDOW * SECOND // WORKERS), tables)
+    found, loads = run(with_slices(plan(), WINDOW * SECOND // WORKERS), tables, whole=False)
     assert found == expected(tables)
     steady, changing = loads[: SPAN // 2 - WINDOW - 1], loads[SPAN // 2 - WINDOW :]
     for what in ("kept", "compared"):
         assert max(shares(steady, what)) < EVEN < 1.5 < max(shares(changing, what))
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1), st.randoms(use_true_random=False))
+def test_turns_follow_from_the_times_not_from_their_order(times: list[int], chance: random.Random) -> None:
+    shuffled = list(times)
+    chance.shuffle(shuffled)
+    first, second = (
+        dict(zip(each, turns(np.array(each, np.int64)).tolist(), strict=True)) for each in (times, shuffled)
+    )
+    assert first == second
+    assert sorted(first.values()) == list(range(min(first.values()), min(first.values()) + len(set(times))))
+
+
+def test_tasks_with_a_row_each_do_not_all_begin_with_one_worker() -> None:
+    begins = [int(turns(np.array([time * SECOND], np.int64))[0]) % 4 for time in range(200)]
+    assert all(begins.count(worker) > 25 for worker in range(4))
+
+
+def test_a_row_is_kept_by_the_worker_of_its_slice_where_not_all_workers_are_visited() -> None:
+    short, long = plan(), with_slices(plan(), WINDOW * SECOND)
+    assert [kept_anywhere(each, each.stages[0], WORKERS) for each in (short, long)] == [True, False]
 
 
 @pytest.mark.parametrize("step", [0.001, 0.01, 0.1, 1, 60])
