@@ -29,7 +29,7 @@ class Journey:
 
     def add(self, first: int, last: int) -> None:
         for name in "ab":
-            self.session.sql(f"INSERT INTO lake.db.{name} (id, k, ts) {ROWS.format(first, last)}")
+            self.session.sql(f"INSERT INTO lake.db.{name} {ROWS.format(first, last)}")
 
     def declare(self, options: str = "") -> None:
         for name in "ab":
@@ -88,7 +88,8 @@ class Journey:
         self.declare(SKIP)
         self.insert("skipped", "out", STREAMS)
         self.session.sql("ALTER TABLE lake.db.a ADD COLUMN extra STRING")
-        self.add(60, 80)
+        self.session.sql(f"INSERT INTO lake.db.a SELECT *, 'new' FROM ({ROWS.format(60, 80)})")
+        self.session.sql(f"INSERT INTO lake.db.b {ROWS.format(60, 80)}")
         self.insert("wider", "out", STREAMS)
         self.session.sql("DROP TABLE lake.db.a")
         self.session.sql(f"CREATE TABLE lake.db.a USING iceberg AS {ROWS.format(0, 100)}")
