@@ -22,7 +22,7 @@ SPARKS = ("4.0.0", "4.0.5", "4.1.0", "4.1.4", "4.2.0", "4.2.1", "4.3.0")
 PYTHONS = ("3.11", "3.12", "3.13")
 
 CORE = (
-    *("compat", "delta", "spark", "session/test_session.py", "session/test_worker_sockets.py"),
+    *("compat", "delta", "iceberg", "spark", "session/test_session.py", "session/test_worker_sockets.py"),
     "faults/test_kill.py::test_driver_killed_at_random_moments[plain]",
     "native/test_native.py::test_a_stream_in_micro_batches_gives_the_defined_result_or_is_refused[2]",
     "properties/test_batch.py::test_any_statement_in_batch_gives_the_defined_result[3]",

@@ -15,10 +15,10 @@ from wjoin.catalog import catalog_of
 
 _HERE = Path(__file__).parent
 # Tests in these folders run on Spark.
-_ON_SPARK = {"results", "spark", "stream", "faults", "compat", "delta", "kafka"}
+_ON_SPARK = {"results", "spark", "stream", "faults", "compat", "delta", "iceberg", "kafka"}
 # These take minutes: folders and files below tests/ that `make test` leaves to `make long`.
 _LONG = (
-    *("faults", "compat", "delta", "kafka", "native", "papers"),
+    *("faults", "compat", "delta", "iceberg", "kafka", "native", "papers"),
     *("examples/test_demo.py", "examples/test_pictures.py"),
     *("properties/test_batch.py", "properties/test_streaming.py", "properties/test_theta.py"),
     *("results/test_choices.py", "results/test_key_kinds.py", "results/test_predicates.py"),

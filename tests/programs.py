@@ -23,6 +23,6 @@ def run_python(folder: Path, *arguments: str, **environment: str) -> subprocess.
         env={**os.environ, "PYTHONPATH": search, **environment},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=500,
         check=False,
     )

@@ -30,7 +30,36 @@ _IN_OTHER_WORDS = {
     ),
 }
 """What Spark says of some failures does not tell what happened."""
-_LOST = "Some data may have been lost because they are not available in Kafka any more"
+_OTHER_COLUMNS = (
+    "a stream has the columns that its table had when it was declared: CREATE OR REPLACE STREAM, "
+    "then start the query again"
+)
+_MENDED = "mend the cause and start the query again: it goes on from its checkpoint, {checkpoint}"
+_REMEDIES = (
+    (
+        "Some data may have been lost because they are not available in Kafka any more",
+        f"{_MENDED}; with the option failOnDataLoss 'false' of the stream it goes on without the records",
+    ),
+    (
+        "[DELTA_SOURCE_TABLE_IGNORE_CHANGES]",
+        "with the option skipChangeCommits 'true' of the stream the query goes on from its checkpoint, "
+        "{checkpoint}, without all rows of that commit, and of later ones that change rows",
+    ),
+    (
+        "[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE]",
+        "a table that was made anew is another one: put the old one back, or begin with a new checkpoint "
+        "and sink; {checkpoint} is of the old one",
+    ),
+    (
+        "[DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE]",
+        "the log of the table does not reach back to where the query has stopped: begin with a new "
+        "checkpoint and sink; {checkpoint} cannot go on. How long a log is kept, the table's property "
+        "delta.logRetentionDuration says",
+    ),
+    ("[DELTA_SCHEMA_CHANGED", _OTHER_COLUMNS),
+    ("assertion failed: Invalid batch: ", _OTHER_COLUMNS),
+)
+"""What a failed query's error has in it, and the remedy for that."""
 _OWN = re.compile(r"error\[(WJ\d+)\]: ([^\n]*)(?:\n(?:[^\n]*\n)*?help: ([^\n]*))?")
 
 
@@ -90,12 +119,13 @@ def failure(
         return WJoinError(code, f"{message}{where}", span=span, text=text, help=remedy)
     if isinstance(error, _REFUSED):
         return WJoinError("WJ607", f"Spark refused {subject}: {first_line(error)}", span=span, text=text)
-    remedy = None
-    if checkpoint is not None:
-        remedy = f"mend the cause and start the query again: it goes on from its checkpoint, {checkpoint}"
-        if _LOST in str(error):
-            remedy += "; with the option failOnDataLoss 'false' of the stream it goes on without the records"
+    remedy = None if checkpoint is None else _remedy(str(error)).format(checkpoint=checkpoint)
     return WJoinError("WJ704", f"{subject} failed: {cause(error)}", span=span, text=text, help=remedy)
+
+
+def _remedy(said: str) -> str:
+    """Return what to do about a failed query, by what Spark says of it."""
+    return next((remedy for words, remedy in _REMEDIES if words in said), _MENDED)
 
 
 @contextlib.contextmanager

@@ -5,12 +5,18 @@ Run by test_statements.py, with a folder and the settings of Spark.
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import wjoin
 from wjoin import WJoinError
 
 JOIN = "SELECT A.id, B.id AS other FROM {} A, {} B WINDOW (A, B) = 4 SECONDS WHERE A.k = B.k"
 ROWS = "SELECT id, id % 4 AS k, timestamp_seconds(id) AS ts FROM range({}, {})"
+
+
+def told(error: WJoinError | None) -> str:
+    """Return what a user is told, in a line."""
+    return "nothing" if error is None else f"{error.code} {error.message.splitlines()[0]} | {error.help}"
 
 
 class Journey:
@@ -42,6 +48,10 @@ class Journey:
     def insert(self, name: str, query: str) -> None:
         self.session.run_script(f"INSERT INTO {name} {query}", checkpoint=f"{self.root}/checkpoints")
 
+    def start(self, name: str, query: str) -> list[Any]:
+        statement, checkpoint = f"INSERT INTO {name} {query}", f"{self.root}/checkpoints"
+        return self.session.run_script(statement, once=False, checkpoint=checkpoint)
+
     def count(self, name: str) -> str:
         rows = self.session.read.format("delta").load(f"{self.root}/{name}")
         return f"{rows.count()} {rows.distinct().count()}"
@@ -50,8 +60,8 @@ class Journey:
         try:
             self.insert(name, query)
         except WJoinError as error:
-            return f"{error.code} {error.message.splitlines()[0]} | {error.help}"
-        return "nothing"
+            return told(error)
+        return told(None)
 
     def once_from_tables(self) -> None:
         """A batch with an identity is appended once, however often the script runs."""
@@ -61,18 +71,38 @@ class Journey:
             print("once", version, self.count("once"))
 
     def merged(self) -> None:
-        """A join over tables as the source of MERGE."""
+        """The result of a join over tables is merged, again, and again after its tables have more rows."""
         session = self.session
-        session.sql("CREATE TABLE seen (id BIGINT, times BIGINT) USING delta")
+        session.sql("CREATE TABLE met (id BIGINT, other BIGINT, times INT) USING delta")
         join = JOIN.format(f"delta.`{self.root}/a`", f"delta.`{self.root}/b`")
         session.sql(f"CREATE OR REPLACE TEMPORARY VIEW pairs AS {join}")
-        for _ in range(2):
+        for more in (False, False, True):
+            if more:
+                self.add("a", 40, 44)
+            session.sql(
+                "MERGE INTO met "
+                "USING (SELECT id, other, count(*) AS times FROM pairs GROUP BY id, other) found "
+                "ON met.id = found.id AND met.other = found.other "
+                "WHEN MATCHED AND met.times <> found.times THEN UPDATE SET times = found.times "
+                "WHEN NOT MATCHED THEN INSERT *"
+            )
+            print("merged", *session.sql("SELECT count(*), count(DISTINCT id, other) FROM met").first())
+
+    def counted(self) -> None:
+        """A MERGE that adds is done once for each identity."""
+        session = self.session
+        session.sql("CREATE TABLE seen (id BIGINT, times BIGINT) USING delta")
+        for version in (1, 1, 2):
+            session.sql("SET spark.databricks.delta.write.txnAppId = nightly")
+            session.sql(f"SET spark.databricks.delta.write.txnVersion = {version}")
             session.sql(
                 "MERGE INTO seen USING (SELECT id, count(*) AS times FROM pairs GROUP BY id) found "
                 "ON seen.id = found.id WHEN MATCHED THEN UPDATE SET times = seen.times + found.times "
                 "WHEN NOT MATCHED THEN INSERT *"
             )
-            print("merged", *session.sql("SELECT count(*), sum(times) FROM seen").first())
+            print("counted", *session.sql("SELECT count(*), sum(times) FROM seen").first())
+        for name in ("txnAppId", "txnVersion"):
+            session.sql(f"RESET spark.databricks.delta.write.{name}")
 
     def named_table(self) -> None:
         """A table by its name as a stream in place."""
@@ -101,9 +131,10 @@ def main() -> None:
     """Run all parts."""
     journey = Journey(Path(sys.argv[1]), dict(pair.split("=", 1) for pair in sys.argv[2:]))
     journey.once_from_tables()
-    journey.merged()
     journey.named_table()
     journey.goes_on()
+    journey.merged()
+    journey.counted()
     journey.session.spark.stop()
 
 

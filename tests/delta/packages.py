@@ -9,8 +9,8 @@ import pytest
 from tests.packages import ROOT
 
 _PACKAGES = {
-    "4.0": "io.delta:delta-spark_2.13:4.0.0",
-    "4.1": "io.delta:delta-spark_4.1_2.13:4.3.0",
+    "4.0": "io.delta:delta-spark_4.0_2.13:4.4.0",
+    "4.1": "io.delta:delta-spark_4.1_2.13:4.4.0",
     "4.2": "io.delta:delta-spark_4.2_2.13:4.4.0",
 }
 """By minor version of Spark: Delta Lake compiled against it, which alone runs there."""
@@ -30,4 +30,6 @@ def delta_settings() -> dict[str, str]:
         "spark.jars": ",".join(map(str, jars)),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # A log is read by 50 tasks, else, for each state of each table: seconds in every micro-batch.
+        "spark.databricks.delta.snapshotPartitions": "1",
     }

@@ -14,7 +14,7 @@ from tests.faults.test_kill import Kills, assert_results, finish, kill_after_pro
 @pytest.mark.timeout(1800)
 def test_a_killed_query_writes_each_result_once(tmp_path: Path, kills: int) -> None:
     settings = ["format=delta", *(f"{name}={value}" for name, value in delta_settings().items())]
-    for camera, _, rows in streams(4 * kills + 8):
+    for camera, _, rows in streams(4 * kills + 8, size=60):
         write_deltalake(tmp_path / camera, rows, mode="append")
     chance, met = random.Random(time.time_ns()), Kills()
     while met.done < kills:

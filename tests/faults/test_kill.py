@@ -51,14 +51,14 @@ WHERE a.obj_id = b.obj_id AND b.obj_id = c.obj_id
 """
 
 
-def streams(batches: int) -> Iterator[tuple[str, int, pa.Table]]:
-    """The rows of each stream and micro-batch: 3 s of event time each, disorder below 2 s."""
+def streams(batches: int, size: int = 300) -> Iterator[tuple[str, int, pa.Table]]:
+    """The rows of each stream and micro-batch, ``size`` of them: 3 s of event time, disorder below 2 s."""
     chance = random.Random(7)
     row_id = 0
     for camera in ("camera1", "camera2", "camera3"):
         for batch in range(batches):
             rows = []
-            for _ in range(300):
+            for _ in range(size):
                 row_id += 1
                 time_us = 1_700_000_000_000_000 + batch * 3_000_000 + chance.randrange(4_900_000)
                 rows.append({"obj_id": chance.randrange(60), "ts": time_us, "row_id": row_id})
