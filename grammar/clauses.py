@@ -58,6 +58,12 @@ def _grammar() -> _Grammar:
     return _Grammar(lark, frozenset(words))
 
 
+def grammar_rules(name: str) -> list[tuple[str, ...]]:
+    """Return the ways to write what the grammar calls ``name``: terminals upper case, rules lower case."""
+    rules = _grammar().lark.rules
+    return [tuple(part.name for part in rule.expansion) for rule in rules if rule.origin.name == name]
+
+
 def keywords() -> frozenset[str]:
     """Return the words of the grammar, upper case; each is a keyword only where the grammar has it."""
     return _grammar().keywords

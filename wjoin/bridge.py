@@ -4,6 +4,7 @@
 answers with plans and rows; it ends when its standard input does.
 """
 
+import gc
 import logging
 import os
 import sys
@@ -65,8 +66,11 @@ class Bridge:
         self._context = SparkContext(
             gateway=gateway, jsc=java, conf=SparkConf(_jvm=jvm, _jconf=java.getConf())
         )
+        # PySpark makes the first session that it sees the application's own: not a user's, who will leave.
+        SparkSession(self._context)
         self._planner = jvm.wjoin.sql.Planner
         self._sessions: dict[str, Session] = {}
+        self._ended: set[str] = set()
         self._lock = threading.Lock()
 
     def serve(self) -> None:
@@ -75,7 +79,30 @@ class Bridge:
             while True:
                 request = self._planner.next()
                 if request is not None:
-                    pool.submit(self._answer, request)
+                    self._take(request, pool)
+                self._let_go()
+
+    def _take(self, request: Any, pool: ThreadPoolExecutor) -> None:
+        ended = request.ended()
+        if ended is None:
+            pool.submit(self._answer, request)
+        else:
+            self._ended.add(ended)
+
+    def _let_go(self) -> None:
+        """Let go of the sessions that have ended, once their queries have."""
+        for name in list(self._ended):
+            session = self._sessions.get(name)
+            if session is None or not any(each.query.isActive for each in session.running):
+                self._ended.discard(name)
+                if session is not None:
+                    session.let_go()
+                    with self._lock:
+                        del self._sessions[name]
+                        self._planner.holds(len(self._sessions))
+                    # Java keeps what Python refers to, and some of that refers to itself.
+                    del session
+                    gc.collect()
 
     def _answer(self, request: Any) -> None:
         try:
@@ -110,6 +137,7 @@ class Bridge:
             name = java.sessionUUID()
             if name not in self._sessions:
                 self._sessions[name] = connect(SparkSession(self._context, java))
+                self._planner.holds(len(self._sessions))
             return self._sessions[name]
 
 

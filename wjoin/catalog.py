@@ -119,6 +119,11 @@ def catalog_of(spark: SparkSession) -> Catalog:
     return _catalogs.setdefault(spark, Catalog())
 
 
+def forget(spark: SparkSession) -> None:
+    """Forget what is declared on a SparkSession: by its DataFrames a catalog keeps the session itself."""
+    _catalogs.pop(spark, None)
+
+
 def find(declared: dict[str, Declared], kind: str, name: str, span: Span, text: str) -> Declared:
     """Return a declaration by name. Raises WJoinError WJ602 with the nearest name."""
     if name.lower() in declared:

@@ -165,7 +165,9 @@ def _parsed(
         given = {**without(given, _CORRUPT_OPTION), _CORRUPT_OPTION: corrupt}
         if corrupt.lower() not in {each.name.lower() for each in columns}:
             ddl = f"{ddl}, {quoted(corrupt)} STRING"
-    return (F.from_json if written == "json" else F.from_csv)(F.col("value").cast("string"), ddl, given)
+    parse = F.from_json if written == "json" else F.from_csv
+    # Spark Connect takes no empty ones.
+    return parse(F.col("value").cast("string"), ddl, given or None)
 
 
 def _corrupt_column(options: Mapping[str, str]) -> str:

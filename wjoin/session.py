@@ -17,6 +17,7 @@ from wjoin.catalog import (
     catalog_of,
     declared_ahead,
     declared_delays,
+    forget,
     microseconds,
 )
 from wjoin.context import Context
@@ -29,6 +30,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
 from wjoin.inserts import insert
+from wjoin.measured.dropped import unwatch
 from wjoin.options import configure, in_pipeline, prepare
 from wjoin.planner.names import suggestion
 from wjoin.queries import Queries
@@ -233,6 +235,12 @@ class Session:
     def settle(self) -> None:
         """Tell what queries have dropped, and wait until what ended ones have measured is kept."""
         self.context.queries.settle()
+
+    def let_go(self) -> None:
+        """Forget what is declared here: nobody uses the session any more, and its queries have ended."""
+        self.settle()
+        unwatch(self.spark)
+        forget(self.spark)
 
 
 def _is_sparks(statement: Statement, positional: bool) -> bool:

@@ -1,12 +1,13 @@
 """Spark's own shells and servers, started with wjoin's setting as users start them."""
 
 import contextlib
+import itertools
 import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyspark
@@ -81,9 +82,8 @@ def beeline(
     """Run statements by Spark's client for JDBC."""
     script = folder / f"{user}.sql"
     script.write_text(";\n".join(statements) + ";\n")
-    command = [str(HOME / "bin" / "beeline"), "-u", f"jdbc:hive2://127.0.0.1:{port}", "-n", user]
     return subprocess.run(
-        [*command, "--silent=true", *arguments, "-f", str(script)],
+        [*_beeline(port, user), *arguments, "-f", str(script)],
         cwd=folder,
         env={**os.environ, "SPARK_HOME": str(HOME)},
         stdout=subprocess.PIPE,
@@ -92,3 +92,41 @@ def beeline(
         timeout=240,
         check=False,
     )
+
+
+def _beeline(port: int, user: str) -> list[str]:
+    return [
+        str(HOME / "bin" / "beeline"),
+        "-u",
+        f"jdbc:hive2://127.0.0.1:{port}",
+        "-n",
+        user,
+        "--silent=true",
+    ]
+
+
+@contextlib.contextmanager
+def staying(folder: Path, port: int, user: str) -> Iterator[Callable[[str], list[str]]]:
+    """Yield what runs a statement for a user of JDBC who stays, and returns the lines of its answer."""
+    environment = {**os.environ, "SPARK_HOME": str(HOME)}
+    with subprocess.Popen(
+        [*_beeline(port, user), "--outputformat=csv2", "--showHeader=false", "-f", "/dev/stdin"],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdin is not None and running.stdout is not None
+        told, ask = running.stdout, running.stdin
+
+        def answer(statement: str) -> list[str]:
+            ask.write(f"{statement};\nSELECT 'that ' || 'is all';\n")
+            ask.flush()
+            lines = (line.rstrip("\n") for line in iter(told.readline, ""))
+            answered = itertools.takewhile(lambda line: line != "that is all", lines)
+            return [line for line in answered if line]
+
+        yield answer
+        ask.close()
+        running.wait(timeout=60)

@@ -2,13 +2,15 @@
 
 import re
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.compat.shells import beeline, options, shell, thrift_server
+from tests.compat.shells import beeline, options, shell, staying, thrift_server
 from tests.programs import run_python
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
@@ -132,9 +134,44 @@ def test_users_of_jdbc_have_streams_of_their_own(rows: Path) -> None:
     assert refusal(WRONG) in second.stderr
 
 
+HELD = "SELECT java_method('wjoin.sql.Planner', 'held')"
+
+
+def test_what_users_of_jdbc_have_declared_is_let_go_once_they_have_left(rows: Path) -> None:
+    """Also of one whose first statement began before the planner did, and never of one who is still there."""
+    mine = [*views(rows), f"CREATE STREAM mine {DECLARED.format(rows / 'a')}", JOIN]
+    query = [
+        f"CREATE SINK out USING parquet OPTIONS (path '{rows / 'out'}')",
+        f"SET wjoin.checkpoint = {rows / 'checkpoints'}",
+        "INSERT INTO out SELECT A.id FROM STREAM mine A, mine B WINDOW = 1 SECOND WHERE A.k = B.k",
+    ]
+    with thrift_server(rows) as port, staying(rows, port, "stays") as ask:
+        done = beeline(rows, port, "first", mine, "--outputformat=csv2")
+        assert len(re.findall(r"^\d+,\d+$", done.stdout, re.MULTILINE)) == 52
+        await_answer(ask, "0")
+        ask(f"CREATE STREAM kept {DECLARED.format(rows / 'a')}")
+        for user in ("one", "two"):
+            beeline(rows, port, user, mine)
+            await_answer(ask, "1")
+        beeline(rows, port, "runs on", [*mine, *query])
+        assert ask(HELD) == ["2"], "a query runs until it ends, and with it what it rests on"
+        assert [line.split(",")[0] for line in ask("SHOW STREAMS")] == ["kept"]
+    told = re.findall(r"W-join SQL is planned for (\d) sessions", (rows / "server.log").read_text())
+    assert told[:8] == list("10121212")
+
+
+def await_answer(ask: Callable[[str], list[str]], expected: str) -> None:
+    """Wait until as many sessions are held."""
+    ends = time.monotonic() + 60
+    while (found := ask(HELD)) != [expected] and time.monotonic() < ends:
+        time.sleep(0.5)
+    assert found == [expected]
+
+
 PROGRAM = """
 import datetime
 import sys
+import time
 from pyspark.sql import SparkSession
 
 builder = SparkSession.builder.{start}.config("spark.sql.shuffle.partitions", "2")
@@ -158,6 +195,17 @@ try:
 except Exception as error:
     print(error)
 assert "wjoin" not in sys.modules
+if "connect" in type(spark).__module__:
+    held = "SELECT java_method('wjoin.sql.Planner', 'held')"
+    other = SparkSession.builder.remote("sc://localhost:15002").create()
+    assert other.sql("SHOW STREAMS").collect() == []
+    assert spark.sql(held).collect()[0][0] == "2"
+    other.client.release_session()
+    ends = time.monotonic() + 30
+    while spark.sql(held).collect()[0][0] != "1":
+        assert time.monotonic() < ends
+        time.sleep(0.2)
+    assert [row[0] for row in spark.sql("SHOW STREAMS").collect()] == ["sa"]
 spark.stop()
 """
 

@@ -38,6 +38,11 @@ def completed(marked: str, *, asked: bool = True) -> list[str]:
         (f"SELECT * {FROM} WINDOW = 5 SECONDS WHERE B.l", ["lane"]),
         (f"SELECT A.`o| {FROM}", ["`obj_id`", "`odd name`"]),
         (f"SELECT X.| {FROM}", []),
+        ("SELECT q.| FROM (SELECT ts AS y, obj_id FROM camera1) q", ["y", "obj_id"]),
+        ("SELECT * FROM (SELECT f(*) AS n, A.ts, 1 + 2, k l FROM camera1 A) q ON q.", ["n", "ts", "l"]),
+        ("SELECT q.l| FROM (SELECT DISTINCT * FROM (SELECT ts late FROM camera1), camera2) q", ["lane"]),
+        ("SELECT q.| FROM (SELECT B.*, 1 AS one FROM camera2 B) q", ["obj_id", "ts", "lane", "one"]),
+        ("SELECT q.| FROM (SELECT", []),
         ("SELECT 1; SELECT C.| FROM camera2 C; SELECT 2", ["obj_id", "ts", "lane"]),
         ("SELECT camera1.o| FROM camera1", ["obj_id", "`odd name`"]),
         (f"SELECT * {FROM} WINDOW (", ["A", "B"]),
@@ -99,6 +104,15 @@ def test_in_an_expression_stand_columns_then_aliases_then_keywords():
     assert found[:6] == ["obj_id", "ts", "`odd name`", "lane", "A", "B"]
     assert "MATCH_TIME()" in found
     assert not any(each.endswith("count(") for each in found), "hundreds of functions are for those who type"
+
+
+def test_columns_of_a_subquery_have_the_types_that_are_known():
+    text = "SELECT q. FROM (SELECT B.lane AS l, ts, abs(lane) AS a FROM camera2 B) q"
+    assert [(each.text, each.what) for each in candidates(text, 9, NAMES)] == [
+        ("l", "int"),
+        ("ts", "timestamp"),
+        ("a", "column"),
+    ]
 
 
 def test_what_has_been_typed_is_replaced_and_columns_tell_their_types():

@@ -1,7 +1,9 @@
 """The shell at a real terminal, as a user meets it."""
 
+import os
 import re
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +31,17 @@ def shell(tmp_path: Path) -> Iterator[Open]:
         each.kill()
         assert b"Traceback" not in each.raw
         assert b"Unhandled exception" not in each.raw
+
+
+def java_of(screen: Screen) -> int:
+    """Return the Java process below a shell."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,comm="], capture_output=True, text=True, check=True)
+    processes = [line.split(None, 2) for line in listed.stdout.splitlines()]
+    below = {screen.process.pid}
+    for _ in processes:
+        below |= {int(process) for process, parent, _ in processes if int(parent) in below}
+    (java,) = [int(process) for process, _, name in processes if int(process) in below and name == "java"]
+    return java
 
 
 def menu(screen: Screen, name: str) -> bool:
@@ -239,6 +252,34 @@ def test_spark_that_cannot_be_started_is_told(shell: Open) -> None:
     screen.see("Spark could not be started")
     screen.enter("SELECT 1;")
     screen.see("error: Java could not be started")
+    screen.prompt()
+    screen.type(CTRL_D)
+    assert screen.end() == 0
+
+
+@pytest.mark.parametrize("during", [False, True], ids=["at the prompt", "in a statement"])
+def test_a_java_that_is_killed_is_one_clear_line(shell: Open, during: bool) -> None:
+    screen = shell()
+    screen.prompt()
+    # Makes Spark open all that it talks with Python by.
+    screen.enter(".example query")
+    screen.see("answered runs", "state ")
+    screen.prompt()
+    if during:
+        screen.enter("SELECT count(*) FROM range(1000000000000) WHERE hash(id) = 1;")
+        screen.see("Ctrl-C cancels")
+    os.kill(java_of(screen), signal.SIGKILL)
+    ended = "error: Spark's Java process has ended by SIGKILL, and all queries with it"
+    screen.see(ended)
+    screen.see("Spark has ended")
+    screen.prompt()
+    told = screen.all.count(ended)
+    screen.enter("SELECT 1;")
+    screen.wait(lambda: screen.all.count(ended) == told + 1, "the same once more")
+    screen.prompt()
+    assert "Errno" not in screen.all
+    screen.enter(".log")
+    screen.see(".log)")
     screen.prompt()
     screen.type(CTRL_D)
     assert screen.end() == 0

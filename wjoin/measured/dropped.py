@@ -51,6 +51,14 @@ def watch(spark: SparkSession, query: StreamingQuery | None = None) -> None:
         known.add(query)
 
 
+def unwatch(spark: SparkSession) -> None:
+    """Look at the queries of a session no more."""
+    known = _watches.pop(spark, None)
+    if known is not None:
+        known.finish()
+        known.ended.set()
+
+
 @atexit.register
 def settle() -> None:
     """Tell what the queries of all sessions have dropped until now."""
@@ -66,15 +74,16 @@ class Watch(threading.Thread):
         self._spark = spark
         self._queries: dict[str, Losses] = {}
         self._looking = threading.Lock()
+        self.ended = threading.Event()
 
     def run(self) -> None:
         """Look at the queries, again and again."""
         # Once the session has ended its queries have, too.
         with contextlib.suppress(*UNREACHABLE):
-            while True:
+            while not self.ended.is_set():
                 with self._looking:
                     self.look()
-                time.sleep(_SECONDS)
+                self.ended.wait(_SECONDS)
 
     def add(self, query: StreamingQuery) -> None:
         """Look at a query from now on."""

@@ -30,12 +30,15 @@ def start_spark(
     def connected() -> "Session":
         from wjoin.predicates import load
         from wjoin.session import connect
+        from wjoin.shell.gone import quiet_end
 
         prompted.wait(_PROMPTED_SECONDS)
         for file in udfs:
             load(file)
         with _printed_above((_OUT, _ERR) if settings.get("wjoin.log") == "stderr" else (_OUT,)):
-            return connect(None, **settings)
+            session = connect(None, **settings)
+        quiet_end()
+        return session
 
     return Work(connected)
 

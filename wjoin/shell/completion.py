@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from wjoin.grammar.hints import HINTS
 from wjoin.grammar.lookahead import CLAUSE_WORDS
 from wjoin.shell import words
+from wjoin.shell.from_items import FromItem
 from wjoin.shell.places import Place, What, place_at
+from wjoin.shell.selected import columns_of
 
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 _VALUES = {
@@ -138,14 +140,21 @@ def _formats(kind: str) -> Mapping[str, frozenset[str]]:
 def _columns_of(place: Place, names: Names) -> Iterator[Named]:
     """Yield the columns of the relation with the alias of a place."""
     for item in place.items:
-        if item.alias.lower() == place.of.lower() and item.relation:
-            yield from names.columns(item.relation)
+        if item.alias.lower() == place.of.lower():
+            yield from _columns(item, names)
+
+
+def _columns(item: FromItem, names: Names) -> Iterator[Named]:
+    def known(relation: str) -> list[tuple[str, str]]:
+        return [(each.name, each.what) for each in names.columns(relation)] if relation else []
+
+    return (Named(*each) for each in columns_of(item, known))
 
 
 def _in_expression(place: Place, names: Names) -> Iterator[Named]:
     """Yield columns, aliases and keywords, and once something has been typed functions."""
     for item in place.items:
-        yield from names.columns(item.relation) if item.relation else ()
+        yield from _columns(item, names)
     yield from (Named(item.alias, item.relation or "subquery") for item in place.items)
     if place.prefix:
         yield from names.functions

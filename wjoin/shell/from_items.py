@@ -1,7 +1,7 @@
 """Which relations the FROM lists of an unfinished statement name, and under which aliases."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wjoin.grammar.tokens import Token, is_name, unquoted
 
@@ -18,16 +18,22 @@ _NO_ALIAS = _ENDS_FROM | frozenset(
 
 @dataclass(frozen=True)
 class FromItem:
-    """A relation of a FROM list: its name there, and its own, which is empty for a subquery."""
+    """A relation of a FROM list: its name there, and its own, which is empty for a subquery.
+
+    ``query`` is what the parentheses of a subquery hold, ``depth`` in how many the relation itself stands.
+    """
 
     alias: str
     relation: str
+    query: tuple[Token, ...] = ()
+    depth: int = 0
 
 
 def from_items(tokens: Sequence[Token]) -> tuple[FromItem, ...]:
     """Return the relations that stand in FROM lists, in order, at any depth of a statement."""
     found: list[FromItem] = []
     inside = [False]  # whether each open parenthesis, and the statement itself, is in a FROM list
+    opened = [0]  # the place after each open parenthesis
     place = 0
     while place < len(tokens):
         token = tokens[place]
@@ -38,14 +44,16 @@ def from_items(tokens: Sequence[Token]) -> tuple[FromItem, ...]:
             inside[-1] = False
         elif token.text == "(":
             inside.append(False)
+            opened.append(place + 1)
         elif token.text == ")" and len(inside) > 1:
             inside.pop()
+            query = tuple(tokens[opened.pop() : place])
             if inside[-1] and (alias := _alias(tokens, place + 1)):
-                found.append(FromItem(alias, ""))
+                found.append(FromItem(alias, "", query, len(inside) - 1))
         place += 1
         if expects:
             place, item = _relation(tokens, place)
-            found += [item] if item is not None else []
+            found += [replace(item, depth=len(inside) - 1)] if item is not None else []
     return tuple(found)
 
 

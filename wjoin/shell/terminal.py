@@ -111,6 +111,7 @@ class TerminalShell(Shell):
         self._closing = threading.Event()
         self._looking = threading.Thread(target=self._look, name="wjoin-status", daemon=True)
         self._statements = 0
+        self._gone = False
 
     # What is read ----------------------------------------------------------
 
@@ -141,7 +142,8 @@ class TerminalShell(Shell):
         except Leave:
             return False
         except WJoinError as error:
-            self._print(paint.diagnostic(error.render()))
+            if not (error.code == "WJ607" and self._tell_end()):
+                self._print(paint.diagnostic(error.render()))
         except Stopped as stopped:
             self._print(paint(str(stopped), "warning"))
         except Exception as error:
@@ -150,10 +152,23 @@ class TerminalShell(Shell):
                 raise
             from wjoin.failures import cause
 
-            self._print(paint.diagnostic(f"error: {cause(error)}"))
+            if not self._tell_end():
+                self._print(paint.diagnostic(f"error: {cause(error)}"))
         if self._start.done and not self._start.failed:
             self._known.refresh(self._start.result())
         return True
+
+    def _tell_end(self) -> bool:
+        """Tell that Spark is gone where it is; return whether it is."""
+        if not self._start.done or self._start.failed:
+            return False
+        from wjoin.shell.gone import gone
+
+        how = gone()
+        if how is not None:
+            self._gone = True
+            self._print(self._screen.paint.diagnostic(how))
+        return how is not None
 
     # What is shown ---------------------------------------------------------
 
@@ -308,6 +323,8 @@ class TerminalShell(Shell):
             return f"Spark is starting, {time.monotonic() - self._start.began:.0f} s"
         if self._start.failed:
             return "Spark could not be started"
+        if self._gone or self._tell_end():
+            return "Spark has ended"
         from wjoin.measured.beside import UNREACHABLE
 
         with contextlib.suppress(*UNREACHABLE):

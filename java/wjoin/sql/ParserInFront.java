@@ -38,6 +38,7 @@ final class ParserInFront implements InvocationHandler {
   }
 
   static ParserInterface of(SparkSession session, ParserInterface spark) {
+    Planner.hear(session.sparkContext());
     return (ParserInterface)
         Proxy.newProxyInstance(
             ParserInFront.class.getClassLoader(),

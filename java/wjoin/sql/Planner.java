@@ -18,6 +18,8 @@ import org.apache.spark.scheduler.SparkListenerApplicationEnd;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The process in Python that plans the statements of wjoin, one for an application.
@@ -52,7 +54,12 @@ public final class Planner {
   /** After how long without a sign of life a process is ended: it asks again as soon as it has an answer. */
   private static final long SILENT_SECONDS = 20;
 
+  private static final Logger LOG = LoggerFactory.getLogger(Planner.class);
+
   private static Planner running;
+  private static SparkContext listened;
+  private static ServerSessions servers;
+  private static volatile int held;
 
   private final BlockingQueue<Request> waiting = new LinkedBlockingQueue<>();
   private final String python;
@@ -104,6 +111,7 @@ public final class Planner {
       return null;
     }
     Planner planner = started(session.sparkContext());
+    servers.plans(name(session), session.sparkContext());
     try {
       return (LogicalPlan) planner.asked(new Request(session, text, parameters, false));
     } catch (Refused refused) {
@@ -114,6 +122,10 @@ public final class Planner {
       return (LogicalPlan)
           started(session.sparkContext()).asked(new Request(session, text, parameters, false));
     }
+  }
+
+  private static String name(SparkSession session) {
+    return ((org.apache.spark.sql.classic.SparkSession) session).sessionUUID();
   }
 
   /** Run a statement, and return its rows. */
@@ -143,6 +155,34 @@ public final class Planner {
     }
   }
 
+  /** Return how many sessions the process in Python holds: those that have asked it, and have not ended since. */
+  public static int held() {
+    return held;
+  }
+
+  /** Note how many sessions the process in Python holds from now on. */
+  public static void holds(int sessions) {
+    LOG.info("W-join SQL is planned for {} sessions", sessions);
+    held = sessions;
+  }
+
+  /** Hear of the sessions of Spark's servers from now on: of an operation before it asks to plan. */
+  static synchronized void hear(SparkContext context) {
+    if (listened != context) {
+      listened = context;
+      servers = new ServerSessions(Planner::end);
+      context.addSparkListener(servers);
+    }
+  }
+
+  /** Have Python let a session go. */
+  private static void end(String session) {
+    Planner planner = current();
+    if (planner != null) {
+      planner.waiting.add(Request.end(session));
+    }
+  }
+
   static boolean isRunning() {
     return current() != null;
   }
@@ -154,6 +194,7 @@ public final class Planner {
   private static synchronized Planner started(SparkContext context) throws Refused {
     if (running == null || !running.process.isAlive()) {
       running = new Planner(context);
+      held = 0;
     }
     return running;
   }

@@ -8,23 +8,40 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.StructType;
 
-/** What Python is asked: to plan a statement, or to run one that changes something. */
+/** What Python is asked: to plan a statement, to run one that changes something, or to let a session go. */
 public final class Request {
   private final CompletableFuture<Object> answer = new CompletableFuture<>();
   private final SparkSession session;
+  private final String ended;
   private final String text;
   private final Map<String, Object> parameters;
   private final boolean run;
 
   Request(SparkSession session, String text, Map<String, Object> parameters, boolean run) {
+    this(session, null, text, parameters, run);
+  }
+
+  private Request(
+      SparkSession session, String ended, String text, Map<String, Object> parameters, boolean run) {
     this.session = session;
+    this.ended = ended;
     this.text = text;
     this.parameters = parameters;
     this.run = run;
   }
 
+  /** Return the request to let a session go, by its sessionUUID. */
+  static Request end(String session) {
+    return new Request(null, session, "", Map.of(), false);
+  }
+
   public SparkSession session() {
     return session;
+  }
+
+  /** The sessionUUID of a session that has ended, null where something else is asked. */
+  public String ended() {
+    return ended;
   }
 
   public String text() {

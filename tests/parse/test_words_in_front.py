@@ -1,0 +1,95 @@
+"""The parser in front of Spark's (java/) knows a word of each statement of wjoin's, and so lets none pass."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.packages import ROOT
+from wjoin.grammar import syntax
+from wjoin.grammar.clauses import grammar_rules
+from wjoin.grammar.parser import parse_statement
+
+SOURCE = (ROOT / "java" / "wjoin" / "sql" / "ParserInFront.java").read_text()
+
+
+def pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern of the Java source; what it holds means the same in Python."""
+    (text,) = re.findall(rf'Pattern {name} =\s*Pattern\.compile\(\s*"([^"]*)"', SOURCE)
+    return re.compile(text.replace("\\\\", "\\"), re.IGNORECASE)
+
+
+WORDS, INSERT = pattern("WORDS"), pattern("INSERT")
+
+_MARKS = {"LPAR": "(", "RPAR": ")", "EQUAL": "=", "COMMA": ","}
+
+
+def written(start: str) -> Iterator[str]:
+    """Yield each way to write what the grammar calls so, with its own words, and x for all else."""
+    for parts in grammar_rules(start):
+        if len(parts) == 1 and parts[0].islower():
+            yield from written(parts[0])
+        else:
+            yield " ".join(_MARKS.get(each, each) if each.isupper() else "x" for each in parts)
+
+
+def test_the_grammar_is_read() -> None:
+    assert "SHOW PREDICATES" in set(written("declaration"))
+    assert "WINDOW ( x , x ) = x" in set(written("term"))
+    assert any(each.startswith("CREATE x SINK") for each in written("declaration"))
+
+
+@pytest.mark.parametrize("text", sorted({*written("declaration"), *written("term")} - {"SET x = REST"}))
+def test_every_declaration_and_every_window_has_such_a_word(text: str) -> None:
+    assert WORDS.search(text)
+
+
+OTHERS: dict[type, str] = {
+    syntax.SetOption: "SET wjoin.workers = 2",
+    syntax.Query: "SELECT 1 FROM a A, b B PATH/**/(A, B) WITHIN (5 SECONDS)",
+    syntax.Explain: "EXPLAIN COST SELECT 1 FROM a A, b B WINDOW = 5 SECONDS",
+    syntax.CreateView: "CREATE VIEW v AS SELECT 1 FROM a A, b B DWINDOW (A, B) = 5 SECONDS",
+    syntax.InsertInto: "INSERT INTO s SELECT * FROM a",
+}
+"""Kinds of statements that no rule of the grammar declares."""
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_so_has_every_other_statement(kind: type) -> None:
+    text = OTHERS[kind]
+    assert isinstance(parse_statement(text), kind)
+    # A sink has been declared before something can be inserted.
+    assert (INSERT if kind is syntax.InsertInto else WORDS).search(text)
+
+
+def test_these_are_all_kinds() -> None:
+    declared = (
+        syntax.CreateStream,
+        syntax.CreateSink,
+        syntax.AlterStream,
+        syntax.AnalyzeStream,
+        syntax.StopQuery,
+    )
+    named = re.compile(r"Show|Describe|Drop")
+    rest = set(syntax.Statement.__args__) - set(declared) - {syntax.SparkStatement}
+    assert {each for each in rest if not named.match(each.__name__)} == set(OTHERS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a.id, count(*) FROM a JOIN b ON a.id = b.id GROUP BY a.id ORDER BY 1 LIMIT 10",
+        "SELECT max(upstream), sinking, paths, windowed FROM t",
+        "SELECT path FROM files WHERE path LIKE '/data/%' AND path IN ('x')",
+        "SELECT rank() OVER (PARTITION BY k ORDER BY ts) FROM a",
+        "CREATE TABLE t (id BIGINT) USING parquet",
+        "SET spark.sql.shuffle.partitions = 2",
+        "SET wjoinx = 2",
+        "WITH q AS (SELECT 1) SELECT * FROM q",
+        "SHOW TABLES",
+        "EXPLAIN EXTENDED SELECT 1",
+    ],
+)
+def test_ordinary_statements_of_spark_are_not_looked_at(text: str) -> None:
+    assert not WORDS.search(text)
+    assert not INSERT.search(text)
