@@ -43,7 +43,6 @@ _THOROUGH = (
     "results/test_predicates.py::test_on_a_stream[three",
     "results/test_predicates.py::test_on_a_stream[two with more]",
     "faults/test_kill.py::test_python_workers_killed_and_their_tasks_retried[plain-state-read]",
-    "kafka/test_joins.py::test_a_broker_goes_away_and_comes_back",
     "stream/test_repartition.py::test_queries_go_on_with_other_partitions[nested",
     "stream/test_repartition.py::test_queries_go_on_with_other_partitions[alone",
     "stream/test_repartition.py::test_a_stage_that_no_row_has_reached_moves_empty",
