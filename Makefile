@@ -116,7 +116,7 @@ docs: $(READY) ## check the docs: links, SQL blocks, doctests, docs/errors.md, e
 docs-update: $(READY) ## write docs/errors.md anew from the catalogue of errors
 	@$(BIN)/python -m wjoin.grammar.errors_doc docs/errors.md
 
-check: lint types test long ## what CI runs
+check: lint types test long matrix-ci ## what CI runs
 
 lock: ## write requirements.lock anew with the newest versions that fit pyproject.toml
 	@PYTHON="$(PYTHON)" scripts/lock.sh

@@ -22,13 +22,18 @@ SPARKS = ("4.0.0", "4.0.5", "4.1.0", "4.1.4", "4.2.0", "4.2.1", "4.3.0")
 PYTHONS = ("3.11", "3.12", "3.13")
 
 CORE = (
-    *("compat", "delta", "spark", "session/test_session.py", "session/test_worker_sockets.py"),
+    "compat/test_extensions.py::test_every_kind_of_statement_in_spark_sql",
+    "compat/test_extensions.py::test_clients_that_do_not_know_of_it[connect]",
+    "compat/test_connect.py",
+    *("spark", "session/test_session.py", "session/test_worker_sockets.py"),
     "faults/test_kill.py::test_driver_killed_at_random_moments[plain]",
     "native/test_native.py::test_a_stream_in_micro_batches_gives_the_defined_result_or_is_refused[2]",
     "properties/test_batch.py::test_any_statement_in_batch_gives_the_defined_result[3]",
     "properties/test_streaming.py::test_any_cut_into_micro_batches_gives_the_defined_result[3]",
 )
-"""What meets Spark, and of what is wjoin's own a case of each kind."""
+"""What meets Spark, and of what is wjoin's own a case of each kind: a few minutes."""
+
+_SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 
 _SPARKS_OWN = ("-W", "default::pytest.PytestUnraisableExceptionWarning")
 """Clients of Spark 4.0 leave sockets to the garbage collector."""
@@ -99,7 +104,8 @@ def run(cell: Cell, arguments: list[str]) -> str:
     ready = time.monotonic()
     print(f"== {cell}: the environment took {ready - begun:.0f} s", flush=True)
     core = [f"tests/{each}" for each in CORE]
-    done = subprocess.run([python, "-m", "pytest", *_SPARKS_OWN, *core, *arguments], cwd=ROOT, check=False)
+    command = [python, "-m", "pytest", *_SIDE_BY_SIDE, *_SPARKS_OWN, *core, *arguments]
+    done = subprocess.run(command, cwd=ROOT, check=False)
     went = "passed" if done.returncode == 0 else f"FAILED with status {done.returncode}"
     return f"{went} in {time.monotonic() - ready:.0f} s"
 
@@ -108,12 +114,15 @@ def cells(sparks: list[str], pythons: list[str], *, ends: bool) -> list[Cell]:
     """Return every Spark on the oldest Python, and the oldest and newest Spark on every Python.
 
     With ``ends`` only the oldest Spark on the oldest Python, and the newest on the newest, of those that
-    this machine has.
+    this machine has. The Python that runs this has had the newest Spark in the other tests: another is taken
+    where there is one.
     """
     found = {version: find_python(version) for version in pythons}
     here = [version for version in pythons if found[version] is not None] or pythons
     if ends:
-        pairs = list(dict.fromkeys([(sparks[0], here[0]), (sparks[-1], here[-1])]))
+        own = "{}.{}".format(*sys.version_info)
+        others = [version for version in here if version != own] or here
+        pairs = list(dict.fromkeys([(sparks[0], here[0]), (sparks[-1], others[-1])]))
     else:
         last = (sparks[0], sparks[-1])
         pairs = [(spark, each) for spark in sparks for each in pythons if each == here[0] or spark in last]

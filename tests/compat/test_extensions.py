@@ -105,7 +105,8 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     assert "state\tstopped" in said
     assert "error[WJ606]: the rows of a SELECT over streams never end" in done.stderr
     assert done.returncode != 0, "the last statement is wrong"
-    assert refusal(WRONG) in done.stderr
+    # The shell of Spark 4.0 hands a statement on with the end of the line before it.
+    assert any(refusal(before + WRONG) in done.stderr for before in ("", "\n"))
     assert "at wjoin.sql" not in done.stderr
 
 

@@ -14,8 +14,8 @@ _PATIENCE_SECONDS = 120.0
 _LOOK_SECONDS = 0.1
 _CLUSTER = "4L6g3nShT-eMCtK--X86sw"
 _JAVA_OPTIONS = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-# On a busy machine it may be silent for long: its controller, itself, must not take it for lost. One that comes back
-# after it was killed is no other broker to its controller, and refused, until that has passed.
+# On a busy machine it may be silent for long: its controller, itself, must not take it for lost. One that
+# comes back after it was killed is another broker to its controller, which refuses it until that has passed.
 _SESSION_MS = 120_000
 _SESSION_AFTER_A_KILL_MS = 9_000
 _PROPERTIES = """\
