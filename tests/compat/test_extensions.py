@@ -61,6 +61,8 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
         for name in "ab"
     ]
     over_streams = JOIN.replace("FROM a A, b B", "FROM sa A, sb B")
+    commit = rows / "checkpoints" / "out" / "commits" / "0"
+    (rows / "wait.sh").write_text(f"until [ -e '{commit}' ]; do sleep 0.2; done\nsleep 3\n")
     done = spark_sql(
         rows,
         [
@@ -77,7 +79,8 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
             f"CREATE SINK out USING parquet OPTIONS (path '{rows / 'out'}')",
             f"SET wjoin.checkpoint = {rows / 'checkpoints'}",
             f"INSERT INTO out {over_streams}",
-            "SELECT java_method('java.lang.Thread', 'sleep', 20000L)",
+            # A command of the operating system: until the first micro-batch is done.
+            "!sh wait.sh",
             f"SELECT 'written', count(*) FROM parquet.`{rows / 'out'}`",
             "SHOW QUERIES",
             "STOP QUERY out",

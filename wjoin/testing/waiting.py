@@ -14,7 +14,7 @@ Found = TypeVar("Found")
 
 def until(
     condition: Callable[[], Found],
-    what: str,
+    what: str = "a condition",
     *,
     process: Popen[Any] | None = None,
     said: Callable[[], str] = str,
