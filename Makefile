@@ -58,7 +58,7 @@ thorough: $(READY) ## more cases of what `make long` tests, a quarter of an hour
 matrix: $(READY) ## the core of the tests on every Spark and Python: ARGS="--sparks 4.0.0 --pythons 3.12"
 	@$(FIND_JAVA) && $(BIN)/python scripts/matrix.py $(ARGS)
 
-matrix-ci: $(READY) ## the same on the oldest Spark and on the newest, on the oldest and newest Python
+matrix-ci: $(READY) ## the same on the oldest Spark and Python only
 	@$(FIND_JAVA) && $(BIN)/python scripts/matrix.py --ends -q $(ARGS)
 
 unit: $(READY) ## the fast tests, without Spark
@@ -116,7 +116,7 @@ docs: $(READY) ## check the docs: links, SQL blocks, doctests, docs/errors.md, e
 docs-update: $(READY) ## write docs/errors.md anew from the catalogue of errors
 	@$(BIN)/python -m wjoin.grammar.errors_doc docs/errors.md
 
-check: lint types test long ## what CI runs
+check: lint types test long matrix-ci ## what CI runs
 
 lock: ## write requirements.lock anew with the newest versions that fit pyproject.toml
 	@PYTHON="$(PYTHON)" scripts/lock.sh

@@ -43,7 +43,6 @@ _THOROUGH = (
     "results/test_predicates.py::test_on_a_stream[three",
     "results/test_predicates.py::test_on_a_stream[two with more]",
     "faults/test_kill.py::test_python_workers_killed_and_their_tasks_retried[plain-state-read]",
-    "kafka/test_joins.py::test_a_broker_goes_away_and_comes_back",
     "stream/test_repartition.py::test_queries_go_on_with_other_partitions[nested",
     "stream/test_repartition.py::test_queries_go_on_with_other_partitions[alone",
     "stream/test_repartition.py::test_a_stage_that_no_row_has_reached_moves_empty",
@@ -66,6 +65,24 @@ _THOROUGH = (
         f"native/test_native.py::test_a_stream_in_micro_batches_gives_the_defined_result_or_is_refused[{n}]"
         for n in (3, 4)
     ),
+    # Ways of asking that tests/compat/test_extensions.py takes, too.
+    "compat/test_same_everywhere.py::test_twenty_statements_have_the_same_answers[in_pyspark_without_enable]",
+    "compat/test_same_everywhere.py::test_twenty_statements_have_the_same_answers[in_spark_sql]",
+    # One statement on a stream has all these keys at once.
+    "native/test_native.py::test_a_key_of_each_kind_in_batch",
+    *(f"results/test_key_kinds.py::test_key_kinds_on_a_stream[{kind}]" for kind in ("floats", "upper")),
+    "results/test_key_kinds.py::test_shapes_on_a_stream[two classes, chain]",
+    "results/test_choices.py::test_choices_on_a_stream[band]",
+    *(f"shell/test_terminal.py::test_one_leaves_while_spark_starts[{how}]" for how in ("quit", "SIGHUP")),
+    "stream/test_far_ahead.py::test_a_declared_limit_from_python[timestamp_ntz",
+    *(
+        f"stream/test_lateness.py::test_a_row_is_kept_to_the_last_instant_at_which_it_can_be_joined[{case}]"
+        for case in ("stored before-A-3", "stored before-B-0", "arriving after-A-0", "arriving after-B-3")
+    ),
+    "stream/test_lateness.py::test_a_restart_keeps_rows_and_watermarks[(1,)]",
+    # Each route has three streams that meet by it, or five.
+    *(f"stream/test_theta.py::test_without_a_key[DBEAC-{word}]" for word in ("single", "PSP")),
+    "stream/test_theta.py::test_in_hops[CADB",
     "stream/test_state.py::test_state_follows_the_window_over_fifty_windows",
     "stream/test_state.py::test_retention_of_each_stream_is_that_of_the_completed_graph[missing pair]",
     "stream/test_state.py::test_retention_of_each_stream_is_that_of_the_completed_graph[directed path]",

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from wjoin.testing.waiting import until
 
 pytestmark = pytest.mark.spark
 
@@ -141,7 +142,12 @@ def test_streaming_select_prints_its_rows(tmp_path: Path, declarations: str) -> 
     command = [sys.executable, "-m", "wjoin.cli", "run", path, "--rows", "2"]
     with (tmp_path / "errors").open("w") as errors, (tmp_path / "rows").open("w") as rows:
         running = subprocess.Popen(command, stdout=rows, stderr=errors)
-    wait_for(running, lambda: "micro-batch 2: " in (tmp_path / "rows").read_text(), tmp_path / "errors")
+    until(
+        lambda: "micro-batch 2: " in (tmp_path / "rows").read_text(),
+        "the third micro-batch",
+        process=running,
+        said=(tmp_path / "errors").read_text,
+    )
     for _ in range(2):  # an impatient user
         running.send_signal(signal.SIGINT)
     assert running.wait(timeout=60) == 0
@@ -171,14 +177,6 @@ def test_a_failure_while_running_ends_with_status_1_and_its_place(tmp_path: Path
     assert f"{path}:6:13" in shown[1]
     assert shown[-1].startswith("help: ")
     assert "Traceback" not in failed.stderr
-
-
-def wait_for(running: subprocess.Popen[bytes], happened: Callable[[], bool], errors: Path) -> None:
-    deadline = time.monotonic() + 240
-    while not happened():
-        assert running.poll() is None, errors.read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_errors_of_a_statement_end_with_status_2_and_a_caret(tmp_path: Path) -> None:
@@ -219,7 +217,8 @@ def test_runs_until_stopped_and_stops_cleanly(tmp_path: Path, declarations: str,
     shown: list[bytes] = []
     reading = threading.Thread(target=lambda: shown.extend(iter(lambda: read_screen(screen), b"")))
     reading.start()
-    wait_for(running, (commits / "2").exists, tmp_path / "errors")
+    said = (tmp_path / "errors").read_text
+    until((commits / "2").exists, "the third micro-batch", process=running, said=said)
     # Spark reports an idle time after one second.
     time.sleep(4)
     running.send_signal(number)

@@ -63,6 +63,8 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
         for name in "ab"
     ]
     over_streams = JOIN.replace("FROM a A, b B", "FROM sa A, sb B")
+    commit = rows / "checkpoints" / "out" / "commits" / "0"
+    (rows / "wait.sh").write_text(f"until [ -e '{commit}' ]; do sleep 0.2; done\nsleep 3\n")
     done = spark_sql(
         rows,
         [
@@ -79,7 +81,8 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
             f"CREATE SINK out USING parquet OPTIONS (path '{rows / 'out'}')",
             f"SET wjoin.checkpoint = {rows / 'checkpoints'}",
             f"INSERT INTO out {over_streams}",
-            "SELECT java_method('java.lang.Thread', 'sleep', 20000L)",
+            # A command of the operating system: until the first micro-batch is done.
+            "!sh wait.sh",
             f"SELECT 'written', count(*) FROM parquet.`{rows / 'out'}`",
             "SHOW QUERIES",
             "STOP QUERY out",
@@ -107,7 +110,8 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     assert "state\tstopped" in said
     assert "error[WJ606]: the rows of a SELECT over streams never end" in done.stderr
     assert done.returncode != 0, "the last statement is wrong"
-    assert refusal(WRONG) in done.stderr
+    # The shell of Spark 4.0 hands a statement on with the end of the line before it.
+    assert any(refusal(before + WRONG) in done.stderr for before in ("", "\n"))
     assert "at wjoin.sql" not in done.stderr
 
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +17,7 @@ import wjoin
 from tests.kafka.conftest import Topics
 from wjoin.progress import Progress, read
 from wjoin.testing.broker import Broker
-
-PATIENCE = 240.0
-
-
-def until(condition: Callable[[], Any], what: str) -> None:
-    """Wait for a condition."""
-    ends = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < ends, f"in vain: {what}"
-        time.sleep(0.1)
+from wjoin.testing.waiting import until
 
 
 def sightings(first: int, last: int) -> list[dict[str, Any]]:

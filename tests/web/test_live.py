@@ -2,8 +2,7 @@
 
 import json
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,11 @@ import wjoin
 from tests.browser import chromium
 from tests.session.test_computed_columns import write_json
 from tests.web.shown import asked
+from wjoin.testing.waiting import until
 from wjoin.web.server import Web
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
-PATIENCE = 240
 JOIN = "SELECT {hint} A.id, B.id AS other FROM a A, b B WINDOW (A, B) = '1 second' WHERE A.id = B.id"
 BEGAN_MS = 1_700_000_000_000
 
@@ -54,14 +53,6 @@ def told(web: Web, name: str) -> dict[str, Any]:
     queries = json.loads(asked(web, "/api/queries").text)["queries"]
     runs = [each["run"] for each in queries if each["name"] == name]
     found: dict[str, Any] = json.loads(asked(web, f"/api/queries/{runs[-1]}").text) if runs else {}
-    return found
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.3)
     return found
 
 

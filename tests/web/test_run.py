@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -17,8 +16,8 @@ import pytest
 from tests.session.test_computed_columns import write_json
 from wjoin.arguments import parse_arguments
 from wjoin.cli import main
+from wjoin.testing.waiting import PATIENCE_SECONDS, until
 
-PATIENCE = 240
 JOIN = "FROM a A, b B WINDOW (A, B) = '1 second' WHERE A.id = B.id"
 
 
@@ -66,22 +65,18 @@ def run(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[bytes],
         with errors.open("w") as stream:
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stream, env={**os.environ})
         started.append(process)
-        found = until(lambda: re.search(r"Live picture: (\S+)", errors.read_text()), process, errors)
+        found = until(
+            lambda: re.search(r"Live picture: (\S+)", errors.read_text()),
+            "the address",
+            process=process,
+            said=errors.read_text,
+        )
         return process, found[1], errors
 
     yield begin
     for each in started:
         each.kill()
         each.wait()
-
-
-def until(condition: Callable[[], Any], process: subprocess.Popen[bytes], errors: Path) -> Any:
-    deadline = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < deadline, errors.read_text()
-        assert process.poll() is None, errors.read_text()
-        time.sleep(0.2)
-    return found
 
 
 def get(url: str, path: str) -> Any:
@@ -111,8 +106,9 @@ def test_a_script_with_a_select_is_shown_with_its_plan_for_those_who_have_the_to
     refused.value.close()
     until(
         lambda: len(found := queries(url)) == 2 and all(each["reported"] for each in found.values()),
-        process,
-        errors,
+        "two queries have reported",
+        process=process,
+        said=errors.read_text,
     )
     found = queries(url)
     assert found.keys() == {"nothing", "SELECT"}
@@ -121,7 +117,7 @@ def test_a_script_with_a_select_is_shown_with_its_plan_for_those_who_have_the_to
         assert each["numbers"]["results"] == 10
         assert len(each["joins"]) == 1
     process.terminate()
-    assert process.wait(timeout=PATIENCE) == 0
+    assert process.wait(timeout=PATIENCE_SECONDS) == 0
     printed = errors.read_text()
     assert "Traceback" not in printed
     assert printed.count(url.partition("token=")[2]) == 1, "the token is printed once"
@@ -134,11 +130,12 @@ def test_a_script_that_fails_shows_its_error_to_whoever_looks(run: Any) -> None:
     )
     failed = until(
         lambda: (found := queries(url)) and found["nothing"]["state"] == "failed" and found["nothing"],
-        process,
-        errors,
+        "the query has failed",
+        process=process,
+        said=errors.read_text,
     )
     assert "not today" in failed["error"]
-    assert process.wait(timeout=PATIENCE) == 1
+    assert process.wait(timeout=PATIENCE_SECONDS) == 1
     assert "not today" in errors.read_text()
     with pytest.raises(urllib.error.URLError):
         get(url, "api/queries")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.web.shown import CHAIN, asked, batches, known
 from wjoin.grammar.errors import WJoinError
+from wjoin.testing.waiting import until
 from wjoin.web import server
 from wjoin.web.access import Address
 from wjoin.web.server import Web, bound
@@ -179,14 +180,11 @@ def test_who_asks_slowly_or_nonsense_or_too_much_does_not_stop_others(serve, mon
 def test_more_than_so_many_at_a_time_are_told_to_come_again(serve):
     web = serve()
     waiting = [socket.create_connection(("127.0.0.1", web.port)) for _ in range(server.MOST_REQUESTS)]
-    deadline = time.monotonic() + 60
-    while (answer := asked(web, "/")).status != 503:
-        assert time.monotonic() < deadline
+    answer = until(lambda: (each := asked(web, "/")).status == 503 and each, "the server has too many")
     assert answer.headers["Retry-After"] == "1"
     for each in waiting:
         each.close()
-    while asked(web, "/").status != 200:
-        assert time.monotonic() < deadline
+    until(lambda: asked(web, "/").status == 200, "the server has time again")
 
 
 def test_many_ask_at_once(serve):

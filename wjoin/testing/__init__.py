@@ -4,5 +4,5 @@
 ``oracle`` computes its result with DuckDB or by brute force; ``lateness`` models watermarks
 over micro-batches; ``strategies`` draws random cases; ``harness`` runs statements on Spark;
 ``planned`` plans statements without Spark, and makes blocks of rows; ``processes`` samples the
-memory of a process and all that it starts.
+memory of a process and all that it starts; ``waiting`` waits for what others do.
 """

@@ -8,11 +8,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from wjoin.testing.waiting import free_ports
+
 _PATIENCE_SECONDS = 120.0
 _LOOK_SECONDS = 0.1
 _CLUSTER = "4L6g3nShT-eMCtK--X86sw"
 _JAVA_OPTIONS = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-# On a busy machine it may be silent for long: its controller, itself, must not take it for lost.
+# On a busy machine it may be silent for long: its controller, itself, must not take it for lost. One that
+# comes back after it was killed is another broker to its controller, which refuses it until that has passed.
+_SESSION_MS = 120_000
+_SESSION_AFTER_A_KILL_MS = 9_000
 _PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -21,7 +26,8 @@ controller.listener.names=CONTROLLER
 listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
 log.dirs={folder}/log
 num.partitions={partitions}
-broker.session.timeout.ms=120000
+broker.session.timeout.ms={session}
+initial.broker.registration.timeout.ms=120000
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
@@ -41,12 +47,11 @@ class Broker:
     def __init__(self, jars: Path, folder: Path, partitions: int = 2) -> None:
         self._jars, self._folder = jars, folder
         self._process: subprocess.Popen[bytes] | None = None
-        port, controller = _free_ports(2)
-        self.servers = f"127.0.0.1:{port}"
+        self._partitions, self._ports = partitions, free_ports(2)
+        self.servers = f"127.0.0.1:{self._ports[0]}"
         folder.mkdir(parents=True, exist_ok=True)
-        text = _PROPERTIES.format(port=port, controller=controller, folder=folder, partitions=partitions)
         self._properties = folder / "server.properties"
-        self._properties.write_text(text)
+        self._configure(_SESSION_MS)
         format_log = ("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._properties))
         subprocess.run(self._java(*format_log), check=True, capture_output=True)
 
@@ -63,8 +68,11 @@ class Broker:
         ends = time.monotonic() + _PATIENCE_SECONDS
         while not self._answers():
             if started.poll() is not None or time.monotonic() > ends:
+                status = started.poll()
                 self.kill()
-                raise RuntimeError((self._folder / "broker.out").read_text(errors="replace")[-4000:])
+                said = (self._folder / "broker.out").read_text(errors="replace")[-4000:]
+                went = "does not listen" if status is None else f"ended with status {status}"
+                raise RuntimeError(f"the broker {went}:\n{said}")
             time.sleep(_LOOK_SECONDS)
 
     def stop(self) -> None:
@@ -83,6 +91,7 @@ class Broker:
             self._process.kill()
             self._process.wait()
             self._process = None
+            self._configure(_SESSION_AFTER_A_KILL_MS)
 
     def __enter__(self) -> Self:
         self.start()
@@ -96,6 +105,17 @@ class Broker:
     ) -> None:
         self.kill()
 
+    def _configure(self, session_ms: int) -> None:
+        port, controller = self._ports
+        text = _PROPERTIES.format(
+            port=port,
+            controller=controller,
+            folder=self._folder,
+            partitions=self._partitions,
+            session=session_ms,
+        )
+        self._properties.write_text(text)
+
     def _answers(self) -> bool:
         host, _, port = self.servers.partition(":")
         try:
@@ -108,15 +128,3 @@ class Broker:
         home = os.environ.get("JAVA_HOME")
         java = str(Path(home) / "bin" / "java") if home else "java"
         return [java, *_JAVA_OPTIONS, "-cp", f"{self._jars}/*", *arguments]
-
-
-def _free_ports(number: int) -> list[int]:
-    """Return ports of loopback that nobody listens to."""
-    sockets = [socket.socket() for _ in range(number)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
