@@ -291,7 +291,11 @@ def main() -> int:
         settings = CostSettings(free)
     print(HEAD, flush=True)
     outcomes = run_all(
-        workloads(), 8 if arguments.quick else 1, lambda load: run(load, settings, bare=arguments.bare), line
+        workloads(),
+        8 if arguments.quick else 1,
+        lambda load: run(load, settings, bare=arguments.bare),
+        line,
+        arguments.only,
     )
     return 0 if report(outcomes) else 1
 

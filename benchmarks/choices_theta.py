@@ -44,6 +44,7 @@ class Workload:
 
     ``cost_us``: what the predicate takes for a pair in microseconds, None for a condition on plain columns;
     it keeps the share ``selectivity``. ``near``: whether there is a band, too, that keeps a hundredth.
+    ``whole``: whether all streams are linked with each other, not each with the next one.
     """
 
     rates: tuple[int, ...]
@@ -52,30 +53,32 @@ class Workload:
     cost_us: float | None
     selectivity: float
     near: bool = False
+    whole: bool = False
 
     @property
     def name(self) -> str:
         """What tells it from the others."""
         link = "a condition" if self.cost_us is None else f"{self.cost_us:g} us a pair"
-        band = ", a band" if self.near else ""
+        more = f"{', a band' if self.near else ''}{', each pair' if self.whole else ''}"
         return (
-            f"{self.rates}, {self.window:g} s, {self.cores} cores, {link}, keeps {self.selectivity:g}{band}"
+            f"{self.rates}, {self.window:g} s, {self.cores} cores, {link}, keeps {self.selectivity:g}{more}"
         )
 
     @property
     def sql(self) -> str:
-        """The statement: each stream is linked to the next."""
+        """The statement: each stream is linked to the next, or to all others."""
         names = "ABCDEF"[: len(self.rates)]
+        pairs = list(itertools.combinations(names, 2) if self.whole else itertools.pairwise(names))
         links = [
             # Of a sum of two numbers between 0 and 1, the share above 2 - s is s * s / 2.
             f"{a}.x + {b}.x > {2 - (2 * self.selectivity) ** 0.5}"
             if self.cost_us is None
             else f"alike({a}.id, {b}.id)"
-            for a, b in itertools.pairwise(names)
+            for a, b in pairs
         ]
         if self.near:
             # Of the differences of two numbers between 0 and 1.
-            links += [f"abs({a}.x - {b}.x) <= 0.005" for a, b in itertools.pairwise(names)]
+            links += [f"abs({a}.x - {b}.x) <= 0.005" for a, b in pairs]
         sources = ", ".join(f"{name.lower()} {name}" for name in names)
         window = f"WINDOW = {int(self.window * 1000)} MILLISECONDS"
         return f"SELECT A.id FROM {sources} {window} WHERE {' AND '.join(links)}"
@@ -110,6 +113,8 @@ def workloads() -> Iterator[Workload]:
         yield Workload((100, 5), window, cores, cost, 0.1)
     for cost, cores, share in itertools.product((None, 50.0), (2, 4), (0.01, 0.1)):
         yield Workload((30, 30, 30), 1.0, cores, cost, share)
+    for cores, share in itertools.product((2, 4), (0.01, 0.1)):
+        yield Workload((30, 30, 30), 1.0, cores, 50.0, share, whole=True)
     for (rate, cost), cores in itertools.product(((300, None), (300, 50.0), (2000, None)), (2, 4)):
         yield Workload((rate, rate), 3.0, cores, cost, 0.1, near=True)
     for rates, cost in (((40, 40), 100.0), ((100, 5), 100.0), ((300, 300), None), ((2000, 50), None)):
@@ -228,7 +233,11 @@ def main() -> int:
     arguments = parser.parse_args()
     print(HEAD, flush=True)
     outcomes = run_all(
-        workloads(), 6 if arguments.quick else 1, run, partial(line, detailed=arguments.detailed)
+        workloads(),
+        6 if arguments.quick else 1,
+        run,
+        partial(line, detailed=arguments.detailed),
+        arguments.only,
     )
     ran = f"{sum(len(each.runs) for each in outcomes)} plans run"
     return 0 if good_choices([each.ratio for each in outcomes], ran) else 1

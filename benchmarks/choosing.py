@@ -10,19 +10,23 @@ GOOD, BAD, SHARE = 1.25, 3.0, 0.9
 
 
 def command_line(description: str | None, every: str) -> argparse.ArgumentParser:
-    """Return a parser with ``--quick``, which runs ``every`` so-manieth workload only."""
+    """Return a parser with ``--quick``, which runs ``every`` so-manieth workload only, and ``--only``."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help=f"every {every} workload only")
+    parser.add_argument("--only", default="", help="workloads whose name has this text")
     return parser
 
 
 def run_all(
-    loads: Iterable[Any], step: int, run: Callable[[Any], Any], line: Callable[[Any], str]
+    loads: Iterable[Any], step: int, run: Callable[[Any], Any], line: Callable[[Any], str], only: str = ""
 ) -> list[Any]:
-    """Run every ``step``-th workload; print the line of each one, and on stderr which one is running."""
-    chosen = list(loads)[::step]
+    """Run every ``step``-th workload of those whose name has the text ``only``.
+
+    Print the line of each one, and on stderr which one is running.
+    """
+    chosen = [load for load in loads if only in load.name][::step]
     found = []
     for number, load in enumerate(chosen, start=1):
         print(f"{number}/{len(chosen)} {load.name}", file=sys.stderr)
