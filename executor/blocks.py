@@ -1,6 +1,6 @@
 """Tuple blocks: batches of rows as Arrow IPC bytes, the unit that travels and is stored (S2J)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -61,23 +61,43 @@ def cut(batch: pa.RecordBatch, rows: int, size: int) -> Iterator[pa.RecordBatch]
 
 def stable(array: pa.Array) -> pa.Array:
     """Return a column with its time zones as UTC, so that blocks outlive the session's time zone."""
-    wanted = _stable_type(array.type)
+    return _cast(array, _stable_leaf)
+
+
+def without_times(array: pa.Array) -> pa.Array:
+    """Return a column with dates and times as whole numbers: Python has no dates beyond the year 9999."""
+    return _cast(array, _whole_leaf)
+
+
+def _stable_leaf(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, tz="UTC")
+    return kind
+
+
+def _whole_leaf(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_date32(kind):
+        return pa.int32()
+    return pa.int64() if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) else kind
+
+
+def _cast(array: pa.Array, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.Array:
+    wanted = _with_leaves(array.type, leaf)
     return array if wanted == array.type else array.cast(wanted)
 
 
-def _stable_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        return pa.timestamp(kind.unit, tz="UTC")
+def _with_leaves(kind: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """Return a type with others in the place of the types that hold no more types."""
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_stable_type(field.type)) for field in kind])
+        return pa.struct([field.with_type(_with_leaves(field.type, leaf)) for field in kind])
     if pa.types.is_map(kind):
         return pa.map_(
-            kind.key_field.with_type(_stable_type(kind.key_type)),
-            kind.item_field.with_type(_stable_type(kind.item_type)),
+            kind.key_field.with_type(_with_leaves(kind.key_type, leaf)),
+            kind.item_field.with_type(_with_leaves(kind.item_type, leaf)),
         )
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_stable_type(kind.value_type)))
-    return kind
+        return pa.list_(kind.value_field.with_type(_with_leaves(kind.value_type, leaf)))
+    return leaf(kind)
 
 
 def value_bytes(batch: pa.RecordBatch) -> int:

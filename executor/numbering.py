@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from wjoin.executor.blocks import without_times
 from wjoin.parts.kernels.runs import Int64Array, SortedRun
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -32,7 +33,8 @@ def row_numbers(batch: pa.RecordBatch, times: Int64Array) -> Int64Array:
     if follows.any():
         tied = follows | np.append(follows[1:], False)
         rows = order[tied]
-        contents = [repr(row) for row in batch.take(pa.array(rows)).to_pylist()]
+        columns = (without_times(column) for column in batch.take(pa.array(rows)).columns)
+        contents = list(map(repr, zip(*(column.to_pylist() for column in columns), strict=True)))
         by_contents = rows[sorted(range(len(rows)), key=contents.__getitem__)]
         in_order = by_contents[np.argsort(times[by_contents], kind="stable")]
         first = np.flatnonzero(np.append(True, np.diff(times[in_order]) != 0))

@@ -7,6 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wjoin.executor.blocks import without_times
 from wjoin.executor.numbering import row_numbers
 
 CONTENTS = st.sampled_from(["", "a", None])
@@ -44,3 +45,20 @@ def test_times_at_both_ends_have_numbers_of_their_own() -> None:
     least, greatest = -(1 << 63), (1 << 63) - 1
     found = numbers([(time, "a", [0.0]) for time in (least, least, 0, greatest, greatest)])
     assert len(set(found)) == 5
+
+
+def test_dates_that_python_does_not_have_are_numbered() -> None:
+    late = 1 << 60
+    kinds = [
+        pa.timestamp("us", "UTC"),
+        pa.list_(pa.timestamp("us")),
+        pa.struct([("a", pa.date32()), ("b", pa.duration("us"))]),
+        pa.map_(pa.string(), pa.timestamp("us")),
+    ]
+    values = [late, [late], {"a": 1 << 30, "b": late}, [("k", late)]]
+    columns = {
+        f"c0_{n}": pa.array([value, value, None], without_times(pa.array([], kind)).type).cast(kind)
+        for n, (value, kind) in enumerate(zip(values, kinds, strict=True))
+    }
+    rows = pa.RecordBatch.from_pydict({"t0": pa.array([5, 5, 5], pa.int64()), **columns})
+    assert len(set(row_numbers(rows, np.array([5, 5, 5])).tolist())) == 3
