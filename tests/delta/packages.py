@@ -1,12 +1,6 @@
 """Delta Lake for the Spark that the tests run on."""
 
-import subprocess
-from pathlib import Path
-
-import pyspark
-import pytest
-
-from tests.packages import ROOT
+from tests.spark_packages import jars_for_spark
 
 _PACKAGES = {
     "4.0": "io.delta:delta-spark_4.0_2.13:4.4.0",
@@ -18,16 +12,8 @@ _PACKAGES = {
 
 def delta_settings() -> dict[str, str]:
     """Return the settings of a Spark with Delta Lake; skip where there is none, or it cannot be fetched."""
-    minor = ".".join(pyspark.__version__.split(".")[:2])
-    if minor not in _PACKAGES:
-        pytest.skip(f"no Delta Lake is published for Spark {minor}: `make matrix` tests it on others")
-    command = [str(ROOT / "scripts" / "fetch_jars.sh"), _PACKAGES[minor]]
-    fetched = subprocess.run(command, capture_output=True, text=True, check=False)
-    if fetched.returncode != 0:
-        pytest.skip(f"{_PACKAGES[minor]} cannot be fetched: {fetched.stderr[-500:]}")
-    jars = sorted(Path(fetched.stdout.strip()).glob("*.jar"))
     return {
-        "spark.jars": ",".join(map(str, jars)),
+        "spark.jars": jars_for_spark("Delta Lake", _PACKAGES),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         # A log is read by 50 tasks, else, for each state of each table: seconds in every micro-batch.
