@@ -66,12 +66,18 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     done = spark_sql(
         rows,
         [
+            # Known before any join has called it.
+            "SELECT 'distance', edit_distance('abc', 'b')",
             *views(rows),
             f"SELECT 'rows', count(*), sum(id + other) FROM ({JOIN})",
             # Spark's own clause of that name.
             "SELECT 'spark', max(r) FROM (SELECT rank() OVER w AS r FROM a WINDOW w AS (ORDER BY id))",
             *streams,
+            "CREATE TEMPORARY VIEW some AS SELECT id, k, ts FROM sa WHERE id > 3",
             "SHOW STREAMS",
+            "DROP VIEW some",
+            f"CREATE STREAM loose {DECLARED.format(rows / 'a')}",
+            "EXPLAIN SELECT A.id FROM loose A, sb B WINDOW = 1 SECOND WHERE A.k = B.k",
             "ALTER STREAM sa SET STATISTICS (rate = 7)",
             f"EXPLAIN {over_streams}",
             f"CREATE TEMPORARY VIEW pairs AS {JOIN}",
@@ -92,9 +98,13 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
         "hive.cli.errors.ignore=true",
     )
     said = done.stdout.splitlines()
+    assert "distance\t2.0" in said
     assert "rows\t52\t988" in said
     assert "spark\t20" in said
     assert "sa\tparquet\tts\t1 s" in said
+    assert "some\tview\tts\t1 s" in said, "a view has the delay of the stream that it reads"
+    assert "\nwarning[WJ801]: nobody has told" in done.stderr
+    assert "WJoinWarning" not in done.stderr
     assert "rate\t7.0\trows/s\tgiven" in said
     assert "  1: A [A.k] x B [B.k] on class 1" in said
     assert "view\t52" in said
