@@ -55,8 +55,12 @@ def _unparsed(said: str, span: Span, text: str) -> tuple[Span, str | None]:
     start = span.start + sum(map(len, before)) + column
     place = Span(start, start + len(word))
     if place.of(text) != word:
-        return span, None
-    return place, _meant(word.upper(), words[0].word if words else "")
+        # Something stands before the statement in Spark's text, such as EXPLAIN.
+        same = [each for each in words if each.text == word]
+        if len(same) != 1:
+            return span, None
+        place = Span(span.start + same[0].start, span.start + same[0].end)
+    return place, _meant(word.upper(), words[0].word)
 
 
 def _meant(word: str, first: str) -> str | None:

@@ -39,6 +39,15 @@ def test_a_refused_statement_is_marked_where_spark_says(
     assert remedy is None or error.help == remedy
 
 
+def test_so_is_what_stands_behind_explain(session: wjoin.Session) -> None:
+    statement = f"SELECT 1 {FROM} WINDW = 5 SECONDS"
+    with pytest.raises(WJoinError) as refused:
+        session.explain(statement)
+    error = refused.value
+    assert error.span is not None
+    assert (error.span.of(statement), error.help) == ("WINDW", "did you mean WINDOW?")
+
+
 def test_a_place_in_another_text_than_the_user_s_is_not_taken() -> None:
     said = "[PARSE_SYNTAX_ERROR] Syntax error at or near 'x'. SQLSTATE: 42601 (line 3, pos 7)"
     text = "SELECT 1; SELECT y"
