@@ -7,6 +7,7 @@ answers with plans and rows; it ends when its standard input does.
 import gc
 import logging
 import os
+import signal
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -175,8 +176,11 @@ def main() -> None:
     # Whoever has asked is told; here PySpark would print the same with a stack.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     threading.Thread(target=_end_with_input, daemon=True).start()
+    bridge = Bridge(launch_gateway())  # type: ignore[no-untyped-call]  # PySpark's own
+    # A terminal's Ctrl-C is for Spark's shell, and comes here as well; PySpark would end with it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with printed_warnings("<sql>"):
-        Bridge(launch_gateway()).serve()  # type: ignore[no-untyped-call]  # PySpark's own
+        bridge.serve()
 
 
 def _end_with_input() -> None:

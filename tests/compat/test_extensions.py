@@ -224,6 +224,7 @@ KILLED = """
 import os
 import signal
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pyspark.sql import SparkSession
 
@@ -248,6 +249,10 @@ jvm = str(spark._jvm.java.lang.ProcessHandle.current().pid())
 expected = [count(seconds) for seconds in range(9)]
 before = planners()
 for each in before:
+    os.kill(each, signal.SIGINT)
+time.sleep(1)
+print(count(4), planners() == before)
+for each in before:
     os.kill(each, signal.SIGKILL)
 with ThreadPoolExecutor(20) as pool:
     found = list(pool.map(count, [number % 9 for number in range(200)]))
@@ -261,7 +266,8 @@ print(count(4), len(hanging), set(hanging) & set(planners()))
 
 def test_a_planner_that_is_killed_or_hangs_is_started_anew_and_plans_many_at_once(rows: Path) -> None:
     done = run_python(rows, "-c", KILLED.format(settings=extension_settings(), join=JOIN))
-    assert done.stdout.splitlines() == ["1 set() True 52", "52 1 set()"], done.stderr[-3000:]
+    # The Ctrl-C of a terminal, which reaches it as well, does not end it.
+    assert done.stdout.splitlines() == ["52 True", "1 set() True 52", "52 1 set()"], done.stderr[-3000:]
 
 
 @pytest.mark.parametrize("start", ['master("local[2]")', 'remote("local[2]")'], ids=["pyspark", "connect"])
