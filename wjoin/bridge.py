@@ -7,6 +7,7 @@ answers with plans and rows; it ends when its standard input does.
 import gc
 import logging
 import os
+import signal
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from wjoin.complaints import printed_warnings
 from wjoin.failures import cause
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
@@ -32,8 +34,10 @@ from wjoin.grammar.syntax import (
     Statement,
     StopQuery,
 )
+from wjoin.predicates import called_names, called_predicates
 from wjoin.query_statements import STOPPED_SCHEMA
 from wjoin.session import Session, connect
+from wjoin.views import prepare_view, view_head
 
 INSIDE = "wjoin.inside"
 """The local property of threads whose statements are Spark's (``wjoin.sql.Planner``)."""
@@ -116,10 +120,15 @@ class Bridge:
     def _answered(self, request: Any) -> None:
         text = request.text()
         statements = parse_script(text).statements
-        if len(statements) != 1 or isinstance(statements[0], SparkStatement):
+        if len(statements) != 1:
             request.leave()
             return
-        schema = command_schema(statements[0])
+        (statement,) = statements
+        of_spark = isinstance(statement, SparkStatement)
+        if of_spark and not request.run() and not self._is_command(request, text):
+            request.leave()
+            return
+        schema = "" if of_spark else command_schema(statement)
         session = self._session(request.session())
         parameters = {str(name): _value(each) for name, each in dict(request.parameters()).items()}
         if request.run():
@@ -131,6 +140,14 @@ class Bridge:
             if request.isShown() and found.isStreaming:
                 raise WJoinError("WJ606", "the rows of a SELECT over streams never end", help=_UNENDING)
             request.planned(found._jdf.queryExecution().analyzed())
+
+    def _is_command(self, request: Any, text: str) -> bool:
+        """Return whether a statement of Spark's makes a view of a stream; tell Spark of predicates in it."""
+        if not called_names(text) and view_head(text) is None:
+            return False
+        session = self._session(request.session())
+        called_predicates(session.spark, text)
+        return prepare_view(session.context.engine, session.declarations, text).delays is not None
 
     def _session(self, java: Any) -> Session:
         with self._lock:
@@ -159,7 +176,11 @@ def main() -> None:
     # Whoever has asked is told; here PySpark would print the same with a stack.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     threading.Thread(target=_end_with_input, daemon=True).start()
-    Bridge(launch_gateway()).serve()  # type: ignore[no-untyped-call]  # PySpark's own
+    bridge = Bridge(launch_gateway())  # type: ignore[no-untyped-call]  # PySpark's own
+    # A terminal's Ctrl-C is for Spark's shell, and comes here as well; PySpark would end with it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with printed_warnings("<sql>"):
+        bridge.serve()
 
 
 def _end_with_input() -> None:

@@ -181,9 +181,10 @@ def _explain(options: argparse.Namespace) -> int:
     with embedded(options) as session:
         if options.checkpoint is not None:
             session.settings["wjoin.checkpoint"] = options.checkpoint
+        joins = any(map(_is_explained, script.statements))
         for statement in script.statements:
-            body = statement.body if isinstance(statement, Explain | InsertInto | CreateView) else statement
-            if isinstance(statement, Explain) or isinstance(body, Query):
+            # Of a script without a window join, Spark's plans.
+            if _is_explained(statement) or (not joins and _reads_only(text, statement)):
                 explained = explain(session.context, text, statement, params, options.mode)
                 documents += explained.described
                 if options.format == "text":
@@ -195,6 +196,11 @@ def _explain(options: argparse.Namespace) -> int:
     if options.format != "text":
         print(render(documents, options.format))
     return GOOD
+
+
+def _is_explained(statement: Statement) -> bool:
+    body = statement.body if isinstance(statement, Explain | InsertInto | CreateView) else statement
+    return isinstance(statement, Explain) or isinstance(body, Query)
 
 
 def _reads_only(text: str, statement: Statement) -> bool:

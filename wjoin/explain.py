@@ -32,8 +32,11 @@ def explain(
     if isinstance(statement, CreateView | Explain | InsertInto):
         statement = statement.body
     if not isinstance(statement, Query):
+        command = statement.span.of(text)
+        if command.split(None, 1)[0].upper() != "EXPLAIN":
+            command = f"EXPLAIN {mode} {command}"
         with placed(text, statement.span):
-            frame = context.engine.run(f"EXPLAIN {mode} {statement.span.of(text)}")
+            frame = context.engine.run(command)
         return Explanation("\n".join(row[0] for row in frame.collect()))
     kept = Kept(context.engine.spark, explained_checkpoint(context.catalog, context.settings, target))
     rewriting = rewrite(context, text, statement, params, kept, metered=mode == "ANALYZE")

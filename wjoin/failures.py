@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.refused_place import refused_place
 
 RAISED_BY_SPARK = (PySparkException, Py4JError)
 """What Spark raises: its own errors, and those that reach Python as Py4J's."""
@@ -107,6 +108,7 @@ def failure(
 ) -> WJoinError:
     """Return what happened to a statement, at its place: refused (WJ607) or failed (WJ704).
 
+    One that is refused has the place that Spark names.
     An error of wjoin's own inside of Spark's keeps its code. ``sink`` and ``checkpoint`` are those of
     the query that failed.
     """
@@ -118,7 +120,9 @@ def failure(
         where = "" if sink is None else f" (the query into {sink}, checkpoint {checkpoint})"
         return WJoinError(code, f"{message}{where}", span=span, text=text, help=remedy)
     if isinstance(error, _REFUSED):
-        return WJoinError("WJ607", f"Spark refused {subject}: {first_line(error)}", span=span, text=text)
+        span, remedy = refused_place(error, span, text)
+        message = f"Spark refused {subject}: {first_line(error)}"
+        return WJoinError("WJ607", message, span=span, text=text, help=remedy)
     remedy = None if checkpoint is None else _remedy(str(error)).format(checkpoint=checkpoint)
     return WJoinError("WJ704", f"{subject} failed: {cause(error)}", span=span, text=text, help=remedy)
 

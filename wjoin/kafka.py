@@ -50,7 +50,8 @@ def missing_package(spark: SparkSession, error: BaseException, *, avro: bool = F
     return WJoinError(
         "WJ616",
         f"the package of Spark's for {what} is not on the class path",
-        help=f"start Spark with it: --set {settings}, and with others after a comma; docs/kafka.md has more",
+        help=f"start Spark with {settings}, others after a comma: after --set of wjoin run and wjoin shell, "
+        "after --conf of spark-sql; docs/kafka.md has more",
     )
 
 

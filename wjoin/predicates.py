@@ -28,6 +28,11 @@ _CALL = re.compile(r"\b(\w+)\s*\(")
 _registered: "WeakKeyDictionary[SparkSession, dict[str, Predicate]]" = WeakKeyDictionary()
 
 
+def called_names(text: str) -> set[str]:
+    """Return the names, in lower case, of the predicates that a text may call."""
+    return {name.lower() for name in _CALL.findall(text)} & known_predicates().keys()
+
+
 def called_predicates(spark: SparkSession, text: str) -> dict[str, Predicate]:
     """Return the predicates that a text may call, by their names in lower case.
 
@@ -37,7 +42,7 @@ def called_predicates(spark: SparkSession, text: str) -> dict[str, Predicate]:
     """
     known, registered = known_predicates(), _registered.setdefault(spark, {})
     found = {}
-    for name in sorted({name.lower() for name in _CALL.findall(text)} & known.keys()):
+    for name in sorted(called_names(text)):
         predicate = known[name]
         if registered.get(name) is not predicate:
             if name not in registered and _is_sparks(spark, name):

@@ -17,6 +17,7 @@ from wjoin.kafka import is_kafka, missing_package, read_from_the_start, refuse_a
 from wjoin.planner.catalog import Column
 from wjoin.planner.durations import duration_value, human
 from wjoin.planner.event_time import checked_kind
+from wjoin.planner.layout import quoted
 from wjoin.planner.names import suggestion
 from wjoin.planner.physical import TimeKind
 from wjoin.planner.time_columns import remedy_for_type
@@ -143,14 +144,23 @@ def _with_remedy(error: WJoinError, column: Column, columns: list[Column]) -> WJ
 
 def show_streams(engine: Engine, catalog: Catalog) -> DataFrame:
     """Return a row for each stream."""
+    _forget_dropped(engine, catalog)
     rows = []
     for stream in catalog.streams.values():
         rows.append((stream.name, stream.source, *event_time(stream, stream_fields(engine.spark, stream))))
     return engine.rows(rows, "name STRING, source STRING, event_time STRING, delay STRING")
 
 
+def _forget_dropped(engine: Engine, catalog: Catalog) -> None:
+    """Forget streams and views over streams that DROP VIEW, which is Spark's, has dropped."""
+    for name, stream in list(catalog.streams.items()):
+        if not engine.exists(quoted(stream.name)):
+            del catalog.streams[name]
+
+
 def describe_stream(engine: Engine, catalog: Catalog, text: str, statement: DescribeStream) -> DataFrame:
     """Return the columns of a stream. Raises WJoinError WJ602."""
+    _forget_dropped(engine, catalog)
     stream = find_stream(catalog, statement.name, text, "DESCRIBE SINK {}")
     fields = stream_fields(engine.spark, stream)
     time, delay = event_time(stream, fields)

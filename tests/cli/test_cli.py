@@ -203,6 +203,14 @@ def test_explain_needs_no_data(tmp_path: Path, declarations: str) -> None:
     assert "5 s" in done.stdout
 
 
+def test_explain_without_a_window_join_shows_spark_s_plan() -> None:
+    done = wjoin("explain", "SELECT 1 AS one; EXPLAIN SELECT 2 AS two")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("== Physical Plan ==") == 2
+    assert "1 AS one" in done.stdout
+    assert "2 AS two" in done.stdout
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_runs_until_stopped_and_stops_cleanly(tmp_path: Path, declarations: str, number: int) -> None:

@@ -17,7 +17,10 @@ from pyspark.sql.connect.group import GroupedData
 from pyspark.sql.streaming.query import StreamingQuery
 
 import wjoin
+from wjoin.grammar.parser import parse_statement
+from wjoin.grammar.syntax import CreateStream
 from wjoin.progress import read
+from wjoin.records import read_records
 
 JOIN = "SELECT {hint} A.k FROM {left} A, {right} B WINDOW (A, B) = 5 SECONDS WHERE A.k = B.k"
 
@@ -61,6 +64,7 @@ def main(root: Path) -> None:
     print("disorder", analyzed_rows["disorder"].value, analyzed_rows["disorder"].unit)
     computed(session, root)
     called(session, root)
+    records(session)
     shown(session)
     spark.stop()
 
@@ -114,6 +118,16 @@ def called(session: wjoin.Session, root: Path) -> None:
     session.run_script(insert)
     counts = [session.read.parquet(str(root / each)).where("again").count() for each in ("called", "halves")]
     print(found, *counts, "shared" if shared else "on one worker")
+
+
+def records(session: wjoin.Session) -> None:
+    """Print what is read of records, as those of Kafka are, in formats without options."""
+    for name, value in (("JSON", '{"k": 7}'), ("CSV", "7")):
+        create = f"CREATE STREAM records (k BIGINT) USING kafka FORMAT {name}"
+        statement = parse_statement(create)
+        assert isinstance(statement, CreateStream)
+        raw = session.spark.sql(f"SELECT CAST('{value}' AS BINARY) AS value, 'topic' AS topic")
+        print(name, read_records(raw, statement, {}, create).frame.select("k").collect()[0].k)
 
 
 def shown(session: wjoin.Session) -> None:

@@ -22,7 +22,7 @@ def test_batch_and_stream_under_spark_connect(tmp_path: Path) -> None:
         # Nor does its server tell what EXPLAIN ANALYZE observes.
         assert said[-2:] == ["WJ606 nowhere", "100 100"]
         return
-    assert said[-9:] == [
+    assert said[-11:] == [
         "100 100 100 100 100 {'A': 100, 'B': 100}",
         "2 streams measured",
         "disorder 1.0 seconds",
@@ -31,5 +31,7 @@ def test_batch_and_stream_under_spark_connect(tmp_path: Path) -> None:
         "WJ216 1 +",
         "WJ606 window(A.at, '1 second')",
         "200 200 200 shared",
+        "JSON 7",
+        "CSV 7",
         "shown 100 100 1 plan",
     ]

@@ -68,12 +68,18 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     done = spark_sql(
         rows,
         [
+            # Known before any join has called it.
+            "SELECT 'distance', edit_distance('abc', 'b')",
             *views(rows),
             f"SELECT 'rows', count(*), sum(id + other) FROM ({JOIN})",
             # Spark's own clause of that name.
             "SELECT 'spark', max(r) FROM (SELECT rank() OVER w AS r FROM a WINDOW w AS (ORDER BY id))",
             *streams,
+            "CREATE TEMPORARY VIEW some AS SELECT id, k, ts FROM sa WHERE id > 3",
             "SHOW STREAMS",
+            "DROP VIEW some",
+            f"CREATE STREAM loose {DECLARED.format(rows / 'a')}",
+            "EXPLAIN SELECT A.id FROM loose A, sb B WINDOW = 1 SECOND WHERE A.k = B.k",
             "ALTER STREAM sa SET STATISTICS (rate = 7)",
             f"EXPLAIN {over_streams}",
             f"CREATE TEMPORARY VIEW pairs AS {JOIN}",
@@ -95,9 +101,13 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
         "hive.cli.errors.ignore=true",
     )
     said = done.stdout.splitlines()
+    assert "distance\t2.0" in said
     assert "rows\t52\t988" in said
     assert "spark\t20" in said
     assert "sa\tparquet\tts\t1 s" in said
+    assert "some\tview\tts\t1 s" in said, "a view has the delay of the stream that it reads"
+    assert "\nwarning[WJ801]: nobody has told" in done.stderr
+    assert "WJoinWarning" not in done.stderr
     assert "rate\t7.0\trows/s\tgiven" in said
     assert "  1: A [A.k] x B [B.k] on class 1" in said
     assert "view\t52" in said
@@ -218,6 +228,7 @@ KILLED = """
 import os
 import signal
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pyspark.sql import SparkSession
 
@@ -242,6 +253,10 @@ jvm = str(spark._jvm.java.lang.ProcessHandle.current().pid())
 expected = [count(seconds) for seconds in range(9)]
 before = planners()
 for each in before:
+    os.kill(each, signal.SIGINT)
+time.sleep(1)
+print(count(4), planners() == before)
+for each in before:
     os.kill(each, signal.SIGKILL)
 with ThreadPoolExecutor(20) as pool:
     found = list(pool.map(count, [number % 9 for number in range(200)]))
@@ -255,7 +270,8 @@ print(count(4), len(hanging), set(hanging) & set(planners()))
 
 def test_a_planner_that_is_killed_or_hangs_is_started_anew_and_plans_many_at_once(rows: Path) -> None:
     done = run_python(rows, "-c", KILLED.format(settings=extension_settings(), join=JOIN))
-    assert done.stdout.splitlines() == ["1 set() True 52", "52 1 set()"], done.stderr[-3000:]
+    # The Ctrl-C of a terminal, which reaches it as well, does not end it.
+    assert done.stdout.splitlines() == ["52 True", "1 set() True 52", "52 1 set()"], done.stderr[-3000:]
 
 
 @pytest.mark.parametrize("start", ['master("local[2]")', 'remote("local[2]")'], ids=["pyspark", "connect"])

@@ -9,6 +9,7 @@ from tests.packages import ROOT
 from wjoin.grammar import syntax
 from wjoin.grammar.clauses import grammar_rules
 from wjoin.grammar.parser import parse_statement
+from wjoin.udfs.built_in import known_predicates
 
 SOURCE = (ROOT / "java" / "wjoin" / "sql" / "ParserInFront.java").read_text()
 
@@ -19,7 +20,7 @@ def pattern(name: str) -> re.Pattern[str]:
     return re.compile(text.replace("\\\\", "\\"), re.IGNORECASE)
 
 
-WORDS, INSERT = pattern("WORDS"), pattern("INSERT")
+WORDS, PREDICATES, DECLARED = pattern("WORDS"), pattern("PREDICATES"), pattern("DECLARED")
 
 _MARKS = {"LPAR": "(", "RPAR": ")", "EQUAL": "=", "COMMA": ","}
 
@@ -59,7 +60,7 @@ def test_so_has_every_other_statement(kind: type) -> None:
     text = OTHERS[kind]
     assert isinstance(parse_statement(text), kind)
     # A sink has been declared before something can be inserted.
-    assert (INSERT if kind is syntax.InsertInto else WORDS).search(text)
+    assert (DECLARED if kind is syntax.InsertInto else WORDS).search(text)
 
 
 def test_these_are_all_kinds() -> None:
@@ -92,4 +93,16 @@ def test_these_are_all_kinds() -> None:
 )
 def test_ordinary_statements_of_spark_are_not_looked_at(text: str) -> None:
     assert not WORDS.search(text)
-    assert not INSERT.search(text)
+    assert not PREDICATES.search(text)
+    assert not DECLARED.search(text)
+
+
+def test_every_predicate_of_wjoin_s_own_is_known_also_outside_of_a_join() -> None:
+    own = [each for each in known_predicates().values() if each.built_in]
+    assert len(own) == 8
+    for each in own:
+        assert PREDICATES.search(f"SELECT {each.name} (a, b) FROM t")
+
+
+def test_a_view_may_read_a_stream() -> None:
+    assert DECLARED.search("CREATE OR REPLACE TEMPORARY VIEW v AS SELECT * FROM a")

@@ -58,8 +58,8 @@ def test_a_stream_takes_no_rows(streams: wjoin.Session, statement: str, tmp_path
     ("statement", "code", "words", "marked"),
     [
         (f"INSERT INTO pairs SELECT A.k {JOIN} ORDER BY 1", "WJ607", "Sorting is not supported", "INSERT"),
-        ("INSERT INTO nowhere SELECT 1", "WJ607", "TABLE_OR_VIEW_NOT_FOUND", "INSERT"),
-        ("SELECT 1; SELEC 2", "WJ607", "PARSE_SYNTAX_ERROR", "SELEC 2"),
+        ("INSERT INTO nowhere SELECT 1", "WJ607", "TABLE_OR_VIEW_NOT_FOUND", "nowhere"),
+        ("SELECT 1; SELEC 2", "WJ607", "PARSE_SYNTAX_ERROR", "SELEC"),
         ("INSERT OVERWRITE DIRECTORY '/proc/none' USING csv SELECT 1", "WJ704", "Mkdirs failed", "INSERT"),
         (
             f"INSERT INTO pairs SELECT cast(A.s AS INT) AS n {JOIN}",

@@ -145,6 +145,12 @@ def test_streams_are_declared_shown_described_and_dropped(
         session.sql(create)
     session.sql(create.replace("CREATE STREAM", "CREATE STREAM IF NOT EXISTS"))
     session.sql(create.replace("CREATE STREAM", "CREATE OR REPLACE STREAM"))
+    session.sql("CREATE TEMPORARY VIEW late AS SELECT * FROM cam WHERE obj_id > 1")
+    assert [row.name for row in session.sql("SHOW STREAMS").collect()] == ["cam", "late"]
+    session.sql("DROP VIEW late")
+    assert [row.name for row in session.sql("SHOW STREAMS").collect()] == ["cam"]
+    with pytest.raises(WJoinError, match="WJ602"):
+        session.sql("DESCRIBE STREAM late")
     session.sql("DROP STREAM cam")
     with pytest.raises(WJoinError, match="WJ602"):
         session.sql("DROP STREAM cam")

@@ -188,9 +188,9 @@ class TerminalShell(Shell):
             show_lines(lines, self._screen.out, self._screen.size, paged)
         print(held.getvalue(), end="", flush=True)
 
-    def _remark(self, text: str, began: float) -> None:
-        """Show a remark, and where the user likes how long it took since ``began``."""
-        took = f"{time.monotonic() - began:.2f} s" if self.choices.timer else ""
+    def _remark(self, text: str, seconds: float) -> None:
+        """Show a remark, and where the user likes how long a statement has taken."""
+        took = f"{seconds:.2f} s" if self.choices.timer else ""
         if shown := ", ".join(part for part in (text, took) if part):
             self._print(self._screen.paint(shown, "dim"))
 
@@ -226,21 +226,23 @@ class TerminalShell(Shell):
             left.set()
             Work(lambda: _stop_late(work))
             raise
+        # Not the time for which a result is read in the pager.
+        seconds = time.monotonic() - began
         match found:
             case Rows():
-                self._show_rows(found, began)
+                self._show_rows(found, seconds)
             case Explanation():
                 self._show(explained(found, self._screen.size.columns, self._screen.paint))
-                self._remark("", began)
+                self._remark("", seconds)
             case Done():
-                self._remark(found.what or "done", began)
+                self._remark(found.what or "done", seconds)
             case Started():
                 name = found.running.name
-                self._remark(f"{name} runs: SHOW QUERIES, DESCRIBE QUERY {name}, STOP QUERY {name}", began)
+                self._remark(f"{name} runs: SHOW QUERIES, DESCRIBE QUERY {name}, STOP QUERY {name}", seconds)
             case _:
                 self._watch(found, session)
 
-    def _show_rows(self, rows: Rows, began: float) -> None:
+    def _show_rows(self, rows: Rows, seconds: float) -> None:
         count, size = len(rows.rows), self._screen.size
         lines = table(rows, self._screen.paint)
         if count and self._screen.draws and table_width(rows) > size.columns:
@@ -248,9 +250,9 @@ class TerminalShell(Shell):
             lines = each if len(each) < size.lines - 2 else lines
         self._show(lines)
         if rows.more:
-            self._remark(f"the first {count:,} rows (.rows {10 * count} fetches more)", began)
+            self._remark(f"the first {count:,} rows (.rows {10 * count} fetches more)", seconds)
         else:
-            self._remark(f"{count:,} row{'s' * (count != 1)}", began)
+            self._remark(f"{count:,} row{'s' * (count != 1)}", seconds)
 
     def _watch(self, watched: "Watched", session: "Session") -> None:
         """Show a SELECT over streams until it ends or is interrupted. Raises WJoinError where it fails."""

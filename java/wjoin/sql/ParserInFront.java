@@ -26,8 +26,15 @@ final class ParserInFront implements InvocationHandler {
           "\\b(?:D?WINDOW|STREAMS?|SINKS?|PREDICATES|QUERY|QUERIES)\\b|\\bPATH\\s*(?:\\(|--|/\\*)|\\bwjoin\\.",
           Pattern.CASE_INSENSITIVE);
 
-  /** Where a sink has been declared there is a planner. */
-  private static final Pattern INSERT = Pattern.compile("\\bINSERT\\b", Pattern.CASE_INSENSITIVE);
+  /** Calls of wjoin's own predicates: Python tells Spark of them. */
+  private static final Pattern PREDICATES =
+      Pattern.compile(
+          "\\b(?:cosine_similarity|edit_distance|euclidean_distance|haversine_km|jaccard_similarity|rgb_similarity|same_set|token_ratio)\\s*\\(",
+          Pattern.CASE_INSENSITIVE);
+
+  /** Where a sink has been declared, or a stream that a view may read, there is a planner. */
+  private static final Pattern DECLARED =
+      Pattern.compile("\\b(?:INSERT|VIEW)\\b", Pattern.CASE_INSENSITIVE);
 
   private final SparkSession session;
   private final ParserInterface spark;
@@ -76,6 +83,8 @@ final class ParserInFront implements InvocationHandler {
   }
 
   private static boolean mayBeOurs(String text) {
-    return WORDS.matcher(text).find() || (Planner.isRunning() && INSERT.matcher(text).find());
+    return WORDS.matcher(text).find()
+        || PREDICATES.matcher(text).find()
+        || (Planner.isRunning() && DECLARED.matcher(text).find());
   }
 }

@@ -1,0 +1,70 @@
+"""Where in a statement Spark's refusal points, and which word of wjoin's was meant there."""
+
+import re
+from difflib import get_close_matches
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors.exceptions.base import QueryContextType
+
+from wjoin.grammar.spans import Span
+from wjoin.grammar.tokens import Kind, scan
+
+_NEAR = re.compile(r"at or near '([^\n']+)'.*?\(?line (\d+), pos (\d+)\)?", re.DOTALL)
+_AT_THE_END = "at or near end of input"
+_SHOWN = ("STREAMS", "SINKS", "QUERIES", "PREDICATES")
+_OTHERS = ("WINDOW", "DWINDOW", "PATH", "STREAM", "SINK", "QUERY", "WATERMARK")
+_ALIKE = 0.65
+
+
+def refused_place(error: PySparkException, span: Span, text: str) -> tuple[Span, str | None]:
+    """Return the place that Spark names in a statement, else all of it, and a remedy where one is near.
+
+    Spark may have got another text than the user's: a place counts where both have the same words.
+    """
+    if isinstance(error, ParseException):
+        return _unparsed(str(error), span, text)
+    if isinstance(error, AnalysisException):
+        for start, fragment in _fragments(error):
+            place = Span(span.start + start, span.start + start + len(fragment))
+            if fragment and place.of(text) == fragment:
+                return place, None
+    return span, None
+
+
+def _fragments(error: AnalysisException) -> list[tuple[int, str]]:
+    contexts = error.getQueryContext()
+    return [
+        (each.startIndex(), each.fragment())
+        for each in contexts
+        if each.contextType() == QueryContextType.SQL
+    ]
+
+
+def _unparsed(said: str, span: Span, text: str) -> tuple[Span, str | None]:
+    statement = span.of(text)
+    words = [each for each in scan(statement) if each.kind is Kind.WORD]
+    if _AT_THE_END in said and words:
+        last = Span(span.start + words[-1].start, span.start + words[-1].end)
+        meant = _meant(words[-1].word, words[0].word)
+        return (last, meant) if meant else (span, None)
+    near = _NEAR.search(said)
+    if near is None:
+        return span, None
+    word, line, column = near[1], int(near[2]), int(near[3])
+    before = statement.splitlines(keepends=True)[: line - 1]
+    start = span.start + sum(map(len, before)) + column
+    place = Span(start, start + len(word))
+    if place.of(text) != word:
+        # Something stands before the statement in Spark's text, such as EXPLAIN.
+        same = [each for each in words if each.text == word]
+        if len(same) != 1:
+            return span, None
+        place = Span(span.start + same[0].start, span.start + same[0].end)
+    return place, _meant(word.upper(), words[0].word)
+
+
+def _meant(word: str, first: str) -> str | None:
+    """Return the remedy for a word that is nearly one of wjoin's, where Spark expects none of its own."""
+    known = _SHOWN if first == "SHOW" else _OTHERS
+    near = get_close_matches(word, known, n=1, cutoff=_ALIKE)
+    return f"did you mean {near[0]}?" if near and near[0] != word else None
