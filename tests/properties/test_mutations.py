@@ -197,8 +197,10 @@ class Twice(Router):
             return made
         return cls(**{each.name: getattr(made, each.name) for each in fields(made)})
 
-    def parts(self, block: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch, Role]]:
-        for part in super().parts(block):
+    def parts(
+        self, block: pa.RecordBatch, *, whole: bool = False
+    ) -> Iterator[tuple[int, pa.RecordBatch, Role]]:
+        for part in super().parts(block, whole=whole):
             yield part
             yield part
 
