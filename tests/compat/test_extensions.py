@@ -215,6 +215,8 @@ if "connect" in type(spark).__module__:
     assert other.sql("SHOW STREAMS").collect() == []
     assert spark.sql(held).collect()[0][0] == "2"
     other.client.release_session()
+    # At its exit it would look for the server, which has stopped by then, for ten minutes.
+    other.client.close()
     ends = time.monotonic() + 30
     while spark.sql(held).collect()[0][0] != "1":
         assert time.monotonic() < ends
