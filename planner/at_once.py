@@ -14,7 +14,7 @@ from wjoin.parts.kernels.registry import KERNELS, refusal_of
 from wjoin.parts.routes.registry import plainest
 from wjoin.planner.edges import with_columns
 from wjoin.planner.hops import can_hop
-from wjoin.planner.physical import AnyCondition, PhysicalPlan, Stage, StageInput
+from wjoin.planner.physical import PhysicalPlan, Stage, StageInput
 from wjoin.planner.probes import OneCondition
 
 MOST_STREAMS = 5
@@ -26,7 +26,7 @@ def can_meet_at_once(plan: PhysicalPlan) -> bool:
     if not can_hop(plan) or len(plan.stages[0].inputs) > MOST_STREAMS:
         return False
     (stage,) = plan.stages
-    linked = {each.streams for each in _conditions(stage)}
+    linked = {each.streams for each in stage.checked}
     return all(frozenset(pair) in linked for pair in itertools.combinations(stage.members, 2))
 
 
@@ -34,10 +34,6 @@ def at_once(plan: PhysicalPlan) -> PhysicalPlan:
     """Return a plan with such stages in the place of its one, their probes not arranged yet."""
     (stage,) = plan.stages
     return with_columns(replace(plan, stages=(_meeting(stage), _gathering(stage))))
-
-
-def _conditions(stage: Stage) -> tuple[AnyCondition, ...]:
-    return (*stage.comparisons, *stage.bands, *stage.conditions, *stage.predicates)
 
 
 def _meeting(stage: Stage) -> Stage:

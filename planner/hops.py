@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from wjoin.parts.routes.registry import plainest
 from wjoin.planner.edges import with_columns
-from wjoin.planner.physical import AnyCondition, Band, PhysicalPlan, Stage, StageInput
+from wjoin.planner.physical import Band, PhysicalPlan, Stage, StageInput
 from wjoin.planner.probes import OneCondition, completed
 
 FEWEST_STREAMS = 3
@@ -105,9 +105,7 @@ def can_hop(plan: PhysicalPlan) -> bool:
 def in_hops(plan: PhysicalPlan) -> PhysicalPlan:
     """Return a plan with hops in the place of its one stage (``can_hop``), their probes not arranged yet."""
     (stage,) = plan.stages
-    conditions: tuple[AnyCondition, ...]
-    conditions = (*stage.comparisons, *stage.bands, *stage.conditions, *stage.predicates)
-    orders = hop_orders(stage.members, [each.streams for each in conditions])
+    orders = hop_orders(stage.members, [each.streams for each in stage.checked])
     hops = tuple(_Hop(stage, orders, number).made() for number in range(len(stage.inputs) - 1))
     return with_columns(replace(plan, stages=hops))
 

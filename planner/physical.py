@@ -379,9 +379,7 @@ class Stage:
             shared = {source.origin} if source.gathered else set()
             if any(set(source.members) & set(members) != shared for members in met):
                 raise ValueError("in a hop, rows meet those of streams that they have none of yet")
-        conditions: tuple[AnyCondition, ...]
-        conditions = (*self.comparisons, *self.bands, *self.conditions, *self.predicates)
-        for each in conditions:
+        for each in self.checked:
             if not each.streams <= set(members):
                 raise ValueError("a condition names a stream that is not in the stage")
         if not all(each.required for each in self.inputs):
@@ -391,6 +389,11 @@ class Stage:
     def members(self) -> tuple[int, ...]:
         """The streams of all inputs, in input order."""
         return tuple(dict.fromkeys(member for each in self.inputs for member in each.members))
+
+    @property
+    def checked(self) -> tuple[AnyCondition, ...]:
+        """All that is checked here of the rows of several streams."""
+        return (*self.comparisons, *self.bands, *self.conditions, *self.predicates)
 
     @property
     def hop(self) -> bool:

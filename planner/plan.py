@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
@@ -22,7 +23,7 @@ from wjoin.planner.conjuncts import (
     Side,
     comparable,
 )
-from wjoin.planner.cost.cardinality import Arrival
+from wjoin.planner.cost.estimates import Arrival
 from wjoin.planner.cost.model import CostModel, CostSettings
 from wjoin.planner.cost.psp import heaviest, heaviest_bucket
 from wjoin.planner.decompose import Decomposition, decompose, in_pairs
@@ -172,14 +173,14 @@ def _plan(
     # 3. A plan of every shape, weighed in all its variants.
     indexes = _indexes(bound, static, relations, types)
 
+    @cache
     def shape_of(draft: Decomposition) -> _Shape:
         return _shape(bound, graph, draft, classes, filters, equalities, static, calls, indexes, placeholder)
 
     shapes = [shape_of(draft) for draft in drafts]
     if hops:
-        found_whole = [shape_of(draft) for draft in whole]
-        shapes += [_hopping(each, in_hops) for each in found_whole if can_hop(each.physical)]
-        shapes += [_hopping(each, at_once) for each in found_whole if can_meet_at_once(each.physical)]
+        for can, form in ((can_hop, in_hops), (can_meet_at_once, at_once)):
+            shapes += [_hopping(each, form) for each in map(shape_of, whole) if can(each.physical)]
     staged = shapes[0].physical.staged
     unit = units_per_second(kind)
     weighing = []

@@ -252,9 +252,7 @@ def linked_first(stage: Stage, joined: Collection[int], others: Sequence[int]) -
 
 def _linked(stage: Stage, known: Collection[int], members: Sequence[int]) -> bool:
     """Return whether something can be checked of more streams that could not be of the known ones."""
-    conditions: tuple[AnyCondition, ...]
-    conditions = (*stage.comparisons, *stage.bands, *stage.conditions, *stage.predicates)
-    return any(True for _ in completed(conditions, known, members))
+    return any(True for _ in completed(stage.checked, known, members))
 
 
 def index_of(each: StageInput, known: Collection[int]) -> Band | None:

@@ -304,8 +304,7 @@ def _plain_words(plan: PhysicalPlan) -> str:
 
 def _kernel_words(stage: Stage) -> str:
     """Return how a stage finds the partners of a row; without a key nothing is found by it."""
-    keyed = any(each.key is not None or each.gathered for each in stage.inputs)
-    return words_of(stage.kernels, keyed=keyed)
+    return words_of(stage.kernels, keyed=stage.keyed)
 
 
 def _of_stages(values: Sequence[str]) -> doc.Choice:

@@ -262,6 +262,11 @@ class StageEntry:
     slices: tuple[str, ...]
     dealt: DealtEntry | None
 
+    @property
+    def gathers(self) -> bool:
+        """Whether it puts together what rows have begun."""
+        return any(each.hop is not None and each.hop.gathered for each in self.inputs)
+
 
 @dataclass(frozen=True)
 class JoinEntry:

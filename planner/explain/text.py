@@ -92,8 +92,8 @@ def _stages(document: doc.Document) -> Iterator[str]:
     for number, stage in enumerate(document.stages, start=1):
         hop = [hop_words(each, each.hop) for each in stage.inputs if each.hop is not None]
         inputs = hop_title(stage, number) or " x ".join(map(_input, stage.inputs))
-        on = f" on class {' and '.join(map(str, stage.classes))}" if stage.classes else " without a key"
-        on = "" if any(each.hop is not None and each.hop.gathered for each in stage.inputs) else on
+        keyless = "" if stage.gathers else " without a key"
+        on = f" on class {' and '.join(map(str, stage.classes))}" if stage.classes else keyless
         yield f"{number}: {inputs}{on}"
         parts = [f"{part.name} {part.value}" for part in stage.parts if part.name != "passes"]
         yield f"   {stage.words} ({', '.join(parts)})"

@@ -219,10 +219,9 @@ def input_words(entry: doc.InputEntry) -> str:
 
 def hop_title(stage: doc.StageEntry, number: int) -> str | None:
     """Return what stands for a stage where it is a hop, or puts together what rows have begun; else None."""
-    hops = [each.hop for each in stage.inputs if each.hop is not None]
-    if any(each.gathered for each in hops):
+    if stage.gathers:
         return "results of one row put together"
-    return f"hop {number}" if hops else None
+    return f"hop {number}" if any(each.hop is not None for each in stage.inputs) else None
 
 
 def hop_words(entry: doc.InputEntry, hop: doc.HopEntry) -> str:
