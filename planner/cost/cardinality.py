@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from wjoin.parts.kernels.kernel import StepEstimate
 from wjoin.planner.catalog import Origin
+from wjoin.planner.cost.estimates import Arrival, Floats, InputEstimate, ProbeEstimate, StageEstimate
 from wjoin.planner.measurement import stage_name
 from wjoin.planner.physical import (
     Band,
@@ -52,104 +53,6 @@ COMPARISON_SHARE = 1 / 3
 
 EXHAUSTIVE_INPUTS = 5
 """Inputs of a stage up to which every order is tried; beyond, the next input is the one that grows least."""
-
-ROW_BYTES = 16
-"""What every row carries beside its columns: event time and key code."""
-
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class InputEstimate:
-    """One input of a stage as the estimate sees it; times in the plan's unit.
-
-    ``rate``: tuples per unit of time. ``width``: bytes of a tuple. ``offsets``: for each member
-    after the first, times relative to the first's, a sample. ``kept``: how long a tuple stays.
-    """
-
-    members: tuple[int, ...]
-    rate: float
-    width: float
-    key: KeyStatistics
-    offsets: tuple[Floats, ...]
-    kept: float
-
-    @property
-    def kept_rows(self) -> float:
-        """Tuples in state."""
-        return self.rate * self.kept
-
-
-@dataclass(frozen=True)
-class ProbeEstimate:
-    """What the new rows of input ``origin`` do: the steps to the others, and the results."""
-
-    origin: int
-    steps: tuple[StepEstimate, ...]
-    results: float
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        """The other inputs in the order in which they are met."""
-        return tuple(step.number for step in self.steps)
-
-
-@dataclass(frozen=True)
-class StageEstimate:
-    """A stage: its inputs, a probe for each whose new rows begin results, and the results per unit of time.
-
-    ``agreement``: how many times as often as independent ones the keys of two rows agree whose
-    times are near; None where that was not measured.
-    """
-
-    inputs: tuple[InputEstimate, ...]
-    probes: tuple[ProbeEstimate, ...]
-    agreement: float | None = None
-
-    @property
-    def results(self) -> float:
-        """Result tuples per unit of time."""
-        return sum(each.results for each in self.probes)
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """How rows arrive: in micro-batches of ``interval``, or all at once (``streaming`` False).
-
-    ``duration`` is what is joined in all where rows do not stream: in stretches, for one of which each of
-    ``workers`` has ``stretch`` bytes of rows.
-    """
-
-    interval: float
-    duration: float
-    streaming: bool
-    stretch: float = math.inf
-    workers: int = 1
-
-    @property
-    def batches(self) -> float:
-        """Micro-batches per unit of time; tables are one."""
-        return 1 / (self.interval if self.streaming else self.duration)
-
-    def newest(self, first: int, other: int) -> float:
-        """Return up to when rows of input ``other`` are there when those of ``first`` probe.
-
-        Times are relative to the start of the micro-batch: new rows meet the new ones of the
-        inputs before theirs, and the old ones of all.
-        """
-        if not self.streaming:
-            return self.duration
-        return self.interval if other < first else 0.0
-
-    def met(self, inputs: Sequence[InputEstimate], reach: float, *, keyed: bool) -> float:
-        """Return of how much time the rows of an input are held that new ones meet, of complete inputs.
-
-        These lie ``reach`` units of time apart at the most.
-        """
-        arriving = sum(each.rate * (each.width + ROW_BYTES) for each in inputs)
-        if arriving <= 0:
-            return self.duration
-        return min(self.duration, self.stretch * (self.workers if keyed else 1) / arriving + reach)
 
 
 def estimate_stages(
@@ -394,28 +297,17 @@ class _StagePlay:
     def _step(self, joined: Sequence[int], sample: _Sample, number: int) -> tuple[StepEstimate, _Sample]:
         first, target = joined[0], self._inputs[number]
         step = step_to(self._plan, self._stage, joined, number, self._reach, self._plan.upper)
-        # Of new rows that meet in a hop, the later ones are those of later streams as often as not.
-        turns = (
-            [each.newest[0] for each in self._stage.inputs] if self._stage.hop else range(len(self._inputs))
-        )
-        newest = self._arrival.newest(turns[first], turns[number])
-        oldest = newest - self._arrival.duration
-        low, high = np.full(SAMPLE, oldest), np.full(SAMPLE, newest)
-        for each in step.ranges:
-            if each.back is not None:
-                low = np.maximum(low, sample.times[each.stream] - each.back)
-            if each.ahead is not None:
-                high = np.minimum(high, sample.times[each.stream] + each.ahead)
-        length = np.maximum(0.0, high - low)
-        rows = target.rate * length
         met = self._stage.inputs[number]
-        heaviest, tail = target.key.heaviest.value, _tail(self._inputs[first].key, target.key)
-        agree = min(1.0, self._agreement * heaviest), min(1.0, self._agreement * (1 - heaviest) / tail)
+        newest = self._newest(first, number)
         if met.gathered:
             # What one row has begun comes at once, whenever that row has come.
             low, length = sample.times[met.members[0]], np.zeros(SAMPLE)
             rows = np.full(SAMPLE, target.rate / self._rates[met.members[0]])
             agree = 1.0, 1.0
+        else:
+            low, length = self._looks(step, sample, newest)
+            rows = target.rate * length
+            agree = self._agree(self._inputs[first].key, target.key)
         heavy, light = sample.heavy * rows * agree[0], sample.light * rows * agree[1]
         matching = float((heavy + light).mean())
         if self._arrival.streaming:
@@ -455,6 +347,29 @@ class _StagePlay:
             ),
             grown,
         )
+
+    def _newest(self, first: int, number: int) -> float:
+        """Return up to when rows of an input are there when those of input ``first`` probe."""
+        # Of new rows that meet in a hop, the later ones are those of later streams as often as not.
+        turns = (
+            [each.newest[0] for each in self._stage.inputs] if self._stage.hop else range(len(self._inputs))
+        )
+        return self._arrival.newest(turns[first], turns[number])
+
+    def _looks(self, step: Step, sample: _Sample, newest: float) -> tuple[Floats, Floats]:
+        """Return from when on tuples look for rows, and for how long; there are none after ``newest``."""
+        low, high = np.full(SAMPLE, newest - self._arrival.duration), np.full(SAMPLE, newest)
+        for each in step.ranges:
+            if each.back is not None:
+                low = np.maximum(low, sample.times[each.stream] - each.back)
+            if each.ahead is not None:
+                high = np.minimum(high, sample.times[each.stream] + each.ahead)
+        return low, np.maximum(0.0, high - low)
+
+    def _agree(self, first: KeyStatistics, second: KeyStatistics) -> tuple[float, float]:
+        """Return the shares of rows that have a tuple's key: the most frequent one, or another."""
+        heaviest, tail = second.heaviest.value, _tail(first, second)
+        return min(1.0, self._agreement * heaviest), min(1.0, self._agreement * (1 - heaviest) / tail)
 
     def _share(self, sample: _Sample, met: StageInput, conditions: Sequence[set[Operand]]) -> float:
         """Return the share of pairs that the bands and conditions keep which can be checked now."""

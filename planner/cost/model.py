@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.planner.catalog import Estimate
-from wjoin.planner.cost.cardinality import ROW_BYTES, Arrival, InputEstimate, StageEstimate, estimate_stages
+from wjoin.planner.cost.cardinality import estimate_stages
 from wjoin.planner.cost.constants import Constants
+from wjoin.planner.cost.estimates import ROW_BYTES, Arrival, InputEstimate, StageEstimate
 from wjoin.planner.cost.psp import Spread, spread
 from wjoin.planner.physical import Band, Bounds, Method, PhysicalPlan, Stage, UpperBounds
 from wjoin.planner.probes import chosen_orders

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Slicing
-from wjoin.planner.cost.cardinality import Arrival, InputEstimate, ProbeEstimate
+from wjoin.planner.cost.estimates import Arrival, InputEstimate, ProbeEstimate
 from wjoin.planner.physical import Band, PhysicalPlan, Stage
 from wjoin.planner.slices import band_width, cut_by, slicing
 

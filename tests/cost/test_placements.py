@@ -8,7 +8,7 @@ import pytest
 from tests.plans import catalogue
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Estimate, Origin
-from wjoin.planner.cost.cardinality import Arrival
+from wjoin.planner.cost.estimates import Arrival
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.cost.psp import Spread, shared, spread
 from wjoin.planner.explain.describe import describe, plan_words
