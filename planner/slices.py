@@ -60,9 +60,9 @@ def kept_anywhere(plan: PhysicalPlan, stage: Stage, workers: int) -> bool:
 
 
 def _visits_all(view: Slicing, workers: int) -> bool:
-    if view.back is None or view.ahead is None:
-        return True
-    return view.visits and (view.back + view.ahead) // view.length >= workers
+    if not view.visits or view.back is None or view.ahead is None:
+        return view.visits
+    return (view.back + view.ahead) // view.length >= workers
 
 
 def closed_bands(stage: Stage) -> tuple[int, ...]:

@@ -52,7 +52,8 @@ class Pack:
     def _packed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         counted = Report()
         streaming = self.plan.streaming
-        held, whole = _held(batches)
+        # Nothing waits where it makes no difference.
+        held, whole = _held(batches) if self.router.anywhere else ([], False)
         for given in [concatenate(held)] if held and whole else _gathered(itertools.chain(held, batches)):
             batch = self._without_ahead(given, counted) if streaming else given
             block = self._block(batch)
