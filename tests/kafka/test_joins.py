@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,9 @@ def test_killed_and_started_again(session: wjoin.Session, topics: Topics, jars: 
     def done() -> int:
         return min(len(list(folder.glob("[0-9]*"))) for folder in commits)
 
+    def goes_on(child: subprocess.Popen[bytes], micro_batches: int) -> bool:
+        return child.poll() is not None or done() >= micro_batches
+
     for _ in range(2):
         before = done()
         with (tmp_path / "log").open("wb") as log:
@@ -136,7 +140,7 @@ def test_killed_and_started_again(session: wjoin.Session, topics: Topics, jars: 
                 command(jars, tmp_path, text), start_new_session=True, stdout=log, stderr=log
             )
         try:
-            until(lambda: child.poll() is not None or done() >= before + 2, "two micro-batches")  # noqa: B023 (asked in this turn only)
+            until(partial(goes_on, child, before + 2), "two micro-batches")
             assert child.poll() is None, (tmp_path / "log").read_text()
         finally:
             os.killpg(child.pid, signal.SIGKILL)
@@ -160,8 +164,8 @@ def progress(query: Any) -> list[Progress]:
     return [read(each) for each in query.recentProgress]
 
 
-def rows_read(query: Any) -> int:
-    return sum(sum(each.rows_in.values()) for each in progress(query))
+def has_read(query: Any, rows: int) -> bool:
+    return sum(sum(each.rows_in.values()) for each in progress(query)) == rows
 
 
 @pytest.mark.timeout(600)
@@ -182,7 +186,7 @@ def test_an_idle_partition_holds_nothing_back(session: wjoin.Session, topics: To
             rows = first[start : start + 1_333]
             for topic in names.values():
                 topics.write(topic, as_json(rows), partition=1)
-            until(lambda: rows_read(query) == 2 * (start + len(rows)), "all records are read")  # noqa: B023 (asked in this turn only)
+            until(partial(has_read, query, 2 * (start + len(rows))), "all records are read")
         last = [each for each in progress(query) if each.rows_in][-1]
     finally:
         query.stop()
@@ -207,14 +211,14 @@ def test_a_broker_goes_away_and_comes_back(session: wjoin.Session, jars: Path, t
         (query,) = session.run_script(
             f"INSERT INTO pairs {PAIRS}", once=False, checkpoint=str(tmp_path / "checkpoints")
         )
-        until(lambda: rows_read(query) == 400, "the first records are read")
+        until(lambda: has_read(query, 400), "the first records are read")
         broker.kill()
         time.sleep(5)
         assert query.isActive
         broker.start()
         for topic in names.values():
             topics.write(topic, as_json(rows[200:]), partition=0)
-        until(lambda: rows_read(query) == 800, "the rest is read")
+        until(lambda: has_read(query, 800), "the rest is read")
         query.stop()
         assert written(session, tmp_path / "pairs") == expected(rows, rows, tmp_path)
     finally:
