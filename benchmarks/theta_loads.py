@@ -17,7 +17,10 @@ SAMPLES = 1024
 SIGNALS = 1000
 """Different signals. A row has one of them, shifted and with noise: one pair of a thousand is alike."""
 
-SLOWLY = 36
+ALIKE = 0.8
+"""How alike two signals are at the least in a result."""
+
+SLOWLY = 72
 """How often ``alike`` is called for a condition that shall take about a millisecond a pair."""
 
 _MILLION = 1_000_000
@@ -50,13 +53,15 @@ CONDITIONS: Mapping[str, Condition] = {
     "inequalities": Condition("two inequalities", ("A.x > B.x", "A.y < B.y - 0.95")),
     "arithmetic": Condition("arithmetic", ("A.x + B.y * 1000 > 1900", "A.y * B.y > 0.5")),
     "band": Condition("a band", ("abs(A.x - B.x) <= 0.5",)),
-    "predicate": Condition("a costly predicate", ("alike(A.signal, B.signal) > 0.8",), signals=True),
+    "predicate": Condition("a costly predicate", (f"alike(A.signal, B.signal) > {ALIKE}",), signals=True),
     "three": Condition(
         "inequalities of three streams",
         ("A.x > B.x", "A.y < B.y - 0.95", "A.x > C.x", "A.y < C.y - 0.95"),
     ),
     "overhead": Condition("a predicate that costs nothing", ("chosen(A.n, B.n)",)),
-    "cores": Condition("a predicate of a millisecond", ("slow(A.signal, B.signal) > 0.8",), signals=True),
+    "cores": Condition(
+        "a predicate of a millisecond", (f"slow(A.signal, B.signal) > {ALIKE}",), signals=True
+    ),
 }
 
 

@@ -185,8 +185,9 @@ def _costs(here: _Here, place: str) -> Iterator[Target]:
 
 
 def _cores(here: _Here, place: str) -> Iterator[Target]:
-    for plan in ("wjoin-psp", "wjoin-atr"):
+    for plan in ("wjoin-psp", "wjoin-atr", "function"):
         two, one = here.get(("cores", plan)), here.get(("cores", f"{plan}-1"))
         if two is not None and one is not None:
             what = f"{two.load.joined.title}, {place}, {two.title}: rate of two cores / of one"
-            yield Target(what, two.rows_per_second / one.rows_per_second, "×", wanted=1.85, most=False)
+            wanted = 1.85 if plan in _PLANS else None
+            yield Target(what, two.rows_per_second / one.rows_per_second, "×", wanted, most=False)

@@ -4,8 +4,11 @@ The joins on Spark are written once, and run over streams and over tables alike.
 """
 
 import importlib.util
+import multiprocessing
+import os
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,12 +18,13 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DoubleType
 from run_system import common, forget, work_off
 from systems import DELAY, plain_session, wjoin_session
-from theta_loads import ThetaLoad, called, predicates
+from theta_loads import ALIKE, ThetaLoad, called, predicates
 
 import wjoin
 
@@ -208,6 +212,53 @@ def by_polars(load: ThetaLoad, scratch: Path, memory: str, engine: str = "in-mem
     return Started(work, lambda: None)
 
 
+CALL_PAIRS = 256
+"""Pairs that the bare function is called for at once, as wjoin does with rows as wide."""
+
+
+def by_function(load: ThetaLoad, scratch: Path, memory: str, processes: int = 1) -> Started:
+    """Call the predicate for all pairs of two tables inside the window, in some processes and without Spark.
+
+    Each takes its share of the rows of the first one: what this machine's cores give where nothing is to be
+    sent or kept. The C library keeps what is freed for what comes next, as in wjoin's workers.
+    """
+    os.environ |= {"MALLOC_TRIM_THRESHOLD_": str(1 << 26), "MALLOC_MMAP_THRESHOLD_": str(1 << 25)}
+    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
+
+    def work(data: Path, folder: Path) -> dict[str, Any]:
+        began = time.time()
+        shares = [pool.submit(_called_bare, load, data, number, processes) for number in range(processes)]
+        results = sum(share.result() for share in shares)
+        return {"results": results, "span": (began, time.time())}
+
+    return Started(work, pool.shutdown)
+
+
+def _called_bare(load: ThetaLoad, data: Path, number: int, processes: int) -> int:
+    """Return for how many pairs the predicate holds, of every so many-th row of the first table."""
+    times, signals = zip(*(_times_and_signals(data / stream) for stream in load.names), strict=True)
+    micros = load.window * 1_000_000
+    first = np.searchsorted(times[1], times[0] - micros, side="left")
+    last = np.searchsorted(times[1], times[0] + micros, side="right")
+    mine = np.arange(number, len(first), processes)
+    left = np.repeat(mine, (last - first)[mine])
+    right = np.concatenate([np.arange(first[row], last[row]) for row in mine])
+    function, found = predicates()[str(called(load))], 0
+    for start in range(0, len(left), CALL_PAIRS):
+        pairs = slice(start, start + CALL_PAIRS)
+        found += int((function(signals[0][left[pairs]], signals[1][right[pairs]]) > ALIKE).sum())
+    return found
+
+
+def _times_and_signals(folder: Path) -> tuple[Any, Any]:
+    """Return the event times (int64, microseconds) and the signals (a matrix) of a table, by time."""
+    table = pa.concat_tables(map(pq.read_table, sorted(folder.glob("*.parquet")))).combine_chunks()
+    times = table["ts"].cast(pa.int64()).to_numpy()
+    signals = table["signal"].combine_chunks().flatten().to_numpy().reshape(len(times), -1)
+    order = np.argsort(times, kind="stable")
+    return times[order], signals[order]
+
+
 def _parts(load: ThetaLoad, stop: int) -> list[str]:
     return load.joined.within("".join(load.names[:stop]))
 
@@ -277,6 +328,8 @@ _JOINS = {
 ON_STREAMS = {name: System(title, join.on_streams) for name, (title, join) in _JOINS.items()}
 ON_TABLES = {
     **{name: System(title, join.on_tables) for name, (title, join) in _JOINS.items()},
+    "function": System("the function alone, two processes", partial(by_function, processes=CORES)),
+    "function-1": System("the function alone, one process", by_function),
     "duckdb": System("DuckDB", by_duckdb),
     "polars": System("Polars, in memory", by_polars, "polars"),
     "polars-streaming": System("Polars, streaming", partial(by_polars, engine="streaming"), "polars"),

@@ -16,7 +16,13 @@ from wjoin.planner.physical import TimeKind
 from wjoin.udfs.predicate import Predicate
 
 CALL_BYTES = 1 << 24
-"""About the most bytes of arguments that are gathered for one call."""
+"""About the most bytes of arguments that are gathered at once."""
+
+CACHED_BYTES = 1 << 21
+"""About the bytes of arguments of one call: what a function makes of them stays in the processor's cache."""
+
+CALL_PAIRS = 256
+"""The pairs of one call at least, where so many are there: a call has a price of its own."""
 
 _NAN_ABOVE = (">", ">=")
 """To Spark, NaN is above every other number."""
@@ -69,12 +75,17 @@ def scores(predicate: Predicate, arguments: Sequence[Any]) -> tuple[npt.NDArray[
         else (each if len(known) == pairs else taken(each, chosen))
         for each in arguments
     ]
-    try:
-        found = predicate.function(*_arrays(predicate, given))
-    except Exception as error:
-        raise _failed(predicate, given, known, error) from error
-    values[known], without = _numbers(predicate, found, len(known))
-    null[known[without]] = True
+    arrays = _arrays(predicate, given)
+    pairs_of_call = max(CALL_PAIRS, CACHED_BYTES * len(known) // max(1, sum(each.nbytes for each in given)))
+    for start in range(0, len(known), pairs_of_call):
+        called = known[start : start + pairs_of_call]
+        part = slice(start, start + len(called))
+        try:
+            found = predicate.function(*(each[part] for each in arrays))
+        except Exception as error:
+            raise _failed(predicate, [each[part] for each in given], called, error) from error
+        values[called], without = _numbers(predicate, found, len(called))
+        null[called[without]] = True
     return values, null
 
 
@@ -110,6 +121,9 @@ def _numbers(
     predicate: Predicate, found: Any, pairs: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Return what a predicate has returned as numbers, and the places of those that are NULL."""
+    wanted = np.bool_ if predicate.returns == "boolean" else np.float64
+    if type(found) is np.ndarray and found.dtype == wanted and found.shape == (pairs,):
+        return found.astype(np.float64), np.zeros(0, np.int64)
     try:
         column = found if isinstance(found, pa.Array) else pa.array(found)
     except (pa.ArrowException, TypeError, ValueError) as error:

@@ -22,13 +22,6 @@ _SETTINGS = {
     "spark.shuffle.spill.maxSizeInBytesForSpillThreshold": "128m",
 }
 
-_MEMORY_SETTINGS = {
-    # Bytes. Glibc else returns what an array has taken as soon as it is gone, and the system clears every
-    # page of the next one, which takes longer than most of what is done with it.
-    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(1 << 26),
-    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(1 << 25),
-}
-
 JAVA_SETTING = "spark.driver.extraJavaOptions"
 
 # Throughput counts here; on few cores the concurrent threads of G1 compete with the tasks.
@@ -48,7 +41,6 @@ def embedded_settings(given: Mapping[str, str] | None = None) -> dict[str, str]:
     if not given.get("spark.master", "local").startswith("local"):
         return {**settings, **given}
     settings.update(socket_settings(pyspark.__version__))
-    settings.update(_MEMORY_SETTINGS)
     settings.update(daemon_settings(given))
     settings.update(class_settings(given))
     if JAVA_SETTING not in given:

@@ -1,8 +1,10 @@
 """A phase of wjoin inside a task of one of Spark's Python workers."""
 
+import ctypes
 import functools
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -17,12 +19,19 @@ Made = TypeVar("Made")
 _KEPT_BYTES = 3 << 26
 """Memory that a worker may keep for its next task, its modules' included."""
 
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""Numbers of settings of glibc's ``mallopt``."""
+
+_HEAP_BYTES, _MAPPED_BYTES = 1 << 26, 1 << 25
+"""Free memory that the heap keeps inside a task, and the least array that is mapped on its own."""
+
 
 def run_phase(
     phase: str, work: Callable[[Iterator[Given]], Iterator[Made]], given: Iterator[Given]
 ) -> Iterator[Made]:
     """Yield what ``work(given)`` does, clocked where that is asked for."""
     _freeze_loaded()
+    _keep_freed()
     yield from clocked(phase, work, given)
     _give_back()
 
@@ -38,11 +47,36 @@ def _freeze_loaded() -> None:
     gc.freeze()
 
 
+@functools.cache
+def _keep_freed() -> None:
+    """Have the heap keep what NumPy frees, once.
+
+    As it is, it returns the array that an expression has freed to the system, which hands out the same pages
+    for the next one, filled with zeros: twice the price of a function over a thousand numbers a pair.
+    """
+    glibc = _glibc()
+    if glibc is not None:
+        glibc.mallopt(_TRIM_THRESHOLD, _HEAP_BYTES)
+        glibc.mallopt(_MMAP_THRESHOLD, _MAPPED_BYTES)
+
+
+@functools.cache
+def _glibc() -> ctypes.CDLL | None:
+    """Return the C library where it is one with these settings."""
+    if sys.platform != "linux":
+        return None
+    library = ctypes.CDLL(None)
+    return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
+
+
 def _give_back() -> None:
-    """Give the system what Arrow keeps after a large task: workers wait, in number and for long."""
+    """Give back what Arrow and the heap keep after a large task: workers wait, in number and for long."""
     try:
         _, resident, shared, *_ = Path("/proc/self/statm").read_text().split()
     except OSError:
         return  # Not Linux.
     if (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE") > _KEPT_BYTES:
         pa.default_memory_pool().release_unused()
+        glibc = _glibc()
+        if glibc is not None:
+            glibc.malloc_trim(0)

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
-from wjoin.executor.predicates import PairFailedError, holds, scores
+from wjoin.executor import predicates
+from wjoin.executor.predicates import CALL_PAIRS, PairFailedError, holds, scores
 from wjoin.grammar.errors import WJoinError
 from wjoin.predicates import load
 from wjoin.udfs.built_in import known_predicates
@@ -148,6 +149,38 @@ def test_a_failure_of_many_pairs_at_once_names_the_first() -> None:
     with pytest.raises(PairFailedError, match="MemoryError: too many for 2 pairs at once") as raised:
         holds(Predicate("few", few), [pa.array([None, 1, 2])], True)
     assert raised.value.place == 1
+
+
+def test_wide_arguments_come_in_several_calls() -> None:
+    rows, wide = 1000, 2048
+    values = np.arange(rows, dtype=np.float64)
+    matrix = np.repeat(values, wide).reshape(rows, wide)
+    column = pa.FixedSizeListArray.from_arrays(matrix.ravel(), wide).cast(pa.list_(pa.float64()))
+    odd, calls = recorded(lambda left, right: left[:, 0] % 2 == 1)
+    assert np.flatnonzero(holds(odd, [column, column], True)).tolist() == list(range(1, rows, 2))
+    assert [left.shape for left, _ in calls] == [(CALL_PAIRS, wide)] * 3 + [(rows - 3 * CALL_PAIRS, wide)]
+
+
+def test_narrow_arguments_come_in_one_call() -> None:
+    odd, calls = recorded(lambda left, _: pa.array([None if one % 3 == 0 else one % 2 == 1 for one in left]))
+    values = pa.array(range(10_000))
+    expected = [one % 2 == 1 and one % 3 != 0 for one in range(10_000)]
+    assert holds(odd, [values, values], True).tolist() == expected
+    assert len(calls) == 1
+
+
+def test_a_failure_in_a_later_call_names_its_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predicates, "CALL_PAIRS", 2)
+    monkeypatch.setattr(predicates, "CACHED_BYTES", 1)
+
+    def divided(ones: Any, others: Any) -> list[int]:
+        return [int(one) // int(other) for one, other in zip(ones, others, strict=True)]
+
+    left = pa.array([1, None, 2, 3, 4, 5])
+    right = pa.array([1, 1, 1, 1, 1, 0])
+    with pytest.raises(PairFailedError, match="ZeroDivisionError") as caught:
+        scores(Predicate("divided", divided, "double"), [left, right])
+    assert caught.value.place == 5
 
 
 def test_a_function_registers_under_its_name_and_stays_callable() -> None:

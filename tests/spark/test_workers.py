@@ -2,17 +2,21 @@
 
 import gc
 import os
+import platform
+import resource
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
+from wjoin.executor.spark.task import run_phase
 from wjoin.executor.workers import worker_ids
 from wjoin.options import SESSION_SETTINGS
 
@@ -74,6 +78,26 @@ def test_a_worker_process_is_used_again_and_collects_garbage_after_each_task(spa
                 return
             found[pid] = whole
     pytest.fail(f"six tasks ran in processes of their own: {found}")
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_a_worker_keeps_the_memory_that_numpy_frees(spark: SparkSession) -> None:
+    """Else the system clears the pages of every array anew, in any session: 1,000 pages for each of these."""
+
+    def faults(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            ones = np.ones(1 << 19)
+            for _ in range(20):
+                ones = ones + 1
+            after = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            yield pa.RecordBatch.from_pydict({"faults": [after - before]})
+
+    def phase(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return run_phase("test", faults, batches)
+
+    rows = spark.range(1, numPartitions=1).mapInArrow(phase, "faults BIGINT").collect()
+    assert rows[0].faults < 5_000
 
 
 TYPES = {
