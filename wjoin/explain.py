@@ -6,7 +6,7 @@ from wjoin.context import Context
 from wjoin.explanation import Explanation
 from wjoin.failures import placed
 from wjoin.grammar.syntax import CreateView, Explain, Identifier, InsertInto, Query, Statement
-from wjoin.inserts import explained_checkpoint
+from wjoin.inserts import explained_checkpoint, find_target
 from wjoin.measured.compared import measured_text
 from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
@@ -41,6 +41,8 @@ def explain(
     kept = Kept(context.engine.spark, explained_checkpoint(context.catalog, context.settings, target))
     rewriting = rewrite(context, text, statement, params, kept, metered=mode == "ANALYZE")
     documents = [describe(planned) for planned in rewriting.planned]
+    if target and any(each.streaming for each in documents):
+        find_target(context, text, target)
     parts = [explain_text(each) for each in documents]
     if mode == "COST":
         parts += [cost_text(each) for each in documents]

@@ -145,13 +145,23 @@ def _refuse_stream(catalog: Catalog, text: str, statement: InsertInto) -> None:
 
 def refuse_unknown_sink(context: Context, text: str, statement: InsertInto, params: dict[str, Any]) -> None:
     """Refuse streaming rows for a target that is no sink: Spark's INSERT INTO is for batches only."""
-    catalog, target = context.catalog, statement.target[-1]
-    if not catalog.sinks and context.engine.exists(".".join(quoted(p.name) for p in statement.target)):
+    if _is_table(context, statement.target):
         return
     body = statement.body
-    streams = isinstance(body, Query) or reads(body.span.of(text), catalog.delays)
+    streams = isinstance(body, Query) or reads(body.span.of(text), context.catalog.delays)
     if streams and inserted_rows(context, text, statement, params, None)[0].isStreaming:
-        find(catalog.sinks, "sink", target.name, target.span, text)
+        find_target(context, text, statement.target)
+
+
+def find_target(context: Context, text: str, target: tuple[Identifier, ...]) -> None:
+    """Refuse a target of streaming rows that there is not. Raises WJoinError WJ602 with the nearest sink."""
+    if not _is_table(context, target):
+        find(context.catalog.sinks, "sink", target[-1].name, target[-1].span, text)
+
+
+def _is_table(context: Context, target: tuple[Identifier, ...]) -> bool:
+    """Return whether a target is a table of Spark's, which gets no streams where sinks are declared."""
+    return not context.catalog.sinks and context.engine.exists(".".join(quoted(each.name) for each in target))
 
 
 def _remedy(joins: Joins | None) -> str | None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from pyspark.sql import DataFrame
 
@@ -94,7 +95,10 @@ class Settings:
         """Give a setting a value. Raises WJoinError WJ502 or WJ603."""
         key = name.lower()
         if key not in SETTINGS:
-            raise WJoinError("WJ603", f"wjoin has no setting {key}", help=f"known: {', '.join(SETTINGS)}")
+            near = get_close_matches(key, SETTINGS, n=1)
+            known = f"known: {', '.join(SETTINGS)}"
+            help = f"did you mean {near[0]}? {known}" if near else known
+            raise WJoinError("WJ603", f"wjoin has no setting {key}", help=help)
         if key in _HINT_SETTINGS:
             check_setting(_HINT_SETTINGS[key], value)
         elif key in _CHECKED:

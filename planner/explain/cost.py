@@ -71,6 +71,19 @@ def choice_line(document: doc.Document) -> str:
     return f"{of}: {work} a {document.unit} of event time{state}"
 
 
+def faster_lines(document: doc.Document) -> Iterator[str]:
+    """Yield which plan would be faster by far, and how to have it."""
+    faster = document.faster
+    if faster is None:
+        return
+    yield f"{figure(faster.times)} times as fast: {faster.words}"
+    if faster.begun:
+        yield "  a new checkpoint may have it"
+    else:
+        hint = f", and SELECT by the hint {faster.hint}" if faster.hint else ""
+        yield f"  INSERT INTO may take it, which knows its checkpoint{hint}"
+
+
 def cost_text(document: doc.Document) -> str:
     """Return the candidates of a block as a table: what each costs beyond what all do, and why it lost."""
     shared, ranked = document.shared, document.ranked

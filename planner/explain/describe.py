@@ -16,6 +16,7 @@ from wjoin.planner.edges import destination
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.words import Lying
 from wjoin.planner.figures import figure
+from wjoin.planner.layouts import NO_CHECKPOINT, OTHER_CHECKPOINT
 from wjoin.planner.names import quoted_if_needed
 from wjoin.planner.native import PairJoin, latest_bound, pair_joins, whole_seconds
 from wjoin.planner.physical import (
@@ -64,6 +65,9 @@ LYING = {
 MOST_WORKERS = 8
 """Workers, and slices, that are drawn at the most."""
 
+WORTH_TELLING = 1.25
+"""How many times as fast as the chosen plan one must be, to be told of though it cannot be taken."""
+
 SOME_WORKERS = 4
 """Workers that are drawn where a stage may have all that there are."""
 
@@ -92,6 +96,7 @@ def describe(planned: PlannedSelect) -> doc.Document:
         statistics=statistics,
         chosen=found[0],
         candidates=found,
+        faster=_faster(planned.candidates),
         shared=shared_terms(planned.candidates),
         unknown=tuple(dict.fromkeys(map(_relation, unknown))),
         assumptions=tuple(_assumptions(planned)),
@@ -107,6 +112,26 @@ def describe(planned: PlannedSelect) -> doc.Document:
         default_distinct=DEFAULT_DISTINCT,
         worth_a_change=WORTH_A_CHANGE,
     )
+
+
+def _faster(found: Sequence[Candidate]) -> doc.FasterEntry | None:
+    """Return which plan would be faster by far, where only the state of a query may forbid it."""
+    chosen, *others = found
+    seconds = chosen.estimated.cost.seconds
+    refused = [each for each in others if each.lost in (NO_CHECKPOINT, OTHER_CHECKPOINT)]
+    least = min((each.estimated.cost.seconds for each in refused), default=seconds)
+    if seconds < WORTH_TELLING * least:
+        return None
+    # Of plans that cost as much the one that keeps the fewest rows, as where one is chosen.
+    alike = [each for each in refused if each.estimated.cost.seconds <= (1 + WORTH_A_CHANGE) * least]
+    best = min(alike, key=lambda each: (each.estimated.cost.state_rows, each.estimated.cost.seconds))
+    routes = {stage.route for stage in best.plan.stages}
+    sliced = len(routes) == 1 and best.shape == chosen.shape and any(ROUTES[each].slices for each in routes)
+    hint = f"PLAN({routes.pop().upper()})" if sliced else ""
+    words, times = _plain_words(best.plan), seconds / best.estimated.cost.seconds
+    if words == _plain_words(chosen.plan):
+        return None
+    return doc.FasterEntry(words, times, hint, best.lost == OTHER_CHECKPOINT)
 
 
 def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:

@@ -143,6 +143,20 @@ class CandidateEntry:
 
 
 @dataclass(frozen=True)
+class FasterEntry:
+    """A plan in plain ``words`` that is ``times`` as fast as the chosen one, and the state forbids.
+
+    ``hint`` asks a SELECT for it, empty where none does. ``begun``: there is a checkpoint with other
+    state, else it is not known whether there is one.
+    """
+
+    words: str
+    times: float
+    hint: str
+    begun: bool
+
+
+@dataclass(frozen=True)
 class HopEntry:
     """What the rows of an input do in a hop.
 
@@ -321,6 +335,7 @@ class Document:
     statistics: tuple[StatisticsEntry, ...]
     chosen: CandidateEntry
     candidates: tuple[CandidateEntry, ...]
+    faster: FasterEntry | None
     shared: Mapping[str, float]
     unknown: tuple[str, ...]
     assumptions: tuple[str, ...]

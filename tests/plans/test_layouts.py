@@ -8,6 +8,8 @@ import pytest
 from tests.plans import catalogue
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.explain.cost import faster_lines
+from wjoin.planner.explain.describe import describe
 from wjoin.planner.layouts import (
     FREE,
     NO_CHECKPOINT,
@@ -17,6 +19,7 @@ from wjoin.planner.layouts import (
     of_checkpoint,
 )
 from wjoin.planner.plan import PlannedSelect, plan_select
+from wjoin.udfs.predicate import Predicate
 
 JOIN = """
 SELECT {hint} A.obj_id FROM camera1 A, camera2 B, camera3 C
@@ -35,6 +38,8 @@ def plan(
     hint: str = "",
     memory: int | None = None,
     sql: str = JOIN,
+    predicates: Mapping[str, Predicate] | None = None,
+    cores: int | None = None,
 ) -> PlannedSelect:
     """Plan the join with the same statistics of every stream."""
     sql = sql.format(hint=hint)
@@ -42,7 +47,8 @@ def plan(
     given = {name: Estimate(value, Origin.GIVEN) for name, value in known.items()}
     relations = tuple(replace(catalogue.relation_of(item), statistics=given) for item in block.items)
     types = catalogue.FakeTypes(relations)
-    return plan_select(sql, block, relations, types, {}, "joined", {}, CostSettings(memory=memory), rule)
+    costs = CostSettings(memory=memory, cores=cores)
+    return plan_select(sql, block, relations, types, {}, "joined", {}, costs, rule, predicates)
 
 
 def names(rule: LayoutRule) -> set[str]:
@@ -73,6 +79,26 @@ def test_where_no_checkpoint_is_known_others_are_shown_and_never_taken() -> None
     # Not even where the first one does not fit into the memory.
     assert plan(memory=1).layout == FIRST
     assert plan(hint="/*+ PLAN(NATIVE) */").layout == FIRST
+
+
+def test_explain_tells_of_a_plan_that_only_the_state_forbids() -> None:
+    costly = "SELECT {hint} A.frame FROM camera1 A, camera2 B WINDOW = 5 s WHERE costly(A.frame, B.frame) > 0"
+    predicates = {
+        "costly": Predicate("costly", lambda left, right: left, "double", cost_us=100, selectivity=0.5)
+    }
+
+    def told(rule: LayoutRule, hint: str = "") -> list[str]:
+        planned = plan(rule, {}, hint, sql=costly, predicates=predicates, cores=2)
+        return list(faster_lines(describe(planned)))
+
+    assert told(UNKNOWN) == [
+        "2 times as fast: partners by time (exact psp(2) mw)",
+        "  INSERT INTO may take it, which knows its checkpoint, and SELECT by the hint PLAN(PSP)",
+    ]
+    assert told(FREE) == told(UNKNOWN, "/*+ PLAN(PSP) */") == []
+    begun = list(faster_lines(describe(plan(of_checkpoint(FIRST)))))
+    assert begun[0].endswith("times as fast: partners by key, then by time (exact hw in 2 stages, B C first)")
+    assert begun[1:] == ["  a new checkpoint may have it"]
 
 
 def test_a_join_of_tables_takes_the_cheapest_sequence_under_every_rule() -> None:

@@ -244,6 +244,8 @@ def test_settings(session: wjoin.Session) -> None:
         session.sql("SET wjoin.plan = semijoin")
     with pytest.raises(WJoinError, match="WJ603"):
         session.sql("SET wjoin.nothing = 1")
+    with pytest.raises(WJoinError, match=r"did you mean wjoin\.checkpoint\? known: "):
+        session.sql("SET wjoin.chekpoint = '/somewhere'")
 
 
 def test_explain(session: wjoin.Session, cameras: SparkSession) -> None:

@@ -128,6 +128,8 @@ def test_insert_into_a_table_of_spark(declared: wjoin.Session) -> None:
             (3, midnight + datetime.timedelta(seconds=1)),
         ]
         assert refusal(declared, f"INSERT INTO visits (id, ts) SELECT A.id, A.ts {PAIRS}").code == "WJ602"
+        unknown = f"EXPLAIN INSERT INTO fuond SELECT A.id, A.ts {PAIRS}"
+        assert "did you mean found?" in str(refusal(declared, unknown))
     finally:
         declared.sql("DROP TABLE visits")
 
