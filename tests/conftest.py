@@ -82,7 +82,14 @@ _THOROUGH = (
     "stream/test_lateness.py::test_a_restart_keeps_rows_and_watermarks[(1,)]",
     # Each route has three streams that meet by it, or five.
     *(f"stream/test_theta.py::test_without_a_key[DBEAC-{word}]" for word in ("single", "PSP")),
-    "stream/test_theta.py::test_in_hops[CADB",
+    "stream/test_theta.py::test_in_hops[hops -CADB",
+    "stream/test_theta.py::test_in_hops[at once -CADB",
+    "stream/test_repartition.py::test_queries_go_on_with_other_partitions[atr",
+    "stream/test_repartition.py::test_hops_are_chosen_and_stay_in_hops[hops-",
+    # The fast tests have these choices in one process, and tests/stream/test_theta.py those without a key.
+    *(f"results/test_choices.py::test_choices_on_a_stream[{case}]" for case in ("cascade", "theta")),
+    # The example of tests/kafka/test_demo.py is a script of the command line, too.
+    "kafka/test_joins.py::test_twenty_thousand_records_on_the_command_line",
     "stream/test_state.py::test_state_follows_the_window_over_fifty_windows",
     "stream/test_state.py::test_retention_of_each_stream_is_that_of_the_completed_graph[missing pair]",
     "stream/test_state.py::test_retention_of_each_stream_is_that_of_the_completed_graph[directed path]",

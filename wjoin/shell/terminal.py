@@ -142,7 +142,7 @@ class TerminalShell(Shell):
         except Leave:
             return False
         except WJoinError as error:
-            if not (error.code == "WJ607" and self._tell_end()):
+            if not (error.code == "WJ607" and self._tell_end(error.__cause__)):
                 self._print(paint.diagnostic(error.render()))
         except Stopped as stopped:
             self._print(paint(str(stopped), "warning"))
@@ -152,19 +152,19 @@ class TerminalShell(Shell):
                 raise
             from wjoin.failures import cause
 
-            if not self._tell_end():
+            if not self._tell_end(error):
                 self._print(paint.diagnostic(f"error: {cause(error)}"))
         if self._start.done and not self._start.failed:
             self._known.refresh(self._start.result())
         return True
 
-    def _tell_end(self) -> bool:
-        """Tell that Spark is gone where it is; return whether it is."""
+    def _tell_end(self, failure: BaseException | None = None) -> bool:
+        """Tell that Spark is gone where it is, of which a failure may tell first; return whether it is."""
         if not self._start.done or self._start.failed:
             return False
-        from wjoin.shell.gone import gone
+        from wjoin.shell.gone import ENDING_SECONDS, NOT_REACHED, gone
 
-        how = gone()
+        how = gone(ENDING_SECONDS if isinstance(failure, NOT_REACHED) else 0)
         if how is not None:
             self._gone = True
             self._print(self._screen.paint.diagnostic(how))
