@@ -27,6 +27,7 @@ from systems import DELAY, plain_session, wjoin_session
 from theta_loads import ALIKE, ThetaLoad, called, predicates
 
 import wjoin
+from wjoin.executor.predicates import CALL_PAIRS
 
 CORES = 2
 
@@ -210,10 +211,6 @@ def by_polars(load: ThetaLoad, scratch: Path, memory: str, engine: str = "in-mem
         return {"results": results, "span": (began, time.time())}
 
     return Started(work, lambda: None)
-
-
-CALL_PAIRS = 256
-"""Pairs that the bare function is called for at once, as wjoin does with rows as wide."""
 
 
 def by_function(load: ThetaLoad, scratch: Path, memory: str, processes: int = 1) -> Started:

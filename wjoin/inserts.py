@@ -150,7 +150,8 @@ def refuse_unknown_sink(context: Context, text: str, statement: InsertInto, para
     body = statement.body
     streams = isinstance(body, Query) or reads(body.span.of(text), context.catalog.delays)
     if streams and inserted_rows(context, text, statement, params, None)[0].isStreaming:
-        find_target(context, text, statement.target)
+        target = statement.target[-1]
+        find(context.catalog.sinks, "sink", target.name, target.span, text)
 
 
 def find_target(context: Context, text: str, target: tuple[Identifier, ...]) -> None:

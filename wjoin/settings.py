@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from pyspark.sql import DataFrame
 
@@ -17,6 +16,7 @@ from wjoin.grammar.syntax import SetOption
 from wjoin.planner.choice import check_setting
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.names import suggestion
 from wjoin.triggers import processing_time
 
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
@@ -95,9 +95,7 @@ class Settings:
         """Give a setting a value. Raises WJoinError WJ502 or WJ603."""
         key = name.lower()
         if key not in SETTINGS:
-            near = get_close_matches(key, SETTINGS, n=1)
-            known = f"known: {', '.join(SETTINGS)}"
-            help = f"did you mean {near[0]}? {known}" if near else known
+            help = f"{suggestion(key, SETTINGS)} known: {', '.join(SETTINGS)}".lstrip()
             raise WJoinError("WJ603", f"wjoin has no setting {key}", help=help)
         if key in _HINT_SETTINGS:
             check_setting(_HINT_SETTINGS[key], value)

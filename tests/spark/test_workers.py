@@ -80,7 +80,9 @@ def test_a_worker_process_is_used_again_and_collects_garbage_after_each_task(spa
     pytest.fail(f"six tasks ran in processes of their own: {found}")
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="only glibc has mallopt; with others nothing is set"
+)
 def test_a_worker_keeps_the_memory_that_numpy_frees(spark: SparkSession) -> None:
     """Else the system clears the pages of every array anew, in any session: 1,000 pages for each of these."""
 

@@ -28,7 +28,7 @@ def gone(seconds: float = 0) -> str | None:
     status = None
     if process is not None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            status = process.wait(seconds) if seconds else process.poll()
+            status = process.wait(seconds)
     if status is None:
         return None
     how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
