@@ -58,7 +58,8 @@ class Candidate:
     """A plan and its estimate.
 
     ``shape`` is the number of its sequence of stages, ``layout`` the name of it and of where the rows lie, as
-    state depends on both; ``lost`` says why it was not taken, empty for the one that was.
+    state depends on both; ``lost`` says why it was not taken, empty for the one that was. ``unbound`` is the
+    one that would be taken where there is no state yet.
     """
 
     plan: PhysicalPlan
@@ -66,6 +67,7 @@ class Candidate:
     layout: str
     estimated: Estimated
     lost: str
+    unbound: bool = False
 
     @property
     def ranked(self) -> bool:
@@ -107,10 +109,14 @@ def candidates(shapes: Sequence[Weighing], memory: int | None, layouts: LayoutRu
     fitting = [each for each in weighed if not each.lost]
     large = [each for each in weighed if each.lost == TOO_LARGE]
     best = _cheapest(fitting) if fitting else min(large, key=_state_bytes)
+    possible = [each for each in weighed if each.ranked and not _too_large(each, memory)]
+    unbound = _cheapest(possible) if possible else best
     others = [each for each in weighed if each is not best]
     others.sort(key=lambda each: (not each.ranked, bool(each.lost), each.estimated.cost.seconds))
-    compared = (replace(each, lost=each.lost or _reason(each, best)) for each in others)
-    return (replace(best, lost=""), *compared)
+    return tuple(
+        replace(each, lost="" if each is best else each.lost or _reason(each, best), unbound=each is unbound)
+        for each in (best, *others)
+    )
 
 
 def _weighed(
@@ -119,9 +125,12 @@ def _weighed(
     estimated = shape.model.estimate(plan)
     if plan.method in shape.options.by_hint:
         lost = BY_HINT if plan.streaming else UNKNOWN_SIZES
-    elif not lost and memory is not None and estimated.cost.state_bytes > memory:
-        lost = TOO_LARGE
-    return Candidate(plan, number, layout, estimated, lost)
+    candidate = Candidate(plan, number, layout, estimated, lost)
+    return replace(candidate, lost=TOO_LARGE) if not lost and _too_large(candidate, memory) else candidate
+
+
+def _too_large(each: Candidate, memory: int | None) -> bool:
+    return memory is not None and _state_bytes(each) > memory
 
 
 def _state_bytes(each: Candidate) -> float:

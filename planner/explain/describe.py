@@ -16,7 +16,7 @@ from wjoin.planner.edges import destination
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.words import Lying
 from wjoin.planner.figures import figure
-from wjoin.planner.layouts import NO_CHECKPOINT, OTHER_CHECKPOINT
+from wjoin.planner.layouts import OTHER_CHECKPOINT
 from wjoin.planner.names import quoted_if_needed
 from wjoin.planner.native import PairJoin, latest_bound, pair_joins, whole_seconds
 from wjoin.planner.physical import (
@@ -116,21 +116,14 @@ def describe(planned: PlannedSelect) -> doc.Document:
 
 def _faster(found: Sequence[Candidate]) -> doc.FasterEntry | None:
     """Return which plan would be faster by far, where only the state of a query may forbid it."""
-    chosen, *others = found
-    seconds = chosen.estimated.cost.seconds
-    refused = [each for each in others if each.lost in (NO_CHECKPOINT, OTHER_CHECKPOINT)]
-    least = min((each.estimated.cost.seconds for each in refused), default=seconds)
-    if seconds < WORTH_TELLING * least:
+    chosen, best = found[0], next(each for each in found if each.unbound)
+    times = chosen.estimated.cost.seconds / best.estimated.cost.seconds
+    words = _plain_words(best.plan)
+    if times < WORTH_TELLING or words == _plain_words(chosen.plan):
         return None
-    # Of plans that cost as much the one that keeps the fewest rows, as where one is chosen.
-    alike = [each for each in refused if each.estimated.cost.seconds <= (1 + WORTH_A_CHANGE) * least]
-    best = min(alike, key=lambda each: (each.estimated.cost.state_rows, each.estimated.cost.seconds))
     routes = {stage.route for stage in best.plan.stages}
     sliced = len(routes) == 1 and best.shape == chosen.shape and any(ROUTES[each].slices for each in routes)
     hint = f"PLAN({routes.pop().upper()})" if sliced else ""
-    words, times = _plain_words(best.plan), seconds / best.estimated.cost.seconds
-    if words == _plain_words(chosen.plan):
-        return None
     return doc.FasterEntry(words, times, hint, best.lost == OTHER_CHECKPOINT)
 
 

@@ -1,5 +1,7 @@
 """A process that works off a streaming join over files; the fault tests kill it."""
 
+import faulthandler
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,4 +75,6 @@ def run(root: Path, conf: dict[str, str]) -> None:
 
 
 if __name__ == "__main__":
+    # A test that waits for too long asks where all threads are, as one asks a Java process.
+    faulthandler.register(signal.SIGQUIT)
     run(Path(sys.argv[1]), dict(pair.split("=", 1) for pair in sys.argv[2:]))

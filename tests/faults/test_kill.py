@@ -103,8 +103,17 @@ def start(root: Path, environment: dict[str, str] | None = None, *conf: str) -> 
 
 def finish(root: Path, child: subprocess.Popen[bytes]) -> str:
     """Wait for a child that must end well; return what it printed."""
-    child.wait(timeout=400)
+    hangs = False
+    try:
+        child.wait(timeout=400)
+    except subprocess.TimeoutExpired:
+        hangs = True
+        os.killpg(child.pid, signal.SIGQUIT)
+        time.sleep(5)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
     printed = (root / "child.log").read_text()
+    assert not hangs, f"hangs after {len(commits(root, 'commits'))} commits: {printed[-200_000:]}"
     assert child.returncode == 0, printed[-2000:]
     return printed
 
