@@ -45,8 +45,6 @@ INSIDE = "wjoin.inside"
 THREADS = 16
 """How many statements are planned at once."""
 
-_UNENDING = "INSERT INTO a sink starts a query that runs on; wjoin shell shows rows as they come"
-
 _CHANGES = (CreateStream, CreateSink, CreateView, DropStream, DropSink)
 """Statements that answer no rows, and may not be run twice."""
 
@@ -136,10 +134,7 @@ class Bridge:
         elif schema is not None:
             request.command(schema)
         else:
-            found = session.sql(text, parameters)
-            if request.isShown() and found.isStreaming:
-                raise WJoinError("WJ606", "the rows of a SELECT over streams never end", help=_UNENDING)
-            request.planned(found._jdf.queryExecution().analyzed())
+            request.planned(session.sql(text, parameters)._jdf.queryExecution().analyzed())
 
     def _is_command(self, request: Any, text: str) -> bool:
         """Return whether a statement of Spark's makes a view of a stream; tell Spark of predicates in it."""

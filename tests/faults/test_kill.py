@@ -103,19 +103,24 @@ def start(root: Path, environment: dict[str, str] | None = None, *conf: str) -> 
 
 def finish(root: Path, child: subprocess.Popen[bytes]) -> str:
     """Wait for a child that must end well; return what it printed."""
-    hangs = False
     try:
         child.wait(timeout=400)
     except subprocess.TimeoutExpired:
-        hangs = True
-        os.killpg(child.pid, signal.SIGQUIT)
-        time.sleep(5)
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        pytest.fail(hanging(root, child))
     printed = (root / "child.log").read_text()
-    assert not hangs, f"hangs after {len(commits(root, 'commits'))} commits: {printed[-200_000:]}"
     assert child.returncode == 0, printed[-2000:]
     return printed
+
+
+def hanging(root: Path, child: subprocess.Popen[bytes]) -> str:
+    """Return where all threads of a child and of its Java process are, and end it."""
+    before = (root / "child.log").stat().st_size
+    os.killpg(child.pid, signal.SIGQUIT)
+    time.sleep(5)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    printed = (root / "child.log").read_bytes()[max(0, before - 2000) :].decode(errors="replace")
+    return f"no end, and {len(commits(root, 'commits'))} commits: {printed}"
 
 
 def kill_after_progress(
@@ -127,7 +132,8 @@ def kill_after_progress(
     try:
         while len(commits(root, "commits") - before) < wanted:
             assert child.poll() is None, ended(root, child)
-            assert time.monotonic() < deadline, "the query makes no progress"
+            if time.monotonic() > deadline:
+                pytest.fail(hanging(root, child))
             time.sleep(0.01)
         time.sleep(chance.uniform(0, 0.8))
         assert child.poll() is None, ended(root, child)

@@ -55,11 +55,13 @@ final class ParserInFront implements InvocationHandler {
 
   @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+    boolean statement = STATEMENTS.contains(method.getName());
     Refused refused = null;
-    if (STATEMENTS.contains(method.getName()) && mayBeOurs((String) arguments[0])) {
+    if (statement && mayBeOurs((String) arguments[0])) {
       try {
         LogicalPlan plan = Planner.plan(session, (String) arguments[0], parameters(arguments));
         if (plan != null) {
+          Streams.requireEnd(plan.isStreaming());
           return plan;
         }
       } catch (Refused reason) {
@@ -70,11 +72,16 @@ final class ParserInFront implements InvocationHandler {
         refused = reason;
       }
     }
+    Object parsed;
     try {
-      return method.invoke(spark, arguments);
+      parsed = method.invoke(spark, arguments);
     } catch (InvocationTargetException failed) {
       throw refused == null ? failed.getCause() : refused;
     }
+    if (statement && Planner.isRunning() && !Planner.isInside(session)) {
+      Streams.requireEnd(Streams.readBy(session, (LogicalPlan) parsed));
+    }
+    return parsed;
   }
 
   /** Parameters come with a text since Spark 4.3; older versions bind them in the plan that they get. */

@@ -9,7 +9,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.python.Py4JServer;
@@ -35,12 +34,6 @@ public final class Planner {
     "spark.wjoin.python", "spark.pyspark.driver.python", "spark.pyspark.python"
   };
   private static final String[] PYTHON_VARIABLES = {"PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"};
-
-  /** Whether this is Spark's SQL shell or its server for JDBC: they show rows, and do nothing else with them. */
-  static final boolean SHOWS =
-      Pattern.compile("\\.(?:SparkSQLCLIDriver|HiveThriftServer2)\\b")
-          .matcher(System.getProperty("sun.java.command", ""))
-          .find();
 
   /** The code of the error that there is no planner. */
   static final String CODE = "WJ615";
@@ -107,7 +100,7 @@ public final class Planner {
   /** Return the plan of a statement, or null where it is Spark's alone. */
   static LogicalPlan plan(SparkSession session, String text, Map<String, Object> parameters)
       throws Refused {
-    if (session.sparkContext().getLocalProperty(INSIDE) != null) {
+    if (isInside(session)) {
       return null;
     }
     Planner planner = started(session.sparkContext());
@@ -122,6 +115,11 @@ public final class Planner {
       return (LogicalPlan)
           started(session.sparkContext()).asked(new Request(session, text, parameters, false));
     }
+  }
+
+  /** Whether the calling thread works for Python. */
+  static boolean isInside(SparkSession session) {
+    return session.sparkContext().getLocalProperty(INSIDE) != null;
   }
 
   private static String name(SparkSession session) {

@@ -58,11 +58,6 @@ public final class Request {
     return run;
   }
 
-  /** Whether all that becomes of a query is that its rows are shown. */
-  public boolean isShown() {
-    return Planner.SHOWS;
-  }
-
   CompletableFuture<Object> answer() {
     return answer;
   }
