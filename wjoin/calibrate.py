@@ -16,6 +16,7 @@ from wjoin.executor.combinations import Pieces
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.report import Report
 from wjoin.executor.step import StageLogic
+from wjoin.measured.reports import recent_reports
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.parts.kernels.merge_window import MergeWindow
 from wjoin.parts.kernels.registry import KERNELS
@@ -182,7 +183,7 @@ def _median_batch(session: "Session", method: Method, rows: int) -> float:
         )
         query = joined.writeStream.format("noop").trigger(availableNow=True).start()
         query.awaitTermination()
-        found = [each for each in query.recentProgress if each["numInputRows"]]
+        found = [each for each in recent_reports(query) if each["numInputRows"]]
         seconds = [each["durationMs"]["triggerExecution"] / 1000 for each in found[_SKIPPED:]]
     return float(statistics.median(seconds))
 

@@ -16,6 +16,7 @@ from wjoin.demo.data import write_streams
 from wjoin.demo.oracle import Verdict, judge, read_streams
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import CreateSink, InsertInto
+from wjoin.measured.reports import recent_reports
 from wjoin.progress import Progress, read
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _query(session: "Session", connection: "duckdb.DuckDBPyConnection", name: st
     query = session.queries[-1]
     rows = session.read.parquet(dict(sink.options)["path"])
     verdict = judge(connection, _text(f"{name}.oracle.sql"), rows.toArrow())
-    _report(rows, [read(each) for each in query.recentProgress], verdict, seconds)
+    _report(rows, [read(each) for each in recent_reports(query)], verdict, seconds)
     return verdict.confirmed
 
 

@@ -10,6 +10,7 @@ from wjoin.executor.spark.once import select_name
 from wjoin.measured.compared_tables import measured_tables
 from wjoin.measured.expected import Work, compared
 from wjoin.measured.progress import Progress, read
+from wjoin.measured.reports import recent_reports
 from wjoin.planner.explain.cost import aligned
 from wjoin.planner.plan import PlannedSelect
 
@@ -50,6 +51,6 @@ def _run(frame: DataFrame) -> list[Progress]:
     found: dict[int, Progress] = {}
     while True:
         ended = query.awaitTermination(_POLL_SECONDS)
-        found |= {each.batch: each for each in map(read, query.recentProgress)}
+        found |= {each.batch: each for each in map(read, recent_reports(query))}
         if ended:
             return [found[batch] for batch in sorted(found)]

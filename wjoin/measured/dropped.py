@@ -21,6 +21,7 @@ from wjoin.executor.spark.once import SELECT
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.measured.beside import UNREACHABLE
 from wjoin.measured.progress import losable, observations, read
+from wjoin.measured.reports import last_report, recent_reports
 from wjoin.notices import tell
 
 _SECONDS = 0.5
@@ -131,7 +132,7 @@ class Losses:
     def look(self) -> None:
         """Take what the newest micro-batch tells, now and then what those before it told, and tell of it."""
         now = time.monotonic()
-        self._take(self.query.lastProgress)
+        self._take(last_report(self.query))
         if now - self._swept >= _SWEEP_SECONDS:
             self._sweep()
             self._swept = now
@@ -149,7 +150,7 @@ class Losses:
                 self._tell_one(None, "WJ806", message + remaining, dated)
 
     def _sweep(self) -> None:
-        for report in self.query.recentProgress:
+        for report in recent_reports(self.query):
             self._take(report)
         newest = max(self._seen, default=0)
         self._seen = {batch for batch in self._seen if batch > newest - _REMEMBERED}

@@ -13,6 +13,7 @@ from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.executor.spark.observe import MEASURED
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.measured.progress import observations
+from wjoin.measured.reports import last_report, recent_reports
 from wjoin.planner.measurement import (
     Arrived,
     KeyCount,
@@ -96,14 +97,14 @@ class Recorder(threading.Thread):
 
     def _follow(self) -> None:
         while not self._ended(_QUICK_SECONDS if not self._kept else _SLOW_SECONDS):
-            self._look([self._query.lastProgress])
+            self._look([last_report(self._query)])
             late = time.monotonic() - self._kept_at > _KEEP_SECONDS
             if len(self._seen) > self._kept and (late or (not self._kept and len(self._seen) >= _ENOUGH)):
                 self._keep()
                 if late:
                     self._measured = {query: _faded(streams) for query, streams in self._measured.items()}
         # Of a short query every micro-batch counts, and looking at some more costs little at the end.
-        self._look(self._query.recentProgress)
+        self._look(recent_reports(self._query))
         if len(self._seen) > self._kept:
             self._keep()
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from wjoin.measured.reports import recent_reports
 from wjoin.testing.oracle import rows_of
 
 TIMEOUT_SECONDS = 180
@@ -183,7 +184,7 @@ def _run_once(frame: DataFrame, checkpoint: Path, count: int) -> tuple[list[pa.T
         raise AssertionError(f"{count} micro-batches were given, Spark ran {len(tables)}")
     # Micro-batches without data may follow the last one; what they emit counts to it.
     tables[count - 1 :] = [pa.concat_tables(tables[count - 1 :])]
-    return tables, [dict(report) for report in query.recentProgress]
+    return tables, [dict(report) for report in recent_reports(query)]
 
 
 def _ordered(table: pa.Table) -> pa.Table:
