@@ -1,5 +1,6 @@
 """What the tests share: a Spark session in each process, wjoin sessions on it, and the order of the tests."""
 
+import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
@@ -217,3 +218,11 @@ def _restore_settings(spark: SparkSession, before: dict[str, str]) -> None:
     for key, value in before.items():
         if now.get(key) != value:
             spark.conf.set(key, value)
+
+
+@pytest.fixture
+def only_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Wait until no other process of the tests has a server of Spark Connect: all listen at the same port."""
+    with (tmp_path_factory.getbasetemp().parent / "spark-connect.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -26,6 +26,7 @@ from wjoin.planner.physical import (
     Band,
     Operand,
     PhysicalPlan,
+    PredicateCheck,
     Stage,
     StageInput,
     Step,
@@ -328,7 +329,7 @@ class _StagePlay:
             keep = _inside(step.windows, grown)
             grown = _Sample(grown_times, heavy * keep, light * keep)
         checked = grown.tuples
-        called, grown = _called(step, grown)
+        called, grown = self._called(step, joined, number, grown)
         weights = sample.weights
         return (
             StepEstimate(
@@ -347,6 +348,31 @@ class _StagePlay:
             ),
             grown,
         )
+
+    def _called(
+        self, step: Step, joined: Sequence[int], number: int, grown: _Sample
+    ) -> tuple[float, _Sample]:
+        """Return the seconds that the predicates of a step take, and what they leave."""
+        seconds, left = 0.0, 1.0
+        for each in step.predicates:
+            calls = min(grown.tuples * left, self._distinct(each, joined, number))
+            seconds += calls * each.cost_us.value / 1e6
+            left *= each.share.value
+        return seconds, replace(grown, heavy=grown.heavy * left, light=grown.light * left)
+
+    def _distinct(self, check: PredicateCheck, joined: Sequence[int], number: int) -> float:
+        """Return the most different rows that a predicate can be asked about: it is called once for each."""
+        asked = {operand[0] for operand in check.operands}
+        others = [each for each in joined if asked & set(self._stage.inputs[each].members)]
+        if len(others) != 1 or len(joined) == 1:
+            return math.inf
+        (other,) = others
+        pairs = self._step([other], self._start(other), number)[0].checked
+        own, interval = self._inputs[other], self._arrival.interval
+        if other == joined[0] or not self._arrival.streaming or not own.rate:
+            return pairs
+        # Rows that are kept meet the same ones again, with each new row of another input.
+        return pairs * (1 + own.kept_rows / (own.rate * interval))
 
     def _newest(self, first: int, number: int) -> float:
         """Return up to when rows of an input are there when those of input ``first`` probe."""
@@ -383,15 +409,6 @@ class _StagePlay:
         comparisons = completed(self._stage.comparisons, sample.times, met.members)
         conditions = completed(self._stage.conditions, sample.times, met.members)
         return [{each.left, each.right} for each in comparisons] + [set(each.operands) for each in conditions]
-
-
-def _called(step: Step, grown: _Sample) -> tuple[float, _Sample]:
-    """Return the seconds that the predicates of a step take, and what they leave."""
-    seconds, left = 0.0, 1.0
-    for each in step.predicates:
-        seconds += grown.tuples * left * each.cost_us.value / 1e6
-        left *= each.share.value
-    return seconds, replace(grown, heavy=grown.heavy * left, light=grown.light * left)
 
 
 def _growth(step: StepEstimate) -> float:

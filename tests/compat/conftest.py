@@ -1,14 +1,8 @@
-"""What runs a server of Spark Connect runs alone: they all listen at the same port."""
-
-import fcntl
-from collections.abc import Iterator
+"""These tests run one at a time, whichever process they are in: most have a server of Spark Connect."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def only_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Wait until no other process of the tests has a server."""
-    with (tmp_path_factory.getbasetemp().parent / "spark-connect.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def _alone(only_server: None) -> None:
+    """Wait for the others."""

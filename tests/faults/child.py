@@ -9,20 +9,27 @@ from pathlib import Path
 import wjoin
 from wjoin.planner.layouts import LayoutRule
 
+SETTINGS = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
+
+STREAM = """
+CREATE STREAM {name} {columns} USING {format} OPTIONS (path '{place}{name}', '{one_file}' '1')
+WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
+"""
+
 SCRIPT = """
-CREATE STREAM camera1 {columns} USING {format} OPTIONS (path '{root}/camera1', maxFilesPerTrigger '1')
-WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
-CREATE STREAM camera2 {columns} USING {format} OPTIONS (path '{root}/camera2', maxFilesPerTrigger '1')
-WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
-CREATE STREAM camera3 {columns} USING {format} OPTIONS (path '{root}/camera3', maxFilesPerTrigger '1')
-WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
-CREATE SINK tracked USING {format} OPTIONS (path '{root}/tracked');
+{streams}
+CREATE SINK tracked USING {format} OPTIONS (path '{place}tracked');
 INSERT INTO tracked
 SELECT {hint} A.row_id AS a, B.row_id AS b, C.row_id AS c
 FROM camera1 A, camera2 B, camera3 C
 WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) = 10 SECONDS
 WHERE {condition};
 """
+
+CAMERAS = ("camera1", "camera2", "camera3")
+
+TABLES = "lake.db."
+"""Where tables of Iceberg are, which have names and no folders."""
 
 KEYED = "A.obj_id = B.obj_id AND B.obj_id = C.obj_id"
 _APART = ("A.obj_id - B.obj_id", "B.obj_id - C.obj_id", "A.obj_id - C.obj_id")
@@ -32,7 +39,7 @@ KEYLESS = " AND ".join(f"abs({each}) < 1" for each in _APART)
 COLUMNS = "(obj_id BIGINT, ts TIMESTAMP, row_id BIGINT)"
 
 FORMAT = "format"
-"""The setting of a child that names the format of its streams and its sink: parquet, or delta."""
+"""The setting of a child that names the format of its streams and its sink: parquet, delta, or iceberg."""
 
 PLAN = "plan"
 """The setting of a child that asks for a hint PLAN, for a join without a key."""
@@ -55,18 +62,23 @@ def take(form: str) -> None:
 
 
 def script(root: Path, plan: str | None, format: str) -> str:
-    """Return the statements of a child; a table of Delta Lake knows its columns."""
+    """Return the statements of a child; a table of Delta Lake or Iceberg knows its columns."""
+    place = TABLES if format == "iceberg" else f"{root}/"
+    one_file = "streaming-max-files-per-micro-batch" if format == "iceberg" else "maxFilesPerTrigger"
     columns = COLUMNS if format == "parquet" else ""
+    streams = (
+        STREAM.format(name=name, columns=columns, format=format, place=place, one_file=one_file)
+        for name in CAMERAS
+    )
     hint, condition = ("", KEYED) if plan is None else (f"/*+ PLAN({plan}) */", KEYLESS)
-    return SCRIPT.format(root=root, hint=hint, condition=condition, format=format, columns=columns)
+    return SCRIPT.format(streams="".join(streams), hint=hint, condition=condition, format=format, place=place)
 
 
 def run(root: Path, conf: dict[str, str]) -> None:
     """Work off everything below ``root`` into ``root/tracked``."""
     statements = script(root, conf.pop(PLAN, None), conf.pop(FORMAT, "parquet"))
-    settings = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
-    # The tests read in it that a worker has died.
-    settings["wjoin.log"] = "stderr"
+    # The tests read in the log that a worker has died.
+    settings = {**SETTINGS, "wjoin.log": "stderr"}
     if FORM in conf:
         take(conf.pop(FORM))
     session = wjoin.connect(**{**settings, **conf})

@@ -1,0 +1,39 @@
+"""Tables of Iceberg for a query that tests kill: makes those of the streams and the sink, or reads the sink.
+
+Run by test_exactly_once.py: ``prepare`` or ``results``, a folder, and the settings of Spark.
+"""
+
+import sys
+from pathlib import Path
+
+import wjoin
+from tests.faults.child import CAMERAS, SETTINGS, TABLES
+from wjoin import Session
+
+
+def prepare(session: Session, root: Path) -> None:
+    """Append each file of a stream on its own: a micro-batch reads one."""
+    for camera in CAMERAS:
+        made = False
+        for path in sorted((root / camera).glob("*.parquet")):
+            rows = session.spark.read.parquet(str(path)).coalesce(1).writeTo(f"{TABLES}{camera}")
+            rows.append() if made else rows.using("iceberg").create()
+            made = True
+    session.sql(f"CREATE TABLE {TABLES}tracked (a BIGINT, b BIGINT, c BIGINT) USING iceberg")
+
+
+def results(session: Session, root: Path) -> None:
+    """Write what the sink holds as Parquet."""
+    session.sql(f"SELECT * FROM {TABLES}tracked").write.parquet(str(root / "results"))
+
+
+def main() -> None:
+    """Do what the command line asks for."""
+    work, root, *settings = sys.argv[1:]
+    session = wjoin.connect(**SETTINGS, **dict(pair.split("=", 1) for pair in settings))
+    {"prepare": prepare, "results": results}[work](session, Path(root))
+    session.spark.stop()
+
+
+if __name__ == "__main__":
+    main()

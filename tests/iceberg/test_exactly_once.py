@@ -1,0 +1,40 @@
+"""Streams and a sink of Iceberg: nothing is lost and nothing comes twice when the query is killed."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.killing import Kills, assert_results, finish, kill_inside_commit, start, write_streams
+from tests.iceberg.packages import iceberg_settings
+from tests.programs import run_python
+
+FILES = {
+    # Files of a micro-batch are there, which no snapshot names.
+    "before the commit": "data/*.parquet",
+    # Iceberg has committed it, and Spark has not.
+    "after the commit": "metadata/v*.metadata.json",
+}
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("place", FILES)
+def test_a_query_killed_inside_a_commit_writes_each_result_once(
+    tmp_path: Path, kills: int, place: str
+) -> None:
+    lake = tmp_path / "lake"
+    settings = [f"{name}={value}" for name, value in iceberg_settings(lake).items()]
+    write_streams(tmp_path, 2 * kills + 8, size=60)
+    cameras(tmp_path, "prepare", *settings)
+    met, tracked = Kills(), lake / "db" / "tracked"
+    while met.done < kills:
+        child = start(tmp_path, None, "format=iceberg", *settings)
+        kill_inside_commit(tmp_path, child, met, lambda: len(list(tracked.glob(FILES[place]))))
+    assert met.inside, "no kill was inside a micro-batch"
+    finish(tmp_path, start(tmp_path, None, "format=iceberg", *settings))
+    cameras(tmp_path, "results", *settings)
+    assert_results(tmp_path, [str(path) for path in (tmp_path / "results").glob("*.parquet")])
+
+
+def cameras(root: Path, work: str, *settings: str) -> None:
+    done = run_python(root, str(Path(__file__).with_name("cameras.py")), work, str(root), *settings)
+    assert done.returncode == 0, done.stderr[-3000:]
