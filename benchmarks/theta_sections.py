@@ -53,7 +53,7 @@ SECTIONS: Mapping[str, ThetaSection] = {
     "arithmetic": _section("arithmetic", 400, _ON_SPARK, (*_ON_SPARK, *_OTHERS)),
     "band": _section("band", 400, _ON_SPARK, (*_ON_SPARK, *_OTHERS)),
     # Polars has no functions over the pairs of a join.
-    "predicate": _section("predicate", 60, _ON_SPARK, (*_ON_SPARK, "duckdb")),
+    "predicate": _section("predicate", 120, _ON_SPARK, (*_ON_SPARK, "duckdb")),
     "three": _section("three", 150, _ON_SPARK, (*_ON_SPARK, *_OTHERS), streams=3),
     "overhead": _section("overhead", 400, _PLANS, _PLANS),
     "cores": _section("cores", 20, _ONE_AND_TWO, (*_ONE_AND_TWO, "function", "function-1"), batches=(2, 1)),

@@ -77,6 +77,10 @@ class Queries:
         except UNREACHABLE:
             # Spark has been stopped, and its queries with it.
             return
+        except RuntimeError:
+            # A client of Spark Connect asks nothing more once the program is at its end.
+            if threading.main_thread().is_alive():
+                raise
 
     @contextlib.contextmanager
     def replacing(self, running: Running) -> Iterator[None]:

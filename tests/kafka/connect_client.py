@@ -31,7 +31,7 @@ def main(root: str, servers: str, one: str, two: str, out: str, jars: str) -> No
     )
     script = "".join(streams) + SINK.format(servers=servers, topic=out)
     session.run_script(script, once=True, checkpoint=f"{root}/checkpoints")
-    print([(row["name"], row["format"]) for row in session.sql("SHOW STREAMS").collect()])
+    print([tuple(row)[:2] for row in session.sql("SHOW STREAMS").collect()])
     session.spark.stop()
 
 

@@ -22,6 +22,15 @@ UNREACHABLE = (PySparkException, Py4JError, OSError)
 _SLOTS = 2
 
 
+def stopped(spark: SparkSession) -> bool:
+    """Return whether a Spark has been stopped, or does not answer; one of Spark Connect answers to others."""
+    java = getattr(spark, "_jsc", None)
+    try:
+        return java is not None and bool(java.sc().isStopped())
+    except UNREACHABLE:
+        return True
+
+
 class KeptWarning(UserWarning):
     """Something could not be kept beside a checkpoint, or not be read there; the query runs without."""
 

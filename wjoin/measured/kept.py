@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.executor.state.identity import refuse_other
+from wjoin.failures import cause
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.measured.recorder import Measured, Recorder, read_measured
 from wjoin.notices import warn
@@ -86,7 +87,7 @@ class Kept:
             if value is not None:
                 refuse_other(value, own)
         except (*UNREACHABLE, ValueError, LookupError, TypeError) as error:
-            message = f"what the checkpoint {self._beside.folder} belongs to cannot be read: {error}"
+            message = f"what the checkpoint {self._beside.folder} belongs to cannot be read: {cause(error)}"
             warn(KeptWarning(message))
 
     def recorder(self, query: StreamingQuery, plans: Mapping[int, PhysicalPlan]) -> Recorder | None:

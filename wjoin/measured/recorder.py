@@ -11,7 +11,8 @@ from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.executor.spark.observe import MEASURED
-from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
+from wjoin.failures import cause
+from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning, stopped
 from wjoin.measured.progress import observations
 from wjoin.measured.reports import last_report, recent_reports
 from wjoin.planner.measurement import (
@@ -48,7 +49,7 @@ def read_measured(beside: Beside) -> tuple[int, Measured]:
         number, value = beside.read(STATISTICS)
         return number, decode_measured(value)
     except (*UNREACHABLE, ValueError) as error:
-        _warn(f"the statistics beside {beside.folder} cannot be read and are not used: {error}")
+        _warn(f"the statistics beside {beside.folder} cannot be read and are not used: {cause(error)}")
         return 0, []
 
 
@@ -93,7 +94,8 @@ class Recorder(threading.Thread):
         try:
             self._follow()
         except UNREACHABLE as error:
-            _warn(f"what the query {self.name} measures is not kept any more: {error}")
+            if not stopped(self._beside.spark):
+                _warn(f"what the query {self.name} measures is not kept any more: {cause(error)}")
 
     def _follow(self) -> None:
         while not self._ended(_QUICK_SECONDS if not self._kept else _SLOW_SECONDS):
@@ -141,7 +143,8 @@ class Recorder(threading.Thread):
         try:
             self._beside.write(STATISTICS, self._number + 1, value)
         except UNREACHABLE as error:
-            _warn(f"what the query {self.name} measured cannot be kept: {error}")
+            if not stopped(self._beside.spark):
+                _warn(f"what the query {self.name} measured cannot be kept: {cause(error)}")
             return
         self._number += 1
 
