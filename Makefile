@@ -59,7 +59,7 @@ matrix: $(READY) ## the core of the tests on every Spark and Python: ARGS="--spa
 	@$(FIND_JAVA) && $(BIN)/python scripts/matrix.py $(ARGS)
 
 matrix-ci: $(READY) ## the same on the oldest Spark and Python only
-	@$(FIND_JAVA) && $(BIN)/python scripts/matrix.py --ends -q $(ARGS)
+	@$(FIND_JAVA) && $(BIN)/python scripts/matrix.py --ends -q --kills 1 $(ARGS)
 
 unit: $(READY) ## the fast tests, without Spark
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "not spark and not slow" $(ARGS)

@@ -97,6 +97,22 @@ _THOROUGH = (
     "stream/test_measured.py::test_what_cannot_be_read_is_told_and_the_one_before_is_used",
     "stream/test_far_ahead.py::test_any_times_on_a_stream[native]",
     "stream/test_watermarked_inputs.py::test_a_deduplicated_stream_is_joined_and_aggregated_by_match_time[False]",
+    # Others of their kind go the same ways.
+    "kafka/test_refusals.py::test_without_avro",
+    "kafka/test_records.py::test_broken_records_are_null_dropped_or_fatal[CSV]",
+    "compat/test_same_everywhere.py::test_twenty_statements_have_the_same_answers[by_connect]",
+    "compat/test_notebook.py",
+    "cli/test_cli.py::test_a_failure_while_running_ends_with_status_1_and_its_place",
+    "stream/test_repartition.py::test_another_number_of_slices_and_another_route",
+    *(
+        f"results/test_choices.py::test_every_choice_in_batch[{case}]"
+        for case in ("path", "overlap", "bands")
+    ),
+    "web/test_run.py::test_a_script_that_fails_shows_its_error_to_whoever_looks",
+    *(
+        f"examples/test_pictures.py::test_every_route_finds_what_numpy_finds[{word}]"
+        for word in ("ATR", "CTR")
+    ),
 )
 # When they run, after the tests without any of these marks; the first mark counts. Files begin in this order:
 # one that takes minutes must not begin last, when the other processes have nothing left to do.
