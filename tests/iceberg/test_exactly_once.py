@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from tests.faults.killing import Kills, assert_results, finish, kill_inside_commit, start, write_streams
@@ -16,6 +17,10 @@ FILES = {
 }
 
 
+@pytest.mark.skipif(
+    pyspark.__version__.startswith("4.0."),
+    reason="Iceberg for Spark 4.0 works off what is there in one micro-batch: there is no later one to kill",
+)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("place", FILES)
 def test_a_query_killed_inside_a_commit_writes_each_result_once(
