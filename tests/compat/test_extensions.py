@@ -123,6 +123,7 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     assert "state\tstopped" in said
     assert done.stderr.count("error[WJ606]: the rows of a SELECT over streams never end") == 4
     assert "\tat " not in done.stderr
+    assert "at wjoin.sql" not in done.stderr
     assert done.returncode != 0, "the last statement is wrong"
     # The shell of Spark 4.0 hands a statement on with the end of the line before it.
     assert any(refusal(before + WRONG) in done.stderr for before in ("", "\n"))

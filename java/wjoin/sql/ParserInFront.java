@@ -78,7 +78,7 @@ final class ParserInFront implements InvocationHandler {
     } catch (InvocationTargetException failed) {
       throw refused == null ? failed.getCause() : refused;
     }
-    if (statement && Planner.isRunning() && !Planner.isInside(session)) {
+    if (Streams.SHOWS && statement && Planner.isRunning() && !Planner.isInside(session)) {
       Streams.requireEnd(Streams.readBy(session, (LogicalPlan) parsed));
     }
     return parsed;

@@ -14,7 +14,7 @@ import scala.jdk.javaapi.CollectionConverters;
 /** Queries that read a stream, of wjoin and of Spark alone, where all that becomes of them is that rows are shown. */
 final class Streams {
   /** Whether this is Spark's SQL shell or its server for JDBC: they show rows, and do nothing else with them. */
-  private static final boolean SHOWS =
+  static final boolean SHOWS =
       Pattern.compile("\\.(?:SparkSQLCLIDriver|HiveThriftServer2)\\b")
           .matcher(System.getProperty("sun.java.command", ""))
           .find();
