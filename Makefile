@@ -18,7 +18,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java kafka demo demo-kafka test long thorough matrix matrix-ci unit spark faults bench theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
+.PHONY: help setup java kafka demo demo-kafka demo-sites test long thorough matrix matrix-ci unit spark faults bench bench-sites theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ kafka: ## find the jars of a Kafka broker and of Spark's connector, or fetch the
 
 demo-kafka: $(READY) ## start a Kafka broker, join topics of flights, and check the results
 	@$(FIND_JAVA) && jars="$$(scripts/find_kafka.sh)" && $(BIN)/python examples/kafka/demo.py "$$jars"
+
+demo-sites: $(READY) ## join packets of two sites, and draw the bytes that partial tuples save
+	@$(FIND_JAVA) && $(BIN)/python examples/sites/demo.py --picture out/sites.svg
 
 test: $(READY) browser ## the tests, in less than ten minutes: the fast ones first, then those on Spark
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "not long" $(ARGS)
@@ -73,6 +76,9 @@ faults: $(READY) ## kill running queries 25 times, and let 12,000,000 rows wait:
 bench: $(READY) ## measure wjoin against hand-written chains of Spark joins, and against reading alone
 	@$(FIND_JAVA) && $(BIN)/python benchmarks/bench.py $(ARGS)
 
+bench-sites: $(READY) ## measure streams at sites: bytes on the wire, and rates against local files
+	@$(FIND_JAVA) && $(BIN)/python benchmarks/sites.py $(ARGS)
+
 theta: $(READY) ## measure joins without a key against buckets of time on Spark, DuckDB and Polars
 	@$(FIND_JAVA) && $(BIN)/python benchmarks/theta.py $(ARGS)
 
@@ -82,6 +88,7 @@ soak: $(READY) ## run a query for an hour: do memory, state, files and micro-bat
 papers: $(READY) ## reproduce the figures of the papers
 	@$(BIN)/python benchmarks/papers/wjoin2002.py $(ARGS)
 	@$(BIN)/python benchmarks/papers/psp2009.py $(ARGS)
+	@$(BIN)/python benchmarks/papers/semijoin.py $(ARGS)
 
 choices: $(READY) ## run every candidate plan of many workloads, and compare the chosen ones
 	@$(BIN)/python benchmarks/choices.py $(ARGS)

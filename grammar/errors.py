@@ -108,7 +108,6 @@ _ENTRIES = (
     ErrorCode("WJ306", "the window condition has too many alternatives", "write it with fewer ORs"),
     # 5xx: not available, or not here
     ErrorCode("WJ501", "ROWS windows are not available yet", "use a window of time"),
-    ErrorCode("WJ502", "a hint is not available yet", "remove the hint"),
     ErrorCode("WJ503", "an EXPLAIN mode is not available", "use EXPLAIN COST, ANALYZE or FORMATTED"),
     ErrorCode("WJ504", "a hint or setting cannot apply to this statement", "see the reason in the message"),
     # 6xx: the session
@@ -212,6 +211,21 @@ _ENTRIES = (
         "a record cannot be read, and its stream has the mode FAILFAST",
         "mend the record, or choose another mode: docs/kafka.md, section Broken records",
     ),
+    ErrorCode(
+        "WJ713",
+        "a site cannot be reached, or refuses a request",
+        "see that it runs (wjoin site status), and start the query again: it goes on from its checkpoint",
+    ),
+    ErrorCode(
+        "WJ714",
+        "a row has left its site's window before the query has asked for it",
+        "have the site keep rows for longer: window in its configuration, see docs/sites.md",
+    ),
+    ErrorCode(
+        "WJ715",
+        "a site is another one than the checkpoint has read, or has other columns",
+        _START_ANEW,
+    ),
     # 8xx: warnings
     ErrorCode(
         "WJ801",
@@ -260,6 +274,28 @@ _ENTRIES = (
         "WJ810",
         "records of Kafka were gone before they were read, and failOnDataLoss is false",
         "keep them longer: the topic's retention.ms must cover the longest pause of the query",
+    ),
+    # 9xx: sites
+    ErrorCode(
+        "WJ901",
+        "an entry of a site's configuration is unknown, missing or wrong",
+        "see docs/sites.md, section Configuration",
+    ),
+    ErrorCode(
+        "WJ902",
+        "a site would be open to everybody, or its token or certificate is unfit",
+        "make a token and a certificate: wjoin site init FOLDER --listen HOST:PORT; or listen at 127.0.0.1",
+    ),
+    ErrorCode("WJ903", "a site cannot be set up or served", "see the message"),
+    ErrorCode(
+        "WJ904",
+        "columns of a site's stream cannot be read, or have a type that Spark does not read",
+        "declare them in the stream's schema: id BIGINT, at TIMESTAMP, name STRING",
+    ),
+    ErrorCode(
+        "WJ905",
+        "a package that a site's source needs is not installed",
+        "pip install 'wjoin[site-kafka]'",
     ),
 )
 

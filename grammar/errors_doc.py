@@ -43,6 +43,7 @@ _SECTIONS = {
     "6": "The session",
     "7": "While running",
     "8": "Warnings",
+    "9": "Sites",
 }
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Hint
-from wjoin.grammar.tokens import Kind, Token, scan
+from wjoin.grammar.tokens import Kind, Token, scan, unquoted
 
 HINTS = {
     "ALGORITHM": ("HW", "MW", "NLW", "ORDERED", "ADAPTIVE"),
@@ -15,6 +15,12 @@ HINTS = {
     "PASSES": ("UNION", "HULL"),
 }
 """The names of wjoin's hints and the values of each."""
+
+SHIP = "SHIP"
+"""The hint that says how each stream travels from its site: ``SHIP(A = PARTIAL, B = FULL)``."""
+
+SHIPPED = ("PARTIAL", "FULL")
+"""What it may say of a stream."""
 
 _WITH_NUMBER = ("PSP", "ATR", "CTR", "SKEW", "RANGE")
 
@@ -28,7 +34,7 @@ class _Piece(NamedTuple):
 
     @property
     def ours(self) -> bool:
-        return self.name in HINTS
+        return self.name in HINTS or self.name == SHIP
 
 
 def read_hints(comments: list[Token]) -> tuple[Hint, ...]:
@@ -47,7 +53,8 @@ def read_hints(comments: list[Token]) -> tuple[Hint, ...]:
             if any(hint.name == piece.name for hint in hints):
                 message = f"the hint {piece.name} is given twice"
                 raise WJoinError("WJ112", message, span=piece.span, help="keep one of them")
-            hints.append(Hint(piece.name, _checked(piece), span))
+            checked = _ways(piece) if piece.name == SHIP else _checked(piece)
+            hints.append(Hint(piece.name, checked, span))
     return tuple(hints)
 
 
@@ -64,7 +71,7 @@ def _pieces(comment: Token) -> list[_Piece]:
         if end < len(tokens) and tokens[end].text == "(":
             end = _group_end(tokens, end)
             inside = tokens[place + 2 : end - 1]
-            arguments = tuple(token.text.upper() for token in inside if token.text != ",")
+            arguments = tuple(unquoted(token.text).upper() for token in inside if token.text != ",")
         if name.kind in (Kind.WORD, Kind.QUOTED):
             pieces.append(_Piece(name.word, arguments, Span(base + name.start, base + tokens[end - 1].end)))
         place = end
@@ -113,3 +120,22 @@ def _checked(piece: _Piece) -> tuple[str, ...]:
         message = f"the hint {piece.name}({value}) cannot take {', '.join(rest)}"
         raise WJoinError("WJ112", message, span=piece.span, help=remedy)
     return piece.arguments
+
+
+def _ways(piece: _Piece) -> tuple[str, ...]:
+    """Return the arguments of SHIP, a stream and how it travels in turn."""
+    choices = f"write {SHIP}(A = {' | '.join(SHIPPED)}, …)"
+    given = piece.arguments or ()
+    streams, marks, ways = given[::3], given[1::3], given[2::3]
+    if not given or len(given) % 3 or set(marks) != {"="}:
+        message = f"the hint {SHIP} does not say how each stream travels"
+        raise WJoinError("WJ112", message, span=piece.span, help=choices)
+    for way in ways:
+        if way not in SHIPPED:
+            message = f"the hint {SHIP} has no value {way}"
+            raise WJoinError("WJ112", message, span=piece.span, help=choices)
+    twice = next((each for n, each in enumerate(streams) if each in streams[:n]), None)
+    if twice is not None:
+        message = f"the hint {SHIP} names {twice} twice"
+        raise WJoinError("WJ112", message, span=piece.span, help="keep one of them")
+    return tuple(part for pair in zip(streams, ways, strict=True) for part in pair)

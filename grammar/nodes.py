@@ -252,6 +252,19 @@ class _Nodes(Transformer[Leaf, Any]):
             )
         return _RecordKey(names[0], _span(meta))
 
+    def site_address(self, meta: Meta, leaf: Leaf) -> str:
+        del meta
+        return _string(leaf)
+
+    def site(self, meta: Meta, *parts: Any) -> syntax.AtSite:
+        named = [part for part in parts if isinstance(part, syntax.Identifier)]
+        addresses = tuple(part for part in parts if isinstance(part, str))
+        again = next((each for n, each in enumerate(addresses) if each in addresses[:n]), None)
+        if again is not None:
+            message = f"the site {again} is given twice"
+            raise WJoinError("WJ106", message, span=_span(meta), help="keep one of them")
+        return syntax.AtSite(addresses, named[0] if named else None, _span(meta))
+
     def create_stream(
         self, meta: Meta, or_replace: bool, if_not_exists: bool, name: syntax.Identifier, *parts: Any
     ) -> syntax.CreateStream:
@@ -260,17 +273,19 @@ class _Nodes(Transformer[Leaf, Any]):
         marks = [part for part in parts if isinstance(part, syntax.Watermark)]
         watermark = _only([*(columns.watermarks if columns else ()), *marks], "WATERMARK clause", meta)
         record_format = _only([part for part in parts if isinstance(part, _Format)], "FORMAT clause", meta)
+        site = _only([part for part in parts if isinstance(part, syntax.AtSite)], "site", meta)
         return syntax.CreateStream(
             name=name,
             or_replace=or_replace,
             if_not_exists=if_not_exists,
             columns=columns.text if columns else None,
-            provider=_provider(parts),
+            provider=syntax.Identifier(syntax.SITE_FORMAT, site.span) if site else _provider(parts),
             options=options.pairs if options else (),
             watermark=watermark,
             span=_span(meta),
             computed=columns.computed if columns else (),
             record_format=record_format.name if record_format else None,
+            site=site,
         )
 
     def create_sink(

@@ -171,9 +171,20 @@ def _columns(statement: syntax.CreateStream) -> str:
 
 
 def _source(statement: syntax.CreateStream | syntax.CreateSink) -> str:
-    provider = ".".join(map(print_name, statement.provider.name.split(".")))
+    site = statement.site if isinstance(statement, syntax.CreateStream) else None
+    origin = _site(site) if site is not None else _provider(statement.provider.name)
     pairs = ", ".join(f"{print_string(key)} {print_string(value)}" for key, value in statement.options)
-    return f" USING {provider}" + (f" OPTIONS ({pairs})" if pairs else "")
+    return f" {origin}" + (f" OPTIONS ({pairs})" if pairs else "")
+
+
+def _provider(name: str) -> str:
+    return f"USING {'.'.join(map(print_name, name.split('.')))}"
+
+
+def _site(site: syntax.AtSite) -> str:
+    listed = ", ".join(map(print_string, site.addresses))
+    where = f"AT SITE {listed}" if len(site.addresses) == 1 else f"AT SITES ({listed})"
+    return where if site.stream is None else f"{where} STREAM {print_name(site.stream.name)}"
 
 
 def _format(statement: syntax.CreateStream | syntax.CreateSink) -> str:

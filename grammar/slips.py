@@ -222,6 +222,15 @@ _DECLARATION_SLIPS = (
         ),
     ),
     _Example(
+        "the address of a site is missing",
+        "write AT SITE 'grpc://host:port', or AT SITES ('…', '…')",
+        tuple(
+            f"{start} AT {end}"
+            for start in _STREAMS
+            for end in ("", "'grpc://host:1'", "SITE", "SITE s", "SITE (", "SITES", "SITES 'a'", "SITES (")
+        ),
+    ),
+    _Example(
         "a stream or sink is not made from a query",
         "write CREATE VIEW name AS SELECT …",
         tuple(f"{start} AS" for start in (*_STREAMS, "CREATE SINK s")),

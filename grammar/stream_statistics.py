@@ -26,6 +26,7 @@ _STATISTICS = {
     "selectivity": _Statistic(
         "the share of rows that the filters of the stream keep", "selectivity = 0.1", share=True
     ),
+    "matched": _Statistic("the share of rows that are in a result", "matched = 0.01", share=True),
     "distinct": _Statistic(
         "the number of different values of a column", "distinct.obj_id = 5000", of_column=True
     ),

@@ -240,13 +240,30 @@ class ComputedColumn:
     expression_span: Span = field(compare=False)
 
 
+SITE_FORMAT = "wjoin_site"
+"""The name of Spark's data source for streams at sites."""
+
+
+@dataclass(frozen=True)
+class AtSite:
+    """``AT SITE 'address' [STREAM name]`` or ``AT SITES ('address', …) [STREAM name]``.
+
+    ``stream`` is the stream's name there, None where it has the same one.
+    """
+
+    addresses: tuple[str, ...]
+    stream: Identifier | None
+    span: Span = field(compare=False)
+
+
 @dataclass(frozen=True)
 class CreateStream:
     """``CREATE [OR REPLACE] STREAM [IF NOT EXISTS] name [(columns)] USING format … [FORMAT name]``.
 
     ``columns`` are those that the source holds, as Spark DDL; None when the source knows them
     itself. ``computed`` are the others of the list. ``record_format``: how the source's records are
-    written, json, csv or avro; None where that is not said.
+    written, json, csv or avro; None where that is not said. ``site``: where it is read from sites, in the
+    place of USING; the provider is then ``SITE_FORMAT``.
     """
 
     name: Identifier
@@ -259,6 +276,7 @@ class CreateStream:
     span: Span = field(compare=False)
     computed: tuple[ComputedColumn, ...] = ()
     record_format: Identifier | None = None
+    site: AtSite | None = None
 
 
 @dataclass(frozen=True)

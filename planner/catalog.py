@@ -58,6 +58,23 @@ Delays = Mapping[str, Delay]
 """Delays by column, its name in lower case; a field's name is dotted."""
 
 
+ROW_NUMBER = "__wjoin_row"
+"""The column of a stream at a site with the number that a row has there (``wjoin.sites.protocol``)."""
+
+
+@dataclass(frozen=True)
+class SiteFacts:
+    """What is known of a stream at one site or several.
+
+    ``widths``: bytes a row of each column that can travel by itself, packed as it travels, by its name in
+    lower case. ``latency`` of a request in seconds, ``bandwidth`` in bytes a second, the worst of all sites.
+    """
+
+    widths: Mapping[str, float]
+    latency: Estimate
+    bandwidth: Estimate
+
+
 @dataclass(frozen=True)
 class Relation:
     """A relation of a FROM list.
@@ -67,7 +84,8 @@ class Relation:
     streams, so that a column without a delay there has none that could be assumed;
     ``statistics`` are those known by name (see ``planner.statistics``); ``watermarks`` are the delays
     of Spark's own watermarks by column, ``watermark`` says whether one is at work in it;
-    ``measured`` is what earlier runs of the query measured.
+    ``measured`` is what earlier runs of the query measured; ``site`` what is known of the sites that it is
+    read from, None where it is read by Spark itself.
     """
 
     columns: tuple[Column, ...]
@@ -79,6 +97,7 @@ class Relation:
     measured: Measurement | None = None
     derived: bool = False
     watermarks: Mapping[str, int] = field(default_factory=dict)
+    site: SiteFacts | None = None
 
     def delay(self, column: str) -> Delay | None:
         """Return the delay of a column; None where the relation is derived and nothing tells it."""

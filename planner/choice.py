@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.hints import HINTS
+from wjoin.grammar.hints import HINTS, SHIP
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.kernels.kernel import Refusal
@@ -13,7 +13,7 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Relation
 from wjoin.planner.decompose import Decomposition
 from wjoin.planner.native import native_refusal
-from wjoin.planner.physical import Bounds, Method, Passes, PhysicalPlan, Stage
+from wjoin.planner.physical import Bounds, Method, Passes, PhysicalPlan, Shipping, Stage, StreamScan
 from wjoin.planner.placements import Placement, Room, placements
 from wjoin.planner.reach import reach
 from wjoin.planner.window_graph import WindowGraph
@@ -26,8 +26,10 @@ PLANS: Mapping[str, Mapping[str, str]] = {
     "CTR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "ctr"},
     "SKEW": {"METHOD": Method.MULTIWAY.value, "ROUTE": "skew"},
     "RANGE": {"METHOD": Method.MULTIWAY.value, "ROUTE": "range"},
+    "SEMIJOIN": {"METHOD": Method.MULTIWAY.value, SHIP: Shipping.PARTIAL.value},
+    "SIMPLE": {"METHOD": Method.MULTIWAY.value, SHIP: Shipping.FULL.value},
 }
-"""What the values of the hint PLAN ask of the parts of a plan: METHOD, and ROUTE by its name."""
+"""What the values of the hint PLAN ask of the parts of a plan: METHOD, ROUTE by its name, and SHIP."""
 
 Kernels = tuple[str, ...]
 """What a stage may use: one kernel, or those among which its workers choose."""
@@ -73,12 +75,11 @@ class Wish:
 
 
 def check_setting(name: str, value: str) -> None:
-    """Check a session default for hint ``name``; raises WJoinError WJ502 or WJ603."""
+    """Check a session default for hint ``name``; raises WJoinError WJ603."""
     if value.upper() not in HINTS[name]:
         known = ", ".join(each.lower() for each in HINTS[name])
         message = f"wjoin.{name.lower()} has no value {value}"
         raise WJoinError("WJ603", message, help=f"known: {known}")
-    _require_available(Wish.of(name, value))
 
 
 def options(
@@ -96,7 +97,7 @@ def options(
 
     ``settings`` are session defaults by the name of the hint, ``room`` what there is for workers,
     ``kept`` where the rows of stages lie already, by their numbers, None where nothing is kept. Raises
-    WJoinError WJ502 for what is not available yet, and WJ504 for a wish that cannot be granted.
+    WJoinError WJ504 for a wish that cannot be granted.
     """
     wishes = _wishes(block, settings)
     method = wishes.get("METHOD")
@@ -119,6 +120,44 @@ def wished_route(block: SelectBlock, settings: Mapping[str, str]) -> str | None:
     return None if wish is None else wish.part
 
 
+def wished_shipping(
+    block: SelectBlock, settings: Mapping[str, str], plan: PhysicalPlan
+) -> tuple[Shipping | None, ...]:
+    """Return how hints and settings want each stream of a plan to travel; None where they do not say.
+
+    Raises WJoinError WJ504 for a stream that cannot travel so.
+    """
+    wish = _wishes(block, settings).get(SHIP)
+    remote = [scan.site is not None for scan in plan.streams]
+    if wish is not None and wish.span is not None and not any(remote):
+        raise wish.refused("no stream is at a site", "CREATE STREAM … AT SITE declares one")
+    whole = None if wish is None else Shipping(wish.part)
+    wished = [_possible(scan, whole) for scan in plan.streams]
+    if wish is not None and wish.span is not None and whole is Shipping.PARTIAL and whole not in wished:
+        raise wish.refused("the join itself reads every column", "leave it out")
+    for hint in block.hints:
+        if hint.name != SHIP:
+            continue
+        names = [scan.alias.upper() for scan in plan.streams]
+        for name, way in zip(hint.arguments[::2], hint.arguments[1::2], strict=True):
+            asked = Wish(SHIP, f"{name} = {way}", hint.span, way.lower())
+            if name not in names:
+                raise asked.refused(f"there is no stream {name}", f"the streams are {', '.join(names)}")
+            number = names.index(name)
+            if not remote[number]:
+                raise asked.refused(f"{name} is not at a site", "leave it out")
+            wished[number] = _possible(plan.streams[number], Shipping(way.lower()))
+            if wished[number] is None:
+                raise asked.refused(f"the join itself reads every column of {name}", "leave it out")
+    return tuple(wished)
+
+
+def _possible(scan: StreamScan, way: Shipping | None) -> Shipping | None:
+    """Return a way to travel where a stream can, else None."""
+    possible = scan.site is not None and (way is not Shipping.PARTIAL or scan.site.late)
+    return way if possible else None
+
+
 def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
     """Return what settings and hints ask, by part of the plan: the hint PLAN stands for several."""
     given = {name: Wish.of(name, value) for name, value in settings.items()}
@@ -127,7 +166,6 @@ def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
     for name, wish in given.items():
         if name not in HINTS:
             continue
-        _require_available(wish)
         if name == "PLAN":
             wishes |= {part: replace(wish, part=value) for part, value in PLANS[wish.value].items()}
         else:
@@ -142,13 +180,6 @@ def _wished_room(block: SelectBlock, route: Wish | None, room: Room) -> Room:
     if route is not None and ROUTES[route.part].copies:
         return replace(room, copies=number)
     return replace(room, workers=number)
-
-
-def _require_available(wish: Wish) -> None:
-    if wish.name == "PLAN" and wish.value not in PLANS:
-        subject = f"the setting wjoin.{wish.name.lower()}" if wish.span is None else f"the hint {wish.name}"
-        message = f"{subject} is not available yet with {wish.value}"
-        raise WJoinError("WJ502", message, span=wish.span, help="leave it out")
 
 
 def _bounds(wish: Wish | None, graph: WindowGraph, streams: Sequence[int]) -> tuple[Bounds, ...]:

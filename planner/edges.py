@@ -79,6 +79,9 @@ def scan_columns(plan: PhysicalPlan, stream: int) -> tuple[str, ...]:
 def _output_columns(plan: PhysicalPlan, output: Output) -> Iterator[str]:
     for stream, number in plan.staged_columns(output):
         yield stored_column(plan, stream, number).name
+        site = plan.streams[stream].site
+        if site is not None and number in site.late:
+            yield stored_column(plan, stream, site.number).name
     if output.match or plan.lookups or len(plan.outputs) > 1:
         yield from (time_name(stream) for stream in plan.staged)
 
@@ -88,7 +91,7 @@ def _columns(plan: PhysicalPlan, stage: Stage, each: StageInput, read: set[str])
     times = [time_name(stream) for stream in each.members]
     meeting = meeting_name(each)
     own = {*read, *times, *(() if meeting is None else (meeting,))}
-    own |= {stored_column(plan, *operand).name for operand in _operands(plan, stage)}
+    own |= {stored_column(plan, *operand).name for operand in operands(plan, stage)}
     # Of partial results that one row has begun, the first ones bring its columns.
     brought = [stream for stream in each.members if each.meets or not each.gathered or stream != each.origin]
     known = (name for stream in brought for name in scan_columns(plan, stream))
@@ -96,8 +99,8 @@ def _columns(plan: PhysicalPlan, stage: Stage, each: StageInput, read: set[str])
     return tuple(dict.fromkeys([*times, *numbers, *(name for name in known if name in own)]))
 
 
-def _operands(plan: PhysicalPlan, stage: Stage) -> Iterator[Operand]:
-    """Yield the scan columns that the conditions of a stage compare."""
+def operands(plan: PhysicalPlan, stage: Stage) -> Iterator[Operand]:
+    """Yield the scan columns that a stage reads itself: those of its conditions and keys."""
     for comparison in stage.comparisons:
         yield from (comparison.left, comparison.right)
     for band in stage.bands:

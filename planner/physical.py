@@ -41,9 +41,15 @@ class Passes(Enum):
 
 
 class Shipping(Enum):
-    """What travels between workers."""
+    """What travels: between workers tuples in blocks, and from a site whole rows, or partial ones first.
+
+    PARTIAL: the columns that the join reads; the others of those rows that are in results come when these
+    leave the stages (Semijoin streams, section 4.2).
+    """
 
     BLOCKS = "blocks"
+    FULL = "full"
+    PARTIAL = "partial"
 
 
 class Method(Enum):
@@ -87,11 +93,26 @@ class KeyCode:
 
 
 @dataclass(frozen=True)
+class SiteScan:
+    """How a stream travels from its site.
+
+    ``number`` is the scan column with the number that a row has there: its complement where the row came
+    partially. ``late`` are the scan columns that such a row lacks, and that only results need; ``early`` the
+    names of the relation's columns that are read before.
+    """
+
+    number: int
+    late: tuple[int, ...]
+    early: tuple[str, ...]
+    shipping: Shipping = Shipping.FULL
+
+
+@dataclass(frozen=True)
 class StreamScan:
     """What is read of one stream. ``codes`` are its join keys, one for each stage that uses one.
 
     ``ahead``: how many microseconds later than its micro-batch a row of it may be, None where that is not
-    declared (see ``planner.ahead``).
+    declared (see ``planner.ahead``). ``site``: how it travels, None where it is not at a site.
     """
 
     alias: str
@@ -102,6 +123,7 @@ class StreamScan:
     codes: tuple[KeyCode, ...]
     streaming: bool
     ahead: int | None = None
+    site: SiteScan | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from wjoin.planner.bands import ColumnBand, merged_band
 from wjoin.planner.bind import BoundSelect, bind, static_relations
 from wjoin.planner.candidates import Candidate, Weighing, candidates
 from wjoin.planner.catalog import Estimate, Relation, Types
-from wjoin.planner.choice import options, wished_route
+from wjoin.planner.choice import options, wished_route, wished_shipping
 from wjoin.planner.conditions import ReadCondition, Unread
 from wjoin.planner.conjuncts import (
     ColumnComparison,
@@ -26,6 +26,7 @@ from wjoin.planner.conjuncts import (
 from wjoin.planner.cost.estimates import Arrival
 from wjoin.planner.cost.model import CostModel, CostSettings
 from wjoin.planner.cost.psp import heaviest, heaviest_bucket
+from wjoin.planner.cost.semijoin import Shipments, shipments
 from wjoin.planner.decompose import Decomposition, decompose, in_pairs
 from wjoin.planner.edges import with_columns
 from wjoin.planner.edits import Edit, apply_edits
@@ -49,6 +50,7 @@ from wjoin.planner.physical import (
 from wjoin.planner.placements import Room
 from wjoin.planner.predicates import ReadCall, Trials, tried
 from wjoin.planner.scans import ScanBuilder
+from wjoin.planner.shipping import shipped, with_sites
 from wjoin.planner.stages import ColumnCheck, Index, stages
 from wjoin.planner.statistics import (
     UNIT_INTERVAL,
@@ -67,7 +69,8 @@ __all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select"]
 class PlannedSelect:
     """The plan of a block.
 
-    ``candidates`` are all plans that were weighed, ``physical`` the first of them; ``shares`` are what
+    ``candidates`` are all plans that were weighed, ``physical`` the first of them, and ``shipments`` how its
+    streams at sites may travel, the way that it takes first; ``shares`` are what
     its bands keep of all pairs of rows. ``edits`` turn
     the block into a SELECT over the joined rows. They index the original text, are sorted and do
     not overlap. ``layout`` names the stages of the plan and where their rows lie. Rows of the
@@ -84,6 +87,7 @@ class PlannedSelect:
     layout: str
     undeclared: tuple[int, ...] = ()
     outputs: tuple[OutputColumn, ...] = ()
+    shipments: tuple[Shipments, ...] = ()
 
 
 def plan_select(
@@ -222,7 +226,13 @@ def _plan(
         weighing.append(Weighing(name, shape.physical, allowed, model))
         weighed.append(shape)
     found = candidates(weighing, costs.memory, layouts if streaming else FREE)
-    shape = weighed[found[0].shape]
+    shape, model = weighed[found[0].shape], weighing[found[0].shape].model
+    wishes = wished_shipping(block, settings, found[0].plan)
+    ways = [
+        shipments(found[0].plan, stream, relation.site, model, wishes[stream])
+        for stream, relation in enumerate(relations)
+        if relation.site is not None and found[0].plan.streams[stream].site is not None
+    ]
     logical = LogicalPlan(
         names=tuple(names),
         relations=tuple(source.item.relation.of(text) for source in bound.sources),
@@ -235,14 +245,15 @@ def _plan(
     )
     return PlannedSelect(
         logical,
-        found[0].plan,
+        shipped(found[0].plan, {each.stream: each.chosen for each in ways}),
         _edits(block, bound, shape.residual, placeholder),
-        weighing[found[0].shape].model.statistics,
+        model.statistics,
         found,
         shape.shares,
         found[0].layout,
         _undeclared(bound, found[0].plan),
         bound.outputs,
+        tuple(ways),
     )
 
 
@@ -355,18 +366,17 @@ def _shape(
         match_delay=match_delay([time.delay for time in bound.times], graph.upper, static),
         undated=undated(bound.sources, bound.times),
     )
-    physical = with_columns(
-        PhysicalPlan(
-            streams=streams,
-            time_kind=graph.kind,
-            upper=graph.upper,
-            branches=output.alternatives,
-            stages=staged,
-            outputs=(output,),
-            lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),
-            watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
-        )
+    plan = PhysicalPlan(
+        streams=streams,
+        time_kind=graph.kind,
+        upper=graph.upper,
+        branches=output.alternatives,
+        stages=staged,
+        outputs=(output,),
+        lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),
+        watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
     )
+    physical = with_columns(with_sites(plan, [source.relation for source in bound.sources]))
     return _Shape(draft, physical, residual, tuple(scan.keys for scan in scans), shares)
 
 

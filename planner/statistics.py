@@ -3,8 +3,9 @@
 A statistic has a name: ``rate`` (rows per second of event time, per unit where event time is
 integral), ``width`` (bytes of a row), ``disorder`` (how far rows are usually out of order, in the
 plan's unit), ``rows`` (of a table, in all), ``selectivity`` (the share of rows that the filters of
-a statement keep), ``distinct.c`` (different values of column c), ``heaviest.c`` (the share of
-the rows with its most frequent value), ``minimum.c`` and ``maximum.c`` (its least and greatest value),
+a statement keep), ``matched`` (the share of those rows that are in a result), ``distinct.c`` (different
+values of column c), ``heaviest.c`` (the share of the rows with its most frequent value), ``minimum.c`` and
+``maximum.c`` (its least and greatest value),
 ``bucket.c`` (that of the code of its most frequent value, which only ANALYZE STREAM finds).
 A running query measures the values of a whole key, whose name is then that of
 ``planner.measurement.measured_key`` in the place of the column's.
@@ -80,7 +81,8 @@ class StreamStatistics:
     """One FROM item. ``rate`` is per unit of the plan's time; ``keys`` are those of its key codes.
 
     ``duration`` is what a table spans, in the plan's unit. ``met``: the measured results of a stage for
-    each row of this stream, by the stage's name.
+    each row of this stream, by the stage's name. ``matched``: the share of its rows that are in a result,
+    None where nobody has told or measured it.
     """
 
     rate: Estimate
@@ -90,6 +92,7 @@ class StreamStatistics:
     duration: Estimate
     keys: tuple[KeyStatistics, ...]
     met: Mapping[str, float] = field(default_factory=dict)
+    matched: Estimate | None = None
 
     @property
     def kept_rate(self) -> float:
@@ -106,6 +109,7 @@ _UNITS = {
     "width": "bytes",
     "rows": "rows",
     "selectivity": "share",
+    "matched": "share",
     "distinct": "values",
     "heaviest": "share",
     "minimum": "value",
@@ -148,6 +152,7 @@ def stream_statistics(
         duration=duration,
         keys=tuple(_key(known, parts) for parts in keys),
         met={} if relation.measured is None else relation.measured.results_of_row(),
+        matched=known.get("matched"),
     )
 
 

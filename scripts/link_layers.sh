@@ -11,6 +11,6 @@ for item in wjoin/*; do
         *) ln -s "../../$item" ".typecheck/$item" ;;
     esac
 done
-for layer in grammar parts planner executor udfs; do
+for layer in grammar parts planner executor udfs sites; do
     ln -s "../../$layer" ".typecheck/wjoin/$layer"
 done

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ("grammar", "parts", "planner", "executor", "udfs")
+LAYERS = ("grammar", "parts", "planner", "executor", "udfs", "sites")
 
 
 def listed_packages() -> dict[str, Path]:

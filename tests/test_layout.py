@@ -17,8 +17,9 @@ BELOW = {
     "grammar": (),
     "parts": (),
     "udfs": ("grammar",),
+    "sites": ("grammar",),
     "planner": ("grammar", "parts", "udfs"),
-    "executor": ("planner", "grammar", "parts", "udfs"),
+    "executor": ("planner", "grammar", "parts", "udfs", "sites"),
 }
 SPARK = ("pyspark", "py4j")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.explain import FORMATS
+from wjoin.site_commands import add_site
 from wjoin.web.access import is_address
 
 SHELLS = {"spark-sql": "Spark's own SQL shell", "spark-shell": "Spark's shell in Scala"}
@@ -72,6 +73,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     commands.add_parser("jar", help="print the path of wjoin's jar, for Sparks that are started elsewhere")
     for name, what in SHELLS.items():
         commands.add_parser(name, help=f"start {what}, with its options and W-join SQL", add_help=False)
+    site = add_site(commands)
     parser.set_defaults(debug=False)
     repartition = _repartition(commands)
     for command in (run, shell, check, explain, repartition):
@@ -91,7 +93,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         command.add_argument(
             "--param", action="append", default=[], metavar="NAME=VALUE", help="a value for :NAME"
         )
-    for command in (run, shell, check, explain, repartition, demo, calibrate, prepare):
+    for command in (run, shell, check, explain, repartition, demo, calibrate, prepare, site):
         command.add_argument("--debug", action="store_true", help="show tracebacks and Spark's log")
     options, left = parser.parse_known_args(arguments)
     if options.command is None:

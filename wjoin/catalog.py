@@ -17,6 +17,7 @@ from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
 from wjoin.planner.event_time import time_kind
 from wjoin.planner.names import suggestion
 from wjoin.planner.physical import TimeKind
+from wjoin.site_streams import StreamAtSites
 
 Declared = TypeVar("Declared")
 
@@ -33,7 +34,8 @@ class StreamDeclaration:
     a delay that could be assumed. ``frame`` holds the stream where it could be given no name in Spark,
     ``streaming`` whether it streams, None where Spark can be asked. ``rows`` are those of the source,
     with what it tells of each row in columns that are hidden behind a name; None where the source does
-    not keep to an order. ``statement`` is what declared it, None for a view or a DataFrame.
+    not keep to an order. ``statement`` is what declared it, None for a view or a DataFrame. ``site``: where
+    it is read from sites.
     """
 
     name: str
@@ -45,6 +47,7 @@ class StreamDeclaration:
     streaming: bool | None = None
     rows: DataFrame | None = None
     statement: CreateStream | None = None
+    site: StreamAtSites | None = None
 
 
 @dataclass(frozen=True)

@@ -245,6 +245,12 @@ def _demo(options: argparse.Namespace) -> int:
         return int(run_demo(session, options.folder))
 
 
+def _site(options: argparse.Namespace) -> int:
+    from wjoin.site_commands import run_site
+
+    return run_site(options)
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "shell": _shell,
@@ -255,6 +261,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "prepare": _prepare,
     "demo": _demo,
     "jar": _jar,
+    "site": _site,
     "spark-sql": _spark_shell,
     "spark-shell": _spark_shell,
 }

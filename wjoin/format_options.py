@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import SITE_FORMAT
 from wjoin.grammar.tokens import scan
 from wjoin.planner.names import suggestion
 
@@ -55,6 +56,10 @@ _SOURCES = {
         startingOffsetsByTimestampStrategy startingTimestamp endingOffsets endingOffsetsByTimestamp
         endingTimestamp failOnDataLoss minPartitions maxRecordsPerPartition maxOffsetsPerTrigger
         minOffsetsPerTrigger maxTriggerDelay groupIdPrefix includeHeaders
+    """,
+    SITE_FORMAT: """
+        site stream token tokenFile certificate patience timeout maxRowsPerTrigger startingOffsets latency
+        bandwidth
     """,
 }
 _SINKS = {

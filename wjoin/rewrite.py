@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from textwrap import shorten
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from wjoin.cluster import weighed_with
 from wjoin.compiled import remember
 from wjoin.context import Context
 from wjoin.delays import output_delays, relation_delays
+from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.compile import Counting, compile_plan
 from wjoin.executor.spark.meter import Meter
 from wjoin.failures import first_line, placed
@@ -38,6 +40,9 @@ from wjoin.planner.physical import Method, PhysicalPlan, TimeKind
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
 from wjoin.predicates import called_predicates
 from wjoin.relations import SparkTypes, describe
+from wjoin.site_leases import AtSites, keep_rows
+from wjoin.site_streams import read_as, site_facts
+from wjoin.site_ways import Revising, way_file
 from wjoin.trials import SampleTrials, sampled
 from wjoin.udfs.predicate import Predicate
 
@@ -121,6 +126,8 @@ class Rewriting:
     metered: bool = False
     planned: list[PlannedSelect] = field(default_factory=list)
     inputs: list[list[DataFrame]] = field(default_factory=list)
+    sites: list[dict[int, SiteStream]] = field(default_factory=list)
+    told: list[dict[int, Path]] = field(default_factory=list)
     frames: dict[str, DataFrame] = field(default_factory=dict)
     passes: list[tuple[Edit, ...]] = field(default_factory=list)
     countings: list[Counting] = field(default_factory=list)
@@ -176,6 +183,11 @@ class Rewriting:
             if self.planned[number].physical.streaming:
                 watch(self.context.engine.spark)
                 remember(self.countings[number].query, self.planned[number])
+            if self.sites[number]:
+                query, planned = self.countings[number].query, self.planned[number]
+                revising = Revising(query, planned, self.told[number])
+                join = AtSites(planned.physical, self.sites[number], revising)
+                keep_rows(self.context.engine.spark, query, join)
             self.frames |= compile_plan(
                 self.planned[number].physical,
                 self.inputs[number],
@@ -183,6 +195,7 @@ class Rewriting:
                 self.context.settings.stretch(),
                 self.predicates,
                 shorten(self.written, _TOLD, placeholder=" …"),
+                self.sites[number],
             )
         return self.frames[name]
 
@@ -209,6 +222,9 @@ class Rewriting:
                 replace(relation, watermark=relation.watermark or self._watermarked(block, item))
             )
             declared = self._declared(block, item)
+            if declared is not None and declared.site is not None and declared.statement is not None:
+                facts, told = site_facts(declared.site, declared.statement)
+                relations[-1] = replace(relations[-1], site=facts, statistics={**told, **known})
             if declared is not None and declared.statement is not None:
                 made = declared.statement.computed
                 self.computed += [f"{declared.name}.{each.name.name} AS {each.expression}" for each in made]
@@ -241,11 +257,26 @@ class Rewriting:
         self.inputs.append(inputs)
         self.planned.append(planned)
         self.countings.append(Counting(meter=Meter() if self.metered else None))
+        self._read_from_sites(block, planned, inputs)
         kind = planned.physical.time_kind
         names = invented_names(self.text, block, planned.outputs, inputs, kind, self._run)
         edits = tuple(sorted([*planned.edits, *names]))
         self.passes.append(edits)
         self.text = apply_edits(self.text, edits)
+
+    def _read_from_sites(self, block: SelectBlock, planned: PlannedSelect, inputs: list[DataFrame]) -> None:
+        """Have the streams at sites read as a plan wants them, in the place of ``inputs``."""
+        free = {each.stream for each in planned.shipments if len(each.ways) > 1 and not each.wished}
+        sites: dict[int, SiteStream] = {}
+        files = {stream: way_file(f"{self.countings[-1].query}-{stream}") for stream in free}
+        for number, stream in enumerate(planned.physical.streams):
+            declared = self._declared(block, block.items[number])
+            if stream.site is not None and declared is not None and declared.site and declared.statement:
+                spark, told = self.context.engine.spark, files.get(number)
+                inputs[number] = read_as(spark, declared.site, declared.statement, stream, told)
+                sites[number] = declared.site.stream
+        self.sites.append(sites)
+        self.told.append(files)
 
     def _warn_of_delays(self, block: SelectBlock, planned: PlannedSelect) -> None:
         """Warn of streams whose rows may be dropped as late because nobody has told their delay."""

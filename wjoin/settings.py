@@ -92,7 +92,7 @@ class Settings:
         return self.values.get(name)
 
     def set(self, name: str, value: str) -> None:
-        """Give a setting a value. Raises WJoinError WJ502 or WJ603."""
+        """Give a setting a value. Raises WJoinError WJ603."""
         key = name.lower()
         if key not in SETTINGS:
             help = f"{suggestion(key, SETTINGS)} known: {', '.join(SETTINGS)}".lstrip()
@@ -129,7 +129,7 @@ class Settings:
 
 
 def set_option(engine: Engine, settings: Settings, text: str, statement: SetOption) -> DataFrame:
-    """Give a setting of wjoin a value; return its name and value. Raises WJoinError WJ502 or WJ603."""
+    """Give a setting of wjoin a value; return its name and value. Raises WJoinError WJ603."""
     try:
         settings.set(statement.key, statement.value)
     except WJoinError as error:

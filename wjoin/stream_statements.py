@@ -23,6 +23,7 @@ from wjoin.planner.physical import TimeKind
 from wjoin.planner.time_columns import remedy_for_type
 from wjoin.records import check_format, read_records, reading_options, with_losses_told
 from wjoin.relations import event_time, stream_fields
+from wjoin.site_streams import at_sites, is_at_site, opened
 from wjoin.spark_process import resolved
 
 AHEAD = "wjoin.ahead"
@@ -46,8 +47,13 @@ def create_stream(engine: Engine, catalog: Catalog, text: str, statement: Create
     names = [option for option, _ in statement.options]
     more = RECORDS_READ[statement.record_format.name] if statement.record_format else frozenset[str]()
     check_options(names, STREAM_OPTIONS, statement.provider.name, statement.span, text, more)
+    site = None
     try:
-        frame, rows = _opened(engine, statement, text)
+        if is_at_site(statement):
+            site = at_sites(engine.spark, statement)
+            frame, rows = opened(engine.spark, statement, site.options), None
+        else:
+            frame, rows = _opened(engine, statement, text)
         fields = {field.name.lower(): field for field in frame.schema.fields}
     except WJoinError as error:
         placed = error.within(text) if error.span else error.at(statement.provider.span, text)
@@ -88,7 +94,7 @@ def create_stream(engine: Engine, catalog: Catalog, text: str, statement: Create
     types = {each.name: each.dataType.simpleString() for each in fields.values()}
     delays = declared_delays(event_time, delay, types, _ahead(statement, event_time, types, text))
     declared = StreamDeclaration(
-        name, event_time, delays, statement.provider.name, rows=rows, statement=statement
+        name, event_time, delays, statement.provider.name, rows=rows, statement=statement, site=site
     )
     catalog.add_stream(declared)
 

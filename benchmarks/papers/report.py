@@ -54,6 +54,7 @@ class Panel:
     curves: Sequence[Curve]
     logarithmic: bool = False
     values: str = "service time of a tuple, µs"
+    logarithmic_places: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,13 +147,20 @@ def draw(panels: Sequence[Panel], path: Path) -> None:
     axes = drawing.subplots(1, len(panels), squeeze=False)[0]
     for axis, panel in zip(axes, panels, strict=True):
         for curve in panel.curves:
-            marker = "o" if len(curve.places) < 10 else None
+            marker = "o" if len(curve.places) <= 10 else None
             axis.plot(curve.places, curve.values, label=curve.name, marker=marker, markersize=3, linewidth=1)
         axis.set(title=panel.title, xlabel=panel.places, ylabel=panel.values)
         if panel.logarithmic:
             axis.set_yscale("log")
         else:
             axis.set_ylim(bottom=0)
+        if panel.logarithmic_places:
+            axis.set_xscale("log")
         axis.grid(visible=True, linewidth=0.3)
-    axes[0].legend(frameon=False)
+    told: list[list[str]] = []
+    for axis, panel in zip(axes, panels, strict=True):
+        names = [curve.name for curve in panel.curves]
+        if names not in told:
+            axis.legend(frameon=False)
+            told.append(names)
     drawing.savefig(path, metadata={"Date": None})

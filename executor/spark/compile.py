@@ -1,6 +1,7 @@
 """Physical plan to DataFrame: pack, join stages, unpack (DESIGN §3). Lazy; no JVM access."""
 
 import itertools
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from wjoin.executor.routing import Router, worker_count
+from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
 from wjoin.executor.spark.messages import MESSAGES
 from wjoin.executor.spark.meter import Meter, rows_part, stage_part
@@ -92,20 +94,24 @@ def compile_plan(
     stretch: int = STRETCH_BYTES,
     predicates: Mapping[str, Predicate] | None = None,
     statement: str = "",
+    sites: Mapping[int, SiteStream] | None = None,
 ) -> dict[str, DataFrame]:
     """Return the joined rows of each output of a plan, by its sink; ``inputs`` are in FROM order.
 
     They have one STRUCT column for each stream that has output columns, named by its alias, and the
     match columns that the output asks for. Streaming DataFrames when the inputs stream. ``stretch``: the
     bytes of new rows that a worker joins at once. ``predicates``: those that the plan names,
-    ``statement``: words for it, with which a failure of one is told.
+    ``statement``: words for it, with which a failure of one is told. ``sites``: the streams at sites, by
+    their numbers; their inputs then have the number of each row.
     """
     counting = counting or Counting()
     if not plan.stages or plan.method is Method.NATIVE:
         joined: DataFrame | None = None
     else:
         joined = _joined(plan, inputs, counting, stretch, predicates or {}, statement)
-    return {output.sink: _output(plan, output, joined, inputs, counting) for output in plan.outputs}
+    return {
+        output.sink: _output(plan, output, joined, inputs, counting, sites or {}) for output in plan.outputs
+    }
 
 
 def _output(
@@ -114,9 +120,10 @@ def _output(
     joined: DataFrame | None,
     inputs: Sequence[DataFrame],
     counting: Counting,
+    sites: Mapping[int, SiteStream],
 ) -> DataFrame:
     if joined is not None:
-        rows = _unpacked(plan, output, joined, inputs)
+        rows = _unpacked(plan, output, joined, inputs, sites)
         if not plan.lookups:
             return rows
         return _dated(plan, output, look_up(plan, output, rows, inputs, counting.query))
@@ -246,7 +253,11 @@ def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], coun
 
 
 def _unpacked(
-    plan: PhysicalPlan, output: Output, joined: DataFrame, inputs: Sequence[DataFrame]
+    plan: PhysicalPlan,
+    output: Output,
+    joined: DataFrame,
+    inputs: Sequence[DataFrame],
+    sites: Mapping[int, SiteStream],
 ) -> DataFrame:
     fields = []
     for stream, number in plan.staged_columns(output):
@@ -262,7 +273,8 @@ def _unpacked(
         fields.append(StructField(MATCH_COLUMNS[match], kind))
     if not fields:
         fields.append(StructField("rows", BooleanType()))
-    flat = joined.mapInArrow(Unpack(_stageless(plan), output).__call__, StructType(fields))
+    unpack = Unpack(_stageless(plan), output, sites, uuid.uuid4().hex if sites else "")
+    flat = joined.mapInArrow(unpack.__call__, StructType(fields))
     columns = [F.col(time_name(stream)).alias(joined_time(stream)) for stream in times]
     columns += [F.col(MATCH_COLUMNS[match]) for match in matches]
     if not plan.lookups:

@@ -1,48 +1,97 @@
-"""Unpack: result blocks to rows with Spark's types."""
+"""Unpack: result blocks to rows with Spark's types; full tuples are fetched of rows that came partially."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
 
-from wjoin.executor.blocks import decode_block, restored
+from wjoin.executor.blocks import concatenate, cut, decode_block, restored
+from wjoin.executor.sites.fetching import Fetching, fetched_columns
+from wjoin.executor.sites.mirror import Mirror
+from wjoin.executor.sites.stream import SiteStream, is_partial, whole_numbers
 from wjoin.executor.spark.task import run_phase
 from wjoin.executor.windows import wanted
-from wjoin.parts.kernels.runs import GREATEST, Int64Array, int64_view
+from wjoin.parts.kernels.runs import GREATEST, BoolArray, Int64Array, int64_view
 from wjoin.planner.layout import stored_column, time_name
-from wjoin.planner.physical import Output, PhysicalPlan, TimeKind
+from wjoin.planner.physical import Operand, Output, PhysicalPlan, TimeKind
+
+FETCHED_ROWS = 1 << 14
+"""Results for which full tuples are fetched at once: a request takes as long as the link is far."""
 
 MATCH_COLUMNS = {"time": "__wjoin_match_time", "start": "__wjoin_match_start", "span": "__wjoin_match_span"}
 
 
 @dataclass(frozen=True)
 class Unpack:
-    """Turns the blocks of the last stage into the rows of an output; sent to Spark's Python workers."""
+    """Turns the blocks of the last stage into the rows of an output; sent to Spark's Python workers.
+
+    ``sites`` are the streams at sites by their numbers, ``mirror`` the name under which a worker keeps what
+    it has fetched of them.
+    """
 
     plan: PhysicalPlan
     output: Output
+    sites: Mapping[int, SiteStream] = field(default_factory=dict)
+    mirror: str = ""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of every block."""
         return run_phase("unpack", self._unpacked, batches)
 
     def _unpacked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for block in batch.column("block"):
-                if block.is_valid:
-                    yield self.rows(decode_block(block.as_buffer()))
+        blocks = (
+            decode_block(block.as_buffer())
+            for batch in batches
+            for block in batch.column("block")
+            if block.is_valid
+        )
+        late = {stream: self._late(stream) for stream in self.sites}
+        fetching = {
+            stream: Fetching(self.sites[stream], tuple(columns.values()), self._mirror(stream))
+            for stream, columns in late.items()
+            if columns
+        }
+        for block in _gathered(blocks) if fetching else blocks:
+            yield self.rows(block, fetching)
 
-    def rows(self, block: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a block's results of the output, with the columns that the rest of the statement reads."""
+    def _late(self, stream: int) -> dict[int, str]:
+        """Return the columns of a stream that the output reads and that come late: numbers and names."""
+        scan = self.plan.streams[stream]
+        late = () if scan.site is None else scan.site.late
+        wanted = [number for owner, number in self.output.columns if owner == stream and number in late]
+        return {number: str(scan.columns[number].output) for number in wanted}
+
+    def _mirror(self, stream: int) -> Mirror:
+        """Return the mirror window of a stream on this worker, in folders that Spark removes at its end."""
+        folders = [each for each in os.environ.get("SPARK_LOCAL_DIRS", "").split(",") if each]
+        context = TaskContext.get()
+        if not folders or context is None:
+            return Mirror(None)
+        worker = context.partitionId()
+        return Mirror(
+            Path(folders[worker % len(folders)]) / "wjoin-mirror" / self.mirror / f"{stream}-{worker}"
+        )
+
+    def rows(self, block: pa.RecordBatch, fetching: Mapping[int, Fetching] | None = None) -> pa.RecordBatch:
+        """Return a block's results of the output, with the columns that the rest of the statement reads.
+
+        ``fetching``: how to fetch the columns that rows lack which have come partially, by stream. Raises
+        WJoinError WJ713, WJ714 and WJ715 where that fails.
+        """
         if len(self.plan.outputs) > 1:
             # The stage has made the results of all outputs.
             mask = wanted(self.output, self._times(block))
             block = block if mask is None else block.filter(pa.array(mask))
         columns: dict[str, pa.Array] = {}
+        fetched = self._fetched(block, fetching or {})
         for stream, number in self.plan.staged_columns(self.output):
             stored = stored_column(self.plan, stream, number)
-            values = block.column(stored.name)
+            values = fetched.get((stream, number), block.column(stored.name))
             if stored.restored:
                 values = restored(values, self.plan.streams[stream].columns[number].type)
             columns[flat_name(stream, number)] = values
@@ -62,6 +111,28 @@ class Unpack:
             columns["rows"] = pa.nulls(block.num_rows, pa.bool_())
         return pa.RecordBatch.from_pydict(columns)
 
+    def _fetched(self, block: pa.RecordBatch, fetching: Mapping[int, Fetching]) -> dict[Operand, pa.Array]:
+        """Return the late columns of those streams of which some rows have come partially."""
+        asked: list[tuple[int, BoolArray, Int64Array]] = []
+        for stream in fetching:
+            site = self.plan.streams[stream].site
+            if site is None:
+                raise AssertionError("a stream is fetched that is at no site")
+            numbers = int64_view(block.column(stored_column(self.plan, stream, site.number).name))
+            partial = is_partial(numbers)
+            if partial.any():
+                asked.append((stream, partial, whole_numbers(numbers[partial])))
+        found = fetched_columns([(fetching[stream], numbers) for stream, _, numbers in asked])
+        columns: dict[Operand, pa.Array] = {}
+        for (stream, partial, _), tuples in zip(asked, found, strict=True):
+            for number, name in self._late(stream).items():
+                known = block.column(stored_column(self.plan, stream, number).name)
+                values = tuples.column(name).cast(known.type)
+                columns[stream, number] = (
+                    values if partial.all() else pc.replace_with_mask(known, pa.array(partial), values)
+                )
+        return columns
+
     def _times(self, block: pa.RecordBatch) -> dict[int, Int64Array]:
         return {stream: int64_view(block.column(time_name(stream))) for stream in self.plan.staged}
 
@@ -80,6 +151,21 @@ def _span(latest: Int64Array, earliest: Int64Array) -> Int64Array:
     if len(spans) and spans.min() < 0:
         spans[spans < 0] = GREATEST
     return spans
+
+
+def _gathered(blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the results of many blocks in pieces of so many rows that a request for them is worth it."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for block in blocks:
+        for piece in cut(block, FETCHED_ROWS, max(1, block.nbytes)):
+            if rows + piece.num_rows > FETCHED_ROWS:
+                yield concatenate(waiting)
+                waiting, rows = [], 0
+            waiting.append(piece)
+            rows += piece.num_rows
+    if waiting:
+        yield concatenate(waiting)
 
 
 def flat_name(stream: int, number: int) -> str:

@@ -71,6 +71,21 @@ def choice_line(document: doc.Document) -> str:
     return f"{of}: {work} a {document.unit} of event time{state}"
 
 
+def shipment_lines(document: doc.Document) -> Iterator[str]:
+    """Yield how each stream at a site travels, what each way takes, and what that rests on."""
+    for each in document.shipments:
+        for number, way in enumerate(each.ways):
+            taken = f"  in place of {way.shipping}" if number else f"{each.alias} {way.shipping}"
+            cost = f"{size(way.size)} and {figure(way.messages)} messages a {document.unit}"
+            yield f"{taken}: {way.words}; {cost}, {seconds(way.seconds)} of its link"
+        link = [
+            (each.matched, f"{figure(each.matched.value)} of the rows are in results"),
+            (each.latency, f"a message takes {seconds(each.latency.value)}"),
+            (each.bandwidth, f"{size(each.bandwidth.value)} a second"),
+        ]
+        yield f"  {_sourced(link)}"
+
+
 def faster_lines(document: doc.Document) -> Iterator[str]:
     """Yield which plan would be faster by far, and how to have it."""
     faster = document.faster

@@ -11,6 +11,7 @@ from wjoin.parts.routes.route import Role
 from wjoin.planner.candidates import WORTH_A_CHANGE, Candidate, shared_terms
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.cost.psp import reached
+from wjoin.planner.cost.semijoin import Shipments
 from wjoin.planner.durations import human
 from wjoin.planner.edges import destination
 from wjoin.planner.explain import document as doc
@@ -26,6 +27,7 @@ from wjoin.planner.physical import (
     Method,
     PhysicalPlan,
     PredicateCheck,
+    Shipping,
     Stage,
     StreamScan,
     UpperBounds,
@@ -111,6 +113,7 @@ def describe(planned: PlannedSelect) -> doc.Document:
         network=planned.candidates[0].estimated.cost.network,
         default_distinct=DEFAULT_DISTINCT,
         worth_a_change=WORTH_A_CHANGE,
+        shipments=tuple(_shipment(planned, each) for each in planned.shipments),
     )
 
 
@@ -125,6 +128,28 @@ def _faster(found: Sequence[Candidate]) -> doc.FasterEntry | None:
     sliced = len(routes) == 1 and best.shape == chosen.shape and any(ROUTES[each].slices for each in routes)
     hint = f"PLAN({routes.pop().upper()})" if sliced else ""
     return doc.FasterEntry(words, times, hint, best.lost == OTHER_CHECKPOINT)
+
+
+def _shipment(planned: PlannedSelect, each: Shipments) -> doc.ShipmentEntry:
+    scan = planned.physical.streams[each.stream]
+    early, numbers = ((), ()) if scan.site is None else (scan.site.early, scan.site.late)
+    late = tuple(str(scan.columns[number].output) for number in numbers)
+    words = {
+        Shipping.FULL: "whole rows",
+        Shipping.PARTIAL: f"{', '.join(early)} of every row, {', '.join(late)} of those in results",
+    }
+    return doc.ShipmentEntry(
+        alias=scan.alias,
+        ways=tuple(
+            doc.WayEntry(way.shipping.value, words[way.shipping], way.size, way.messages, way.seconds)
+            for way in each.ways
+        ),
+        matched=_estimate(each.matched),
+        latency=_estimate(each.latency),
+        bandwidth=_estimate(each.bandwidth),
+        early=early,
+        late=late,
+    )
 
 
 def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
@@ -150,7 +175,12 @@ def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
 def _joined_by(scan: StreamScan) -> tuple[str, ...]:
     """Return what only the join reads of a stream, besides its event time and its key."""
     keys = {expression for code in scan.codes for expression in code.expressions}
-    read = [each.expression for each in scan.columns if each.output is None and each.expression not in keys]
+    number = None if scan.site is None else scan.columns[scan.site.number]
+    read = [
+        each.expression
+        for each in scan.columns
+        if each.output is None and each.expression not in keys and each is not number
+    ]
     names = (each.removeprefix(f"{quoted_if_needed(scan.alias)}.") for each in read)
     return tuple(name for name in names if name != quoted_if_needed(scan.event_time))
 

@@ -314,6 +314,38 @@ class LookupEntry:
 
 
 @dataclass(frozen=True)
+class WayEntry:
+    """A way to ship a stream from its site, and what it takes in a second of event time.
+
+    ``shipping`` is full or partial, ``words`` say what that means; ``size`` in bytes, ``seconds`` of its
+    link.
+    """
+
+    shipping: str
+    words: str
+    size: float
+    messages: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ShipmentEntry:
+    """How a stream travels from its site: the ways that were weighed, the chosen one first.
+
+    ``matched``: the share of its rows that are in a result; ``latency`` in seconds, ``bandwidth`` in bytes a
+    second.
+    """
+
+    alias: str
+    ways: tuple[WayEntry, ...]
+    matched: EstimateEntry
+    latency: EstimateEntry
+    bandwidth: EstimateEntry
+    early: tuple[str, ...]
+    late: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Document:
     """The plan of a block.
 
@@ -347,6 +379,7 @@ class Document:
     network: float
     default_distinct: float
     worth_a_change: float
+    shipments: tuple[ShipmentEntry, ...]
 
     @property
     def unit(self) -> str:

@@ -2,7 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from wjoin.planner.explain.document import Document, EstimateEntry, StatisticsEntry, StreamEntry
+from wjoin.planner.explain.document import (
+    Document,
+    EstimateEntry,
+    ShipmentEntry,
+    StatisticsEntry,
+    StreamEntry,
+)
 from wjoin.planner.explain.markup import Markup, join, tag
 from wjoin.planner.explain.page_chart import chart
 from wjoin.planner.explain.page_graph import legend, window_graph
@@ -72,7 +78,7 @@ def _joins(documents: Sequence[Document], *, drawn: bool) -> list[Markup]:
 def _join(document: Document, number: int, count: int, *, drawn: bool) -> Markup:
     title = [tag("h2", f"Window join {number} of {count}")] if count > 1 else []
     body = [*_summary(document), *_windows(document), *_plan(document, drawn=drawn)]
-    return tag("section", *title, *body, *_statistics(document), class_="join")
+    return tag("section", *title, *body, *_sites(document), *_statistics(document), class_="join")
 
 
 def _summary(document: Document) -> Iterator[Markup]:
@@ -172,6 +178,40 @@ def _plan(document: Document, *, drawn: bool) -> Iterator[Markup]:
             yield tag("figure", tag("figcaption", title), drawing, slices_legend(stage.dealt))
     yield tag("h3", f"Candidates, and why “{document.chosen.plan}” was chosen")
     yield from chart(document)
+
+
+def _sites(document: Document) -> Iterator[Markup]:
+    """Yield how streams travel from their sites; nothing where none is at one."""
+    if not document.shipments:
+        return
+    yield tag("h3", "From sites")
+    heads = (
+        "stream",
+        "way",
+        "what travels",
+        f"a {document.unit}",
+        "messages",
+        "time of its link",
+        "in results",
+    )
+    body = [_way_row(each, number) for each in document.shipments for number in range(len(each.ways))]
+    head = tag("tr", *(tag("th", each) for each in heads))
+    yield tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
+
+
+def _way_row(each: ShipmentEntry, number: int) -> Markup:
+    """Return the row of a way to ship a stream, the chosen one first."""
+    way = each.ways[number]
+    cells = [
+        tag("b", each.alias) if not number else "",
+        f"{way.shipping}, chosen" if not number else way.shipping,
+        way.words,
+        size(way.size),
+        figure(way.messages),
+        seconds(way.seconds),
+        _fact(each.matched, _share(each.matched.value)) if not number else "",
+    ]
+    return tag("tr", *(tag("td", cell) for cell in cells))
 
 
 def _statistics(document: Document) -> Iterator[Markup]:

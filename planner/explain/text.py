@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from wjoin.planner.explain import document as doc
-from wjoin.planner.explain.cost import choice_line, faster_lines, statistics_lines
+from wjoin.planner.explain.cost import choice_line, faster_lines, shipment_lines, statistics_lines
 from wjoin.planner.explain.words import (
     SIGNS,
     called,
@@ -29,6 +29,7 @@ def explain_text(document: doc.Document) -> str:
         ("Filters before the join", filters or ["none"]),
         ("Conditions after the join", list(_later(document)) or ["none"]),
         ("Statistics", list(statistics_lines(document))),
+        *([("Sites", list(shipment_lines(document)))] if document.shipments else []),
         ("Stages", [choice_line(document), *faster_lines(document), *_stages(document), *_lookups(document)]),
     ]
     if document.streaming:

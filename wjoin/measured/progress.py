@@ -184,7 +184,7 @@ def _missing(body: Mapping[str, Any]) -> dict[str, int]:
     for source in body.get("sources", ()):
         if not str(source.get("description")).startswith("KafkaV2["):
             continue
-        start, end = (_offsets(source.get(name)) for name in ("startOffset", "endOffset"))
+        start, end = (offsets_of(source.get(name)) for name in ("startOffset", "endOffset"))
         if not start:
             # Nothing tells where the first micro-batch began.
             continue
@@ -198,15 +198,15 @@ def _missing(body: Mapping[str, Any]) -> dict[str, int]:
     return missing
 
 
-def _offsets(told: Any) -> dict[str, dict[str, int]]:
-    """Return offsets by topic and partition; versions of Spark tell them as a mapping or as a text of it."""
+def offsets_of(told: Any) -> dict[str, Any]:
+    """Return offsets of a source; versions of Spark tell them as a mapping or as a text of it."""
     if isinstance(told, str):
         try:
             told = json.loads(told)
         except ValueError:
             told = ast.literal_eval(told)
-    offsets: dict[str, dict[str, int]] | None = told
-    return offsets or {}
+    # Some sources count with a plain number.
+    return told if isinstance(told, dict) else {}
 
 
 def losable(progress: Any) -> set[str]:

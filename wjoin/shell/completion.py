@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from wjoin.grammar.hints import HINTS
+from wjoin.grammar.hints import HINTS, SHIP
 from wjoin.grammar.lookahead import CLAUSE_WORDS
 from wjoin.shell import words
 from wjoin.shell.from_items import FromItem
@@ -116,7 +116,7 @@ def _possible(place: Place, names: Names) -> Iterator[Named]:
         case What.VALUE:
             yield from (Named(each, "value") for each in _VALUES.get(place.of, ()))
         case What.HINT:
-            yield from (Named(f"{each}(", "hint") for each in HINTS)
+            yield from (Named(f"{each}(", "hint") for each in (*HINTS, SHIP))
         case What.HINT_VALUE:
             yield from map(Named, HINTS.get(place.of, ()))
         case What.FORMAT:

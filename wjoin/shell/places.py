@@ -9,6 +9,7 @@ from enum import Enum, auto
 from wjoin.grammar.durations import UNITS
 from wjoin.grammar.lookahead import CLAUSE_WORDS
 from wjoin.grammar.parser import unended
+from wjoin.grammar.syntax import SITE_FORMAT
 from wjoin.grammar.tokens import Kind, Token, is_name, scan, unquoted
 from wjoin.shell import words
 from wjoin.shell.from_items import FromItem, from_items
@@ -222,9 +223,11 @@ def _in_statistics(first: Sequence[str], tokens: Sequence[Token], prefix: str) -
 def _in_create(tokens: list[Token], first: Sequence[str], prefix: str, creates: str) -> Place | None:
     """Return the place in CREATE STREAM or CREATE SINK."""
     last = tokens[-1]
-    using = first.index("USING") if "USING" in first else -1
+    using = _origin_at(tokens)
     if last.word == "USING":
         return Place(What.FORMAT, prefix, of=creates)
+    if last.word == "AT" and using == len(tokens) - 1:
+        return Place(What.WORDS, prefix, ("SITE", "SITES ("))
     if last.word in ("IF", "NOT"):
         return Place(What.WORDS, prefix, {"IF": ("NOT EXISTS",), "NOT": ("EXISTS",)}[last.word])
     if last.word == "WATERMARK":
@@ -238,16 +241,27 @@ def _in_create(tokens: list[Token], first: Sequence[str], prefix: str, creates: 
         return Place(What.WORDS, prefix, ("INTERVAL",))
     if using < 0:
         if last.text == ")" or (is_name(last) and not _depth(tokens) and last.word != creates):
-            return Place(What.WORDS, prefix, ("USING", "(") if last.text != ")" else ("USING",))
+            sources = ("USING", "AT SITE") if creates == "STREAM" else ("USING",)
+            return Place(What.WORDS, prefix, (*sources, "(") if last.text != ")" else sources)
         return _in_duration(tokens, prefix) or Place(What.NOTHING, prefix)
     if _depth(tokens) and "OPTIONS" in first:
-        provider = tokens[using + 1].text.lower()
+        provider = SITE_FORMAT if tokens[using].word == "AT" else tokens[using + 1].text.lower()
         named = last.text in ("(", ",")
         return Place(What.OPTION if named else What.NOTHING, prefix, of=f"{creates} {provider}")
     if found := _in_duration(tokens, prefix):
         return found
     more = ("OPTIONS (", "WATERMARK") if creates == "STREAM" else ("OPTIONS (", "PARTITIONED BY (")
     return Place(What.WORDS, prefix, more)
+
+
+def _origin_at(tokens: Sequence[Token]) -> int:
+    """Return the place of the USING or AT of a declaration, -1 before it; columns may have such names."""
+    depth = 0
+    for place, token in enumerate(tokens):
+        depth += (token.text == "(") - (token.text == ")")
+        if not depth and token.word in ("USING", "AT") and place > 2:
+            return place
+    return -1
 
 
 def _declared_columns(tokens: Sequence[Token]) -> tuple[str, ...]:

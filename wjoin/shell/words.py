@@ -22,7 +22,10 @@ CREATED = (
     *("OR REPLACE TEMPORARY VIEW", "TEMPORARY VIEW"),
 )
 EXPLAINED = ("COST", "ANALYZE", "FORMATTED", "SELECT", "INSERT INTO", "WITH")
-STATISTICS = ("rate", "width", "disorder", "selectivity", "distinct.", "heaviest.", "minimum.", "maximum.")
+STATISTICS = (
+    *("rate", "width", "disorder", "selectivity", "matched"),
+    *("distinct.", "heaviest.", "minimum.", "maximum."),
+)
 
 UNITS = ("SECONDS", "MINUTES", "HOURS", "DAYS", "WEEKS", "MILLISECONDS", "MICROSECONDS")
 """The units of a duration, those that are written most first."""

@@ -1,0 +1,1 @@
+"""Streams at sites: where they are, their rows by number, and the full tuples of results."""

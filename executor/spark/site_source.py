@@ -1,0 +1,324 @@
+"""Spark's data source ``wjoin_site``: a stream at one site or several, by the numbers of its rows.
+
+Usable by itself: ``spark.dataSource.register(SiteSource)``, then
+``spark.readStream.format("wjoin_site").option("site", "grpc://host:port").option("stream", "name").load()``.
+Offsets are exact and can be read again: the lineage at each site, and the number of the next row.
+"""
+
+import inspect
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import LongType, StructType
+
+from wjoin.executor.sites.fetching import client_of
+from wjoin.executor.sites.refused import told
+from wjoin.executor.sites.stream import numbered
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.syntax import SITE_FORMAT
+from wjoin.parts.kernels.runs import int64_view
+from wjoin.planner.physical import Shipping
+from wjoin.sites.protocol import ROW, SiteAddress
+
+PARTITION_ROWS = 100_000
+"""Rows that one task reads, unless there would be more than ``MOST_PARTITIONS``."""
+
+MOST_PARTITIONS = 32
+
+try:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
+except ImportError:  # Before Spark 4.2, which asks for all there is.
+    ReadAllAvailable = ReadMaxRows = None  # type: ignore[assignment,misc]
+    SupportsTriggerAvailableNow = object  # type: ignore[assignment,misc]
+
+
+@dataclass(frozen=True)
+class SiteOptions:
+    """The options of a stream at sites.
+
+    ``columns``: those that travel, None for all; others are NULL. ``early``: those of a partial tuple, None
+    where rows are whole always; ``partial``: whether rows come so at first, and ``told`` the file that says
+    another way (full or partial) once it is there. ``most_rows``: rows of a micro-batch, None for all.
+    """
+
+    addresses: tuple[SiteAddress, ...]
+    stream: str
+    columns: tuple[str, ...] | None
+    early: tuple[str, ...] | None
+    partial: bool
+    told: str | None
+    most_rows: int | None
+    latest: bool
+
+    @property
+    def comes_partially(self) -> bool:
+        """Whether rows come as partial tuples now; asked by the driver for each micro-batch."""
+        told = None if self.told is None else Path(self.told)
+        if told is not None and told.is_file():
+            return told.read_text(encoding="utf-8") == Shipping.PARTIAL.value
+        return self.partial
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> "SiteOptions":
+        """Read the options as Spark has them: texts, names in any case. Raises ValueError for wrong ones."""
+        given = {name.lower(): value for name, value in options.items()}
+        if "site" not in given or "stream" not in given:
+            raise ValueError(f"the format {SITE_FORMAT} needs the options site and stream")
+        columns, early = given.get("columns"), given.get("early")
+        most = given.get("maxrowspertrigger")
+        return cls(
+            addresses=site_addresses(given),
+            stream=given["stream"],
+            columns=None if columns is None else tuple(json.loads(columns)),
+            early=None if early is None else tuple(json.loads(early)),
+            partial=given.get("partial", "false").lower() == "true",
+            told=given.get("told"),
+            most_rows=None if most is None else int(most),
+            latest=given.get("startingoffsets", "earliest").lower() == "latest",
+        )
+
+
+def site_addresses(given: Mapping[str, str]) -> tuple[SiteAddress, ...]:
+    """Return the addresses of the option ``site``, one or several with commas; options in lower case.
+
+    Raises OSError where the file of a token or certificate cannot be read.
+    """
+    token, certificate = given.get("token"), given.get("certificate")
+    if "tokenfile" in given:
+        token = Path(given["tokenfile"]).read_text(encoding="utf-8").strip()
+    return tuple(
+        SiteAddress(
+            url.strip(),
+            token,
+            None if certificate is None else Path(certificate).read_text(encoding="utf-8"),
+            float(given.get("patience", "300")),
+            float(given.get("timeout", "60")),
+        )
+        for url in given["site"].split(",")
+    )
+
+
+@dataclass
+class Rows(InputPartition):
+    """Rows of one site, from ``start`` to before ``stop``, for one task; ``partial``: as partial tuples."""
+
+    options: SiteOptions
+    site: int
+    lineage: str
+    start: int
+    stop: int
+    partial: bool
+
+
+class SiteSource(DataSource):
+    """The data source ``wjoin_site``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return SITE_FORMAT
+
+    def schema(self) -> StructType:
+        """Return the columns that the site has, and the number of the row where it is asked for."""
+        options = SiteOptions.of(self.options)
+        found: pa.Schema = client_of(options.addresses[0]).describe(options.stream).schema
+        schema: StructType = from_arrow_schema(found)
+        numbered_rows = str(self.options.get("rowNumbers", "false")).lower() == "true"
+        return schema.add(ROW, LongType()) if numbered_rows else schema
+
+    def reader(self, schema: StructType) -> "SiteReader":
+        """Return the reader of what the sites have now."""
+        return SiteReader(SiteOptions.of(self.options), schema)
+
+    def streamReader(self, schema: StructType) -> "SiteStreamReader":  # noqa: N802 (Spark's name)
+        """Return the reader of a stream."""
+        return SiteStreamReader(SiteOptions.of(self.options), schema)
+
+
+class SiteReader(DataSourceReader):
+    """Reads what the sites have at the time."""
+
+    def __init__(self, options: SiteOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the rows that are kept now, in parts."""
+        found = []
+        for site, address in enumerate(self._options.addresses):
+            with told():
+                facts = client_of(address).describe(self._options.stream)
+            found += _parts(self._options, site, facts.lineage, facts.first, facts.next)
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a part."""
+        return read_rows(partition, self._schema)
+
+
+class SiteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads a stream by offsets ``{"sites": [{"lineage": …, "next": …}]}``."""
+
+    def __init__(self, options: SiteOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+        self._last: dict[str, Any] | None = None
+        self._target: dict[str, Any] | None = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        """Return where a new query begins: at the first row that is kept, or after the last one."""
+        sites = []
+        for address in self._options.addresses:
+            with told():
+                facts = client_of(address).describe(self._options.stream)
+            sites.append(
+                {"lineage": facts.lineage, "next": facts.next if self._options.latest else facts.first}
+            )
+        self._last = {"sites": sites}
+        return self._last
+
+    def latestOffset(  # noqa: N802 (Spark's name)
+        self, start: dict[str, Any] | None = None, limit: Any = None
+    ) -> dict[str, Any]:
+        """Return how far a micro-batch goes that begins at ``start``.
+
+        Before Spark 4.2, which does not say, it begins where the one before has ended.
+        """
+        begin = self._last if start is None else start
+        end = self._target or self._now(begin)
+        most = self._options.most_rows
+        if limit is not None and ReadAllAvailable is not None:
+            most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        if begin is not None and most is not None:
+            end = _limited(begin, end, most)
+        self._last = end
+        return end
+
+    def _now(self, begin: dict[str, Any] | None) -> dict[str, Any]:
+        """Return where the sites are now, each with the lineage that the query has begun with."""
+        known = [None] * len(self._options.addresses) if begin is None else begin["sites"]
+        self._check(known)
+        sites = []
+        for address, each in zip(self._options.addresses, known, strict=True):
+            with told():
+                if each is None:
+                    facts = client_of(address).describe(self._options.stream)
+                    sites.append({"lineage": facts.lineage, "next": facts.next})
+                else:
+                    reached = client_of(address).next(self._options.stream, each["lineage"])
+                    sites.append({"lineage": each["lineage"], "next": max(reached, each["next"])})
+        return {"sites": sites}
+
+    def _check(self, known: Sequence[object]) -> None:
+        if len(known) != len(self._options.addresses):
+            raise WJoinError(
+                "WJ715",
+                f"the checkpoint has read {self._options.stream} from {len(known)} sites, now there are "
+                f"{len(self._options.addresses)}",
+                help="name the same sites in the same order, or take a new checkpoint",
+            )
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802 (Spark's name)
+        """Return how many rows a micro-batch may have."""
+        most = self._options.most_rows
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 (Spark's name)
+        """Take what is there now as the end."""
+        self._target = self._now(None)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 (Spark's name)
+        """Return where the sites are now."""
+        return None if self._last is None else self._now(self._last)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return the rows between two offsets, in parts."""
+        self._check(start["sites"])
+        self._last = end
+        found = []
+        for site, (first, last) in enumerate(zip(start["sites"], end["sites"], strict=True)):
+            if first["lineage"] != last["lineage"]:
+                raise WJoinError(
+                    "WJ715",
+                    f"the numbers of the rows of {self._options.stream} have begun anew at "
+                    f"{self._options.addresses[site].url}",
+                    help="take a new checkpoint",
+                )
+            found += _parts(self._options, site, last["lineage"], first["next"], last["next"])
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a part."""
+        return read_rows(partition, self._schema)
+
+
+def _limited(begin: dict[str, Any], end: dict[str, Any], most: int) -> dict[str, Any]:
+    """Return an offset with at most so many rows, of each site the same share of what it has."""
+    waiting = [last["next"] - first["next"] for first, last in zip(begin["sites"], end["sites"], strict=True)]
+    share = min(1.0, most / max(1, sum(waiting)))
+    sites = [
+        {"lineage": last["lineage"], "next": first["next"] + math.ceil(rows * share)}
+        for first, last, rows in zip(begin["sites"], end["sites"], waiting, strict=True)
+    ]
+    return {"sites": sites}
+
+
+def _parts(options: SiteOptions, site: int, lineage: str, start: int, stop: int) -> list[Rows]:
+    rows = stop - start
+    if rows <= 0:
+        return []
+    count = min(MOST_PARTITIONS, -(-rows // PARTITION_ROWS))
+    edges = [start + rows * number // count for number in range(count + 1)]
+    partial = options.comes_partially
+    return [Rows(options, site, lineage, *pair, partial) for pair in itertools.pairwise(edges)]
+
+
+def read_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part in the columns of a schema; those that do not travel are NULL."""
+    if not isinstance(partition, Rows):
+        raise TypeError("a part of another source")
+    options = partition.options
+    wanted = _arrow_schema(schema)
+    own = [name for name in wanted.names if name != ROW]
+    wished = options.early if partition.partial else options.columns
+    travelling = own if wished is None else [name for name in own if name in wished]
+    client = client_of(options.addresses[partition.site])
+    for batch in _told(
+        client.rows(options.stream, partition.lineage, partition.start, partition.stop, travelling)
+    ):
+        numbers = numbered(partition.site, int64_view(batch.column(ROW)), partial=partition.partial)
+        columns = [
+            pa.array(numbers)
+            if field.name == ROW
+            else _cast(batch.column(field.name), field.type)
+            if field.name in travelling
+            else pa.nulls(batch.num_rows, field.type)
+            for field in wanted
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    """Return a schema of Spark's as a source must give it: with times in UTC."""
+    # Before Spark 4.2 that is so without asking.
+    asked = "timezone" in inspect.signature(to_arrow_schema).parameters
+    found: pa.Schema = to_arrow_schema(schema, **({"timezone": "UTC"} if asked else {}))  # type: ignore[arg-type]
+    return found
+
+
+def _told(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield what a site sends; raises WJoinError WJ713, WJ714 and WJ715."""
+    with told():
+        yield from batches
+
+
+def _cast(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    return values if values.type == wanted else values.cast(wanted)

@@ -1,0 +1,212 @@
+"""What it costs to bring a stream from its site: whole rows, or partial tuples and full ones on request.
+
+The unit-time costs of Semijoin streams, section 5.1: seconds of a link in a second of event time. Equations 1
+and 2 send every tuple by itself; what is shipped here travels in blocks (the paper's future work), so that a
+request is paid for once in a micro-batch.
+"""
+
+import math
+from dataclasses import dataclass
+
+from wjoin.planner.catalog import Estimate, SiteFacts
+from wjoin.planner.cost.estimates import InputEstimate, StageEstimate
+from wjoin.planner.cost.model import CostModel
+from wjoin.planner.physical import PhysicalPlan, Shipping
+from wjoin.planner.statistics import StreamStatistics, units_per_second
+
+NUMBER_BYTES = 1.0
+"""The number of a row, which travels with it: numbers that follow each other are packed well."""
+
+REQUEST_BYTES = 4.0
+"""The number of a row in a request. The answer has none."""
+
+CALL_BYTES = 900.0
+"""What a call takes besides: what is asked for, the schema of the answer, what frames both."""
+
+WORTH_A_REQUEST = 0.05
+"""By how much, as a share, partial tuples must be cheaper to be taken in place of whole rows."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link: ``latency`` of a message in seconds, ``bandwidth`` in bytes a second."""
+
+    latency: float
+    bandwidth: float
+
+    def seconds(self, messages: float, size: float) -> float:
+        """Return how long so many messages with so many bytes in all take."""
+        return messages * self.latency + size / self.bandwidth
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The paper's two streams: rates in tuples a second, windows in tuples, sizes of a tuple in bytes."""
+
+    rate_1: float
+    rate_2: float
+    window_1: float
+    window_2: float
+    full: float
+    partial: float
+    distinct: float
+
+
+def match_probability(window: float, distinct: float) -> float:
+    """Return how likely a tuple has a match in a window of so many tuples (section 5.1).
+
+    >>> round(match_probability(500, 10000), 6)
+    0.048773
+    """
+    return 1.0 - math.pow((distinct - 1) / distinct, window)
+
+
+def simple_seconds(sides: Sides, link: Link) -> float:
+    """Return the seconds of transmission in a second where every tuple is shipped whole (equation 1)."""
+    return sides.rate_1 * link.seconds(1, sides.full)
+
+
+def semijoin_seconds(sides: Sides, link: Link) -> float:
+    """Return the seconds of transmission in a second with partial tuples first (equation 2)."""
+    first = match_probability(sides.window_1, sides.distinct)
+    second = match_probability(sides.window_2, sides.distinct)
+    request = link.seconds(1, sides.partial)
+    arriving = request + second * (request + link.seconds(1, sides.full))
+    several = sides.window_1 / sides.distinct * sides.full
+    meeting = (1 - second) * first * (request + link.seconds(1, several))
+    return sides.rate_1 * arriving + sides.rate_2 * meeting
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """What a way to ship takes in a second of event time: bytes, messages, and seconds of its link."""
+
+    shipping: Shipping
+    size: float
+    messages: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A stream that is shipped: what its ways cost follows from this, and from the share that is matched.
+
+    ``rate``: rows a second of event time, of which its filters keep ``kept``; ``early`` and ``late``: bytes
+    of a row that come before, and may come late; ``batches``: micro-batches a second of event time.
+    """
+
+    rate: float
+    kept: float
+    early: float
+    late: float
+    batches: float
+    workers: int
+    link: Link
+
+    def ways(self, matched: float) -> tuple[Shipment, ...]:
+        """Return the ways to ship it, the one to take first.
+
+        ``matched``: the share of the rows that its filters keep which are in a result. Where nothing of a row
+        may come late, there is one way only.
+        """
+        asking = min(1.0, matched * self.rate / self.batches) * self.batches * self.workers
+        asked = self.kept * self.rate * matched
+        first = self.rate * (NUMBER_BYTES + self.early)
+        full = self._shipment(Shipping.FULL, first + self.rate * self.late, self.batches)
+        if not self.late:
+            return (full,)
+        size = first + asked * (REQUEST_BYTES + self.late)
+        partial = self._shipment(Shipping.PARTIAL, size, self.batches + asking)
+        cheaper = partial.seconds < (1 - WORTH_A_REQUEST) * full.seconds
+        return (partial, full) if cheaper else (full, partial)
+
+    def _shipment(self, way: Shipping, size: float, messages: float) -> Shipment:
+        """Return a way in which so many bytes of rows and requests travel in so many calls."""
+        size += messages * CALL_BYTES
+        return Shipment(way, size, messages, self.link.seconds(messages, size))
+
+
+@dataclass(frozen=True)
+class Shipments:
+    """The ways to ship a stream from its site, the chosen one first, and what they rest on.
+
+    ``matched``: the share of its rows that are in a result. ``wished``: whether a hint or setting has chosen.
+    """
+
+    stream: int
+    ways: tuple[Shipment, ...]
+    matched: Estimate
+    latency: Estimate
+    bandwidth: Estimate
+    shipped: Shipped
+    wished: bool
+
+    @property
+    def chosen(self) -> Shipping:
+        """How it travels."""
+        return self.ways[0].shipping
+
+
+def shipments(
+    plan: PhysicalPlan, stream: int, site: SiteFacts, model: CostModel, wished: Shipping | None
+) -> Shipments:
+    """Return the ways to ship a stream that a plan reads from a site; ``wished``: the one asked for."""
+    scan, known = plan.streams[stream], model.statistics[stream]
+    if scan.site is None:
+        raise ValueError("a stream that is not at a site is not shipped")
+    unit = units_per_second(plan.time_kind)
+    matched = matched_share(plan, stream, model)
+    late = (str(scan.columns[number].output) for number in scan.site.late)
+    shipped = Shipped(
+        rate=known.rate.value * unit,
+        kept=known.selectivity.value,
+        early=sum(site.widths.get(name.lower(), 0.0) for name in scan.site.early),
+        late=sum(max(1.0, site.widths.get(name.lower(), 0.0)) for name in late),
+        batches=model.arrival.batches * unit,
+        workers=model.cores,
+        link=Link(site.latency.value, site.bandwidth.value),
+    )
+    ways = sorted(shipped.ways(matched.value), key=lambda way: way.shipping is not wished)
+    return Shipments(stream, tuple(ways), matched, site.latency, site.bandwidth, shipped, wished is not None)
+
+
+def matched_share(plan: PhysicalPlan, stream: int, model: CostModel) -> Estimate:
+    """Return the share of the rows of a stream, of those that its filters keep, that are in a result.
+
+    Where one key links all streams: of its most frequent value, and of all others, as section 5.1 has it of
+    values that are all as frequent. Elsewhere results come to the rows at random.
+    """
+    known = model.statistics[stream]
+    if known.matched is not None:
+        return known.matched
+    found = model.stages(plan)
+    results = found[-1].results / max(known.kept_rate, 1e-12) if found else 1.0
+    if len(plan.stages) == 1 and plan.stages[0].keyed and found[0].agreement is None:
+        return Estimate(min(results, _matched_by_key(plan, stream, found[0], model.statistics)))
+    return Estimate(min(results, 1.0 - math.exp(-results)))
+
+
+def _matched_by_key(
+    plan: PhysicalPlan, stream: int, stage: StageEstimate, statistics: tuple[StreamStatistics, ...]
+) -> float:
+    own = next(each for each in stage.inputs if each.members == (stream,))
+    others = [each for each in stage.inputs if each is not own]
+    heavy = light = 1.0
+    for other in others:
+        rows = _met(plan, stream, other, statistics)
+        heaviest, distinct = other.key.heaviest.value, max(1.0, other.key.distinct.value)
+        heavy *= 1.0 - math.exp(-rows * heaviest)
+        light *= match_probability(rows * (1 - heaviest), max(1.0, distinct - 1)) if distinct > 1 else 0.0
+    share = own.key.heaviest.value
+    return share * heavy + (1 - share) * light
+
+
+def _met(
+    plan: PhysicalPlan, stream: int, other: InputEstimate, statistics: tuple[StreamStatistics, ...]
+) -> float:
+    """Return how many rows of another stream are inside the window of a row."""
+    member = other.members[0]
+    ahead, back = plan.upper[stream][member], plan.upper[member][stream]
+    if ahead is None or back is None:
+        return other.kept_rows
+    return statistics[member].kept_rate * max(0, ahead + back)

@@ -1,0 +1,94 @@
+"""Who is let in: where a site listens, its token, and the certificate that it shows."""
+
+import hmac
+import ipaddress
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.flight as flight
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.sites.failures import SiteError, packed
+
+LEAST_TOKEN = 16
+"""Characters that a token has at the least."""
+
+_LISTEN = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[\w.-]+):(?P<port>\d{1,5})")
+
+
+@dataclass(frozen=True)
+class Listen:
+    """An address to listen at; port 0 is any free one."""
+
+    host: str
+    port: int
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.host.lower() == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_listen(text: str) -> Listen | None:
+    """Return the address of HOST:PORT, None for what is none.
+
+    >>> parse_listen("[::1]:7777")
+    Listen(host='::1', port=7777)
+    """
+    found = _LISTEN.fullmatch(text)
+    if found is None or int(found["port"]) > 65_535:
+        return None
+    return Listen(found["host"].strip("[]"), int(found["port"]))
+
+
+def read_token(file: Path) -> str:
+    """Return the token of a file. Raises WJoinError WJ608 or WJ902."""
+    token = read_secret(file).decode("utf-8", "replace").strip()
+    if len(token) < LEAST_TOKEN or not token.isascii() or len(token.split()) != 1:
+        message = (
+            f"the token in {file} has less than {LEAST_TOKEN} characters, or some that are none of ASCII's"
+        )
+        raise WJoinError("WJ902", message)
+    return token
+
+
+def read_secret(file: Path) -> bytes:
+    """Return the bytes of a file. Raises WJoinError WJ608."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise WJoinError("WJ608", f"{file} cannot be read: {error.strerror}") from error
+
+
+def admits(token: str | None, headers: dict[str, list[str]]) -> bool:
+    """Return whether a call's headers have the token, found out in a time that tells nothing of it."""
+    if token is None:
+        return True
+    given = (headers.get("authorization") or [""])[0]
+    return hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
+
+
+class TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
+    """Refuses calls of all kinds that come without the token; ``refused`` counts them."""
+
+    def __init__(self, token: str | None) -> None:
+        super().__init__()
+        self._token = token
+        self.refused = 0
+
+    def start_call(self, info: Any, headers: dict[str, list[str]]) -> None:
+        """Let a call in, or raise."""
+        if not admits(self._token, headers):
+            self.refused += 1
+            error = SiteError("refused", "the token is missing or wrong")
+            raise flight.FlightUnauthenticatedError(error.message, packed(error))

@@ -1,0 +1,109 @@
+"""What a site answers to a request for rows: checked first, then a schema and blocks."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+
+import pyarrow as pa
+
+from wjoin.sites.failures import SiteError
+from wjoin.sites.protocol import ROW, Request, count_of_numbers, decode_keys, decode_numbers
+from wjoin.sites.site import Site
+from wjoin.sites.store import StreamStore
+
+Answer = tuple[pa.Schema, Iterator[pa.RecordBatch]]
+
+_MOST_NOISE = 8_000_000
+_NOISE_BLOCK = 500_000
+
+
+def answer(site: Site, request: Request, body: memoryview) -> Answer:
+    """Return the schema of an answer, and its blocks. Raises SiteError."""
+    if request.compression not in (None, "zstd", "lz4"):
+        raise SiteError("broken", f"the compression {request.compression:.20} is neither zstd nor lz4")
+    if request.kind == "probe":
+        return _noise(request.stop)
+    if request.kind not in _KINDS:
+        raise SiteError("broken", f"there is no request of the kind {request.kind:.60}")
+    store = site.store(request.stream, request.lineage)
+    if not request.columns and request.kind == "full":
+        raise SiteError("broken", "full rows are asked for without a column")
+    _check_columns(store, request.columns)
+    if request.block_rows is not None and request.block_rows < 1:
+        raise SiteError("broken", "a block has at least one row")
+    if body and request.kind == "rows":
+        raise SiteError("broken", "a request for all rows has no body")
+    return _KINDS[request.kind](site, store, request, body)
+
+
+def _check_columns(store: StreamStore, columns: Sequence[str]) -> None:
+    known = store.options.schema.names
+    for name in columns:
+        if name not in known:
+            message = f"stream {store.options.stream} has no column {name:.100}"
+            raise SiteError("schema", message, help=f"its columns are {', '.join(known)}")
+    if len(set(columns)) < len(columns):
+        raise SiteError("broken", "a column is asked for twice")
+
+
+def _schema(store: StreamStore, columns: Sequence[str], *, numbered: bool = True) -> pa.Schema:
+    own = [store.options.schema.field(name) for name in columns]
+    return pa.schema([pa.field(ROW, pa.int64(), nullable=False), *own] if numbered else own)
+
+
+def _block(site: Site, store: StreamStore, request: Request) -> int:
+    widths = store.widths()
+    return site.config.limits.block_rows(
+        request.block_rows, 8 + sum(widths[name] for name in request.columns)
+    )
+
+
+def _rows(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
+    site.config.limits.check_rows(request.stop - request.start)
+    rows = store.rows(request.start, request.stop, request.columns, _block(site, store, request))
+    return _schema(store, request.columns), rows
+
+
+def _full(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
+    site.config.limits.check_rows(count_of_numbers(body))
+    numbers = decode_numbers(body)
+    block = _block(site, store, request)
+    parts = (
+        store.full(numbers[low : low + block], request.columns)
+        for low in range(0, max(1, len(numbers)), block)
+    )
+    # The first block is looked up at once: what is gone is told before the answer begins.
+    return _schema(store, request.columns, numbered=False), chain([next(parts)], parts)
+
+
+def _values(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
+    keys = decode_keys(body)
+    site.config.limits.check_rows(keys.num_rows)
+    _check_columns(store, keys.schema.names)
+    if not keys.schema.names:
+        raise SiteError("broken", "the keys have no column")
+    wanted = pa.schema([store.options.schema.field(name) for name in keys.schema.names])
+    try:
+        columns = [column.cast(each.type) for column, each in zip(keys.columns, wanted, strict=True)]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SiteError("schema", f"the keys have other types than the columns: {error}") from error
+    keys = pa.RecordBatch.from_arrays(columns, schema=wanted)
+    block = _block(site, store, request)
+    rows = store.values(keys, request.start, request.stop, request.columns, block)
+    return _schema(store, request.columns), rows
+
+
+def _noise(count: int) -> Answer:
+    if not 0 < count <= _MOST_NOISE:
+        raise SiteError("limit", f"a probe has 1 to {_MOST_NOISE} bytes")
+    schema = pa.schema([pa.field("noise", pa.binary())])
+    sizes = [min(_NOISE_BLOCK, count - low) for low in range(0, count, _NOISE_BLOCK)]
+    blocks = (pa.record_batch([pa.array([os.urandom(each)], pa.binary())], schema=schema) for each in sizes)
+    return schema, blocks
+
+
+_KINDS: dict[str, Callable[[Site, StreamStore, Request, memoryview], Answer]] = {
+    "rows": _rows,
+    "full": _full,
+    "values": _values,
+}

@@ -1,0 +1,268 @@
+"""What asks a site for facts and rows: it waits for a site that cannot be reached, and goes on exactly."""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from wjoin.sites.calls import Caller
+from wjoin.sites.failures import SiteError
+from wjoin.sites.protocol import (
+    ROW,
+    Link,
+    Numbers,
+    Request,
+    SiteAddress,
+    StreamFacts,
+    encode_keys,
+    encode_numbers,
+    encode_request,
+    facts_from_json,
+)
+
+_NEWEST_PING = 5
+_LEAST_PROBE, _GREATEST_PROBE = 64_000, 4_000_000
+_PROBE_GROWS = 4
+_PROBE_SECONDS = 0.02
+"""A probe that has taken so long, and some times the latency, tells the rate well enough."""
+
+_PROBE_LATENCIES = 5
+_REQUEST_ROWS = 262_144
+"""Rows of one call at the most: it ends within its time also on a slow link, and takes little memory."""
+
+
+class SiteClient:
+    """Asks one site; any number of threads may, after a fork only a client that was made after it.
+
+    All methods try again where the site cannot be reached, is slow, busy or restarting, until the address's
+    ``patience`` is over, and raise SiteError. ``sent`` and ``received`` count bytes of messages by kind:
+    "rows", "full", "values", "probe" and "action"; of compressed blocks by the first one of each call.
+    """
+
+    def __init__(self, address: SiteAddress, *, compression: str | None = "zstd") -> None:
+        self._caller = Caller(address)
+        self._compression = compression
+        self._limits: dict[str, int] | None = None
+
+    @property
+    def sent(self) -> dict[str, int]:
+        """Bytes sent by kind."""
+        return dict(self._caller.sent)
+
+    @property
+    def received(self) -> dict[str, int]:
+        """Bytes received by kind."""
+        return dict(self._caller.received)
+
+    def streams(self) -> tuple[str, ...]:
+        """Return the names of the site's streams."""
+        return tuple(self._act("streams", {})["streams"])
+
+    def describe(self, stream: str) -> StreamFacts:
+        """Return what the site knows of a stream."""
+        return facts_from_json(self._act("describe", {"stream": stream}))
+
+    def next(self, stream: str, lineage: str | None) -> int:
+        """Return the number that the stream's next row gets; of any lineage where it is None."""
+        return int(self._act("next", {"stream": stream, "lineage": lineage})["next"])
+
+    def consumer(self, stream: str, lineage: str, name: str, read: int, keep: int) -> None:
+        """Tell the site that all rows below ``read`` are done with.
+
+        ``keep`` is how much event time behind the greatest one of them may still be asked for: microseconds,
+        or the unit of an integral event time.
+        """
+        self._act(
+            "consumer", {"stream": stream, "lineage": lineage, "name": name, "read": read, "keep": keep}
+        )
+
+    def status(self) -> dict[str, Any]:
+        """Return the numbers of all streams, as `wjoin site status` shows them."""
+        return self._act("status", {})
+
+    def rows(
+        self,
+        stream: str,
+        lineage: str,
+        start: int,
+        stop: int,
+        columns: Sequence[str],
+        *,
+        block_rows: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield rows start..stop-1 in order: ROW first, then the columns; exactly these, or SiteError.
+
+        A lost connection is taken up behind the last row that has come.
+        """
+        tries = self._caller.tries()
+        most = min(_REQUEST_ROWS, self._limit("max_request_rows"))
+        at = start
+        while at < stop:
+            request = Request(
+                *("rows", stream, lineage, tuple(columns), at, min(stop, at + most)),
+                block_rows=block_rows,
+                compression=self._compression,
+            )
+            for block in self._blocks(request, b"", tries):
+                numbers = block.column(0)
+                count = block.num_rows
+                if not _are(numbers, at, at + count) or at + count > request.stop:
+                    raise self._wrong(f"rows {at} to {request.stop - 1} of {stream} came out of order")
+                at += count
+                tries.reset()
+                yield block
+            if at < request.stop and not tries.failed:
+                raise self._wrong(f"row {at} of {stream} is missing")
+
+    def _blocks(self, request: Request, body: bytes, tries: Any) -> Iterator[pa.RecordBatch]:
+        """Yield the blocks of one try; a failure that may pass ends them."""
+        tries.failed = False
+        try:
+            yield from self._caller.get(request.kind, encode_request(request, body))
+        except SiteError as error:
+            tries.wait(error)
+
+    def full(self, stream: str, lineage: str, numbers: Numbers, columns: Sequence[str]) -> pa.RecordBatch:
+        """Return rows by number, in the order of the numbers; each is fetched once."""
+        wanted, where = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
+        most = min(
+            _REQUEST_ROWS, self._limit("max_request_rows"), self._limit("max_request_bytes") // 8 - 1_000
+        )
+        parts = [
+            self._full(stream, lineage, wanted[low : low + most], columns)
+            for low in range(0, max(1, len(wanted)), most)
+        ]
+        rows = pa.concat_batches(parts) if len(parts) > 1 else parts[0]
+        ascending = len(wanted) == len(where) and bool((np.diff(where) > 0).all())
+        return rows if ascending else rows.take(pa.array(where))
+
+    def _full(self, stream: str, lineage: str, numbers: Numbers, columns: Sequence[str]) -> pa.RecordBatch:
+        request = Request("full", stream, lineage, tuple(columns), compression=self._compression)
+        found = self._whole(request, encode_numbers(numbers))
+        rows = pa.concat_batches(found)
+        if rows.num_rows != len(numbers) or rows.schema.names != [*columns]:
+            raise self._wrong(f"{len(numbers)} rows of {stream} were asked for, and {rows.num_rows} came")
+        return rows
+
+    def _whole(self, request: Request, body: bytes) -> list[pa.RecordBatch]:
+        """Return all blocks of an answer, tried again as a whole."""
+        ticket = encode_request(request, body)
+        return self._caller.again(lambda: [*self._caller.get(request.kind, ticket)])
+
+    def values(
+        self,
+        stream: str,
+        lineage: str,
+        keys: pa.RecordBatch,
+        start: int,
+        stop: int,
+        columns: Sequence[str],
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of start..stop-1 whose key columns equal a row of ``keys``: ROW, then the columns.
+
+        The columns of ``keys`` are named as at the site. A row comes once, whatever keys it equals, and in
+        order of numbers within a request of the site's limit of keys. Equal means as in Spark's joins: NULL
+        never.
+        """
+        keys = _distinct(keys)
+        most = self._limit("max_request_rows")
+        for low in range(0, keys.num_rows, most):
+            some = keys.slice(low, most)
+            yield from self._values(stream, lineage, some, start, stop, columns)
+
+    def _values(
+        self, stream: str, lineage: str, keys: pa.RecordBatch, start: int, stop: int, columns: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        if len(body := encode_keys(keys)) > self._limit("max_request_bytes") - 10_000 and keys.num_rows > 1:
+            half = keys.num_rows // 2
+            for part in (keys.slice(0, half), keys.slice(half)):
+                yield from self._values(stream, lineage, part, start, stop, columns)
+            return
+        tries, at = self._caller.tries(), start
+        while True:
+            request = Request(
+                "values", stream, lineage, tuple(columns), at, stop, compression=self._compression
+            )
+            for block in self._blocks(request, body, tries):
+                if block.num_rows == 0:
+                    continue
+                last = block.column(0)[block.num_rows - 1].as_py()
+                if not at <= block.column(0)[0].as_py() <= last < stop:
+                    raise self._wrong(f"rows of {stream} by value came out of order")
+                at = last + 1
+                tries.reset()
+                yield block
+            if not tries.failed:
+                return
+
+    def link(self) -> Link:
+        """Measure the way to the site: the best of several empty calls, and the time of some noise.
+
+        It is 64 kB, and more where that comes too soon to tell, up to 4 MB: a slow link is not held up.
+        """
+        self._act("ping", {})
+        latency = min(self._timed(lambda: self._act("ping", {})) for _ in range(_NEWEST_PING))
+        enough = max(_PROBE_SECONDS, _PROBE_LATENCIES * latency)
+        size, took = _LEAST_PROBE, self._probed(_LEAST_PROBE)
+        while took < latency + enough and size < _GREATEST_PROBE:
+            size = min(_GREATEST_PROBE, _PROBE_GROWS * size)
+            took = self._probed(size)
+        return Link(latency, size / max(took - latency, 1e-6))
+
+    def _probed(self, size: int) -> float:
+        """Return how long so many bytes of noise take to come."""
+        request = Request("probe", stop=size)
+        return self._timed(lambda: self._whole(request, b""))
+
+    def close(self) -> None:
+        """Let the connection go."""
+        self._caller.close()
+
+    def __enter__(self) -> "SiteClient":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @staticmethod
+    def _timed(call: Any) -> float:
+        began = time.perf_counter()
+        call()
+        return time.perf_counter() - began
+
+    def _act(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
+        answer = self._caller.again(lambda: self._caller.act(kind, json.dumps(given).encode()))
+        try:
+            found = json.loads(answer)
+        except ValueError as error:
+            raise self._wrong(f"the answer to {kind} is no JSON") from error
+        if not isinstance(found, dict):
+            raise self._wrong(f"the answer to {kind} is no JSON object")
+        return found
+
+    def _limit(self, name: str) -> int:
+        if self._limits is None:
+            self._limits = {key: n for key, n in self._act("streams", {}).items() if isinstance(n, int)}
+        return self._limits[name]
+
+    def _wrong(self, what: str) -> SiteError:
+        return SiteError("broken", what, site=self._caller.address.url)
+
+
+def _are(numbers: pa.Array, start: int, stop: int) -> bool:
+    return bool(np.array_equal(numbers.to_numpy(), np.arange(start, stop)))
+
+
+def _distinct(keys: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the keys, each once, so that a split of them gives no row twice."""
+    if any(pa.types.is_nested(each.type) for each in keys.schema):
+        return keys
+    table = pa.Table.from_batches([keys])
+    found = table.group_by(keys.schema.names, use_threads=False).aggregate([]).select(keys.schema.names)
+    return found.combine_chunks().to_batches()[0] if found.num_rows else keys.slice(0, 0)
+
+
+__all__ = ["ROW", "SiteClient"]

@@ -1,0 +1,158 @@
+"""Keeps connections within their number, and cuts off who sends more than a request may have.
+
+gRPC has limits for neither that Flight passes on. On Linux a process can look at its own sockets: a thread
+counts those that are connected to the site's port, and shuts down the ones too many, first those from which
+nothing has come for longest. gRPC then closes them as if the caller had.
+"""
+
+import contextlib
+import os
+import resource
+import socket
+import stat
+import struct
+import threading
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+_EACH = 0.05
+_ESTABLISHED = "01"
+_FILES = Path("/proc/self/fd")
+_TABLES = Path("/proc/self/net")
+# Where struct tcp_info has milliseconds since the last data, and bytes received.
+_IDLE, _RECEIVED, _INFO_BYTES = 52, 128, 136
+# What TLS's handshake and HTTP/2's first frames have about: a call has more.
+_GREETING = 1_000
+_SPARE_FILES = 1_024
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A caller's connection: the file number and inode of its socket, the caller's port, and what came."""
+
+    number: int
+    inode: int
+    peer: int
+    idle: int
+    """Milliseconds."""
+    received: int
+
+
+def raise_file_limit(connections: int) -> None:
+    """Let this process have as many files as its connections take, within what the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # More come than are kept, until they are shut down.
+    wanted = max(soft, 8 * connections + _SPARE_FILES, 65_536)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+class ConnectionGuard:
+    """Watches the connections to a port; ``open`` and ``cut`` count those there and those shut down."""
+
+    def __init__(self, port: int, most: int, most_bytes: int) -> None:
+        self.open = 0
+        self.cut = 0
+        self._port = port
+        self._most = most
+        self._most_bytes = most_bytes
+        self._requests: Counter[int] = Counter()
+        self._before: dict[int, tuple[int, int]] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="site-connections", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch, where the system tells of sockets."""
+        if _FILES.exists():
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Watch no more."""
+        self._stop.set()
+
+    def asked(self, peer: str) -> None:
+        """Count a request of a caller, named as gRPC names it: its bytes have all come."""
+        port = peer.rpartition(":")[2]
+        if port.isdecimal():
+            self._requests[int(port)] += 1
+
+    def _run(self) -> None:
+        while not self._stop.wait(_EACH):
+            found = connections(self._port)
+            self.open = len(found)
+            for each in self._too_many(found) + self._too_large(found):
+                if shut_down(each):
+                    self.cut += 1
+
+    def _too_many(self, found: list[Connection]) -> list[Connection]:
+        ordered = sorted(found, key=lambda each: (each.received > _GREETING, -each.idle))
+        return ordered[: max(0, len(found) - self._most)]
+
+    def _too_large(self, found: list[Connection]) -> list[Connection]:
+        """Return the connections that have sent several times what a request may have, and no request."""
+        before, self._before = self._before, {}
+        wrong = []
+        for each in found:
+            count = self._requests[each.peer]
+            known, base = before.get(each.inode, (count, 0))
+            if known != count:
+                base = each.received
+            self._before[each.inode] = (count, base)
+            if each.received - base > 4 * self._most_bytes:
+                wrong.append(each)
+        for peer in self._requests.keys() - {each.peer for each in found}:
+            del self._requests[peer]
+        return wrong
+
+
+def connections(port: int) -> list[Connection]:
+    """Return the connections of this process to a port of its own."""
+    peers = _established(port)
+    found = []
+    for file in _FILES.iterdir():
+        with contextlib.suppress(OSError):
+            link = str(file.readlink())
+            if link.startswith("socket:[") and (inode := int(link[8:-1])) in peers:
+                idle, received = _info(int(file.name))
+                found.append(Connection(int(file.name), inode, peers[inode], idle, received))
+    return found
+
+
+def _established(port: int) -> dict[int, int]:
+    """Return the caller's port by inode, of sockets that are connected to a port."""
+    found = {}
+    for table in (_TABLES / "tcp", _TABLES / "tcp6"):
+        with contextlib.suppress(OSError), table.open(encoding="ascii") as lines:
+            next(lines)
+            for line in lines:
+                words = line.split()
+                if words[3] == _ESTABLISHED and int(words[1].rpartition(":")[2], 16) == port:
+                    found[int(words[9])] = int(words[2].rpartition(":")[2], 16)
+    return found
+
+
+def _info(number: int) -> tuple[int, int]:
+    with socket.socket(fileno=os.dup(number)) as copy:
+        info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
+    if len(info) < _INFO_BYTES:
+        return 0, 0
+    return struct.unpack_from("<I", info, _IDLE)[0], struct.unpack_from("<Q", info, _RECEIVED)[0]
+
+
+def shut_down(found: Connection) -> bool:
+    """Shut a connection down; False where it has gone by itself, and its number may be another's."""
+    try:
+        copy = os.dup(found.number)
+    except OSError:
+        return False
+    status = os.fstat(copy)
+    if not stat.S_ISSOCK(status.st_mode) or status.st_ino != found.inode:
+        os.close(copy)
+        return False
+    with socket.socket(fileno=copy) as caller:
+        try:
+            caller.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,56 @@
+"""What goes wrong between a site and whoever asks it, and how it travels."""
+
+import json
+from typing import Any
+
+KINDS = ("unreachable", "refused", "lineage", "gone", "schema", "limit", "broken", "failed", "busy")
+"""Kinds of failures; "busy" is retried by the client, and reaches its caller as "unreachable" at the end."""
+
+
+class SiteError(Exception):
+    """What a site could not do, or why it could not be asked.
+
+    ``kind`` is "unreachable" (no connection, or no answer in time), "refused" (token, certificate),
+    "lineage" (the site's stream was begun anew), "gone" (rows have left the window), "schema" (no such stream
+    or column), "limit" (more than the site allows), "broken" (a request or an answer that cannot be read) or
+    "failed". ``site`` is its address, empty inside the site itself.
+    """
+
+    def __init__(self, kind: str, message: str, *, site: str = "", help: str | None = None) -> None:
+        self.kind = kind
+        self.message = message
+        self.site = site
+        self.help = help
+        super().__init__(self.render())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.kind, self.message, self.site, self.help)
+
+    def render(self) -> str:
+        """Return the message with the site's address and the remedy."""
+        where = f"site {self.site}: " if self.site else ""
+        return f"{where}{self.message}" + (f"\nhelp: {self.help}" if self.help else "")
+
+    def at(self, site: str) -> "SiteError":
+        """Return the same of a site."""
+        return SiteError(self.kind, self.message, site=site, help=self.help)
+
+
+def _rebuild(kind: str, message: str, site: str, help: str | None) -> SiteError:
+    return SiteError(kind, message, site=site, help=help)
+
+
+def packed(error: SiteError) -> bytes:
+    """Return what travels beside the message of a failed call."""
+    return json.dumps({"kind": error.kind, "message": error.message, "help": error.help}).encode()
+
+
+def unpacked(extra: bytes | None, site: str) -> SiteError | None:
+    """Return the error that a site has sent, None where it has sent none or what cannot be read."""
+    try:
+        found = json.loads(extra or b"null")
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or found.get("kind") not in KINDS or not isinstance(found["message"], str):
+        return None
+    return SiteError(found["kind"], found["message"], site=site, help=found.get("help"))

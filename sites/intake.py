@@ -1,0 +1,76 @@
+"""Takes rows of a source into a store, in a thread of its own, and begins again where that fails."""
+
+import logging
+import threading
+
+import numpy as np
+import pyarrow as pa
+
+from wjoin.sites.records import Read
+from wjoin.sites.sources import Source
+from wjoin.sites.store import StreamStore
+
+_LOG = logging.getLogger("wjoin.sites")
+_LONGEST_PAUSE = 30.0
+
+
+class Intake:
+    """The thread between a source and a store. ``taken``, ``broken`` and ``undated`` count its rows."""
+
+    def __init__(self, store: StreamStore, source: Source) -> None:
+        self.taken = 0
+        self.broken = 0
+        self.undated = 0
+        self.failing = False
+        self.ended = False
+        self._store = store
+        self._source = source
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"site-{store.options.stream}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to take rows in."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take no more rows in; returns when the last batch is whole."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        pause = 0.5
+        while not self._stop.is_set():
+            try:
+                for taken in self._source.batches(self._store.position, self._stop):
+                    self.failing, pause = False, 0.5
+                    if taken is None:
+                        self._store.expire()
+                    else:
+                        self._store.append(self._dated(taken.read), taken.step)
+                    if self._stop.is_set():
+                        return
+                self.ended = True
+                return
+            except (OSError, ValueError, pa.ArrowException, MemoryError) as error:
+                self.failing = True
+                _LOG.error(
+                    "stream %s: %s: %s; again in %.1f s",
+                    *(self._store.options.stream, type(error).__name__, error, pause),
+                )
+                self._stop.wait(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _dated(self, read: Read) -> pa.RecordBatch:
+        """Return the rows that have an event time, and count the others."""
+        rows, name = read.rows, self._store.options.stream
+        if read.broken:
+            self.broken += read.broken
+            _LOG.warning("stream %s: %d broken records, such as %s", name, read.broken, read.example)
+        there = np.asarray(rows.column(self._store.options.time).is_valid())
+        without = len(there) - int(there.sum())
+        if without:
+            self.undated += without
+            _LOG.warning("stream %s: %d rows have no event time and are left out", name, without)
+            rows = rows.filter(pa.array(there))
+        self.taken += rows.num_rows
+        return rows

@@ -1,0 +1,149 @@
+"""Rows by join value: hashes of key columns, an index over them, and an estimate of distinct values.
+
+Hashes are of 64 bits and the same in every process; what they find is compared by value before it is served.
+A NULL equals nothing, -0.0 equals 0.0, and NaN equals NaN, as in Spark's equi-joins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Hashes = npt.NDArray[np.uint64]
+Positions = npt.NDArray[np.int64]
+
+SKETCH = 4096
+"""Least hashes that are kept of a column: the error of the estimate is about 1/√4096."""
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+def column_hashes(column: pa.Array) -> Hashes:
+    """Return a hash for each value of a column; that of a NULL means nothing."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
+        values[np.isnan(values)] = np.nan
+        return _mixed(values.view(np.uint64))
+    if pa.types.is_integer(kind):
+        return _mixed(column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64).view(np.uint64))
+    if pa.types.is_timestamp(kind):
+        return column_hashes(column.view(pa.int64()))
+    if pa.types.is_date32(kind):
+        return column_hashes(column.view(pa.int32()))
+    if pa.types.is_boolean(kind):
+        return column_hashes(column.cast(pa.int8()))
+    if pa.types.is_nested(kind):
+        # -0.0 and 0.0 are the same; what else becomes the same is told apart by value.
+        texts = [None if each is None else repr(each).replace("-0.0", "0.0") for each in column.to_pylist()]
+        return column_hashes(pa.array(texts, pa.string()))
+    values = column.cast(pa.string()) if pa.types.is_decimal(kind) else column
+    coded = values.dictionary_encode()
+    words = np.array([_text(each) for each in coded.dictionary.to_pylist()], dtype=object)
+    hashes = pd.util.hash_array(words, categorize=False) if len(words) else np.zeros(1, np.uint64)
+    return np.asarray(hashes[coded.indices.fill_null(0).to_numpy(zero_copy_only=False)], dtype=np.uint64)
+
+
+def _text(value: Any) -> str:
+    # repr tells b'1' from '1'.
+    return value if isinstance(value, str) else repr(value)
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """Return the values mixed (the finalizer of SplitMix64)."""
+    with np.errstate(over="ignore"):
+        values = values + _ODD
+        values = (values ^ (values >> np.uint64(30))) * _MIX[0]
+        values = (values ^ (values >> np.uint64(27))) * _MIX[1]
+        return values ^ (values >> np.uint64(31))
+
+
+def row_hashes(columns: Sequence[pa.Array]) -> tuple[Hashes, npt.NDArray[np.bool_]]:
+    """Return a hash for each row of several columns, and whether all of its values are there."""
+    found = column_hashes(columns[0])
+    there = np.asarray(columns[0].is_valid())
+    for column in columns[1:]:
+        found = _mixed(found ^ column_hashes(column))
+        there = there & np.asarray(column.is_valid())
+    return found, there
+
+
+@dataclass(frozen=True)
+class KeyIndex:
+    """The hashes of a batch's rows in ascending order, and the position of each row."""
+
+    hashes: Hashes
+    positions: npt.NDArray[np.int32]
+
+    def find(self, wanted: Hashes) -> tuple[Positions, Positions]:
+        """Return the pairs (position of a row, position in ``wanted``) of equal hashes."""
+        low = np.searchsorted(self.hashes, wanted, "left")
+        count = np.searchsorted(self.hashes, wanted, "right") - low
+        which = np.repeat(np.arange(len(wanted)), count)
+        within = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+        return self.positions[low[which] + within].astype(np.int64), which
+
+
+def make_index(columns: Sequence[pa.Array]) -> KeyIndex:
+    """Return the index of a batch by key columns; rows with a NULL there are not in it."""
+    hashes, there = row_hashes(columns)
+    positions = np.flatnonzero(there).astype(np.int32)
+    order = np.argsort(hashes[positions], kind="stable")
+    return KeyIndex(hashes[positions][order], positions[order])
+
+
+def save_index(index: KeyIndex, path: Path) -> None:
+    """Write an index beside its segment: the hashes and the positions, one file each."""
+    np.save(path.with_suffix(".hashes.npy"), index.hashes)
+    np.save(path.with_suffix(".positions.npy"), index.positions)
+
+
+def load_index(path: Path) -> KeyIndex:
+    """Return the index beside a segment, mapped. Raises OSError or ValueError where it cannot be read."""
+    hashes, positions = (path.with_suffix(f".{name}.npy") for name in ("hashes", "positions"))
+    return KeyIndex(np.load(hashes, mmap_mode="r"), np.load(positions, mmap_mode="r"))
+
+
+def matches(index: KeyIndex, columns: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Positions:
+    """Return the positions of rows whose columns equal some row of ``keys``, ascending, each once."""
+    hashes, there = row_hashes(keys)
+    wanted = np.flatnonzero(there)
+    rows, which = index.find(hashes[wanted])
+    same = np.ones(len(rows), np.bool_)
+    for column, key in zip(columns, keys, strict=True):
+        same &= _equal(column.take(pa.array(rows)), key.take(pa.array(wanted[which])))
+    return np.unique(rows[same])
+
+
+def _equal(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
+    if pa.types.is_nested(left.type):
+        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        return np.array([one == other for one, other in pairs], np.bool_)
+    found = pc.equal(left, right)
+    if pa.types.is_floating(left.type):
+        found = pc.or_(found, pc.and_(pc.is_nan(left), pc.is_nan(right)))
+    return np.asarray(found.fill_null(False), np.bool_)
+
+
+def sketch(column: pa.Array) -> Hashes:
+    """Return the least distinct hashes of a column: k minimum values (Bar-Yossef et al., RANDOM 2002)."""
+    return united([column_hashes(column)[np.asarray(column.is_valid())]])
+
+
+def united(sketches: Sequence[Hashes]) -> Hashes:
+    """Return the sketch of several columns' values together."""
+    return np.unique(np.concatenate([np.empty(0, np.uint64), *sketches]))[:SKETCH]
+
+
+def estimate(found: Hashes) -> float:
+    """Return how many distinct values a sketch has seen, about."""
+    if len(found) < SKETCH:
+        return float(len(found))
+    return float((SKETCH - 1) / (float(found[-1]) / 2.0**64))

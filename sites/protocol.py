@@ -1,0 +1,216 @@
+"""What a site and its clients say to each other: requests, facts of streams, and their form in bytes."""
+
+import base64
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from wjoin.sites.failures import SiteError
+
+ROW = "__wjoin_row"
+"""The int64 column with a row's number: its offset in the stream, and its id at the site."""
+
+Numbers = npt.NDArray[np.int64]
+
+_HEAD = struct.Struct("<4sI")
+_MAGIC = b"WJS1"
+_LEAST_STEP, _GREATEST_STEP = 0, (1 << 32) - 1
+
+
+@dataclass(frozen=True)
+class SiteAddress:
+    """Where a site is, and what it takes to be let in; times in seconds."""
+
+    url: str
+    """'grpc://host:port', or 'grpc+tls://host:port'."""
+    token: str | None = field(default=None, repr=False)
+    certificate: str | None = field(default=None, repr=False)
+    """PEM text of the authority to trust, None for those that the system trusts."""
+    patience: float = 300.0
+    """How long to go on trying where a site cannot be reached or is slow."""
+    call_timeout: float = 60.0
+    """How long one call may take."""
+
+
+@dataclass(frozen=True)
+class StreamFacts:
+    """What a site knows of a stream. Times are microseconds, or the unit of an integral event time."""
+
+    stream: str
+    lineage: str
+    schema: pa.Schema
+    time: str
+    """The event-time column."""
+    first: int
+    next: int
+    """Rows kept have numbers from ``first`` on, below ``next``."""
+    latest: int | None
+    """The greatest event time, None while there is no row."""
+    span: int | None
+    """Event time from the earliest to the latest kept row."""
+    window: int | None
+    """The window that is kept, None where it is one of rows."""
+    rate: float
+    """Rows a second of event time lately; rows a unit where event time is a number."""
+    widths: Mapping[str, float]
+    """Average bytes of a row by column, as they travel, before compression."""
+    distinct: Mapping[str, float]
+    """Estimates of the distinct values of each key column among the rows kept."""
+    packed: Mapping[str, float] = field(default_factory=dict)
+    """Average bytes of a row by column in blocks that are compressed by zstd, as clients ask for them."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """The way to a site: ``latency`` is the time of an empty call in seconds, there and back."""
+
+    latency: float
+    bytes_per_second: float
+
+
+def facts_to_json(facts: StreamFacts) -> dict[str, Any]:
+    """Return facts as JSON takes them."""
+    plain = {name: value for name, value in facts.__dict__.items() if name != "schema"}
+    return {**plain, "schema": schema_to_text(facts.schema)}
+
+
+def facts_from_json(plain: Mapping[str, Any]) -> StreamFacts:
+    """Return the facts of JSON. Raises SiteError "broken"."""
+    try:
+        return StreamFacts(**{**plain, "schema": schema_from_text(plain["schema"])})
+    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        raise SiteError("broken", f"the description of a stream cannot be read: {error}") from error
+
+
+def schema_to_text(schema: pa.Schema) -> str:
+    """Return a schema as text: Arrow's bytes in base64."""
+    return base64.b64encode(schema.serialize().to_pybytes()).decode()
+
+
+def schema_from_text(text: str) -> pa.Schema:
+    """Return the schema of a text of ``schema_to_text``."""
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request for rows: ``kind`` "rows" (all from ``start`` to before ``stop``), "full" (those with some
+    numbers), "values" (those of start..stop-1 with some key) or "probe" (``stop`` bytes of noise).
+
+    ``block_rows`` is how many rows a batch of the answer has, None for the site's own choice;
+    ``compression`` is "zstd", "lz4" or None.
+    """
+
+    kind: str
+    stream: str = ""
+    lineage: str = ""
+    columns: tuple[str, ...] = ()
+    start: int = 0
+    stop: int = 0
+    block_rows: int | None = None
+    compression: str | None = None
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "kind": (str,),
+    "stream": (str,),
+    "lineage": (str,),
+    "columns": (list,),
+    "start": (int,),
+    "stop": (int,),
+    "block_rows": (int, type(None)),
+    "compression": (str, type(None)),
+}
+
+
+def encode_request(request: Request, body: bytes = b"") -> bytes:
+    """Return a request with its body (numbers or keys) as bytes: 4 letters, a length, JSON, the body."""
+    head = json.dumps(asdict(request), separators=(",", ":")).encode()
+    return b"".join((_HEAD.pack(_MAGIC, len(head)), head, body))
+
+
+def decode_request(ticket: bytes) -> tuple[Request, memoryview]:
+    """Return the request of a ticket, and its body. Raises SiteError "broken"."""
+    view = memoryview(ticket)
+    if len(view) < _HEAD.size:
+        raise SiteError("broken", "the request is shorter than its head")
+    magic, length = _HEAD.unpack_from(view)
+    if magic != _MAGIC:
+        raise SiteError("broken", f"the request does not begin with {_MAGIC.decode()}")
+    if length > len(view) - _HEAD.size:
+        raise SiteError("broken", "the request has been cut off")
+    body = view[_HEAD.size + length :]
+    plain = read_json(bytes(view[_HEAD.size : _HEAD.size + length]))
+    for name, value in plain.items():
+        # JSON has true and false where Python takes them for numbers.
+        if name not in _TYPES or not isinstance(value, _TYPES[name]) or isinstance(value, bool):
+            raise SiteError("broken", f"the request has an unknown or wrong entry {name!r:.100}")
+    columns = plain.pop("columns", [])
+    if "kind" not in plain or not all(isinstance(each, str) for each in columns):
+        raise SiteError("broken", "the request has no kind, or columns that are no names")
+    return Request(**plain, columns=tuple(columns)), body
+
+
+def read_json(text: bytes) -> dict[str, Any]:
+    """Return the object of a JSON text. Raises SiteError "broken"."""
+    try:
+        plain = json.loads(text or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise SiteError("broken", f"the request cannot be read as JSON: {type(error).__name__}") from error
+    if not isinstance(plain, dict):
+        raise SiteError("broken", "the request is no JSON object")
+    return plain
+
+
+def encode_numbers(numbers: Numbers) -> bytes:
+    """Return ascending row numbers; in half the bytes where their steps are small."""
+    steps = np.diff(numbers)
+    if len(steps) and (steps.min() < _LEAST_STEP or steps.max() > _GREATEST_STEP):
+        return b"8" + numbers.astype("<i8").tobytes()
+    return b"4" + numbers[:1].astype("<i8").tobytes() + steps.astype("<u4").tobytes()
+
+
+def decode_numbers(body: memoryview) -> Numbers:
+    """Return the numbers of ``encode_numbers``. Raises SiteError "broken"."""
+    form, data = bytes(body[:1]), body[1:]
+    if form == b"8" and len(data) % 8 == 0:
+        return np.frombuffer(data, "<i8").astype(np.int64)
+    if form == b"4" and len(data) == 0:
+        return np.empty(0, np.int64)
+    if form == b"4" and len(data) >= 8 and len(data) % 4 == 0:
+        first = np.frombuffer(data[:8], "<i8").astype(np.int64)
+        return np.cumsum(np.concatenate([first, np.frombuffer(data[8:], "<u4").astype(np.int64)]))
+    raise SiteError("broken", "the row numbers of the request cannot be read")
+
+
+def count_of_numbers(body: memoryview) -> int:
+    """Return how many numbers a body has, without reading them."""
+    return len(body) // 8 if bytes(body[:1]) == b"8" else max(0, (len(body) - 1) // 4 - 1)
+
+
+def encode_keys(keys: pa.RecordBatch) -> bytes:
+    """Return the rows of keys as an Arrow stream, compressed."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, keys.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_batch(keys)
+    return bytes(sink.getvalue())
+
+
+def decode_keys(body: memoryview) -> pa.RecordBatch:
+    """Return the keys of ``encode_keys``, checked. Raises SiteError "broken"."""
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(body)) as reader:
+            batches = list(reader)
+        for batch in batches:
+            batch.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise SiteError("broken", f"the keys of the request cannot be read: {error}") from error
+    if len(batches) != 1:
+        raise SiteError("broken", "the keys of the request are not one batch")
+    return batches[0]

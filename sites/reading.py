@@ -1,0 +1,133 @@
+"""Rows out of the pieces of a stream: a range of them, some by number, some by join value."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from wjoin.sites.failures import SiteError
+from wjoin.sites.key_index import make_index, matches
+from wjoin.sites.protocol import ROW, Numbers
+from wjoin.sites.segments import Piece
+
+Settle = Callable[[], None]
+"""Called between pieces of work on mapped rows (wjoin.sites.memory)."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows ``begin`` to before ``end`` of a piece."""
+
+    piece: Piece
+    begin: int
+    end: int
+
+
+def parts_of(pieces: Sequence[Piece], next: int, start: int, stop: int, stream: str) -> list[Part]:
+    """Return the parts with rows start..stop-1; ``next`` is the stream's next number.
+
+    Raises SiteError "gone" or "broken".
+    """
+    first, end = (pieces[0].start, pieces[-1].stop) if pieces else (next, next)
+    if not 0 <= start <= stop:
+        raise SiteError("broken", f"rows {start} to {stop} are no range")
+    if start < first and start < stop:
+        raise gone(stream, start, min(stop, first) - 1, first)
+    if stop > end:
+        raise SiteError("broken", f"row {stop - 1} of {stream} is not there yet; the next one is {end}")
+    return [
+        Part(each, max(start - each.start, 0), min(stop, each.stop) - each.start)
+        for each in pieces
+        if each.start < stop and each.stop > start
+    ]
+
+
+def gone(stream: str, start: int, last: int, first: int) -> SiteError:
+    """Return the error of rows that have left the window."""
+    numbers = f"row {start}" if start == last else f"rows {start} to {last}"
+    message = f"{numbers} of stream {stream} have left the site's window, which begins at row {first}"
+    help = (
+        f"set a longer window (or window_rows), consumer_lease or max_bytes in [streams.{stream}] of the "
+        "site: it must cover the query's retention and the longest pause of the query"
+    )
+    return SiteError("gone", message, help=help)
+
+
+def in_order(
+    parts: Sequence[Part], columns: Sequence[str], block: int, settle: Settle
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows in batches of ``block`` rows, the last with less: ROW, then the columns."""
+    waiting: list[pa.RecordBatch] = []
+    held = 0
+    for part in parts:
+        rows, begin = part.piece.rows.select([*columns]), part.begin
+        while begin < part.end:
+            some = rows.slice(begin, min(part.end - begin, block - held))
+            at = part.piece.start + begin
+            waiting.append(numbered(some, np.arange(at, at + some.num_rows)))
+            begin, held = begin + some.num_rows, held + some.num_rows
+            if held == block:
+                yield _one(waiting)
+                settle()
+                waiting, held = [], 0
+    if waiting:
+        yield _one(waiting)
+
+
+def by_number(
+    parts: Sequence[Part], numbers: Numbers, columns: Sequence[str], settle: Settle
+) -> pa.RecordBatch:
+    """Return rows in the order of their numbers; there is one, and all are in the parts."""
+    order = None if bool((np.diff(numbers) >= 0).all()) else np.argsort(numbers, kind="stable")
+    ascending = numbers if order is None else numbers[order]
+    cuts = [*np.searchsorted(ascending, [each.piece.start for each in parts]), len(numbers)]
+    found = []
+    for part, (low, high) in zip(parts, pairwise(cuts), strict=True):
+        if low < high:
+            some = pa.array(ascending[low:high] - part.piece.start)
+            found.append(part.piece.rows.select([*columns]).take(some))
+            settle()
+    rows = _one(found)
+    if order is None:
+        return rows
+    back = np.empty(len(order), np.int64)
+    back[order] = np.arange(len(order))
+    return rows.take(pa.array(back))
+
+
+def by_value(
+    parts: Sequence[Part],
+    keys: pa.RecordBatch,
+    indexed: Sequence[str],
+    columns: Sequence[str],
+    block: int,
+    settle: Settle,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that equal a row of ``keys``: ROW, then the columns.
+
+    ``indexed`` are the columns of the pieces' index; others, and pieces without one, are looked through.
+    """
+    names = [*indexed] if set(keys.schema.names) == set(indexed) else keys.schema.names
+    wanted = [keys.column(name) for name in names]
+    for part in parts:
+        own = [part.piece.rows.column(name) for name in names]
+        index = part.piece.index if names == [*indexed] else None
+        found = matches(index or make_index(own), own, wanted)
+        found = found[(found >= part.begin) & (found < part.end)]
+        rows = part.piece.rows.select([*columns])
+        for low in range(0, len(found), block):
+            some = found[low : low + block]
+            yield numbered(rows.take(pa.array(some)), some + part.piece.start)
+        settle()
+
+
+def numbered(rows: pa.RecordBatch, numbers: Numbers) -> pa.RecordBatch:
+    """Return rows with their numbers as the first column."""
+    schema = pa.schema([pa.field(ROW, pa.int64(), nullable=False), *rows.schema])
+    return pa.RecordBatch.from_arrays([pa.array(numbers, pa.int64()), *rows.columns], schema=schema)
+
+
+def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return pa.concat_batches(batches) if len(batches) > 1 else batches[0]

@@ -1,0 +1,137 @@
+"""Sealed segments: Arrow files with one batch each, mapped into memory, and the index beside them."""
+
+import json
+import mmap
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wjoin.sites.key_index import Hashes, KeyIndex, load_index, make_index, save_index, sketch
+
+_FACTS = b"wjoin"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows with numbers from ``start`` on, in one batch, and their event times' least and greatest.
+
+    ``index`` finds them by the key columns where they are sealed; ``sketches`` estimate the distinct values
+    of each key column. ``path`` is the file they are mapped from, ``mapping`` the map.
+    """
+
+    start: int
+    rows: pa.RecordBatch
+    least: int
+    greatest: int
+    size: int
+    path: Path | None = None
+    index: KeyIndex | None = None
+    sketches: Mapping[str, Hashes] = field(default_factory=dict)
+    mapping: mmap.mmap | None = None
+
+    @property
+    def stop(self) -> int:
+        """The number after the last one."""
+        return self.start + int(self.rows.num_rows)
+
+
+def times(rows: pa.RecordBatch, column: str) -> npt.NDArray[np.int64]:
+    """Return the event times of rows: microseconds, or the numbers that they are."""
+    found = rows.column(column)
+    if pa.types.is_timestamp(found.type):
+        found = found.view(pa.int64())
+    return np.asarray(found.cast(pa.int64()).to_numpy(zero_copy_only=False))
+
+
+def piece(start: int, rows: pa.RecordBatch, time: str, keys: Sequence[str]) -> Piece:
+    """Return rows as a piece that is held in memory; there is at least one."""
+    ends = pc.min_max(pa.array(times(rows, time))).as_py()
+    sketches = {name: sketch(rows.column(name)) for name in keys}
+    return Piece(start, rows, ends["min"], ends["max"], rows.get_total_buffer_size(), sketches=sketches)
+
+
+def joined(pieces: Sequence[Piece]) -> pa.RecordBatch:
+    """Return the rows of pieces as one batch."""
+    return pa.concat_batches([each.rows for each in pieces])
+
+
+def seal(folder: Path, whole: Piece, keys: Sequence[str], position: Mapping[str, Any], sync: bool) -> Piece:
+    """Write a piece as a segment with its index, and return it mapped; it is there whole or not at all."""
+    path = folder / f"{whole.start:020}.arrow"
+    if keys:
+        save_index(make_index([whole.rows.column(name) for name in keys]), path)
+    facts = {"least": whole.least, "greatest": whole.greatest, "position": position, "keys": [*keys]}
+    for name in keys:
+        facts |= {f"sketch {name}": [int(each) for each in whole.sketches[name]]}
+    schema = whole.rows.schema.with_metadata({_FACTS: json.dumps(facts)})
+    unfinished = path.with_suffix(".part")
+    with pa.OSFile(str(unfinished), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        writer.write_batch(whole.rows.cast(schema))
+    if sync:
+        synced(unfinished)
+    unfinished.rename(path)
+    if sync:
+        synced(folder)
+    return open_sealed(path, keys)[0]
+
+
+def synced(path: Path) -> None:
+    """Have a file or folder on the disk before going on."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def open_sealed(path: Path, keys: Sequence[str]) -> tuple[Piece, dict[str, Any]]:
+    """Return a segment mapped, and the position of the source after it.
+
+    Raises OSError or pyarrow.ArrowException where the file cannot be read.
+    """
+    with path.open("rb") as file:
+        mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    reader = pa.ipc.open_file(pa.py_buffer(mapping))
+    facts = json.loads(reader.schema.metadata[_FACTS])
+    rows = reader.get_batch(0)
+    rows = pa.RecordBatch.from_arrays(rows.columns, schema=rows.schema.remove_metadata())
+    index: KeyIndex | None = None
+    if keys and facts["keys"] == [*keys]:
+        # Without its files the index is made anew below: they are written before the segment.
+        with suppress(OSError, ValueError):
+            index = load_index(path)
+        if index is None or len(index.hashes) != len(index.positions):
+            index = make_index([rows.column(name) for name in keys])
+    sketches = {
+        name: np.array(facts[f"sketch {name}"], np.uint64)
+        if f"sketch {name}" in facts
+        else sketch(rows.column(name))
+        for name in keys
+    }
+    size = len(mapping)
+    found = Piece(
+        int(path.stem), rows, facts["least"], facts["greatest"], size, path, index, sketches, mapping
+    )
+    return found, facts["position"]
+
+
+def remove_sealed(sealed: Piece) -> None:
+    """Remove a segment's files; who still reads its rows has them mapped."""
+    if sealed.path is not None:
+        for suffix in (".hashes.npy", ".positions.npy", ".arrow"):
+            sealed.path.with_suffix(suffix).unlink(missing_ok=True)
+
+
+def let_go(pieces: Sequence[Piece]) -> None:
+    """Have the pages of mapped segments leave this process; they are read again when they are asked for."""
+    for each in pieces:
+        if each.mapping is not None:
+            each.mapping.madvise(mmap.MADV_DONTNEED)

@@ -1,0 +1,159 @@
+"""The Arrow Flight server of a site: actions about streams, and streams of rows for tickets."""
+
+import json
+import logging
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from wjoin.sites.access import TokenCheck, read_secret
+from wjoin.sites.answers import answer
+from wjoin.sites.connections import ConnectionGuard, raise_file_limit
+from wjoin.sites.failures import SiteError, packed
+from wjoin.sites.limits import Calls
+from wjoin.sites.protocol import decode_request, facts_to_json, read_json
+from wjoin.sites.site import Site
+
+_LOG = logging.getLogger("wjoin.sites")
+
+
+class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
+    """Serves a site. Failures travel as JSON beside their message (wjoin.sites.failures)."""
+
+    def __init__(self, site: Site, token: str | None) -> None:
+        config = site.config
+        certificates = None
+        if config.certificate is not None and config.key is not None:
+            certificates = [(read_secret(config.certificate), read_secret(config.key))]
+        scheme = "grpc+tls" if certificates else "grpc"
+        self.site = site
+        self.check = TokenCheck(token)
+        self._calls = Calls(config.limits.max_calls)
+        raise_file_limit(config.limits.max_connections)
+        super().__init__(
+            f"{scheme}://{config.listen}", tls_certificates=certificates, middleware={"token": self.check}
+        )
+        self.guard = ConnectionGuard(
+            self.port, config.limits.max_connections, config.limits.max_request_bytes
+        )
+        self.guard.start()
+
+    def list_actions(self, context: Any) -> list[tuple[str, str]]:
+        """Return what can be asked besides rows."""
+        return [
+            ("streams", "names, and limits of requests"),
+            ("describe", "a stream"),
+            ("next", "how far the numbers go"),
+            ("consumer", "what a query still needs"),
+            ("status", "numbers of all streams"),
+            ("ping", "nothing"),
+        ]
+
+    def do_action(self, context: Any, action: Any) -> Iterator[bytes]:
+        """Answer an action with one JSON text."""
+        self.guard.asked(context.peer())
+        try:
+            body = action.body.to_pybytes() if action.body is not None else b""
+            self.site.config.limits.check_bytes(len(body))
+            found = self._act(action.type, read_json(body))
+        except SiteError as error:
+            raise self._failure(error) from error
+        except Exception as error:
+            raise self._unexpected(error) from error
+        return iter([json.dumps(found).encode()])
+
+    def _act(self, kind: str, given: dict[str, Any]) -> Any:
+        if kind == "ping":
+            return {}
+        if kind == "status":
+            return {"streams": self.site.status(), "pid": os.getpid()}
+        if kind == "streams":
+            limits = self.site.config.limits
+            names = [each.name for each in self.site.config.streams]
+            return {
+                "streams": names,
+                "max_request_rows": limits.max_request_rows,
+                "max_request_bytes": limits.max_request_bytes,
+            }
+        if kind not in ("describe", "next", "consumer"):
+            raise SiteError("broken", f"there is no action {kind:.60}")
+        lineage = _entry(given, "lineage", str, optional=True)
+        store = self.site.store(_entry(given, "stream", str), lineage)
+        if kind == "describe":
+            return facts_to_json(store.facts())
+        if kind == "consumer":
+            name, read, keep = (
+                _entry(given, *each) for each in (("name", str), ("read", int), ("keep", int))
+            )
+            if not 0 < len(name) <= 200 or not 0 <= read <= store.next or keep < 0:
+                raise SiteError("broken", f"a consumer cannot have read up to row {read} and keep {keep}")
+            store.keep_for(name, read, keep)
+        return {"next": store.next}
+
+    def do_get(self, context: Any, ticket: Any) -> Any:
+        """Answer a request for rows."""
+        self.guard.asked(context.peer())
+        try:
+            limits = self.site.config.limits
+            limits.check_bytes(len(ticket.ticket))
+            request, body = decode_request(ticket.ticket)
+            schema, blocks = answer(self.site, request, body)
+            options = pa.ipc.IpcWriteOptions(compression=request.compression)
+        except SiteError as error:
+            raise self._failure(error) from error
+        except Exception as error:
+            raise self._unexpected(error) from error
+        self.site.counts.asked(request.kind, request.stream)
+        sent = self._counted(request.kind, request.stream, blocks, options)
+        return flight.GeneratorStream(schema, sent, options)
+
+    def _counted(
+        self, kind: str, stream: str, blocks: Iterator[pa.RecordBatch], options: Any
+    ) -> Iterator[tuple[pa.RecordBatch, bytes] | pa.RecordBatch]:
+        """Yield blocks; the first has beside it how many bytes it has on the way, and without compression."""
+        ratio: float | None = None
+        try:
+            with self._calls.one():
+                for block in blocks:
+                    plain = pa.ipc.get_record_batch_size(block)
+                    if ratio is None:
+                        travels = plain if options.compression is None else _message_bytes(block, options)
+                        ratio = travels / plain
+                        yield block, json.dumps({"bytes": travels, "plain": plain}).encode()
+                    else:
+                        yield block
+                    self.site.counts.sent(kind, stream, block.num_rows, int(ratio * plain))
+        except SiteError as error:
+            raise self._failure(error) from error
+        except Exception as error:
+            raise self._unexpected(error) from error
+
+    def _failure(self, error: SiteError) -> Exception:
+        self.site.counts.failed(error.kind)
+        kind = flight.FlightUnavailableError if error.kind == "busy" else flight.FlightServerError
+        return kind(error.message, packed(error))  # type: ignore[no-any-return]
+
+    def _unexpected(self, error: Exception) -> Exception:
+        _LOG.error("a request failed: %s: %s", type(error).__name__, error, exc_info=error)
+        message = f"the site could not answer: {type(error).__name__}; its log tells more"
+        return self._failure(SiteError("failed", message))
+
+
+def _message_bytes(block: pa.RecordBatch, options: Any) -> int:
+    sink = pa.MockOutputStream()
+    with pa.ipc.new_stream(sink, block.schema, options=options) as writer:
+        before = sink.size()
+        writer.write_batch(block)
+        return int(sink.size() - before)
+
+
+def _entry(given: dict[str, Any], name: str, kind: type, *, optional: bool = False) -> Any:
+    found = given.get(name)
+    if found is None and optional:
+        return None
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise SiteError("broken", f"the entry {name} of the request is missing or wrong")
+    return found

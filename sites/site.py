@@ -1,0 +1,218 @@
+"""A site as a whole: the stores of its streams, what fills them, and what is told of them."""
+
+import logging
+import resource
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.sites.config import KAFKA, STANDARD_INPUT, SiteConfig, StreamConfig, check_columns
+from wjoin.sites.failures import SiteError
+from wjoin.sites.intake import Intake
+from wjoin.sites.memory import Memory, memory_of_process
+from wjoin.sites.metrics import Counts, Metric
+from wjoin.sites.source_folder import FolderSource, first_schema
+from wjoin.sites.source_kafka import KafkaSource, client_library
+from wjoin.sites.source_lines import LineSource
+from wjoin.sites.sources import Source
+from wjoin.sites.store import StoreOptions, StreamStore, known_schema
+
+_LOG = logging.getLogger("wjoin.sites")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A stream that is served: its store, and what fills it."""
+
+    store: StreamStore
+    intake: Intake
+
+
+class Site:
+    """The streams of a site. A stream whose columns its first file tells is there when that file is."""
+
+    def __init__(self, config: SiteConfig) -> None:
+        self.config = config
+        self.counts = Counts()
+        # A piece of work maps a segment at the most, before it is seen.
+        self._memory = Memory(config.memory - 2 * config.segment_bytes, self._let_go)
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._served: dict[str, Served] = {}
+        self._waiting: list[threading.Thread] = []
+        for stream in config.streams:
+            if stream.source.startswith(KAFKA):
+                client_library()
+            elif stream.source != STANDARD_INPUT and not Path(stream.source).is_dir():
+                raise WJoinError("WJ903", f"streams.{stream.name}.source: {stream.source} is no folder")
+
+    def start(self) -> None:
+        """Begin to take rows in. Raises WJoinError WJ903 or WJ904."""
+        for stream in self.config.streams:
+            schema = stream.schema or known_schema(self._folder(stream))
+            if schema is not None:
+                self._serve(stream, schema)
+            else:
+                waiting = threading.Thread(
+                    target=self._wait_for_schema,
+                    args=(stream,),
+                    name=f"site-{stream.name}-schema",
+                    daemon=True,
+                )
+                self._waiting.append(waiting)
+                waiting.start()
+
+    def _folder(self, stream: StreamConfig) -> Path:
+        return self.config.data / stream.name
+
+    def _wait_for_schema(self, stream: StreamConfig) -> None:
+        try:
+            schema = first_schema(Path(stream.source), self._stop, stream.poll, f"streams.{stream.name}")
+            if schema is not None:
+                self._serve(stream, schema)
+        except WJoinError as error:
+            _LOG.error("stream %s is not served: %s", stream.name, error)
+
+    def _serve(self, stream: StreamConfig, schema: pa.Schema) -> None:
+        check_columns(schema, stream.time, stream.keys, f"streams.{stream.name}")
+        source = _source(stream, schema)
+        options = StoreOptions(
+            stream=stream.name,
+            schema=schema,
+            time=stream.time,
+            keys=stream.keys,
+            retention=stream.retention,
+            segment_bytes=self.config.segment_bytes,
+            sync=self.config.sync,
+        )
+        try:
+            store = StreamStore(self._folder(stream), options, source.fold, self._memory.settle)
+        except (OSError, SiteError, pa.ArrowException, ValueError) as error:
+            raise WJoinError("WJ903", f"streams.{stream.name}: its data cannot be read: {error}") from error
+        served = Served(store, Intake(store, source))
+        with self._lock:
+            self._served[stream.name] = served
+        _LOG.info("stream %s: rows %d to before %d are there", stream.name, store.first, store.next)
+        served.intake.start()
+
+    def stop(self) -> None:
+        """Take no more rows in; what was taken is whole on disk."""
+        self._stop.set()
+        for each in [*self.served().values()]:
+            each.intake.stop()
+            each.store.close()
+
+    def served(self) -> Mapping[str, Served]:
+        """Return the streams that are there, by name."""
+        with self._lock:
+            return dict(self._served)
+
+    def store(self, stream: str, lineage: str | None) -> StreamStore:
+        """Return a stream's store. Raises SiteError "schema" or "lineage"."""
+        found = self.served().get(stream)
+        if found is None:
+            known = [each.name for each in self.config.streams]
+            if stream in known:
+                raise SiteError("busy", f"stream {stream} waits for its first file, which tells its columns")
+            help = f"its streams are {', '.join(known)}"
+            raise SiteError("schema", f"there is no stream {stream:.100}", help=help)
+        if lineage is not None and lineage != found.store.lineage:
+            raise SiteError(
+                "lineage",
+                f"stream {stream} has been begun anew: "
+                f"its lineage is {found.store.lineage}, and not {lineage:.40}",
+                help="begin the query from a new checkpoint, or give the site its data folder back",
+            )
+        return found.store
+
+    def _let_go(self) -> None:
+        for each in self.served().values():
+            each.store.let_go()
+
+    def metrics(self) -> Iterator[Metric]:
+        """Yield the numbers of the streams, and of requests."""
+        served = self.served()
+
+        def of(name: str, kind: str, help: str, values: Mapping[str, float]) -> Metric:
+            return Metric(
+                f"wjoin_site_{name}", kind, help, tuple(({"stream": s}, v) for s, v in values.items())
+            )
+
+        intakes = {name: each.intake for name, each in served.items()}
+        stores = {name: each.store for name, each in served.items()}
+        yield of("rows_total", "counter", "Rows taken in.", {n: i.taken for n, i in intakes.items()})
+        broken = tuple(
+            ({"stream": name, "reason": reason}, float(count))
+            for name, i in intakes.items()
+            for reason, count in (("unreadable", i.broken), ("no_time", i.undated))
+        )
+        yield Metric("wjoin_site_broken_records_total", "counter", "Records left out.", broken)
+        yield of(
+            "source_failing", "gauge", "1 while the source fails.", {n: i.failing for n, i in intakes.items()}
+        )
+        yield of("first_row", "gauge", "The oldest row kept.", {n: s.first for n, s in stores.items()})
+        yield of("next_row", "gauge", "The number of the next row.", {n: s.next for n, s in stores.items()})
+        yield of("kept_rows", "gauge", "Rows kept.", {n: s.next - s.first for n, s in stores.items()})
+        yield of("kept_bytes", "gauge", "Bytes on disk.", {n: s.disk_bytes() for n, s in stores.items()})
+        yield of(
+            "dropped_rows_total",
+            "counter",
+            "Rows max_bytes has dropped.",
+            {n: s.forced for n, s in stores.items()},
+        )
+        lag = tuple(
+            ({"stream": name, "consumer": consumer.name}, float(store.next - consumer.read))
+            for name, store in stores.items()
+            for consumer in store.consumers()
+        )
+        yield Metric("wjoin_site_consumer_lag_rows", "gauge", "Rows a consumer has not read.", lag)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        yield Metric(
+            "wjoin_site_resident_bytes", "gauge", "Memory now.", (({}, float(memory_of_process()[0])),)
+        )
+        yield Metric(
+            "wjoin_site_peak_resident_bytes", "gauge", "The most memory so far.", (({}, float(peak)),)
+        )
+        yield from self.counts.metrics()
+
+    def status(self) -> list[dict[str, Any]]:
+        """Return a row for each stream of what `wjoin site status` prints."""
+        served = self.served()
+        return [_status(each, served.get(each.name)) for each in self.config.streams]
+
+
+def _status(stream: StreamConfig, served: Served | None) -> dict[str, Any]:
+    if served is None:
+        return {"stream": stream.name, "state": "waits for its first file"}
+    store, intake = served.store, served.intake
+    state = "source fails" if intake.failing else "source has ended" if intake.ended else "takes rows"
+    return {
+        "stream": stream.name,
+        "state": state,
+        "first": store.first,
+        "next": store.next,
+        "bytes": store.disk_bytes(),
+        "latest": store.latest,
+        "broken": intake.broken + intake.undated,
+        "consumers": {each.name: store.next - each.read for each in store.consumers()},
+    }
+
+
+def _source(stream: StreamConfig, schema: pa.Schema) -> Source:
+    if stream.source == STANDARD_INPUT:
+        return LineSource(schema, stream.epoch)
+    if stream.source.startswith(KAFKA):
+        servers, _, topic = stream.source.removeprefix(KAFKA).rpartition("/")
+        if not servers or not topic:
+            message = f"streams.{stream.name}.source: {stream.source} has no topic"
+            raise WJoinError("WJ901", message, help="write kafka://host:port/topic")
+        return KafkaSource(servers, topic, schema, stream.epoch, stream.start, stream.options)
+    folder = Path(stream.source)
+    return FolderSource(
+        folder, stream.format, schema, stream.epoch, stream.header, stream.delimiter, stream.poll
+    )

@@ -1,0 +1,87 @@
+"""Rows of a topic of Kafka, each record a JSON object; needs wjoin[site-kafka]."""
+
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+import pyarrow as pa
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.sites.log import Position
+from wjoin.sites.records import json_lines
+from wjoin.sites.sources import Taken
+
+_RECORDS = 10_000
+_WAIT = 0.2
+_ASK_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class KafkaSource:
+    """All partitions of a topic. The position holds the next offset of each; no consumer group is committed.
+
+    ``options`` are librdkafka's, such as 'security.protocol'; ``start`` is "earliest" or "latest", for
+    partitions that the position does not know.
+    """
+
+    servers: str
+    topic: str
+    schema: pa.Schema
+    epoch: str
+    start: str
+    options: Mapping[str, str]
+
+    def fold(self, position: Position, step: Position) -> Position:
+        """Return the position after a step: the greatest next offset of each partition."""
+        return {"offsets": {**position.get("offsets", {}), **step.get("offsets", {})}}
+
+    def batches(self, position: Position, stop: Event) -> Iterator[Taken | None]:
+        """Yield records as they come. Raises OSError where the brokers cannot be asked."""
+        kafka = client_library()
+        settings = {
+            **self.options,
+            "bootstrap.servers": self.servers,
+            "group.id": "wjoin-site",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+        }
+        consumer = kafka.Consumer(settings)
+        try:
+            self._assign(kafka, consumer, position)
+            while not stop.is_set():
+                records = consumer.consume(_RECORDS, timeout=_WAIT)
+                yield self._taken(kafka, records) if records else None
+        except kafka.KafkaException as error:
+            raise OSError(f"topic {self.topic} at {self.servers}: {error}") from error
+        finally:
+            consumer.close()
+
+    def _assign(self, kafka: Any, consumer: Any, position: Position) -> None:
+        found = consumer.list_topics(self.topic, timeout=_ASK_SECONDS).topics[self.topic]
+        if found.error is not None:
+            raise kafka.KafkaException(found.error)
+        known = position.get("offsets", {})
+        begin = kafka.OFFSET_BEGINNING if self.start == "earliest" else kafka.OFFSET_END
+        consumer.assign(
+            [kafka.TopicPartition(self.topic, each, known.get(str(each), begin)) for each in found.partitions]
+        )
+
+    def _taken(self, kafka: Any, records: list[Any]) -> Taken:
+        lines, offsets = [], {}
+        for each in records:
+            if each.error() is not None:
+                raise kafka.KafkaException(each.error())
+            # A line is a record; one of Kafka may have line breaks.
+            lines.append((each.value() or b"").replace(b"\n", b" "))
+            offsets[str(each.partition())] = each.offset() + 1
+        return Taken(json_lines(lines, self.schema, self.epoch), {"offsets": offsets})
+
+
+def client_library() -> Any:
+    """Return the module of Kafka's client. Raises WJoinError WJ905 where it is not installed."""
+    try:
+        return importlib.import_module("confluent_kafka")
+    except ImportError as error:
+        raise WJoinError("WJ905", "a stream's source is Kafka, and its client is not installed") from error

@@ -1,0 +1,328 @@
+"""The rows of one stream at a site: numbered, in segments on disk and a log, with the source's position."""
+
+import json
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from wjoin.sites import facts, log, segments
+from wjoin.sites.failures import SiteError
+from wjoin.sites.key_index import united
+from wjoin.sites.log import Frame, Log, Position
+from wjoin.sites.protocol import Numbers, StreamFacts, schema_from_text, schema_to_text
+from wjoin.sites.reading import Part, Settle, by_number, by_value, in_order, parts_of
+from wjoin.sites.records import empty
+from wjoin.sites.retention import (
+    Consumer,
+    Retention,
+    above,
+    expired,
+    floor_of,
+    load_consumers,
+    save_consumers,
+)
+from wjoin.sites.segments import Piece
+
+_LOG = logging.getLogger("wjoin.sites")
+
+_PIECES = 32
+"""Small batches that are held before they are joined to one: rows by number stay quick to find."""
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """How a stream is kept: its name, schema, event time and key columns; a segment is sealed at
+    ``segment_bytes``; ``sync`` has each batch on the disk before it is served.
+    """
+
+    stream: str
+    schema: pa.Schema
+    time: str
+    keys: tuple[str, ...]
+    retention: Retention
+    segment_bytes: int = 128_000_000
+    sync: bool = False
+
+
+Fold = Callable[[Position, Position], Position]
+"""How a source's step joins the position before it."""
+
+
+class StreamStore:
+    """The rows of one stream. One thread appends; any number of threads read.
+
+    Readers take the tuple of pieces at once and never see one that changes.
+    """
+
+    def __init__(
+        self, folder: Path, options: StoreOptions, fold: Fold, settle: Settle = lambda: None
+    ) -> None:
+        self.folder = folder
+        self.options = options
+        self._fold = fold
+        self._settle = settle
+        self._lock = threading.Lock()
+        self._next = 0
+        self._latest: int | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+        self.lineage = _lineage(folder, options)
+        self._sealed: tuple[Piece, ...] = ()
+        self._open: tuple[Piece, ...] = ()
+        self._consumers = {each.name: each for each in load_consumers(folder / "consumers.json")}
+        self.position: Position = {}
+        self.forced = 0
+        self._log: Log
+        self._recover()
+
+    @property
+    def next(self) -> int:
+        """The number that the next row gets."""
+        return self._next
+
+    @property
+    def first(self) -> int:
+        """The number of the oldest row kept; ``next`` where none is."""
+        pieces = self.pieces()
+        return pieces[0].start if pieces else self._next
+
+    @property
+    def latest(self) -> int | None:
+        """The greatest event time that there ever was, None before the first row."""
+        return self._latest
+
+    def pieces(self) -> tuple[Piece, ...]:
+        """Return what is kept, in order of numbers."""
+        with self._lock:
+            return self._sealed + self._open
+
+    def consumers(self) -> tuple[Consumer, ...]:
+        """Return the consumers whose lease goes on."""
+        until = time.time() - self.options.retention.lease
+        with self._lock:
+            return tuple(each for each in self._consumers.values() if each.seen >= until)
+
+    def disk_bytes(self) -> int:
+        """Return the bytes of the stream's files."""
+        return sum(each.stat().st_size for each in self.folder.iterdir() if each.is_file())
+
+    def append(self, rows: pa.RecordBatch, step: Position) -> None:
+        """Take rows in, and the source's step; both are kept or, with an OSError, neither.
+
+        Rows have the stream's schema, and no NULL as event time.
+        """
+        self._log.append(Frame(rows, step))
+        self._take(rows, step)
+        if sum(each.size for each in self._open) >= self.options.segment_bytes:
+            self._seal()
+        self.expire()
+
+    def _take(self, rows: pa.RecordBatch, step: Position) -> None:
+        self.position = self._fold(self.position, step)
+        if rows.num_rows == 0:
+            return
+        new = segments.piece(self._next, rows, self.options.time, self.options.keys)
+        pieces = [*self._open, new]
+        # As in a log-structured merge: batches of like size are joined, so that a row is copied a few times.
+        while len(pieces) > _PIECES or (len(pieces) > 1 and pieces[-2].size <= 2 * pieces[-1].size < 1 << 22):
+            pieces[-2:] = [self._merged(pieces[-2:])]
+        with self._lock:
+            self._open = tuple(pieces)
+            self._next = new.stop
+            self._latest = new.greatest if self._latest is None else max(self._latest, new.greatest)
+
+    def _merged(self, pieces: Sequence[Piece]) -> Piece:
+        rows = segments.joined(pieces)
+        found = [each.sketches for each in pieces]
+        sketches = {name: united([each[name] for each in found]) for name in self.options.keys}
+        least, greatest = min(each.least for each in pieces), max(each.greatest for each in pieces)
+        return Piece(pieces[0].start, rows, least, greatest, rows.get_total_buffer_size(), sketches=sketches)
+
+    def _seal(self) -> None:
+        """Make a segment of the log's rows, and begin a new log with where the source stands."""
+        options = self.options
+        whole = self._merged(self._open)
+        sealed = segments.seal(self.folder, whole, options.keys, self.position, options.sync)
+        before = self.folder / _log_name(whole.start)
+        try:
+            fresh = self._new_log()
+        except OSError:
+            # The old log goes on. With the segment there, a restart would take it for sealed as a whole.
+            segments.remove_sealed(sealed)
+            raise
+        self._log.close()
+        self._log = fresh
+        before.unlink()
+        with self._lock:
+            self._sealed, self._open = (*self._sealed, sealed), ()
+
+    def _new_log(self) -> Log:
+        unfinished = self.folder / "log.part"
+        unfinished.unlink(missing_ok=True)
+        first = Log(unfinished, self.options.sync)
+        first.append(Frame(empty(self.options.schema), self.position))
+        first.close()
+        path = unfinished.rename(self.folder / _log_name(self._next))
+        return Log(path, self.options.sync)
+
+    def _recover(self) -> None:
+        """Read what is there: sealed segments, then the log, cut behind its last whole frame."""
+        for leftover in self.folder.glob("*.part"):
+            leftover.unlink()
+        found = [
+            segments.open_sealed(path, self.options.keys) for path in sorted(self.folder.glob("*.arrow"))
+        ]
+        self._sealed = tuple(piece for piece, _ in found)
+        self._next = self._sealed[-1].stop if self._sealed else 0
+        self._latest = max((each.greatest for each in self._sealed), default=None)
+        if found:
+            self.position = found[-1][1]
+        logs = {int(path.stem): path for path in self.folder.glob("*.log")}
+        for start, path in sorted(logs.items()):
+            if start < self._next:
+                # Its rows were sealed, and it could not be removed any more.
+                path.unlink()
+            else:
+                self._read_log(start, path)
+                return
+        self._log = self._new_log()
+
+    def _read_log(self, start: int, path: Path) -> None:
+        self._next = start
+        frames = log.recover(path, self.options.schema)
+        for frame in frames:
+            self._take(frame.rows, frame.position)
+        self._log = Log(path, self.options.sync)
+
+    def expire(self) -> None:
+        """Remove the segments that nobody needs, and the oldest where the disk's bound asks for it."""
+        kept, consumers = self.options.retention, self.consumers()
+        sealed = self._sealed
+        count = expired(sealed, self._latest, self._next, kept, consumers)
+        if kept.most_bytes is not None:
+            rest = sealed[count:]
+            more = above(
+                [*(each.size for each in rest), sum(each.size for each in self._open)], kept.most_bytes
+            )
+            if more:
+                self._forced(rest[:more], consumers)
+            count += more
+        if count:
+            with self._lock:
+                self._sealed = sealed[count:]
+            for each in sealed[:count]:
+                segments.remove_sealed(each)
+
+    def _forced(self, dropped: Sequence[Piece], consumers: Sequence[Consumer]) -> None:
+        self.forced += sum(each.rows.num_rows for each in dropped)
+        waiting = [each.name for each in consumers if each.read < dropped[-1].stop]
+        _LOG.warning(
+            "stream %s: rows below %d are dropped, as its files are larger than max_bytes%s",
+            self.options.stream,
+            dropped[-1].stop,
+            f"; not yet read by {', '.join(waiting)}" if waiting else "",
+        )
+
+    def keep_for(self, name: str, read: int, keep: int) -> None:
+        """Remember how far a consumer has read, and how much event time behind it is still asked for."""
+        floor = floor_of(self.pieces(), read, keep)
+        with self._lock:
+            before = self._consumers.get(name)
+            if floor is None and before is not None and before.read <= read:
+                floor = before.floor
+            self._consumers[name] = Consumer(name, read, floor, time.time())
+            until = time.time() - self.options.retention.lease
+            self._consumers = {each.name: each for each in self._consumers.values() if each.seen >= until}
+            save_consumers(self.folder / "consumers.json", self._consumers.values())
+
+    def _parts(self, start: int, stop: int) -> list[Part]:
+        return parts_of(self.pieces(), self._next, start, stop, self.options.stream)
+
+    def rows(self, start: int, stop: int, columns: Sequence[str], block: int) -> Iterator[pa.RecordBatch]:
+        """Return rows start..stop-1 in batches of ``block`` rows or less: ROW, then the columns.
+
+        Raises SiteError "gone" or "broken" at once.
+        """
+        return in_order(self._parts(start, stop), columns, block, self._settle)
+
+    def full(self, numbers: Numbers, columns: Sequence[str]) -> pa.RecordBatch:
+        """Return rows by number, in the order of the numbers. Raises SiteError "gone" or "broken"."""
+        if len(numbers) == 0:
+            return empty(pa.schema([self.options.schema.field(name) for name in columns]))
+        parts = self._parts(int(numbers.min()), int(numbers.max()) + 1)
+        return by_number(parts, numbers, columns, self._settle)
+
+    def values(
+        self, keys: pa.RecordBatch, start: int, stop: int, columns: Sequence[str], block: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Return the rows of start..stop-1 whose columns named as in ``keys`` equal one of its rows.
+
+        ROW first, in order of numbers. Raises SiteError "gone" or "broken" at once.
+        """
+        parts = self._parts(start, stop)
+        return by_value(parts, keys, self.options.keys, columns, block, self._settle)
+
+    def facts(self) -> StreamFacts:
+        """Return what is known of the stream."""
+        options, pieces = self.options, self.pieces()
+        least = min((each.least for each in pieces), default=None)
+        latest = self._latest
+        return StreamFacts(
+            stream=options.stream,
+            lineage=self.lineage,
+            schema=options.schema,
+            time=options.time,
+            first=pieces[0].start if pieces else self._next,
+            next=pieces[-1].stop if pieces else self._next,
+            latest=latest,
+            span=None if least is None or latest is None else latest - least,
+            window=options.retention.window,
+            rate=facts.rate(pieces, options.schema.field(options.time).type),
+            widths=self.widths(),
+            distinct=facts.distinct(pieces, options.keys),
+            packed=facts.packed(pieces[-2:], options.schema),
+        )
+
+    def widths(self) -> dict[str, float]:
+        """Return the average bytes of a row by column, before compression."""
+        return facts.widths(self.pieces()[-2:], self.options.schema)
+
+    def let_go(self) -> None:
+        """Have mapped pages leave this process."""
+        segments.let_go(self._sealed)
+
+    def close(self) -> None:
+        """Write no more."""
+        self._log.close()
+
+
+def _log_name(start: int) -> str:
+    return f"{start:020}.log"
+
+
+def known_schema(folder: Path) -> pa.Schema | None:
+    """Return the schema of a stream's folder, None where none has been made."""
+    file = folder / "stream.json"
+    return schema_from_text(json.loads(file.read_text("utf-8"))["schema"]) if file.exists() else None
+
+
+def _lineage(folder: Path, options: StoreOptions) -> str:
+    """Return the stream's lineage, a new one where the folder is new. Raises SiteError "schema"."""
+    file = folder / "stream.json"
+    if file.exists():
+        known = json.loads(file.read_text("utf-8"))
+        if not schema_from_text(known["schema"]).equals(options.schema):
+            message = f"stream {options.stream} has other columns now than its data folder {folder}"
+            raise SiteError("schema", message, help="remove that folder to begin the stream anew")
+        return str(known["lineage"])
+    made = {"lineage": str(uuid.uuid4()), "schema": schema_to_text(options.schema)}
+    unfinished = file.with_suffix(".part")
+    unfinished.write_text(json.dumps(made), "utf-8")
+    segments.synced(unfinished)
+    unfinished.replace(file)
+    return str(made["lineage"])

@@ -1,0 +1,193 @@
+"""What it costs to ship a stream: the equations, their limits, and matches of keys that are not uniform."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from wjoin.planner.catalog import Estimate, Origin, Relation, SiteFacts
+from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.cost.semijoin import (
+    CALL_BYTES,
+    Link,
+    Shipment,
+    Shipments,
+    Sides,
+    match_probability,
+    semijoin_seconds,
+    simple_seconds,
+)
+from wjoin.planner.physical import Shipping
+from wjoin.testing.planned import plan_over, stream_of
+
+PAPER = Sides(500, 500, 500, 500, full=100, partial=10, distinct=10_000)
+PAPERS_LINK = Link(0.005, 1000)
+LINK = Link(0.002, 1e5)
+
+
+def test_the_equations_as_computed_by_hand() -> None:
+    # 500 tuples a second, each 5 ms and 100 bytes at 1000 bytes/s.
+    assert simple_seconds(PAPER, PAPERS_LINK) == pytest.approx(500 * 0.105)
+    # p = 1 - 0.9999^500 = 0.0487729; a partial tuple or request takes 15 ms, a full one 105 ms, and
+    # 500 / 10000 of a full one 10 ms.
+    wanted = 500 * (0.015 + 0.0487729 * 0.120) + 500 * (0.9512271 * 0.0487729 * 0.025)
+    assert semijoin_seconds(PAPER, PAPERS_LINK) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_sides_that_differ_as_computed_by_hand() -> None:
+    sides = Sides(rate_1=10, rate_2=20, window_1=2, window_2=1, full=50, partial=20, distinct=4)
+    # p1 = 1 - (3/4)^2 = 7/16, p2 = 1/4; partial 2.2 ms, full 2.5 ms, half a full one 2.25 ms.
+    wanted = 10 * (0.0022 + 0.25 * 0.0047) + 20 * (0.75 * 7 / 16 * (0.0022 + 0.00225))
+    assert semijoin_seconds(sides, LINK) == pytest.approx(wanted)
+
+
+def test_a_message_costs_its_latency_and_its_bytes() -> None:
+    assert Link(0.01, 200).seconds(3, 100) == pytest.approx(0.53)
+
+
+@pytest.mark.parametrize(("window", "distinct"), [(1, 1), (1, 2), (3, 7), (50, 20)])
+def test_a_match_is_as_likely_as_values_drawn_at_random_make_it(window: int, distinct: int) -> None:
+    drawn = np.random.default_rng(3).integers(0, distinct, (200_000, window))
+    assert match_probability(window, distinct) == pytest.approx((drawn == 0).any(axis=1).mean(), abs=0.005)
+
+
+def test_where_hardly_anything_matches_only_sizes_differ() -> None:
+    """Section 5.1: for p near 0 the difference is that of a partial and a full tuple."""
+    rare = replace(PAPER, distinct=1e9)
+    difference = semijoin_seconds(rare, PAPERS_LINK) - simple_seconds(rare, PAPERS_LINK)
+    assert difference == pytest.approx(500 / 1000 * (10 - 100), rel=1e-4)
+
+
+def test_where_everything_matches_partial_tuples_and_requests_come_on_top() -> None:
+    """Section 5.1: for p near 1 the difference is two messages of the size of a partial tuple."""
+    often = replace(PAPER, distinct=2)
+    difference = semijoin_seconds(often, PAPERS_LINK) - simple_seconds(often, PAPERS_LINK)
+    assert difference == pytest.approx(2 * 500 * (0.005 + 10 / 1000), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "rises"),
+    [
+        ("distinct", (600, 1000, 5000, 20_000, 1e6), False),
+        ("full", (10, 50, 100, 400), True),
+        ("partial", (5, 10, 50), True),
+        ("window_2", (1, 10, 100, 1000), True),
+        ("rate_1", (1, 10, 500), True),
+        ("rate_2", (1, 10, 500), True),
+    ],
+)
+def test_a_parameter_moves_the_seconds_one_way(name: str, values: Sequence[float], rises: bool) -> None:
+    found = [semijoin_seconds(replace(PAPER, **{name: value}), PAPERS_LINK) for value in values]
+    assert found == sorted(found, reverse=not rises)
+    assert len(set(found)) == len(found)
+
+
+def test_equal_sizes_are_never_cheaper_in_parts() -> None:
+    for distinct in (2, 500, 1e9):
+        sides = replace(PAPER, partial=PAPER.full, distinct=distinct)
+        assert semijoin_seconds(sides, PAPERS_LINK) >= simple_seconds(sides, PAPERS_LINK)
+
+
+# What wjoin ships: blocks.
+
+COLUMNS = {"k": "bigint", "payload": "binary"}
+RATE, WINDOW, DISTINCT = 1000.0, 0.5, 200
+SQL = f"SELECT A.payload, B.k FROM a A, b B WINDOW = {WINDOW} s WHERE A.k = B.k"
+
+
+def relation(heaviest: float | None = None, distinct: float = DISTINCT, **known: float) -> Relation:
+    shares = {} if heaviest is None else {"heaviest.k": heaviest}
+    return stream_of(COLUMNS, {"rate": RATE, "distinct.k": distinct, **shares, **known})
+
+
+def at_site(found: Relation, payload: float = 1000.0, link: Link = LINK) -> Relation:
+    latency, bandwidth = (Estimate(each, Origin.MEASURED) for each in (link.latency, link.bandwidth))
+    return replace(found, site=SiteFacts({"ts": 8.0, "k": 8.0, "payload": payload}, latency, bandwidth))
+
+
+def shipments(*relations: Relation, interval: float = 1.0) -> Shipments:
+    (found,) = plan_over(SQL, relations, costs=CostSettings(interval=interval)).shipments
+    return found
+
+
+def way(found: Shipments, shipping: Shipping) -> Shipment:
+    return next(each for each in found.ways if each.shipping is shipping)
+
+
+def skewed(random: np.random.Generator, heaviest: float, count: int) -> np.ndarray:
+    """Return keys of which 0 has the given share, the others the same."""
+    others = random.integers(1, DISTINCT, count)
+    return np.where(random.random(count) < heaviest, 0, others)
+
+
+def matched_by_force(heaviest: float, other_heaviest: float, rows: int, samples: int = 4000) -> float:
+    """Return the share of keys that are among so many others, drawn anew each time."""
+    random = np.random.default_rng(11)
+    own = skewed(random, heaviest, samples)
+    met = skewed(random, other_heaviest, samples * rows).reshape(samples, rows)
+    return float((met == own[:, None]).any(axis=1).mean())
+
+
+@pytest.mark.parametrize("heaviest", [0.05, 0.2, 0.5, 0.8])
+def test_matches_of_skewed_keys_are_as_brute_force_finds_them(heaviest: float) -> None:
+    """A row meets the rows of half a second on either side of it; of uniform keys far more would match."""
+    rows = round(2 * WINDOW * RATE)
+    found = shipments(at_site(relation(heaviest)), relation(heaviest)).matched.value
+    wanted = matched_by_force(heaviest, heaviest, rows)
+    assert found == pytest.approx(wanted, rel=0.03)
+    assert abs(match_probability(rows, DISTINCT) - wanted) > abs(found - wanted)
+
+
+@pytest.mark.parametrize(("own", "other"), [(0.5, 1 / DISTINCT), (1 / DISTINCT, 0.9), (0.9, 0.95)])
+def test_streams_need_not_be_skewed_alike(own: float, other: float) -> None:
+    relations = at_site(relation(own)), relation(other, rate=100.0)
+    found = shipments(*relations).matched.value
+    wanted = matched_by_force(own, other, rows=round(2 * WINDOW * 100))
+    assert found == pytest.approx(wanted, rel=0.05, abs=0.01)
+    uniform = match_probability(2 * WINDOW * 100, DISTINCT)
+    assert abs(uniform - wanted) > abs(found - wanted)
+
+
+def test_keys_that_are_not_skewed_match_as_the_paper_has_it() -> None:
+    found = shipments(at_site(relation()), relation()).matched.value
+    assert found == pytest.approx(match_probability(1000, DISTINCT), rel=0.001)
+
+
+def test_whole_rows_are_one_message_of_a_micro_batch_and_all_their_bytes() -> None:
+    found = shipments(at_site(relation()), relation(), interval=0.25)
+    whole = way(found, Shipping.FULL)
+    assert whole.messages == pytest.approx(4)
+    assert whole.seconds == pytest.approx(LINK.seconds(whole.messages, whole.size))
+    # A number, a time, a key and a payload; and what a call takes.
+    assert whole.size == pytest.approx(RATE * (1 + 8 + 8 + 1000) + 4 * CALL_BYTES)
+
+
+def test_partial_tuples_and_requests_as_computed_by_hand() -> None:
+    found = shipments(at_site(relation(matched=0.1)), relation(), interval=0.25)
+    partial = way(found, Shipping.PARTIAL)
+    # One call for partial tuples, one for the full ones of a micro-batch, whose numbers take four bytes each.
+    assert partial.messages == pytest.approx(8)
+    assert partial.size == pytest.approx(RATE * 17 + 0.1 * RATE * (4 + 1000) + 8 * CALL_BYTES)
+
+
+def test_partial_tuples_grow_with_what_matches_until_whole_rows_are_cheaper() -> None:
+    found = [shipments(at_site(relation(matched=share)), relation()) for share in (0.0, 0.01, 0.1, 0.5, 1.0)]
+    sizes = [way(each, Shipping.PARTIAL).size for each in found]
+    assert sizes == sorted(sizes)
+    assert [each.chosen for each in found[:3]] == [Shipping.PARTIAL] * 3
+    assert found[-1].chosen is Shipping.FULL
+    assert sizes[-1] > way(found[-1], Shipping.FULL).size
+
+
+def test_a_request_that_saves_less_than_its_latency_is_not_made() -> None:
+    slow = Link(5.0, 1e9)
+    found = shipments(at_site(relation(matched=0.5), link=slow), relation())
+    assert found.chosen is Shipping.FULL
+    partial, whole = (way(found, each) for each in (Shipping.PARTIAL, Shipping.FULL))
+    assert partial.size < whole.size
+    assert partial.seconds > whole.seconds
+
+
+def test_a_stream_that_is_not_at_a_site_is_not_shipped() -> None:
+    assert plan_over(SQL, [relation(), relation()]).shipments == ()

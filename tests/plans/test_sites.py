@@ -1,0 +1,137 @@
+"""Streams at sites in a plan: what may come late, how they travel, and what hints say."""
+
+from dataclasses import replace
+
+import pytest
+
+from wjoin.executor.state.identity import fingerprint
+from wjoin.grammar.errors import WJoinError
+from wjoin.planner.catalog import Estimate, Origin, Relation, SiteFacts
+from wjoin.planner.explain.describe import describe
+from wjoin.planner.explain.text import explain_text
+from wjoin.planner.physical import Shipping, SiteScan
+from wjoin.planner.plan import PlannedSelect
+from wjoin.testing.planned import plan_over, stream_of
+
+COLUMNS = {"id": "bigint", "x": "double", "payload": "binary", "note": "string"}
+WIDTHS = {"ts": 8.0, "id": 8.0, "x": 8.0, "payload": 1400.0, "note": 30.0}
+LINK = Estimate(0.005, Origin.MEASURED), Estimate(1e6, Origin.MEASURED)
+LOCAL = stream_of(COLUMNS, {"rate": 1000, "distinct.id": 100_000})
+REMOTE = replace(LOCAL, site=SiteFacts(WIDTHS, *LINK))
+
+
+def planned(sql: str, *relations: Relation, **statistics: float) -> PlannedSelect:
+    given = {name: Estimate(value, Origin.GIVEN) for name, value in statistics.items()}
+    first, *others = relations or (REMOTE, LOCAL)
+    return plan_over(sql, [replace(first, statistics={**first.statistics, **given}), *others])
+
+
+def site(plan: PlannedSelect, stream: int = 0) -> SiteScan:
+    found = plan.physical.streams[stream].site
+    assert found is not None
+    return found
+
+
+def late(plan: PlannedSelect, stream: int = 0) -> list[str | None]:
+    columns = plan.physical.streams[stream].columns
+    return [columns[number].output for number in site(plan, stream).late]
+
+
+@pytest.mark.parametrize(
+    ("select", "where", "expected"),
+    [
+        ("A.payload, A.note", "A.id = B.id", ["payload", "note"]),
+        ("A.*", "A.id = B.id", ["x", "payload", "note"]),
+        ("A.payload, A.note", "A.id = B.id AND A.note <> 'x'", ["payload"]),
+        ("A.payload, A.note", "A.id = B.id AND A.note <> B.note", ["payload"]),
+        ("A.x, A.payload", "abs(A.x - B.x) <= 5", ["payload"]),
+        ("A.x, A.id, A.ts", "A.id = B.id AND A.x < B.x", []),
+        ("B.note", "A.id = B.id", []),
+        # Spark evaluates what it alone can on the results, for which all columns are there.
+        ("A.id", "A.id = B.id AND rand() < length(A.note) - length(B.note)", ["note"]),
+    ],
+)
+def test_what_the_join_does_not_read_may_come_late(select: str, where: str, expected: list[str]) -> None:
+    plan = planned(f"SELECT {select} FROM a A, b B WINDOW = 5 s WHERE {where}")
+    assert sorted(map(str, late(plan))) == sorted(expected)
+    read_first = set(site(plan).early)
+    assert "ts" in read_first
+    assert not read_first & set(expected)
+
+
+PAYLOADS = "SELECT {hint} A.payload, B.payload AS other FROM a A, b B WINDOW = 5 s WHERE A.id = B.id"
+
+
+def ways(hint: str, *relations: Relation, **statistics: float) -> list[Shipping | None]:
+    plan = planned(PAYLOADS.format(hint=hint), *relations, **statistics).physical
+    return [None if each.site is None else each.site.shipping for each in plan.streams]
+
+
+def test_the_way_that_costs_less_is_taken_for_each_stream_by_itself() -> None:
+    assert ways("") == [Shipping.PARTIAL, None]
+    assert ways("", matched=0.9999) == [Shipping.FULL, None]
+    assert ways("", REMOTE, REMOTE, matched=0.9999) == [Shipping.FULL, Shipping.PARTIAL]
+    unlimited = replace(REMOTE, site=SiteFacts(WIDTHS, LINK[0], Estimate(1e12)))
+    assert ways("", unlimited, REMOTE) == [Shipping.FULL, Shipping.PARTIAL]
+
+
+@pytest.mark.parametrize(
+    ("hint", "expected"),
+    [
+        ("/*+ PLAN(SIMPLE) */", ["full", "full"]),
+        ("/*+ PLAN(SEMIJOIN) */", ["partial", "partial"]),
+        ("/*+ SHIP(A = FULL) */", ["full", "partial"]),
+        ("/*+ SHIP(`a` = full, B = PARTIAL) */", ["full", "partial"]),
+        ("/*+ PLAN(SIMPLE), SHIP(B = PARTIAL) */", ["full", "partial"]),
+    ],
+)
+def test_hints(hint: str, expected: list[str]) -> None:
+    assert [way and way.value for way in ways(hint, REMOTE, REMOTE)] == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "relations", "message"),
+    [
+        (PAYLOADS.format(hint="/*+ PLAN(SEMIJOIN) */"), (LOCAL, LOCAL), "no stream is at a site"),
+        (PAYLOADS.format(hint="/*+ SHIP(B = FULL) */"), (REMOTE, LOCAL), "B is not at a site"),
+        (PAYLOADS.format(hint="/*+ SHIP(C = FULL) */"), (REMOTE, LOCAL), "there is no stream C"),
+        (
+            "SELECT /*+ SHIP(A = PARTIAL) */ A.id FROM a A, b B WINDOW = 5 s WHERE A.id = B.id",
+            (REMOTE, LOCAL),
+            "the join itself reads every column of A",
+        ),
+    ],
+)
+def test_hints_that_cannot_apply(sql: str, relations: tuple[Relation, ...], message: str) -> None:
+    with pytest.raises(WJoinError, match=f"WJ504.*{message}"):
+        planned(sql, *relations)
+
+
+def test_state_is_the_same_however_rows_have_come() -> None:
+    """A checkpoint goes on when costs, or hints, have a stream travel in another way."""
+    found = set()
+    for hint in ("PLAN(SIMPLE)", "PLAN(SEMIJOIN)", "SHIP(A = FULL)"):
+        plan = planned(PAYLOADS.format(hint=f"/*+ {hint} */"), REMOTE, REMOTE).physical
+        found.add(fingerprint(plan, plan.stages[0]))
+    assert len(found) == 1
+
+
+def test_tables_and_static_relations_have_no_partial_tuples() -> None:
+    table = replace(REMOTE, streaming=False)
+    plan = planned(PAYLOADS.format(hint=""), table, table).physical
+    assert [each.site for each in plan.streams] == [None, None]
+
+
+def test_explain_tells_what_each_way_takes_and_what_that_rests_on() -> None:
+    text = explain_text(describe(planned(PAYLOADS.format(hint=""), matched=0.01)))
+    sites = text[text.index("Sites\n") : text.index("Stages\n")].splitlines()
+    assert sites[1] == (
+        "  A partial: ts, id of every row, payload of those in results; "
+        "32.8 kB and 2 messages a second, 42.8 ms of its link"
+    )
+    assert sites[2].startswith("    in place of full: whole rows; 1.42 MB and 1 messages a second, 1.42 s")
+    assert sites[3] == (
+        "    0.01 of the rows are in results (given), a message takes 5 ms (measured), "
+        "1 MB a second (measured)"
+    )
+    assert "__wjoin_row" not in text

@@ -1,0 +1,221 @@
+"""What a site refuses: rows that are gone, unknown names, requests too large, and bytes that mean nothing."""
+
+import json
+import struct
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.flight as flight
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.sites.processes import Process, Sites, put, rows_of, stream_of, wait_for, wait_for_rows
+from wjoin.sites.failures import SiteError, unpacked
+from wjoin.sites.protocol import ROW, Request, decode_numbers, encode_keys, encode_numbers, encode_request
+
+pytestmark = pytest.mark.slow
+
+COLUMNS = ["id", "ts", "name", "price"]
+_LIMITS = "[site.limits]\nmax_request_rows = 5000\nmax_request_bytes = '60 kB'\nmax_calls = 4\n"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    started: list[Process] = []
+    site = Sites(folder, started).start(
+        stream_of(folder / "in", window="window_rows = 100000"),
+        head=f'segment_bytes = "500 kB"\nmetrics = "127.0.0.1:0"\n{_LIMITS}',
+    )
+    for at in range(0, 200_000, 20_000):
+        put(rows_of(at, at + 20_000), folder / "in" / f"{at:06}.parquet")
+    wait_for_rows(site.client(), "a", 200_000)
+    yield site
+    for each in started:
+        each.end()
+        print(each.log())
+
+
+@pytest.fixture(scope="module")
+def lineage(site) -> str:
+    return site.client().describe("a").lineage
+
+
+def refused(call) -> SiteError:
+    with pytest.raises(SiteError) as caught:
+        call()
+    return caught.value
+
+
+def test_rows_by_number_in_any_order_and_more_than_a_request_may_have(site, lineage):
+    client = site.client()
+    first = client.describe("a").first
+    assert 0 < first <= 100_000
+    numbers = np.random.default_rng(2).integers(first, 200_000, 30_000)
+    found = client.full("a", lineage, numbers, ["name", "id"])
+    assert pa.Table.from_batches([found]) == rows_of(0, 200_000).select(["name", "id"]).take(
+        pa.array(numbers)
+    )
+    assert client.full("a", lineage, np.empty(0, np.int64), COLUMNS).num_rows == 0
+    assert client.sent["full"] < 30_000 * 4 + 5_000
+    assert 0 < client.received["full"] < found.nbytes
+
+
+def test_rows_by_value_also_with_more_keys_than_a_request_may_have(site, lineage):
+    client = site.client()
+    keys = pa.record_batch({"id": pa.array([5, 7, 7, None, 5000], pa.int32())})
+    found = pa.Table.from_batches(client.values("a", lineage, keys, 150_000, 160_000, ["id", "name"]))
+    wanted = rows_of(150_000, 160_000).append_column(ROW, pa.array(range(150_000, 160_000)))
+    mask = pa.compute.is_in(wanted["id"], pa.array([5, 7]))
+    assert found == wanted.filter(mask).select([ROW, "id", "name"]).cast(found.schema)
+    many = pa.record_batch({"name": pa.array([f"row {at}" for at in range(140_000, 160_000)])})
+    found = pa.Table.from_batches(client.values("a", lineage, many, 150_000, 160_000, ["name"]))
+    assert sorted(found[ROW].to_pylist()) == list(range(150_000, 160_000))
+
+
+def test_rows_that_have_left_the_window(site, lineage):
+    client = site.client()
+    for call in (
+        lambda: [*client.rows("a", lineage, 0, 10, ["id"])],
+        lambda: client.full("a", lineage, np.array([199_999, 3]), ["id"]),
+        lambda: [*client.values("a", lineage, pa.record_batch({"id": [1]}), 5, 10, ["id"])],
+    ):
+        error = refused(call)
+        assert error.kind == "gone"
+        assert "stream a" in error.message
+        assert "[streams.a]" in error.help
+
+
+def test_unknown_names_and_rows_that_are_not_there_yet(site, lineage):
+    client = site.client()
+    assert refused(lambda: client.describe("b")).kind == "schema"
+    error = refused(lambda: [*client.rows("a", lineage, 199_999, 200_000, ["nam"])])
+    assert (error.kind, error.help) == ("schema", "its columns are id, ts, name, price")
+    assert refused(lambda: [*client.rows("a", lineage, 199_999, 200_001, ["id"])]).kind == "broken"
+    text = pa.record_batch({"id": ["x"]})
+    assert refused(lambda: [*client.values("a", lineage, text, 199_999, 200_000, ["id"])]).kind == "schema"
+
+
+def raw(site, ticket: bytes) -> SiteError:
+    with flight.FlightClient(site.url) as client, pytest.raises(flight.FlightError) as caught:
+        client.do_get(flight.Ticket(ticket)).read_all()
+    return unpacked(caught.value.extra_info, site.url)
+
+
+def test_requests_too_large(site, lineage):
+    numbers = np.arange(100_000, 106_000)
+    full = encode_request(Request("full", "a", lineage, ("id",)), encode_numbers(numbers))
+    assert "6000 rows are asked for at once, and the limit is 5000" in raw(site, full).message
+    rows = encode_request(Request("rows", "a", lineage, ("id",), 110_000, 120_000))
+    assert raw(site, rows).kind == "limit"
+    bytes_ = encode_request(Request("full", "a", lineage, ("id",)), b"8" + bytes(80_000))
+    assert "the limit is 60000" in raw(site, bytes_).message
+    keys = pa.record_batch({"id": range(5001)})
+    values = encode_request(Request("values", "a", lineage, ("id",), 110_000, 110_001), encode_keys(keys))
+    assert raw(site, values).kind == "limit"
+    assert raw(site, encode_request(Request("probe", stop=1 << 40))).kind == "limit"
+
+
+@pytest.mark.parametrize(
+    "ticket",
+    [
+        b"",
+        b"WJS",
+        b"XXXX\0\0\0\0",
+        b"WJS1" + struct.pack("<I", 1 << 31) + b"{}",
+        b"WJS1" + struct.pack("<I", 2) + b"[]",
+        b"WJS1" + struct.pack("<I", 2) + b"{]",
+        encode_request(Request("nothing", "a")),
+        encode_request(Request("rows", "a", "LINEAGE", ("id",), -5, 3)),
+        encode_request(Request("rows", "a", "LINEAGE", ("id",), 5, 3)),
+        encode_request(Request("rows", "a", "LINEAGE", ("id", "id"), 5, 3)),
+        encode_request(Request("rows", "a", "LINEAGE", ("id",), 150_000, 150_001, block_rows=0)),
+        encode_request(Request("rows", "a", "LINEAGE", ("id",), 150_000, 150_001, compression="x")),
+        encode_request(Request("full", "a", "LINEAGE", ("id",)), b"4123"),
+        encode_request(Request("full", "a", "LINEAGE", ("id",)), b"8123"),
+        encode_request(Request("full", "a", "LINEAGE", ()), encode_numbers(np.array([150_000]))),
+        encode_request(Request("values", "a", "LINEAGE", ("id",), 150_000, 150_001), b"no arrow"),
+        encode_request(Request("values", "a", "LINEAGE", ("id",), 150_000, 150_001)),
+        b"WJS1" + struct.pack("<I", 24) + b'{"kind":"rows","stop":1.5}'[:24],
+        b"WJS1" + struct.pack("<I", 25) + b'{"kind":"rows","stop":[]}',
+    ],
+    ids=range(19),
+)
+def test_malformed_tickets(site, lineage, ticket):
+    whole = ticket.replace(b"LINEAGE", lineage.encode())
+    if len(whole) != len(ticket):
+        # The length of the head has changed with it.
+        whole = whole[:4] + struct.pack("<I", struct.unpack("<I", ticket[4:8])[0] + 29) + whole[8:]
+    assert raw(site, whole).kind == "broken"
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=200), st.integers(0, 200))
+def test_no_bytes_bring_it_down(site, lineage, noise, at):
+    keys = encode_keys(pa.record_batch({"id": [1, 2, 3]}))
+    good = encode_request(Request("values", "a", lineage, ("id",), 150_000, 150_100), keys)
+    with flight.FlightClient(site.url) as client:
+        for ticket in (noise, good[:at] + noise + good[at + len(noise) :]):
+            try:
+                client.do_get(flight.Ticket(ticket)).read_all()
+            except flight.FlightError as error:
+                found = unpacked(error.extra_info, site.url)
+                assert found.kind in ("broken", "schema", "lineage", "limit", "gone"), found
+    assert "could not answer" not in site.log()
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b'{"stream": 5}', b"\xff", b'{"stream": "a", "read": true}'])
+@pytest.mark.parametrize("kind", ["describe", "next", "consumer", "nothing"])
+def test_malformed_actions(site, kind, body):
+    with flight.FlightClient(site.url) as client, pytest.raises(flight.FlightError) as caught:
+        # Without a stream "next" asks for nothing wrong.
+        list(client.do_action(flight.Action(kind, body if b"true" not in body or kind != "next" else b"{")))
+        if kind == "describe":
+            list(client.do_action(flight.Action(kind, b"{}")))
+    assert unpacked(caught.value.extra_info, site.url).kind == "broken"
+
+
+def test_more_calls_than_are_answered_at_once_wait(site, lineage):
+    with flight.FlightClient(site.url) as plain:
+        ticket = encode_request(Request("rows", "a", lineage, tuple(COLUMNS), 150_000, 155_000, 1))
+        readers = [plain.do_get(flight.Ticket(ticket)) for _ in range(4)]
+        for each in readers:
+            each.read_chunk()
+        error = raw(site, ticket)
+        assert error.kind == "busy"
+        client = site.client(patience=0.5)
+        assert refused(lambda: client.full("a", lineage, np.array([150_000]), ["id"])).kind == "unreachable"
+        for each in readers:
+            each.cancel()
+    client = site.client()
+    assert client.full("a", lineage, np.array([150_000]), ["name"]).to_pylist() == [{"name": "row 150000"}]
+
+
+def test_the_link_is_measured_and_bytes_are_counted(site, lineage):
+    client = site.client()
+    link = client.link()
+    assert 0 < link.latency < 1
+    assert 1e6 < link.bytes_per_second < 1e11
+    assert 64_000 < client.received["probe"] < 6_000_000
+    taken = sum(each.nbytes for each in client.rows("a", lineage, 150_000, 160_000, ["id", "ts"]))
+    assert 1_000 < client.received["rows"] < taken
+
+
+def test_a_consumer_is_seen(site, lineage):
+    client = site.client()
+    client.consumer("a", lineage, "query 1", 199_000, 5)
+    wait_for(lambda: client.status()["streams"][0]["consumers"].get("query 1") == 1000)
+    assert refused(lambda: client.consumer("a", lineage, "q", 300_000, 5)).kind == "broken"
+    assert refused(lambda: client.consumer("a", lineage, "", 3, 5)).kind == "broken"
+
+
+@given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), max_size=20))
+def test_row_numbers_travel(numbers):
+    found = decode_numbers(memoryview(encode_numbers(np.array(sorted(numbers), np.int64))))
+    assert found.tolist() == sorted(numbers)
+
+
+def test_requests_travel_as_json():
+    head = encode_request(Request("rows", "a", "x", ("b",), 1, 2))[8:]
+    assert json.loads(head)["columns"] == ["b"]

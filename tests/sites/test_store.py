@@ -1,0 +1,244 @@
+"""The store against a plain table: rows come in, are sealed, expire, and the store is opened anew."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wjoin.sites.failures import SiteError
+from wjoin.sites.key_index import estimate, sketch
+from wjoin.sites.protocol import ROW
+from wjoin.sites.retention import Retention
+from wjoin.sites.store import StoreOptions, StreamStore
+
+SCHEMA = pa.schema(
+    {"ts": pa.int64(), "k": pa.int64(), "f": pa.float64(), "s": pa.string(), "l": pa.list_(pa.int64())}
+)
+FOREVER = Retention(None, 1 << 40, None, 3600.0)
+
+_ROWS = st.lists(
+    st.tuples(
+        st.integers(-50, 50),
+        st.one_of(st.none(), st.integers(-3, 3)),
+        st.one_of(st.none(), st.sampled_from([0.0, -0.0, 1.5, float("nan")])),
+        st.one_of(st.none(), st.text(max_size=5)),
+        st.one_of(st.none(), st.lists(st.integers(0, 9), max_size=3)),
+    ),
+    max_size=40,
+)
+_ACTIONS = st.lists(st.one_of(_ROWS, st.just("open")), min_size=1, max_size=12)
+
+
+def batch(rows: list[tuple]) -> pa.RecordBatch:
+    columns = [*zip(*rows, strict=True)] or [()] * len(SCHEMA)
+    arrays = [pa.array(column, each.type) for column, each in zip(columns, SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+_OPEN: list[StreamStore] = []
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """Close what a test has opened, also where it has failed."""
+    yield
+    while _OPEN:
+        _OPEN.pop().close()
+
+
+def store_in(folder: Path, retention: Retention = FOREVER, segment_bytes: int = 3000) -> StreamStore:
+    options = StoreOptions("a", SCHEMA, "ts", ("k", "f"), retention, segment_bytes)
+    _OPEN.append(StreamStore(folder, options, lambda before, step: {**before, **step}))
+    return _OPEN[-1]
+
+
+@settings(max_examples=60)
+@given(_ACTIONS, st.data())
+def test_any_rows_come_back_by_number_and_by_value(actions, data):
+    with tempfile.TemporaryDirectory() as name:
+        store, kept, lineages = store_in(Path(name)), [], set()
+        for at, action in enumerate(actions):
+            if action == "open":
+                store.close()
+                store = store_in(Path(name))
+            else:
+                store.append(batch(action), {"at": at})
+                kept += action
+            lineages.add(store.lineage)
+        assert (store.next, len(lineages)) == (len(kept), 1)
+        written = [at for at, action in enumerate(actions) if action != "open"]
+        assert store.position.get("at") == (written[-1] if written else None)
+        _check(store, batch(kept), data)
+        store.close()
+
+
+def _check(store: StreamStore, expected: pa.RecordBatch, data: st.DataObject) -> None:
+    count = expected.num_rows
+    start = data.draw(st.integers(0, count))
+    stop = data.draw(st.integers(start, count))
+    block = data.draw(st.integers(1, 10))
+    found = [*store.rows(start, stop, ["s", "ts"], block)]
+    assert all(each.num_rows == block for each in found[:-1])
+    assert pylist(found) == pylist(
+        [with_numbers(expected).slice(start, stop - start).select([ROW, "s", "ts"])]
+    )
+    if count:
+        numbers = np.array(data.draw(st.lists(st.integers(0, count - 1), max_size=20)), np.int64)
+        assert same(store.full(numbers, SCHEMA.names), expected.take(pa.array(numbers)))
+    names = data.draw(st.sampled_from([("k", "f"), ("f", "k"), ("k",), ("s",), ("l",), ("f",)]))
+    keys = data.draw(_ROWS.map(batch)).select([*names])
+    by_value = [*store.values(keys, start, stop, ["k", "s"], block)]
+    wanted = [
+        row
+        for row in with_numbers(expected).slice(start, stop - start).to_pylist()
+        if any(all(equal(row[name], key[name]) for name in names) for key in keys.to_pylist())
+    ]
+    assert pylist(by_value) == [{name: row[name] for name in (ROW, "k", "s")} for row in wanted]
+
+
+def equal(one: object, other: object) -> bool:
+    if one is None or other is None:
+        return False
+    return one == other or (one != one and other != other)
+
+
+def with_numbers(rows: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array(np.arange(rows.num_rows)), *rows.columns], names=[ROW, *rows.schema.names]
+    )
+
+
+def pylist(batches: list[pa.RecordBatch]) -> list[dict]:
+    return [row for each in batches for row in each.to_pylist()]
+
+
+def same(one: pa.RecordBatch, other: pa.RecordBatch) -> bool:
+    # NaN equals nothing in Arrow's comparison.
+    return repr(one.to_pylist()) == repr(other.to_pylist())
+
+
+@settings(max_examples=40)
+@given(st.lists(_ROWS.filter(bool), min_size=1, max_size=8), st.integers(0, 5000), st.integers(0, 255))
+def test_whatever_a_kill_has_left_of_the_log_whole_batches_come_back(batches, cut, noise):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store = store_in(folder, segment_bytes=1 << 30)
+        for at, rows in enumerate(batches):
+            store.append(batch(rows), {"at": at})
+        store.close()
+        (log,) = folder.glob("*.log")
+        data = log.read_bytes()
+        log.write_bytes(data[: max(0, len(data) - cut)] + bytes([noise]) * (cut % 7))
+        again = store_in(folder, segment_bytes=1 << 30)
+        whole = again.position.get("at", -1) + 1
+        assert again.next == sum(map(len, batches[:whole]))
+        for at in range(whole, len(batches)):
+            again.append(batch(batches[at]), {"at": at})
+        everything = [row for rows in batches for row in rows]
+        assert same(again.full(np.arange(len(everything)), SCHEMA.names), batch(everything))
+        again.close()
+
+
+def fill(store: StreamStore, count: int) -> None:
+    for start in range(store.next, store.next + count, 10):
+        store.append(batch([(start + i, i, 1.0, "x" * 20, None) for i in range(10)]), {"at": start})
+
+
+def test_a_window_of_time_keeps_what_is_in_it(tmp_path):
+    store = store_in(tmp_path, Retention(300, None, None, 3600.0))
+    fill(store, 2000)
+    assert 2000 - 300 - 100 < store.first <= 2000 - 300
+    assert len([*tmp_path.glob("*.arrow")]) < 12
+    with pytest.raises(SiteError) as caught:
+        store.full(np.array([store.first - 1]), ["ts"])
+    assert caught.value.kind == "gone"
+    assert "[streams.a]" in caught.value.help
+
+
+def test_a_window_of_rows_and_a_bound_of_bytes(tmp_path):
+    store = store_in(tmp_path / "rows", Retention(None, 500, None, 3600.0))
+    fill(store, 2000)
+    assert 1400 < store.first <= 1500
+    bounded = store_in(tmp_path / "bytes", Retention(None, 1 << 40, 20_000, 3600.0))
+    fill(bounded, 2000)
+    assert bounded.first > 1000
+    assert bounded.forced == bounded.first
+
+
+def test_rows_that_a_consumer_needs_are_kept_also_over_a_restart(tmp_path):
+    kept = Retention(100, None, None, 3600.0)
+    store = store_in(tmp_path, kept)
+    store.keep_for("q", 0, 50)
+    fill(store, 1000)
+    assert store.first == 0
+    store.keep_for("q", 600, 50)
+    store.close()
+    store = store_in(tmp_path, kept)
+    fill(store, 100)
+    assert 400 < store.first <= 550
+    store.keep_for("q", 1000, 0)
+    store.expire()
+    assert 850 < store.first <= 1000
+
+
+def test_a_consumer_is_forgotten_after_its_lease(tmp_path):
+    store = store_in(tmp_path, Retention(100, None, None, 0.0))
+    store.keep_for("q", 0, 50)
+    fill(store, 1000)
+    assert store.consumers() == ()
+    assert store.first > 0
+
+
+def test_a_disk_that_is_full_at_sealing_costs_no_row(tmp_path):
+    store = store_in(tmp_path, segment_bytes=4000)
+    # A folder in the place of the new log: nothing can be written there.
+    (tmp_path / "log.part").mkdir()
+    failed = 0
+    for at in range(40):
+        try:
+            store.append(batch([(at, at, 1.0, "x" * 20, None)] * 10), {"at": at})
+        except OSError:
+            failed += 1
+        assert store.position == {"at": at}
+    assert failed
+    assert [*tmp_path.glob("*.arrow")] == []
+    (tmp_path / "log.part").rmdir()
+    store.close()
+    store = store_in(tmp_path, segment_bytes=4000)
+    assert store.next == 400
+    fill(store, 100)
+    assert store.full(np.arange(400), ["ts"]).column(0).to_pylist() == [
+        at for at in range(40) for _ in range(10)
+    ]
+    assert [*tmp_path.glob("*.arrow")]
+
+
+def test_another_schema_is_refused(tmp_path):
+    store_in(tmp_path).close()
+    options = StoreOptions("a", pa.schema({"ts": pa.int64()}), "ts", (), FOREVER)
+    with pytest.raises(SiteError, match="other columns"):
+        StreamStore(tmp_path, options, lambda before, step: step)
+
+
+def test_distinct_values_are_estimated_to_a_few_percent():
+    found = estimate(sketch(pa.array(np.arange(200_000) % 50_000)))
+    assert abs(found - 50_000) < 0.1 * 50_000
+    assert estimate(sketch(pa.array(["a", None, "b", "a"]))) == 2
+
+
+def test_facts_tell_widths_rate_and_span(tmp_path):
+    store = store_in(tmp_path)
+    fill(store, 500)
+    facts = store.facts()
+    assert (facts.first, facts.next, facts.latest, facts.span) == (0, 500, 499, 499)
+    assert facts.widths["ts"] == 8
+    assert 20 <= facts.widths["s"] <= 24.5
+    assert 0.9 < facts.rate < 1.2
+    assert facts.distinct == {"k": 10, "f": 1}
+    assert pc.min(pa.array([*facts.distinct.values()])).as_py() == 1

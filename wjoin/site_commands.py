@@ -1,0 +1,81 @@
+"""The commands `wjoin site serve`, `init` and `status`."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from wjoin.grammar.errors import WJoinError
+
+GOOD, FAILED = 0, 1
+
+
+def add_site(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
+    """Add the command `site` to a command line, and return it."""
+    site = commands.add_parser("site", help="serve streams from beside the data, for queries elsewhere")
+    actions = site.add_subparsers(required=True, metavar="ACTION", dest="action")
+    serve = actions.add_parser("serve", help="serve the streams of a configuration file")
+    serve.add_argument("--config", type=Path, required=True, metavar="FILE", help="a site.toml")
+    init = actions.add_parser("init", help="make a folder with a configuration, a token and a certificate")
+    init.add_argument("folder", type=Path, metavar="FOLDER")
+    init.add_argument(
+        "--listen",
+        default="127.0.0.1:7777",
+        metavar="HOST:PORT",
+        help="where it will listen (127.0.0.1:7777)",
+    )
+    status = actions.add_parser("status", help="show the streams of a site that runs")
+    status.add_argument(
+        "address", nargs="?", metavar="ADDRESS", help="grpc://host:port or grpc+tls://host:port"
+    )
+    status.add_argument("--config", type=Path, metavar="FILE", help="the site.toml of a site of this machine")
+    status.add_argument("--token-file", type=Path, metavar="FILE", help="a file with the site's token")
+    status.add_argument("--certificate", type=Path, metavar="FILE", help="PEM of the authority to trust")
+    return site
+
+
+def run_site(options: argparse.Namespace) -> int:
+    """Carry out `wjoin site`; return the exit status. Raises WJoinError."""
+    return _ACTIONS[options.action](options)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from wjoin.sites.serve import serve
+
+    serve(options.config)
+    return GOOD
+
+
+def _init(options: argparse.Namespace) -> int:
+    from wjoin.sites.access import parse_listen
+    from wjoin.sites.begin import init
+
+    listen = parse_listen(options.listen)
+    if listen is None:
+        raise WJoinError("WJ901", f"--listen is {options.listen!r}, and not HOST:PORT")
+    for file in init(options.folder, listen):
+        print(f"wrote {file}")
+    print(f"Next: wjoin site serve --config {options.folder / 'site.toml'}")
+    return GOOD
+
+
+def _status(options: argparse.Namespace) -> int:
+    from wjoin.sites.config import read_config
+    from wjoin.sites.failures import SiteError
+    from wjoin.sites.status import address_at, address_of, status
+
+    if (options.address is None) == (options.config is None):
+        raise WJoinError("WJ901", "give the address of a site, or --config and its file")
+    if options.config is not None:
+        address = address_of(read_config(options.config))
+    else:
+        address = address_at(options.address, options.token_file, options.certificate)
+    try:
+        print(status(address))
+    except SiteError as error:
+        print(f"wjoin: {error}", file=sys.stderr)
+        return FAILED
+    return GOOD
+
+
+_ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {"serve": _serve, "init": _init, "status": _status}

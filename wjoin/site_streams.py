@@ -1,0 +1,231 @@
+"""Streams at sites: declared, described, and read as a plan wants them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from wjoin.computed import with_computed
+from wjoin.executor.sites.fetching import client_of
+from wjoin.executor.sites.stream import SiteStream
+from wjoin.executor.spark.site_source import SiteSource, site_addresses
+from wjoin.format_options import own_option, without
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.syntax import SITE_FORMAT, CreateStream
+from wjoin.grammar.tokens import Kind, scan, unquoted
+from wjoin.planner.catalog import Estimate, Origin, SiteFacts
+from wjoin.planner.physical import Shipping, StreamScan
+from wjoin.sites.failures import SiteError
+from wjoin.sites.protocol import ROW, Link, SiteAddress, StreamFacts
+
+DECLARING_SECONDS = 10.0
+"""How long a site may be out of reach when a stream is declared, or a statement planned."""
+
+_OURS = ("latency", "bandwidth")
+
+
+@dataclass(frozen=True)
+class StreamAtSites:
+    """A declared stream at sites: where it is, the options it is read with, and the slowest of its links.
+
+    ``columns`` are the names of the columns at the site.
+    """
+
+    stream: SiteStream
+    options: Mapping[str, str]
+    latency: Estimate
+    bandwidth: Estimate
+    columns: tuple[str, ...]
+
+
+def is_at_site(statement: CreateStream) -> bool:
+    """Return whether a stream is declared at sites, in whatever words."""
+    return statement.provider.name.lower() == SITE_FORMAT
+
+
+def site_options(statement: CreateStream) -> dict[str, str]:
+    """Return the options by which Spark reads a stream at sites. Raises WJoinError WJ603."""
+    options = dict(statement.options)
+    if statement.site is None:
+        return options
+    for name in ("site", "stream"):
+        if own_option(options, name) is not None:
+            message = f"AT SITE says the {name} already"
+            raise WJoinError("WJ603", message, span=statement.site.span, help=f"leave the option {name} out")
+    named = statement.site.stream or statement.name
+    return {**options, "site": ",".join(statement.site.addresses), "stream": named.name}
+
+
+def at_sites(spark: SparkSession, statement: CreateStream) -> StreamAtSites:
+    """Return a stream as its sites describe it. Raises WJoinError WJ603 for options, WJ604 for the sites."""
+    options = site_options(statement)
+    lower = {name.lower(): value for name, value in options.items()}
+    for needed in ("site", "stream"):
+        if needed not in lower:
+            message = f"the format {SITE_FORMAT} needs the option {needed}"
+            raise WJoinError("WJ603", message, span=statement.provider.span, help="write AT SITE 'grpc://…'")
+    spark.dataSource.register(SiteSource)
+    try:
+        addresses = site_addresses(lower)
+        described = [described_at(address, lower["stream"]) for address in addresses]
+        links = [] if all(name in lower for name in _OURS) else [_link(address) for address in addresses]
+    except (SiteError, OSError, ValueError) as error:
+        raise _refused(error, statement) from error
+    _check_alike(described, addresses, statement)
+    return StreamAtSites(
+        SiteStream(addresses, lower["stream"], tuple(each.lineage for each in described)),
+        without(options, *_OURS),
+        _estimate(lower.get("latency"), max((each.latency for each in links), default=0.0), statement),
+        _estimate(
+            lower.get("bandwidth"), min((each.bytes_per_second for each in links), default=0.0), statement
+        ),
+        tuple(described[0].schema.names),
+    )
+
+
+def described_at(address: SiteAddress, stream: str) -> StreamFacts:
+    """Return what a site says of a stream now. Raises SiteError."""
+    from wjoin.sites.client import SiteClient
+
+    client = SiteClient(replace(address, patience=min(address.patience, DECLARING_SECONDS)))
+    try:
+        return client.describe(stream)
+    finally:
+        client.close()
+
+
+def _link(address: SiteAddress) -> Link:
+    return client_of(address).link()
+
+
+def _estimate(given: str | None, measured: float, statement: CreateStream) -> Estimate:
+    if given is None:
+        return Estimate(measured, Origin.MEASURED)
+    try:
+        value = float(given)
+    except ValueError:
+        value = -1.0
+    if value < 0:
+        raise WJoinError(
+            "WJ603",
+            f"a latency or bandwidth of {given}",
+            span=statement.provider.span,
+            help="give the latency in seconds, and the bandwidth in bytes a second",
+        )
+    return Estimate(value, Origin.GIVEN)
+
+
+def _check_alike(
+    described: Sequence[StreamFacts], addresses: Sequence[SiteAddress], statement: CreateStream
+) -> None:
+    """Refuse a stream whose sites have other columns."""
+    first = described[0].schema
+    for each, address in zip(described[1:], addresses[1:], strict=True):
+        if not each.schema.equals(first):
+            raise WJoinError(
+                "WJ604",
+                f"{address.url} has other columns than {addresses[0].url}: {_columns(each.schema)}, "
+                f"not {_columns(first)}",
+                span=statement.provider.span,
+                help="declare them as streams of their own",
+            )
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
+def _refused(error: Exception, statement: CreateStream) -> WJoinError:
+    if isinstance(error, SiteError):
+        message = f"the stream {statement.name.name} cannot be opened: {error.message} ({error.site})"
+        return WJoinError("WJ604", message, span=statement.provider.span, help=error.help)
+    message = f"the stream {statement.name.name} cannot be opened: {error}"
+    return WJoinError("WJ604", message, span=statement.provider.span, help="check the options")
+
+
+def site_facts(site: StreamAtSites, statement: CreateStream) -> tuple[SiteFacts, dict[str, Estimate]]:
+    """Return what the planner must know of a stream at sites, and the statistics that they tell now.
+
+    Raises WJoinError WJ604 where a site cannot be reached.
+    """
+    try:
+        described = [described_at(each, site.stream.stream) for each in site.stream.addresses]
+    except SiteError as error:
+        raise _refused(error, statement) from error
+    rates = [max(each.rate, 1e-9) for each in described]
+    total = sum(rates)
+    shares = [rate / total for rate in rates]
+    widths = _weighted([each.widths for each in described], shares, site.columns)
+    packed = _weighted([each.packed or each.widths for each in described], shares, site.columns)
+    computed = {each.name.name.lower() for each in statement.computed}
+    known = {"rate": total, "width": sum(widths.values())}
+    for each in described:
+        for name, values in each.distinct.items():
+            key = f"distinct.{name.lower()}"
+            known[key] = max(known.get(key, 0.0), values)
+    statistics = {name: Estimate(value, Origin.MEASURED) for name, value in known.items() if value > 0}
+    plain = {name: width for name, width in packed.items() if name not in computed}
+    return SiteFacts(plain, site.latency, site.bandwidth), statistics
+
+
+def _weighted(
+    told: Sequence[Mapping[str, float]], shares: Sequence[float], columns: Sequence[str]
+) -> dict[str, float]:
+    """Return bytes by column, in lower case, of the rows of all sites: ``shares`` are theirs."""
+    return {
+        name.lower(): sum(each.get(name, 0.0) * share for each, share in zip(told, shares, strict=True))
+        for name in columns
+    }
+
+
+def read_as(
+    spark: SparkSession, site: StreamAtSites, statement: CreateStream, scan: StreamScan, told: Path | None
+) -> DataFrame:
+    """Return a stream as a plan reads it: the columns that shall travel, and the number of each row.
+
+    ``told``: the file that says another way to travel while a query runs, None where there is none.
+    """
+    if scan.site is None:
+        raise ValueError("a plan that does not read the stream from its site")
+    partial = scan.site.shipping is Shipping.PARTIAL
+    early = _of_source(scan.site.early, site, statement)
+    late = [str(scan.columns[number].output).lower() for number in scan.site.late]
+    options = {
+        **site.options,
+        "columns": json.dumps([name for name in site.columns if name.lower() in {*early, *late}]),
+        "early": json.dumps([name for name in site.columns if name.lower() in early]),
+        "partial": str(partial).lower(),
+        **({} if told is None else {"told": str(told)}),
+    }
+    return opened(spark, statement, options, numbered=True)
+
+
+def opened(
+    spark: SparkSession, statement: CreateStream, options: Mapping[str, str], *, numbered: bool = False
+) -> DataFrame:
+    """Return the rows of a stream at sites; ``numbered``: with the number of each."""
+    reader = spark.readStream.format(SITE_FORMAT).options(**options)
+    if statement.columns is not None:
+        number = f", {ROW} BIGINT" if numbered else ""
+        reader = reader.schema(statement.columns + number)
+    elif numbered:
+        reader = reader.option("rowNumbers", "true")
+    return with_computed(reader.load(), statement)
+
+
+def _of_source(names: Sequence[str], site: StreamAtSites, statement: CreateStream) -> set[str]:
+    """Return the columns of the site, in lower case, that columns of the stream are or are computed of."""
+    computed = {each.name.name.lower(): each.expression for each in statement.computed}
+    own = {name.lower() for name in site.columns}
+    found: set[str] = set()
+    for name in names:
+        if name.lower() not in computed:
+            found.add(name.lower())
+            continue
+        tokens = scan(computed[name.lower()])
+        words = {unquoted(each.text).lower() for each in tokens if each.kind in (Kind.WORD, Kind.QUOTED)}
+        found |= words & own
+    return found
