@@ -218,13 +218,11 @@ class Rewriting:
             samples.append(partial(self._sampled, block, item, frame))
             known = self.context.catalog.known(item.parts[0].name) if len(item.parts) == 1 else {}
             relation = describe(frame, self._declaration(block, item), known)
+            declared = self._declared(block, item)
+            relation = _told_by_sites(relation, declared)
             relations.append(
                 replace(relation, watermark=relation.watermark or self._watermarked(block, item))
             )
-            declared = self._declared(block, item)
-            if declared is not None and declared.site is not None and declared.statement is not None:
-                facts, told = site_facts(declared.site, declared.statement)
-                relations[-1] = replace(relations[-1], site=facts, statistics={**told, **known})
             if declared is not None and declared.statement is not None:
                 made = declared.statement.computed
                 self.computed += [f"{declared.name}.{each.name.name} AS {each.expression}" for each in made]
@@ -376,6 +374,15 @@ class Rewriting:
         for edits in reversed(self.passes):
             start, end = _before(edits, start), _before(edits, end)
         return error.at(Span(start, max(start + 1, end)), self.original)
+
+
+def _told_by_sites(relation: Relation, declared: StreamDeclaration | None) -> Relation:
+    """Return a relation with what its sites tell now, where it is at sites."""
+    if declared is None or declared.site is None or declared.statement is None:
+        return relation
+    types = {each.name: each.type for each in relation.columns}
+    facts, told = site_facts(declared.site, declared.statement, types)
+    return replace(relation, site=facts, statistics={**told, **relation.statistics})
 
 
 def _placeholder(number: int) -> str:

@@ -17,7 +17,9 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SITE_FORMAT, CreateStream
 from wjoin.grammar.tokens import Kind, scan, unquoted
 from wjoin.planner.catalog import Estimate, Origin, SiteFacts
+from wjoin.planner.measurement import KeyCount, distinct_values
 from wjoin.planner.physical import Shipping, StreamScan
+from wjoin.planner.statistics import type_width
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import ROW, Link, SiteAddress, StreamFacts
 
@@ -146,29 +148,39 @@ def _refused(error: Exception, statement: CreateStream) -> WJoinError:
     return WJoinError("WJ604", message, span=statement.provider.span, help="check the options")
 
 
-def site_facts(site: StreamAtSites, statement: CreateStream) -> tuple[SiteFacts, dict[str, Estimate]]:
+def site_facts(
+    site: StreamAtSites, statement: CreateStream, types: Mapping[str, str]
+) -> tuple[SiteFacts, dict[str, Estimate]]:
     """Return what the planner must know of a stream at sites, and the statistics that they tell now.
 
-    Raises WJoinError WJ604 where a site cannot be reached.
+    ``types``: those of its columns, by name. A site without rows tells nothing. Raises WJoinError WJ604 where
+    a site cannot be reached.
     """
     try:
         described = [described_at(each, site.stream.stream) for each in site.stream.addresses]
     except SiteError as error:
         raise _refused(error, statement) from error
-    rates = [max(each.rate, 1e-9) for each in described]
-    total = sum(rates)
-    shares = [rate / total for rate in rates]
-    widths = _weighted([each.widths for each in described], shares, site.columns)
-    packed = _weighted([each.packed or each.widths for each in described], shares, site.columns)
     computed = {each.name.name.lower() for each in statement.computed}
-    known = {"rate": total, "width": sum(widths.values())}
-    for each in described:
+    plain = {name.lower(): float(type_width(kind)) for name, kind in types.items()}
+    told = [each for each in described if each.next > each.first and each.rate > 0]
+    known: dict[str, float] = {}
+    if told:
+        total = sum(each.rate for each in told)
+        shares = [each.rate / total for each in told]
+        plain |= _weighted([each.packed or each.widths for each in told], shares, site.columns)
+        width = sum(_weighted([each.widths for each in told], shares, site.columns).values())
+        known = {"rate": total, "width": width}
+    for each in told:
+        rows = each.next - each.first
         for name, values in each.distinct.items():
+            # Those of the rows that are there, of which more are to come.
+            counted = KeyCount(rows, max(1, min(rows, round(values))), 1)
             key = f"distinct.{name.lower()}"
-            known[key] = max(known.get(key, 0.0), values)
+            known[key] = max(known.get(key, 0.0), distinct_values([counted]))
     statistics = {name: Estimate(value, Origin.MEASURED) for name, value in known.items() if value > 0}
-    plain = {name: width for name, width in packed.items() if name not in computed}
-    return SiteFacts(plain, site.latency, site.bandwidth), statistics
+    own = {name.lower() for name in site.columns} - computed
+    travelling = {name: width for name, width in plain.items() if name in own}
+    return SiteFacts(travelling, site.latency, site.bandwidth), statistics
 
 
 def _weighted(

@@ -33,6 +33,9 @@ START = 1_700_000_000_000_000
 SECONDS = 40
 """How long the routers send."""
 
+BEFORE = 5
+"""How many of these seconds are over when the query begins."""
+
 RATE = 1000
 """Packets a second of each router."""
 
@@ -65,12 +68,12 @@ def packets(router: int, second: int) -> pa.Table:
 def send(folder: Path) -> None:
     """Write a file for each router and second, as time passes."""
     began = time.monotonic()
-    for second in range(SECONDS):
+    for second in range(BEFORE, SECONDS):
         for router in (1, 2):
             unfinished = folder / f".router{router}"
             pq.write_table(packets(router, second), unfinished)
             unfinished.rename(folder / f"router{router}" / f"{second:03}.parquet")
-        time.sleep(max(0.0, began + second + 1 - time.monotonic()))
+        time.sleep(max(0.0, began + second - BEFORE + 1 - time.monotonic()))
 
 
 @dataclass(frozen=True)
@@ -98,10 +101,12 @@ def counted(metrics: list[str], seconds: float) -> Sent:
 def watch(metrics: list[str], sending: threading.Thread) -> Iterator[Sent]:
     """Yield each second what has been sent, until some seconds after the routers have ended."""
     began, rest = time.monotonic(), 15
+    told = 0.0
     while rest:
         rest -= not sending.is_alive()
         found = counted(metrics, time.monotonic() - began)
-        if round(found.seconds) % 5 == 0:
+        if found.seconds >= told:
+            told += 5
             share = f", {found.size / found.whole:.1%} of whole rows" if found.whole else ""
             print(f"{found.seconds:4.0f} s: {found.size / 1e6:8.2f} MB sent{share}", flush=True)
         yield found
@@ -130,8 +135,8 @@ def run(folder: Path, picture: Path) -> int:
     for router, port in zip((1, 2), ports, strict=True):
         source = folder / f"router{router}"
         source.mkdir()
-        # The columns are those of the first file.
-        pq.write_table(packets(router, 0).slice(0, 0), source / "columns.parquet")
+        for second in range(BEFORE):
+            pq.write_table(packets(router, second), source / f"{second:03}.parquet")
         streams = (
             f'[streams.router{router}]\nsource = "{source}"\ntime = "at"\nwindow = "1 minute"\n'
             'key = ["destination"]\npoll = "200 ms"\n'
