@@ -166,12 +166,12 @@ def test_a_checkpoint_goes_on_in_another_way(session: wjoin.Session, tmp_path: P
     root.mkdir()
     streams = "".join(STREAM.format(name=f"camera{n}", folder=root / f"camera{n}") for n in rows)
     for number, table in rows.items():
-        write(table, root / f"camera{number}", range(1), 6)
+        write(table, root / f"camera{number}", range(1), 4)
     with Site(tmp_path / "site", streams) as site:
-        for part, hint in enumerate(itertools.islice(itertools.cycle(HINTS[1:]), 6)):
+        for part, hint in enumerate(itertools.islice(itertools.cycle(HINTS[1:]), 4)):
             for number, table in rows.items():
-                write(table, root / f"camera{number}", range(part, part + 1), 6)
-                site.wait_for(f"camera{number}", (part + 1) * 50)
+                write(table, root / f"camera{number}", range(part, part + 1), 4)
+                site.wait_for(f"camera{number}", (part + 1) * 75)
             declare(session, [site, site])
             found = ran(session, THREE.format(hint=f"/*+ {hint} */"), tmp_path)
     assert sum(found.values()) > 50

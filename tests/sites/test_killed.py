@@ -21,7 +21,7 @@ from wjoin.testing.waiting import until
 pytestmark = pytest.mark.spark
 
 ROWS = 600
-KILLS = 3
+KILLS = 2
 
 SCRIPT = """
 CREATE STREAM camera1 AT SITE '{one}' {options} WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
