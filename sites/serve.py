@@ -26,7 +26,8 @@ def serve(path: Path) -> None:
     try:
         site.start()
         if config.metrics is not None:
-            MetricsServer(config.metrics, token, lambda: exposition(_metrics(site, server))).start()
+            asked = None if config.metrics.loopback else token
+            MetricsServer(config.metrics, asked, lambda: exposition(_metrics(site, server))).start()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())
         scheme = "grpc" if config.certificate is None else "grpc+tls"
