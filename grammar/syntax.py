@@ -243,6 +243,9 @@ class ComputedColumn:
 SITE_FORMAT = "wjoin_site"
 """The name of Spark's data source for streams at sites."""
 
+ROW_NUMBER = "__wjoin_row"
+"""The column of a stream at a site with the number that a row has there."""
+
 
 @dataclass(frozen=True)
 class AtSite:

@@ -109,6 +109,11 @@ def unquoted(text: str) -> str:
     return text[1:-1].replace("``", "`") if text.startswith("`") else text
 
 
+def names_in(text: str) -> set[str]:
+    """Return every word and quoted name of a piece of SQL, in lower case."""
+    return {unquoted(each.text).lower() for each in scan(text) if each.kind in (Kind.WORD, Kind.QUOTED)}
+
+
 def identifier(token: Token) -> Identifier:
     """Return the name that a token spells, quotes removed."""
     return Identifier(unquoted(token.text), token.span)

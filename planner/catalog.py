@@ -58,10 +58,6 @@ Delays = Mapping[str, Delay]
 """Delays by column, its name in lower case; a field's name is dotted."""
 
 
-ROW_NUMBER = "__wjoin_row"
-"""The column of a stream at a site with the number that a row has there (``wjoin.sites.protocol``)."""
-
-
 @dataclass(frozen=True)
 class SiteFacts:
     """What is known of a stream at one site or several.

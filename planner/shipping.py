@@ -4,12 +4,12 @@ Semijoin streams, section 4.2: a partial tuple has the time and what the join re
 is asked for where a result has one.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from wjoin.grammar.tokens import Kind, unquoted
-from wjoin.grammar.tokens import scan as tokens_of
-from wjoin.planner.catalog import ROW_NUMBER, Relation
+from wjoin.grammar.syntax import ROW_NUMBER
+from wjoin.grammar.tokens import names_in
+from wjoin.planner.catalog import Relation
 from wjoin.planner.edges import operands
 from wjoin.planner.layout import quoted, stored_column
 from wjoin.planner.physical import PhysicalPlan, ScanColumn, Shipping, SiteScan, StreamScan
@@ -45,14 +45,14 @@ def _with_site(plan: PhysicalPlan, stream: int, relation: Relation) -> StreamSca
     if site is None or not scan.streaming or stream not in plan.staged:
         return scan
     used = {number for stage in plan.stages for owner, number in operands(plan, stage) if owner == stream}
-    named = set(_words([scan.event_time, *scan.filters]))
-    named |= {word for code in scan.codes for word in _words(code.expressions)}
+    named = _words([scan.event_time, *scan.filters])
+    named |= _words(expression for code in scan.codes for expression in code.expressions)
     kept = [
         (number, column)
         for number, column in enumerate(scan.columns)
         if number in used or column.output is None or stored_column(plan, stream, number).restored
     ]
-    named |= {word for _, column in kept for word in _words([column.expression])}
+    named |= _words(column.expression for _, column in kept)
     late = tuple(
         number
         for number, column in enumerate(scan.columns)
@@ -66,9 +66,6 @@ def _with_site(plan: PhysicalPlan, stream: int, relation: Relation) -> StreamSca
     return replace(scan, columns=(*scan.columns, column), site=SiteScan(len(scan.columns), late, early))
 
 
-def _words(expressions: Collection[str]) -> Iterator[str]:
-    """Yield every word of some expressions in lower case, the names of columns among them."""
-    for expression in expressions:
-        for token in tokens_of(expression):
-            if token.kind in (Kind.WORD, Kind.QUOTED):
-                yield unquoted(token.text).lower()
+def _words(expressions: Iterable[str]) -> set[str]:
+    """Return every word of some expressions in lower case, the names of columns among them."""
+    return {word for expression in expressions for word in names_in(expression)}

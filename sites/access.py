@@ -1,7 +1,6 @@
 """Who is let in: where a site listens, its token, and the certificate that it shows."""
 
 import hmac
-import ipaddress
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import pyarrow.flight as flight
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.sites.failures import SiteError, packed
+from wjoin.sites.loopback import is_loopback
 
 LEAST_TOKEN = 16
 """Characters that a token has at the least."""
@@ -28,12 +28,7 @@ class Listen:
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach it."""
-        if self.host.lower() == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.sites.access import Listen, admits
+from wjoin.sites.bounded_server import BoundedServer
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -85,43 +86,26 @@ def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
-class MetricsServer(ThreadingHTTPServer):
+class MetricsServer(BoundedServer):
     """Serves /metrics; where a token is given, only to who has it."""
 
-    daemon_threads = True
-    block_on_close = False
     allow_reuse_address = True
 
     def __init__(self, listen: Listen, token: str | None, read: Callable[[], str]) -> None:
         self.read = read
         self.token = token
-        self._free = threading.BoundedSemaphore(_MOST_REQUESTS)
         if ":" in listen.host:
             import socket
 
             self.address_family = socket.AF_INET6
         try:
-            super().__init__((listen.host, listen.port), _Handler)
+            super().__init__((listen.host, listen.port), _Handler, _MOST_REQUESTS)
         except OSError as error:
             raise WJoinError("WJ903", f"metrics cannot be served at {listen}: {error.strerror}") from error
 
     def start(self) -> None:
         """Serve from now on."""
         threading.Thread(target=self.serve_forever, name="site-metrics", daemon=True).start()
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread, unless there are too many of them."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer a request."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: whoever asked has gone, or was too slow."""

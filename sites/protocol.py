@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from wjoin.grammar.syntax import ROW_NUMBER
 from wjoin.sites.failures import SiteError
 
-ROW = "__wjoin_row"
+ROW = ROW_NUMBER
 """The int64 column with a row's number: its offset in the stream, and its id at the site."""
 
 Numbers = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from wjoin.failures import first_line
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import ComputedColumn, CreateStream
-from wjoin.grammar.tokens import Kind, scan, unquoted
+from wjoin.grammar.tokens import names_in
 from wjoin.planner.layout import quoted
 
 
@@ -58,10 +58,6 @@ def _computed(frame: DataFrame, column: ComputedColumn, statement: CreateStream)
 
 def _computed_in(column: ComputedColumn, statement: CreateStream) -> str | None:
     """Return another computed column that an expression names, None where it names none."""
-    words = {
-        unquoted(token.text).lower()
-        for token in scan(column.expression)
-        if token.kind in (Kind.WORD, Kind.QUOTED)
-    }
+    words = names_in(column.expression)
     names = (other.name.name for other in statement.computed)
     return next((name for name in names if name.lower() in words), None)

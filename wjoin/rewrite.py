@@ -186,8 +186,7 @@ class Rewriting:
             if self.sites[number]:
                 query, planned = self.countings[number].query, self.planned[number]
                 revising = Revising(query, planned, self.told[number])
-                join = AtSites(planned.physical, self.sites[number], revising)
-                keep_rows(self.context.engine.spark, query, join)
+                keep_rows(self.context.engine.spark, query, AtSites(self.sites[number], revising))
             self.frames |= compile_plan(
                 self.planned[number].physical,
                 self.inputs[number],

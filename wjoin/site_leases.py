@@ -40,9 +40,13 @@ _threads: "WeakKeyDictionary[SparkSession, Leases]" = WeakKeyDictionary()
 class AtSites:
     """A join with streams at sites: these by their numbers, and what revises how they travel."""
 
-    plan: PhysicalPlan
     sites: Mapping[int, SiteStream]
     revising: Revising
+
+    @property
+    def plan(self) -> PhysicalPlan:
+        """The plan of the join."""
+        return self.revising.planned.physical
 
 
 def keep_rows(spark: SparkSession, number: int, join: AtSites) -> None:

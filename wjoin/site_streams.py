@@ -15,7 +15,7 @@ from wjoin.executor.spark.site_source import SiteSource, site_addresses
 from wjoin.format_options import own_option, without
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SITE_FORMAT, CreateStream
-from wjoin.grammar.tokens import Kind, scan, unquoted
+from wjoin.grammar.tokens import names_in
 from wjoin.planner.catalog import Estimate, Origin, SiteFacts
 from wjoin.planner.measurement import KeyCount, distinct_values
 from wjoin.planner.physical import Shipping, StreamScan
@@ -237,7 +237,5 @@ def _of_source(names: Sequence[str], site: StreamAtSites, statement: CreateStrea
         if name.lower() not in computed:
             found.add(name.lower())
             continue
-        tokens = scan(computed[name.lower()])
-        words = {unquoted(each.text).lower() for each in tokens if each.kind in (Kind.WORD, Kind.QUOTED)}
-        found |= words & own
+        found |= names_in(computed[name.lower()]) & own
     return found

@@ -6,7 +6,7 @@ size over the rate of the link. Both algorithms run over the same streams, and m
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -87,9 +87,9 @@ class Window:
         """Return whether there is a match; the first one found is enough."""
         return bool(self.buckets.get(value))
 
-    def all(self, value: int) -> Sequence[Arrived]:
+    def all(self, value: int) -> Collection[Arrived]:
         """Return all matches."""
-        return self.buckets.get(value, ())  # type: ignore[return-value]
+        return self.buckets.get(value) or ()
 
 
 @dataclass
@@ -119,9 +119,9 @@ class MirrorWindow:
         bucket = self.buckets.get(value)
         return bucket[-1] if bucket else None
 
-    def all(self, value: int) -> Sequence[Mirrored]:
+    def all(self, value: int) -> Collection[Mirrored]:
         """Return all matches."""
-        return self.buckets.get(value, ())  # type: ignore[return-value]
+        return self.buckets.get(value) or ()
 
     def complete(self, value: int) -> None:
         """Replace the partial tuples of a value by the full ones."""

@@ -35,7 +35,8 @@ MOST_PARTITIONS = 32
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
-except ImportError:  # Before Spark 4.2, which asks for all there is.
+except ImportError:
+    # Spark before 4.2 has none of them, and asks for all there is; the types are those of the newest one.
     ReadAllAvailable = ReadMaxRows = None  # type: ignore[assignment,misc]
     SupportsTriggerAvailableNow = object  # type: ignore[assignment,misc]
 
@@ -310,7 +311,8 @@ def _arrow_schema(schema: StructType) -> pa.Schema:
     """Return a schema of Spark's as a source must give it: with times in UTC."""
     # Before Spark 4.2 that is so without asking.
     asked = "timezone" in inspect.signature(to_arrow_schema).parameters
-    found: pa.Schema = to_arrow_schema(schema, **({"timezone": "UTC"} if asked else {}))  # type: ignore[arg-type]
+    in_utc: dict[str, Any] = {"timezone": "UTC"} if asked else {}
+    found: pa.Schema = to_arrow_schema(schema, **in_utc)
     return found
 
 

@@ -5,12 +5,10 @@ import socket
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from wjoin.testing.own_process import PATIENCE_SECONDS, OwnProcess
 from wjoin.testing.waiting import free_ports
 
-_PATIENCE_SECONDS = 120.0
 _LOOK_SECONDS = 0.1
 _CLUSTER = "4L6g3nShT-eMCtK--X86sw"
 _JAVA_OPTIONS = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -36,7 +34,7 @@ share.coordinator.state.topic.min.isr=1
 """
 
 
-class Broker:
+class Broker(OwnProcess):
     """A broker that can be started, stopped or killed, and started again with what it holds.
 
     ``jars`` is a folder with all jars of a broker, ``folder`` a new one for its data. A topic is made by the
@@ -46,7 +44,6 @@ class Broker:
 
     def __init__(self, jars: Path, folder: Path, partitions: int = 2) -> None:
         self._jars, self._folder = jars, folder
-        self._process: subprocess.Popen[bytes] | None = None
         self._partitions, self._ports = partitions, free_ports(2)
         self.servers = f"127.0.0.1:{self._ports[0]}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +62,7 @@ class Broker:
                 stdin=subprocess.DEVNULL,
             )
         self._process = started
-        ends = time.monotonic() + _PATIENCE_SECONDS
+        ends = time.monotonic() + PATIENCE_SECONDS
         while not self._answers():
             if started.poll() is not None or time.monotonic() > ends:
                 status = started.poll()
@@ -75,35 +72,11 @@ class Broker:
                 raise RuntimeError(f"the broker {went}:\n{said}")
             time.sleep(_LOOK_SECONDS)
 
-    def stop(self) -> None:
-        """Let it end in order."""
-        if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(_PATIENCE_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.kill()
-            self._process = None
-
     def kill(self) -> None:
         """End it at once."""
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+            super().kill()
             self._configure(_SESSION_AFTER_A_KILL_MS)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.kill()
 
     def _configure(self, session_ms: int) -> None:
         port, controller = self._ports

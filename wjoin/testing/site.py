@@ -4,12 +4,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import SiteAddress
+from wjoin.testing.own_process import OwnProcess
 from wjoin.testing.waiting import free_ports, until
 
 _CONFIGURATION = """\
@@ -21,7 +20,7 @@ data = "{folder}/kept"
 """
 
 
-class Site:
+class Site(OwnProcess):
     """A site that can be started, stopped or killed, and started again with what it keeps.
 
     ``folder`` is a new one for its data, ``streams`` the part of its configuration (TOML) that declares them,
@@ -34,7 +33,6 @@ class Site:
         self.url = f"grpc://127.0.0.1:{port}"
         self.configuration = folder / "site.toml"
         self._log = folder / "site.log"
-        self._process: subprocess.Popen[bytes] | None = None
         self.configuration.write_text(
             _CONFIGURATION.format(port=port, folder=folder, more=more, streams=streams), encoding="utf-8"
         )
@@ -69,32 +67,6 @@ class Site:
             process=self._process,
             said=lambda: self.said,
         )
-
-    def stop(self) -> None:
-        """Let it end in order."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(60)
-            self._process = None
-
-    def kill(self) -> None:
-        """End it at once."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.kill()
 
     def _answers(self) -> bool:
         client = SiteClient(SiteAddress(self.url, patience=0.0, call_timeout=2.0))

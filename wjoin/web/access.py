@@ -1,13 +1,13 @@
 """Who may see the live picture: where it is served, which names of this machine are true, and the token."""
 
 import hmac
-import ipaddress
 import os
 import re
 import secrets
 from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.sites.loopback import is_loopback
 
 LOOPBACK = "127.0.0.1"
 
@@ -53,16 +53,6 @@ def parse_address(text: str) -> Address:
     if found is None or int(found["port"]) > 65_535:
         raise WJoinError("WJ618", f"{text} is neither a port nor HOST:PORT")
     return Address((found["host"] or LOOPBACK).strip("[]"), int(found["port"]))
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a name or number of a machine is that of this one, for itself alone."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def is_own_name(header: str | None) -> bool:

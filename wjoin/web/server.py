@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -19,6 +19,7 @@ from pyspark.sql.streaming import StreamingQuery
 from wjoin.grammar.errors import WJoinError
 from wjoin.queries import Queries
 from wjoin.running import Running
+from wjoin.sites.bounded_server import BoundedServer
 from wjoin.web.access import Address, admits, is_own_name, token_for
 from wjoin.web.answers import PLAIN, Refused, Site, answer, is_look
 from wjoin.web.present import Known
@@ -141,11 +142,8 @@ def bound(address: Address, token: str | None) -> "_Server":
     raise AssertionError("there is a last port")
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(BoundedServer):
     """Answers requests, a limited number at a time, each in a thread that ends with the process."""
-
-    daemon_threads = True
-    block_on_close = False
 
     def __init__(self, address: Address, port: int, token: str | None) -> None:
         found = socket.getaddrinfo(address.host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -154,8 +152,7 @@ class _Server(ThreadingHTTPServer):
         self.token = token
         self.looked = float("-inf")
         self.closed = False
-        self._free = threading.BoundedSemaphore(MOST_REQUESTS)
-        super().__init__((str(host), int(free)), _Handler)
+        super().__init__((str(host), int(free)), _Handler, MOST_REQUESTS)
 
     def server_bind(self) -> None:
         """Bind without asking for the name of this machine, which may take long."""
@@ -185,22 +182,11 @@ class _Server(ThreadingHTTPServer):
         """Return what every address ends with."""
         return "" if self.token is None else f"?token={quote(self.token)}"
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread, unless there are too many of them."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-            return
+    def turn_away(self, request: Any) -> None:
+        """Say that there are too many requests."""
         request.settimeout(REQUEST_SECONDS)
         with contextlib.suppress(OSError):
             request.sendall(_BUSY)
-        self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer a request."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: whoever asked has gone, or was too slow."""
