@@ -7,7 +7,9 @@ from itertools import chain
 import pyarrow as pa
 
 from wjoin.sites.failures import SiteError
+from wjoin.sites.held import EXTENT_SCHEMA, decode_extent_request, decode_wanted, extent_to_batch
 from wjoin.sites.protocol import ROW, Request, count_of_numbers, decode_keys, decode_numbers
+from wjoin.sites.reduction import Passing, as_column
 from wjoin.sites.site import Site
 from wjoin.sites.store import StreamStore
 
@@ -31,6 +33,8 @@ def answer(site: Site, request: Request, body: memoryview) -> Answer:
     _check_columns(store, request.columns)
     if request.block_rows is not None and request.block_rows < 1:
         raise SiteError("broken", "a block has at least one row")
+    if request.block_bytes is not None and request.block_bytes < 1:
+        raise SiteError("broken", "a block has at least one byte")
     if body and request.kind == "rows":
         raise SiteError("broken", "a request for all rows has no body")
     return _KINDS[request.kind](site, store, request, body)
@@ -53,9 +57,8 @@ def _schema(store: StreamStore, columns: Sequence[str], *, numbered: bool = True
 
 def _block(site: Site, store: StreamStore, request: Request) -> int:
     widths = store.widths()
-    return site.config.limits.block_rows(
-        request.block_rows, 8 + sum(widths[name] for name in request.columns)
-    )
+    width = 8 + sum(widths[name] for name in request.columns)
+    return site.config.limits.block_rows(request.block_rows, request.block_bytes, width)
 
 
 def _rows(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
@@ -93,6 +96,34 @@ def _values(site: Site, store: StreamStore, request: Request, body: memoryview) 
     return _schema(store, request.columns), rows
 
 
+def _extent(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
+    found = store.extent(request.start, request.stop, *decode_extent_request(body))
+    return EXTENT_SCHEMA, iter([extent_to_batch(found)])
+
+
+def _reduced(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
+    wanted, rest = decode_wanted(body)
+    _check_columns(store, [wanted.column])
+    kind = store.options.schema.field(wanted.column).type
+    keys = None
+    if len(rest):
+        found = decode_keys(rest)
+        site.config.limits.check_rows(found.num_rows)
+        if found.schema.names != [wanted.column]:
+            raise SiteError("broken", f"the keys are not the one column {wanted.column}")
+        keys = as_column(found.column(0), kind)
+    if keys is None and (wanted.filter is None or wanted.besides):
+        raise SiteError("broken", "held rows are asked for without a filter and without keys")
+    filter = None if wanted.filter is None else site.filters.find(wanted.filter)
+    if filter is not None:
+        # A filter of another kind is told before the answer begins.
+        filter.contains(pa.array([], kind))
+    passing = Passing(wanted.column, filter, keys, wanted.besides)
+    block = _block(site, store, request)
+    rows = store.reduced(wanted.ranges, passing, wanted.high, request.columns, block)
+    return _schema(store, request.columns), rows
+
+
 def _noise(count: int) -> Answer:
     if not 0 < count <= _MOST_NOISE:
         raise SiteError("limit", f"a probe has 1 to {_MOST_NOISE} bytes")
@@ -106,4 +137,6 @@ _KINDS: dict[str, Callable[[Site, StreamStore, Request, memoryview], Answer]] = 
     "rows": _rows,
     "full": _full,
     "values": _values,
+    "extent": _extent,
+    "reduced": _reduced,
 }

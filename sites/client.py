@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from wjoin.sites.calls import Caller
 from wjoin.sites.failures import SiteError
+from wjoin.sites.held import Extent, HeldRange
+from wjoin.sites.held_calls import HeldCalls
 from wjoin.sites.protocol import (
     ROW,
     Link,
@@ -22,6 +24,7 @@ from wjoin.sites.protocol import (
     encode_request,
     facts_from_json,
 )
+from wjoin.sites.value_filter import ValueFilter
 
 _NEWEST_PING = 5
 _LEAST_PROBE, _GREATEST_PROBE = 64_000, 4_000_000
@@ -39,12 +42,18 @@ class SiteClient:
 
     All methods try again where the site cannot be reached, is slow, busy or restarting, until the address's
     ``patience`` is over, and raise SiteError. ``sent`` and ``received`` count bytes of messages by kind:
-    "rows", "full", "values", "probe" and "action"; of compressed blocks by the first one of each call.
+    "rows", "full", "values", "reduced", "extent", "probe" and "action"; of compressed blocks by the first one
+    of each call. ``block_bytes`` is how many bytes before compression a block of an answer has at the most
+    (wjoin.sites.block_size tells it by the link), None for the site's own choice.
     """
 
-    def __init__(self, address: SiteAddress, *, compression: str | None = "zstd") -> None:
+    def __init__(
+        self, address: SiteAddress, *, compression: str | None = "zstd", block_bytes: int | None = None
+    ) -> None:
         self._caller = Caller(address)
+        self._held = HeldCalls(self._caller, self._limit)
         self._compression = compression
+        self._block_bytes = block_bytes
         self._limits: dict[str, int] | None = None
 
     @property
@@ -101,10 +110,8 @@ class SiteClient:
         most = min(_REQUEST_ROWS, self._limit("max_request_rows"))
         at = start
         while at < stop:
-            request = Request(
-                *("rows", stream, lineage, tuple(columns), at, min(stop, at + most)),
-                block_rows=block_rows,
-                compression=self._compression,
+            request = self._request(
+                *("rows", stream, lineage, columns, at, min(stop, at + most)), block_rows=block_rows
             )
             for block in self._blocks(request, b"", tries):
                 numbers = block.column(0)
@@ -140,7 +147,7 @@ class SiteClient:
         return rows if ascending else rows.take(pa.array(where))
 
     def _full(self, stream: str, lineage: str, numbers: Numbers, columns: Sequence[str]) -> pa.RecordBatch:
-        request = Request("full", stream, lineage, tuple(columns), compression=self._compression)
+        request = self._request("full", stream, lineage, columns)
         found = self._whole(request, encode_numbers(numbers))
         rows = pa.concat_batches(found)
         if rows.num_rows != len(numbers) or rows.schema.names != [*columns]:
@@ -183,9 +190,7 @@ class SiteClient:
             return
         tries, at = self._caller.tries(), start
         while True:
-            request = Request(
-                "values", stream, lineage, tuple(columns), at, stop, compression=self._compression
-            )
+            request = self._request("values", stream, lineage, columns, at, stop)
             for block in self._blocks(request, body, tries):
                 if block.num_rows == 0:
                     continue
@@ -197,6 +202,53 @@ class SiteClient:
                 yield block
             if not tries.failed:
                 return
+
+    def extent(
+        self, stream: str, lineage: str, start: int, stop: int, *, ceiling: int, mark: int | None = None
+    ) -> Extent:
+        """Return how many rows start..stop-1 are, and their event times; the rows stay at the site.
+
+        Those with an event time above ``ceiling`` are told apart, and those below ``mark`` counted:
+        microseconds, or the unit of an integral event time.
+        """
+        return self._held.extent(self._request("extent", stream, lineage, (), start, stop), ceiling, mark)
+
+    def reduced(
+        self,
+        stream: str,
+        lineage: str,
+        ranges: Sequence[HeldRange],
+        column: str,
+        columns: Sequence[str],
+        *,
+        filter: ValueFilter | None,
+        keys: pa.Array | None,
+        high: int | None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of ``ranges`` whose value of ``column`` passes the filter or equals one of ``keys``.
+
+        ROW first, then the columns. A row comes once, and in order of numbers within a request of the site's
+        limit of keys; its event time is from its range's ``low`` to ``high`` (None: any). NULL never passes,
+        and with neither a filter nor keys no row does. Rows that have left the site's window are "gone" only
+        where one of them may have had such an event time. A filter is pushed once, and again where the site
+        does not have it any more; a lost connection is taken up behind the last row that has come.
+        """
+        request = self._request("reduced", stream, lineage, columns)
+        yield from self._held.reduced(request, ranges, column, high, filter, keys)
+
+    def _request(
+        self,
+        kind: str,
+        stream: str,
+        lineage: str,
+        columns: Sequence[str],
+        start: int = 0,
+        stop: int = 0,
+        *,
+        block_rows: int | None = None,
+    ) -> Request:
+        how = (block_rows, self._compression, self._block_bytes)
+        return Request(kind, stream, lineage, tuple(columns), start, stop, *how)
 
     def link(self) -> Link:
         """Measure the way to the site: the best of several empty calls, and the time of some noise.

@@ -3,8 +3,10 @@
 import json
 from typing import Any
 
-KINDS = ("unreachable", "refused", "lineage", "gone", "schema", "limit", "broken", "failed", "busy")
-"""Kinds of failures; "busy" is retried by the client, and reaches its caller as "unreachable" at the end."""
+KINDS = ("unreachable", "refused", "lineage", "gone", "schema", "limit", "broken", "failed", "busy", "filter")
+"""Kinds of failures. "busy" is retried by the client, and reaches its caller as "unreachable" at the end;
+where the site does not have a "filter", the client pushes it and asks again.
+"""
 
 
 class SiteError(Exception):
@@ -12,8 +14,9 @@ class SiteError(Exception):
 
     ``kind`` is "unreachable" (no connection, or no answer in time), "refused" (token, certificate),
     "lineage" (the site's stream was begun anew), "gone" (rows have left the window), "schema" (no such stream
-    or column), "limit" (more than the site allows), "broken" (a request or an answer that cannot be read) or
-    "failed". ``site`` is its address, empty inside the site itself.
+    or column), "limit" (more than the site allows), "broken" (a request or an answer that cannot be read),
+    "filter" (a filter is named that the site does not have) or "failed". ``site`` is its address, empty
+    inside the site itself.
     """
 
     def __init__(self, kind: str, message: str, *, site: str = "", help: str | None = None) -> None:

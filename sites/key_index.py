@@ -46,7 +46,10 @@ def column_hashes(column: pa.Array) -> Hashes:
         return column_hashes(pa.array(texts, pa.string()))
     values = column.cast(pa.string()) if pa.types.is_decimal(kind) else column
     coded = values.dictionary_encode()
-    words = np.array([_text(each) for each in coded.dictionary.to_pylist()], dtype=object)
+    if pa.types.is_string(values.type):
+        words = coded.dictionary.to_numpy(zero_copy_only=False)
+    else:
+        words = np.array([_text(each) for each in coded.dictionary.to_pylist()], dtype=object)
     hashes = pd.util.hash_array(words, categorize=False) if len(words) else np.zeros(1, np.uint64)
     return np.asarray(hashes[coded.indices.fill_null(0).to_numpy(zero_copy_only=False)], dtype=np.uint64)
 

@@ -10,7 +10,7 @@ from wjoin.sites.failures import SiteError
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of requests: rows and bytes of one, calls at a time, open connections, rows of a block."""
+    """Bounds of requests: rows and bytes of one, blocks, filters, calls at a time and open connections."""
 
     max_request_rows: int = 1_000_000
     """Rows that one request may ask for."""
@@ -18,6 +18,8 @@ class Limits:
     """Bytes of a request itself: row numbers, keys."""
     max_block_bytes: int = 8_000_000
     """Bytes of a batch of an answer, before compression."""
+    max_filter_bytes: int = 64_000_000
+    """Bytes of filters that are kept for later requests; of more, those asked for longest ago go."""
     max_connections: int = 256
     max_calls: int = 32
     """Requests for rows that are answered at the same time; others are told to come again."""
@@ -36,13 +38,21 @@ class Limits:
                 "limit", message, help="ask for less, or raise max_request_bytes in [site.limits]"
             )
 
-    def block_rows(self, wanted: int | None, width: float) -> int:
-        """Return how many rows a block has, where a row has ``width`` bytes."""
-        most = max(1, int(self.max_block_bytes / max(width, 1.0)))
-        # A megabyte is large enough to fill a link, and small enough to come soon.
-        return max(
-            1, min(most, wanted if wanted is not None else max(1024, int(1_000_000 / max(width, 1.0))))
-        )
+    def block_rows(self, rows: int | None, size: int | None, width: float) -> int:
+        """Return how many rows a block has, where a row has ``width`` bytes.
+
+        A request may tell how many ``rows``, and how many bytes (``size``), a block has at the most.
+        """
+        width = max(width, 1.0)
+        bounds = [self.max_block_bytes / width]
+        if rows is not None:
+            bounds.append(rows)
+        if size is not None:
+            bounds.append(size / width)
+        if rows is None and size is None:
+            # A megabyte is large enough to fill a link, and small enough to come soon.
+            bounds.append(max(1024, 1_000_000 / width))
+        return max(1, int(min(bounds)))
 
 
 class Calls:

@@ -102,10 +102,12 @@ def schema_from_text(text: str) -> pa.Schema:
 @dataclass(frozen=True)
 class Request:
     """A request for rows: ``kind`` "rows" (all from ``start`` to before ``stop``), "full" (those with some
-    numbers), "values" (those of start..stop-1 with some key) or "probe" (``stop`` bytes of noise).
+    numbers), "values" (those of start..stop-1 with some key), "reduced" (those of some ranges that pass a
+    filter or have some key), "extent" (how many rows start..stop-1 are, and their event times) or "probe"
+    (``stop`` bytes of noise).
 
-    ``block_rows`` is how many rows a batch of the answer has, None for the site's own choice;
-    ``compression`` is "zstd", "lz4" or None.
+    ``block_rows`` and ``block_bytes`` are how many rows, and bytes before compression, a batch of the answer
+    has at the most, None for the site's own choice; ``compression`` is "zstd", "lz4" or None.
     """
 
     kind: str
@@ -116,6 +118,7 @@ class Request:
     stop: int = 0
     block_rows: int | None = None
     compression: str | None = None
+    block_bytes: int | None = None
 
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -127,12 +130,17 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "stop": (int,),
     "block_rows": (int, type(None)),
     "compression": (str, type(None)),
+    "block_bytes": (int, type(None)),
 }
 
 
 def encode_request(request: Request, body: bytes = b"") -> bytes:
     """Return a request with its body (numbers or keys) as bytes: 4 letters, a length, JSON, the body."""
-    head = json.dumps(asdict(request), separators=(",", ":")).encode()
+    plain = asdict(request)
+    if request.block_bytes is None:
+        # Sites of before do not know it.
+        del plain["block_bytes"]
+    head = json.dumps(plain, separators=(",", ":")).encode()
     return b"".join((_HEAD.pack(_MAGIC, len(head)), head, body))
 
 

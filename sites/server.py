@@ -48,6 +48,7 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
             ("describe", "a stream"),
             ("next", "how far the numbers go"),
             ("consumer", "what a query still needs"),
+            ("filter", "join values that later requests name by their digest"),
             ("status", "numbers of all streams"),
             ("ping", "nothing"),
         ]
@@ -58,12 +59,15 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
         try:
             body = action.body.to_pybytes() if action.body is not None else b""
             self.site.config.limits.check_bytes(len(body))
-            found = self._act(action.type, read_json(body))
+            found = self._push(body) if action.type == "filter" else self._act(action.type, read_json(body))
         except SiteError as error:
             raise self._failure(error) from error
         except Exception as error:
             raise self._unexpected(error) from error
         return iter([json.dumps(found).encode()])
+
+    def _push(self, body: bytes) -> dict[str, Any]:
+        return {"digest": self.site.filters.push(body).digest}
 
     def _act(self, kind: str, given: dict[str, Any]) -> Any:
         if kind == "ping":

@@ -13,6 +13,7 @@ import pyarrow as pa
 from wjoin.grammar.errors import WJoinError
 from wjoin.sites.config import KAFKA, STANDARD_INPUT, SiteConfig, StreamConfig, check_columns
 from wjoin.sites.failures import SiteError
+from wjoin.sites.filters import Filters
 from wjoin.sites.intake import Intake
 from wjoin.sites.memory import Memory, memory_of_process
 from wjoin.sites.metrics import Counts, Metric
@@ -39,6 +40,7 @@ class Site:
     def __init__(self, config: SiteConfig) -> None:
         self.config = config
         self.counts = Counts()
+        self.filters = Filters(min(config.limits.max_filter_bytes, config.memory // 4))
         # A piece of work maps a segment at the most, before it is seen.
         self._memory = Memory(config.memory - 2 * config.segment_bytes, self._let_go)
         self._stop = threading.Event()
@@ -171,6 +173,9 @@ class Site:
             for consumer in store.consumers()
         )
         yield Metric("wjoin_site_consumer_lag_rows", "gauge", "Rows a consumer has not read.", lag)
+        yield Metric(
+            "wjoin_site_filter_bytes", "gauge", "Bytes of filters.", (({}, float(self.filters.size)),)
+        )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         yield Metric(
             "wjoin_site_resident_bytes", "gauge", "Memory now.", (({}, float(memory_of_process()[0])),)

@@ -12,12 +12,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from wjoin.sites import facts, log, segments
+from wjoin.sites.dropped import load_dropped, save_dropped
 from wjoin.sites.failures import SiteError
+from wjoin.sites.held import Extent, HeldRange
 from wjoin.sites.key_index import united
 from wjoin.sites.log import Frame, Log, Position
 from wjoin.sites.protocol import Numbers, StreamFacts, schema_from_text, schema_to_text
 from wjoin.sites.reading import Part, Settle, by_number, by_value, in_order, parts_of
 from wjoin.sites.records import empty
+from wjoin.sites.reduction import Passing, Reduction, extent_of, kept_ranges
 from wjoin.sites.retention import (
     Consumer,
     Retention,
@@ -33,6 +36,8 @@ _LOG = logging.getLogger("wjoin.sites")
 
 _PIECES = 32
 """Small batches that are held before they are joined to one: rows by number stay quick to find."""
+
+_DROPPED = "dropped.json"
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,7 @@ class StreamStore:
         self.forced = 0
         self._log: Log
         self._recover()
+        self._dropped = load_dropped(folder / _DROPPED, self.first)
 
     @property
     def next(self) -> int:
@@ -213,10 +219,20 @@ class StreamStore:
                 self._forced(rest[:more], consumers)
             count += more
         if count:
-            with self._lock:
-                self._sealed = sealed[count:]
-            for each in sealed[:count]:
-                segments.remove_sealed(each)
+            self._drop(sealed[:count])
+
+    def _drop(self, leaving: Sequence[Piece]) -> None:
+        """Remove the oldest segments; that they have left is written first, for a kill between the two."""
+        dropped = self._dropped.and_also(leaving[-1].stop, max(each.greatest for each in leaving))
+        try:
+            save_dropped(self.folder / _DROPPED, dropped, self.options.sync)
+        except OSError as error:
+            # A full disk must get its room back. A restart sees that the file does not tell of these rows.
+            _LOG.warning("stream %s: %s cannot be written: %s", self.options.stream, _DROPPED, error)
+        with self._lock:
+            self._sealed, self._dropped = self._sealed[len(leaving) :], dropped
+        for each in leaving:
+            segments.remove_sealed(each)
 
     def _forced(self, dropped: Sequence[Piece], consumers: Sequence[Consumer]) -> None:
         self.forced += sum(each.rows.num_rows for each in dropped)
@@ -266,6 +282,33 @@ class StreamStore:
         """
         parts = self._parts(start, stop)
         return by_value(parts, keys, self.options.keys, columns, block, self._settle)
+
+    def extent(self, start: int, stop: int, ceiling: int, mark: int | None) -> Extent:
+        """Return how many rows start..stop-1 are, and their event times.
+
+        Raises SiteError "gone" or "broken".
+        """
+        return extent_of(self._parts(start, stop), self.options.time, ceiling, mark, self._settle)
+
+    def reduced(
+        self,
+        ranges: Sequence[HeldRange],
+        passing: Passing,
+        high: int | None,
+        columns: Sequence[str],
+        block: int,
+    ) -> Iterator[pa.RecordBatch]:
+        """Return the rows of disjoint, ascending ranges with event times up to ``high`` that pass.
+
+        In batches of ``block`` rows or less, in order of numbers: ROW, then the columns. Rows that have left
+        the window with an event time before their range's low are not missed. Raises SiteError "gone" or
+        "broken" at once.
+        """
+        with self._lock:
+            pieces, dropped = self._sealed + self._open, self._dropped
+        kept = kept_ranges(pieces, self._next, ranges, dropped, self.options.stream)
+        reduction = Reduction(kept, passing, self.options.time, high, self.options.keys)
+        return reduction.rows(pieces, columns, block, self._settle)
 
     def facts(self) -> StreamFacts:
         """Return what is known of the stream."""

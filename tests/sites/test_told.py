@@ -7,11 +7,13 @@ import sys
 import urllib.request
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.packages import ROOT
 from tests.sites.processes import put, rows_of, stream_of, wait_for, wait_for_rows
+from wjoin.sites.held import HeldRange
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +51,10 @@ def test_metrics_and_status(sites, tmp_path):
     lineage = wait_for_rows(client, "a", 5000)
     client.full("a", lineage, np.arange(10), ["name"])
     assert len([*client.rows("a", lineage, 0, 100, ["id"])]) == 1
+    ranges, keys = [HeldRange(0, 5000)], pa.array([7919 * 3 % 1000])
+    held = client.reduced("a", lineage, ranges, "id", ["id"], filter=None, keys=keys, high=None)
+    assert sum(each.num_rows for each in held) == 5
+    assert client.extent("a", lineage, 0, 5000, ceiling=0).ahead == 5000
     client.consumer("a", lineage, 'odd "name"', 4000, 0)
     text = wait_for(lambda: told_with(port, "wjoin_site_connections{} 1.0"))
     found = {
@@ -62,6 +68,9 @@ def test_metrics_and_status(sites, tmp_path):
     assert found["wjoin_site_sent_rows_total", ("kind", "full"), ("stream", "a")] == 10
     assert found["wjoin_site_sent_rows_total", ("kind", "rows"), ("stream", "a")] == 100
     assert found["wjoin_site_requests_total", ("kind", "rows"), ("stream", "a")] == 1
+    assert found["wjoin_site_sent_rows_total", ("kind", "reduced"), ("stream", "a")] == 5
+    assert found["wjoin_site_requests_total", ("kind", "extent"), ("stream", "a")] == 1
+    assert found["wjoin_site_filter_bytes",] == 0
     assert found["wjoin_site_consumer_lag_rows", ("consumer", 'odd "name"'), ("stream", "a")] == 1000
     assert found["wjoin_site_broken_records_total", ("reason", "no_time"), ("stream", "a")] == 0
     done = command("status", site.url)

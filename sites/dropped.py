@@ -1,0 +1,56 @@
+"""What a site knows of the rows that have left a stream's window: how late the latest of them was."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from wjoin.sites.segments import synced
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Rows below ``below`` may have left the window.
+
+    Those of them with numbers from ``known_from`` on had event times up to ``greatest``, None while no such
+    row has left; of those before nothing is known.
+    """
+
+    known_from: int = 0
+    below: int = 0
+    greatest: int | None = None
+
+    def and_also(self, below: int, greatest: int) -> "Dropped":
+        """Return the same once more rows have left, with event times up to ``greatest``."""
+        most = greatest if self.greatest is None else max(self.greatest, greatest)
+        return Dropped(self.known_from, max(self.below, below), most)
+
+    def only_before(self, start: int, low: int | None) -> bool:
+        """Return whether all rows from ``start`` on that have left had an event time before ``low``."""
+        if start < self.known_from:
+            return False
+        return self.greatest is None or (low is not None and self.greatest < low)
+
+
+def save_dropped(path: Path, dropped: Dropped, sync: bool) -> None:
+    """Write it to a file, whole or not at all. Raises OSError."""
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(json.dumps(asdict(dropped)), "utf-8")
+    if sync:
+        synced(unfinished)
+    unfinished.rename(path)
+    if sync:
+        synced(path.parent)
+
+
+def load_dropped(path: Path, first: int) -> Dropped:
+    """Return what a file tells, ``first`` being the first row kept.
+
+    Where it does not tell of all rows that have left (there is none, or rows have left without it), nothing
+    is known of rows below ``first``.
+    """
+    unknown = Dropped(first, first, None)
+    try:
+        found = Dropped(**json.loads(path.read_text("utf-8")))
+        return found if found.below >= first else unknown
+    except (OSError, ValueError, TypeError):
+        return unknown

@@ -1,0 +1,188 @@
+"""What a site and its clients say to each other of rows that are held at the site, and its form in bytes."""
+
+import heapq
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, dataclass
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from wjoin.sites.failures import SiteError
+from wjoin.sites.protocol import read_json
+
+_LENGTH = struct.Struct("<I")
+_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How many rows a range of numbers has, and their event times.
+
+    Times are microseconds, or the unit of an integral event time.
+    """
+
+    rows: int
+    size: int
+    """Bytes of the rows with all columns, before compression."""
+    ahead: int
+    """Rows with an event time above the ceiling that was asked for."""
+    furthest: int | None
+    """The greatest event time of those, None where there is none."""
+    earliest: int | None
+    latest: int | None
+    """The least and greatest event time of all others, None where there is none."""
+    late: int
+    """Rows with an event time below the mark that was asked for."""
+
+    def __add__(self, other: "Extent") -> "Extent":
+        """Return the extent of both ranges together."""
+        return Extent(
+            self.rows + other.rows,
+            self.size + other.size,
+            self.ahead + other.ahead,
+            _either(max, self.furthest, other.furthest),
+            _either(min, self.earliest, other.earliest),
+            _either(max, self.latest, other.latest),
+            self.late + other.late,
+        )
+
+
+NOTHING = Extent(0, 0, 0, None, None, None, 0)
+"""The extent of no rows."""
+
+EXTENT_SCHEMA = pa.schema([pa.field(name, pa.int64()) for name in Extent.__dataclass_fields__])
+
+
+def _either(choose: Any, one: int | None, other: int | None) -> int | None:
+    given = [each for each in (one, other) if each is not None]
+    return int(choose(given)) if given else None
+
+
+@dataclass(frozen=True)
+class HeldRange:
+    """Rows start..stop-1 with an event time of ``low`` or later; of any event time where it is None."""
+
+    start: int
+    stop: int
+    low: int | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which rows of some ranges, disjoint and ascending, are asked for.
+
+    Those with an event time up to ``high`` (None: any) and a value of ``column`` that passes the filter with
+    the digest ``filter``, or equals one of the keys beside it; with ``besides`` only those that equal one of
+    the keys and do not pass the filter.
+    """
+
+    column: str
+    ranges: tuple[HeldRange, ...]
+    high: int | None = None
+    filter: str | None = None
+    besides: bool = False
+
+
+def disjoint(ranges: Sequence[HeldRange]) -> tuple[HeldRange, ...]:
+    """Return the same rows as ranges that ascend and share no row: where some overlap, the least low counts.
+
+    >>> disjoint([HeldRange(3, 9, 5), HeldRange(0, 5, 7)])
+    (HeldRange(start=0, stop=3, low=7), HeldRange(start=3, stop=9, low=5))
+    """
+    given = sorted((each for each in ranges if each.start < each.stop), key=lambda each: each.start)
+    cuts = sorted({at for each in given for at in (each.start, each.stop)})
+    found: list[HeldRange] = []
+    there: list[tuple[int, int]] = []
+    next = 0
+    for begin, end in pairwise(cuts):
+        while next < len(given) and given[next].start <= begin:
+            low = given[next].low
+            heapq.heappush(there, (_LEAST - 1 if low is None else low, given[next].stop))
+            next += 1
+        while there and there[0][1] <= begin:
+            heapq.heappop(there)
+        if not there:
+            continue
+        least = None if there[0][0] < _LEAST else there[0][0]
+        if found and found[-1].stop == begin and found[-1].low == least:
+            begin = found.pop().start
+        found.append(HeldRange(begin, end, least))
+    return tuple(found)
+
+
+def behind(ranges: Sequence[HeldRange], at: int) -> tuple[HeldRange, ...]:
+    """Return what of ranges has numbers from ``at`` on."""
+    return tuple(HeldRange(max(each.start, at), each.stop, each.low) for each in ranges if each.stop > at)
+
+
+def encode_extent_request(ceiling: int, mark: int | None) -> bytes:
+    """Return the body of a request for an extent."""
+    return json.dumps({"ceiling": ceiling, "mark": mark}, separators=(",", ":")).encode()
+
+
+def decode_extent_request(body: memoryview) -> tuple[int, int | None]:
+    """Return ceiling and mark of a body. Raises SiteError "broken"."""
+    plain = read_json(bytes(body))
+    ceiling, mark = plain.pop("ceiling", None), plain.pop("mark", None)
+    if plain or not _is_int64(ceiling) or not (mark is None or _is_int64(mark)):
+        raise SiteError("broken", "the ceiling or the mark of the request is missing or wrong")
+    return ceiling, mark
+
+
+def extent_to_batch(extent: Extent) -> pa.RecordBatch:
+    """Return an extent as one row."""
+    arrays = [pa.array([each], pa.int64()) for each in astuple(extent)]
+    return pa.RecordBatch.from_arrays(arrays, schema=EXTENT_SCHEMA)
+
+
+def extent_from_batches(batches: Sequence[pa.RecordBatch]) -> Extent:
+    """Return the extent of a row. Raises SiteError "broken"."""
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    try:
+        (row,) = rows
+        found = Extent(**row)
+    except (TypeError, ValueError) as error:
+        raise SiteError("broken", f"the extent of the rows cannot be read: {error}") from error
+    if None in (found.rows, found.size, found.ahead, found.late):
+        raise SiteError("broken", "the extent of the rows has no count")
+    return found
+
+
+def encode_wanted(wanted: Wanted, keys: bytes) -> bytes:
+    """Return the body of a request for held rows: a length, JSON, and the keys, which may be empty."""
+    plain = {**asdict(wanted), "ranges": [astuple(each) for each in wanted.ranges]}
+    head = json.dumps(plain, separators=(",", ":")).encode()
+    return b"".join((_LENGTH.pack(len(head)), head, keys))
+
+
+def decode_wanted(body: memoryview) -> tuple[Wanted, memoryview]:
+    """Return what a body asks for, and its keys. Raises SiteError "broken"."""
+    if len(body) < _LENGTH.size or _LENGTH.unpack_from(body)[0] > len(body) - _LENGTH.size:
+        raise SiteError("broken", "the request for held rows has been cut off")
+    end = _LENGTH.size + _LENGTH.unpack_from(body)[0]
+    plain = read_json(bytes(body[_LENGTH.size : end]))
+    entries = {"column": str, "ranges": list, "besides": bool}
+    wrong = set(plain) != {*Wanted.__dataclass_fields__} or not all(
+        isinstance(plain[name], kind) for name, kind in entries.items()
+    )
+    if wrong or not (plain["filter"] is None or isinstance(plain["filter"], str)):
+        raise SiteError("broken", "the request for held rows has an unknown, missing or wrong entry")
+    if not (plain["high"] is None or _is_int64(plain["high"])) or not all(map(_is_range, plain["ranges"])):
+        raise SiteError("broken", "the request for held rows has ranges or times that are none")
+    ranges = tuple(HeldRange(*each) for each in plain["ranges"])
+    if any(one.stop > other.start for one, other in pairwise(ranges)):
+        raise SiteError("broken", "the ranges of the request do not ascend")
+    return Wanted(**{**plain, "ranges": ranges}), body[end:]
+
+
+def _is_range(given: Any) -> bool:
+    if not isinstance(given, list) or len(given) != 3 or not all(map(_is_int64, given[:2])):
+        return False
+    return 0 <= given[0] < given[1] and (given[2] is None or _is_int64(given[2]))
+
+
+def _is_int64(given: Any) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and _LEAST <= given <= _GREATEST

@@ -1,0 +1,261 @@
+"""Rows out of the pieces of a stream that meet event times and join values, and the extent of ranges."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from wjoin.sites.dropped import Dropped
+from wjoin.sites.failures import SiteError
+from wjoin.sites.held import NOTHING, Extent, HeldRange
+from wjoin.sites.key_index import Positions, make_index, matches
+from wjoin.sites.reading import Part, Settle, gone, numbered
+from wjoin.sites.segments import Piece, times
+from wjoin.sites.value_filter import ValueFilter
+from wjoin.sites.value_sets import Flags, ValueSet, distinct, exact_set, kind_of, normal
+
+_CHUNK = 262_144
+"""Rows that are looked through at once: what is computed of them takes some megabytes."""
+
+_INDEX_PAYS = 16
+"""A key that is looked up in the index takes about as long as so many rows that are looked through."""
+
+_LEAST = np.iinfo(np.int64).min
+
+
+def extent_of(parts: Sequence[Part], time: str, ceiling: int, mark: int | None, settle: Settle) -> Extent:
+    """Return the extent of parts with event times in the column ``time``."""
+    found = NOTHING
+    for part in parts:
+        if _is_told(part, ceiling, mark):
+            found += _told_extent(part.piece, ceiling, mark)
+            continue
+        for low in range(part.begin, part.end, _CHUNK):
+            some = part.piece.rows.slice(low, min(_CHUNK, part.end - low))
+            found += _read_extent(some, times(some, time), ceiling, mark)
+        settle()
+    return found
+
+
+def _is_told(part: Part, ceiling: int, mark: int | None) -> bool:
+    """Return whether least and greatest event time of a part's piece tell its extent."""
+    piece = part.piece
+    if part.end - part.begin < piece.rows.num_rows or piece.least <= ceiling < piece.greatest:
+        return False
+    return mark is None or not piece.least < mark <= piece.greatest
+
+
+def _told_extent(piece: Piece, ceiling: int, mark: int | None) -> Extent:
+    rows, least, greatest = piece.rows, piece.least, piece.greatest
+    late = rows.num_rows if mark is not None and greatest < mark else 0
+    if greatest <= ceiling:
+        return Extent(rows.num_rows, rows.nbytes, 0, None, least, greatest, late)
+    return Extent(rows.num_rows, rows.nbytes, rows.num_rows, greatest, None, None, late)
+
+
+def _read_extent(
+    rows: pa.RecordBatch, found: npt.NDArray[np.int64], ceiling: int, mark: int | None
+) -> Extent:
+    above = found > ceiling
+    ahead, others = found[above], found[~above]
+    late = 0 if mark is None else int(np.count_nonzero(found < mark))
+    earliest, latest = (int(others.min()), int(others.max())) if len(others) else (None, None)
+    furthest = int(ahead.max()) if len(ahead) else None
+    return Extent(rows.num_rows, rows.nbytes, len(ahead), furthest, earliest, latest, late)
+
+
+@dataclass(frozen=True, eq=False)
+class Passing:
+    """Which values of a column pass: those in ``filter`` or equal to one of ``keys``, of the column's type.
+
+    With ``besides`` only those that equal a key and are not in the filter.
+    """
+
+    column: str
+    filter: ValueFilter | None
+    keys: pa.Array | None
+    besides: bool = False
+
+    def of(self, values: pa.Array) -> Flags:
+        """Return for each value whether it passes."""
+        filtered = np.zeros(len(values), np.bool_) if self.filter is None else self.filter.contains(values)
+        equal = self._equal(values)
+        return equal & ~filtered if self.besides else equal | filtered
+
+    def _equal(self, values: pa.Array) -> Flags:
+        found = np.zeros(len(values), np.bool_)
+        if self.keys is None or len(self.keys) == 0:
+            return found
+        if kind_of(values.type) is not None and not pa.types.is_uint64(values.type):
+            return self._keys.contains(normal(values))
+        found[matches(make_index([values]), [values], [self.keys])] = True
+        return found
+
+    @cached_property
+    def _keys(self) -> ValueSet:
+        return exact_set(distinct(normal(self.keys)))
+
+
+def as_column(keys: pa.Array, type: pa.DataType) -> pa.Array:
+    """Return keys as values of a column; integers that it cannot have are left out, they equal none.
+
+    Raises SiteError "schema" where keys are of another kind than the column.
+    """
+    try:
+        if keys.type != type and pa.types.is_integer(type) and pa.types.is_integer(keys.type):
+            bounds, plain = np.iinfo(type.to_pandas_dtype()), normal(keys).drop_null()
+            least, most = int(bounds.min), min(int(bounds.max), np.iinfo(np.int64).max)
+            values = plain.to_numpy()
+            keys = plain.filter(pa.array((values >= least) & (values <= most)))
+        return keys.cast(type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SiteError("schema", f"the keys have another type than the column: {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Disjoint ranges of numbers, ascending; ``lows`` has the least int64 where any event time is meant."""
+
+    starts: npt.NDArray[np.int64]
+    stops: npt.NDArray[np.int64]
+    lows: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, ranges: Sequence[HeldRange]) -> "Ranges":
+        """Return ranges as arrays."""
+        lows = [_LEAST if each.low is None else each.low for each in ranges]
+        columns = ([each.start for each in ranges], [each.stop for each in ranges], lows)
+        return cls(*(np.array(each, np.int64) for each in columns))
+
+    def within(self, start: int, stop: int) -> "Ranges":
+        """Return what of the ranges lies in start..stop-1."""
+        low = int(np.searchsorted(self.stops, start, "right"))
+        high = int(np.searchsorted(self.starts, stop, "left"))
+        starts, stops = self.starts[low:high].clip(start, stop), self.stops[low:high].clip(start, stop)
+        return Ranges(starts, stops, self.lows[low:high])
+
+    def numbers(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return all numbers in the ranges, and for each the least event time that is asked for."""
+        counts = self.stops - self.starts
+        before = np.cumsum(counts) - counts
+        numbers = np.arange(int(counts.sum())) + np.repeat(self.starts - before, counts)
+        return numbers, np.repeat(self.lows, counts)
+
+    def holding(self, numbers: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return those of some numbers that are in the ranges, and for each the least event time."""
+        which = np.searchsorted(self.starts, numbers, "right") - 1
+        held = (which >= 0) & (numbers < self.stops[which])
+        return numbers[held], self.lows[which[held]]
+
+
+def kept_ranges(
+    pieces: Sequence[Piece], next: int, ranges: Sequence[HeldRange], dropped: Dropped, stream: str
+) -> Ranges:
+    """Return what of disjoint, ascending ranges is still there.
+
+    Raises SiteError "gone" where a row that has left the window may have had an event time that is asked for,
+    and "broken" where a row is not there yet.
+    """
+    first, end = (pieces[0].start, pieces[-1].stop) if pieces else (next, next)
+    for each in ranges:
+        if each.start < first and not dropped.only_before(each.start, each.low):
+            raise gone(stream, each.start, min(each.stop, first) - 1, first)
+    if ranges and ranges[-1].stop > end:
+        message = f"row {ranges[-1].stop - 1} of {stream} is not there yet; the next one is {end}"
+        raise SiteError("broken", message)
+    return Ranges.of(ranges).within(first, end)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """Looks for rows of pieces that pass; event times are in the column ``time``, up to ``high``."""
+
+    ranges: Ranges
+    passing: Passing
+    time: str
+    high: int | None
+    indexed: tuple[str, ...]
+    """The columns of the pieces' index."""
+
+    def rows(
+        self, pieces: Sequence[Piece], columns: Sequence[str], block: int, settle: Settle
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that pass in batches of ``block`` rows or less: ROW, then the columns."""
+        waiting: list[pa.RecordBatch] = []
+        held = 0
+        for piece in pieces:
+            rows = piece.rows.select([*columns])
+            for found in self._positions(piece):
+                at = 0
+                while at < len(found):
+                    some = found[at : at + block - held]
+                    waiting.append(numbered(rows.take(pa.array(some)), some + piece.start))
+                    at, held = at + len(some), held + len(some)
+                    if held == block:
+                        yield _one(waiting)
+                        waiting, held = [], 0
+                settle()
+        if waiting:
+            yield _one(waiting)
+
+    def _positions(self, piece: Piece) -> Iterator[Positions]:
+        """Yield the positions of rows of a piece that pass, ascending."""
+        ranges = self.ranges.within(piece.start, piece.stop)
+        late = self.high is not None and piece.least > self.high
+        if late or len(ranges.starts) == 0 or piece.greatest < int(ranges.lows.min()):
+            return
+        index, keys = piece.index, self.passing.keys
+        if index is not None and keys is not None and self._index_pays(len(keys), ranges):
+            found = matches(index, [piece.rows.column(self.passing.column)], [keys])
+            yield self._in_time(piece, *ranges.holding(found + piece.start))
+            return
+        for begin in range(int(ranges.starts[0]), int(ranges.stops[-1]), _CHUNK):
+            some = ranges.within(begin, begin + _CHUNK)
+            if len(some.starts):
+                yield self._scanned(piece, some)
+
+    def _index_pays(self, keys: int, ranges: Ranges) -> bool:
+        if self.passing.filter is not None or self.indexed != (self.passing.column,):
+            return False
+        return _INDEX_PAYS * keys < int((ranges.stops - ranges.starts).sum())
+
+    def _scanned(self, piece: Piece, ranges: Ranges) -> Positions:
+        whole = bool((ranges.starts[1:] == ranges.stops[:-1]).all())
+        found = self._in_time(piece, *ranges.numbers(), whole=whole)
+        values = _taken(piece.rows.column(self.passing.column), found)
+        return found[self.passing.of(values)]
+
+    def _in_time(
+        self,
+        piece: Piece,
+        numbers: npt.NDArray[np.int64],
+        lows: npt.NDArray[np.int64],
+        *,
+        whole: bool = False,
+    ) -> Positions:
+        """Return the positions of those rows whose event time is asked for."""
+        positions = numbers - piece.start
+        high = piece.greatest if self.high is None else self.high
+        if len(positions) == 0 or (piece.greatest <= high and piece.least >= int(lows.max())):
+            return positions
+        column = piece.rows.select([self.time])
+        found = times(
+            column.slice(int(positions[0]), len(positions)) if whole else column.take(pa.array(positions)),
+            self.time,
+        )
+        return positions[(found >= lows) & (found <= high)]
+
+
+def _taken(column: pa.Array, positions: Positions) -> pa.Array:
+    """Return values by ascending position; where all are neighbours, without copying them."""
+    count = len(positions)
+    if count and int(positions[-1]) - int(positions[0]) == count - 1:
+        return column.slice(int(positions[0]), count)
+    return column.take(pa.array(positions, pa.int64()))
+
+
+def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return pa.concat_batches(batches) if len(batches) > 1 else batches[0]
