@@ -123,10 +123,10 @@ AND abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 5000000 AND abs(epoch_us(b.ts) - epo
 """
 
 
-def expected(root: Path) -> Counter[tuple[object, ...]]:
+def expected(root: Path, oracle: str = ORACLE) -> Counter[tuple[object, ...]]:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        rows = connection.sql(ORACLE.format(root=root)).to_arrow_table().to_pylist()
+        rows = connection.sql(oracle.format(root=root)).to_arrow_table().to_pylist()
     return Counter(map(_plain, rows))
 
 
@@ -142,8 +142,12 @@ def ran(session: wjoin.Session, query: str, folder: Path) -> Counter[tuple[objec
         once=True,
         checkpoint=str(folder / "checkpoints"),
     )
-    rows = session.read.parquet(f"{folder}/found").toArrow().to_pylist()
-    return Counter(map(_plain, rows))
+    return found_in(session, folder)
+
+
+def found_in(session: wjoin.Session, folder: Path) -> Counter[tuple[object, ...]]:
+    """Return the results that are written in a folder."""
+    return Counter(map(_plain, session.read.parquet(f"{folder}/found").toArrow().to_pylist()))
 
 
 HINTS = ["", "PLAN(SIMPLE)", "PLAN(SEMIJOIN)", "SHIP(A = PARTIAL, B = FULL, C = PARTIAL)"]
