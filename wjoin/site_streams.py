@@ -9,7 +9,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.computed import with_computed
-from wjoin.executor.sites.fetching import client_of
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.site_source import SiteSource, site_addresses
 from wjoin.format_options import own_option, without
@@ -20,8 +19,9 @@ from wjoin.planner.catalog import Estimate, Origin, SiteFacts
 from wjoin.planner.measurement import KeyCount, distinct_values
 from wjoin.planner.physical import Shipping, StreamScan
 from wjoin.planner.statistics import type_width
+from wjoin.site_links import LINKS
 from wjoin.sites.failures import SiteError
-from wjoin.sites.protocol import ROW, Link, SiteAddress, StreamFacts
+from wjoin.sites.protocol import ROW, SiteAddress, StreamFacts
 
 DECLARING_SECONDS = 10.0
 """How long a site may be out of reach when a stream is declared, or a statement planned."""
@@ -73,7 +73,8 @@ def at_sites(spark: SparkSession, statement: CreateStream) -> StreamAtSites:
     try:
         addresses = site_addresses(lower)
         described = [described_at(address, lower["stream"]) for address in addresses]
-        links = [] if all(name in lower for name in _OURS) else [_link(address) for address in addresses]
+        measured = () if all(name in lower for name in _OURS) else addresses
+        links = [LINKS.link(_soon(each)) for each in measured]
     except (SiteError, OSError, ValueError) as error:
         raise _refused(error, statement) from error
     _check_alike(described, addresses, statement)
@@ -92,15 +93,16 @@ def described_at(address: SiteAddress, stream: str) -> StreamFacts:
     """Return what a site says of a stream now. Raises SiteError."""
     from wjoin.sites.client import SiteClient
 
-    client = SiteClient(replace(address, patience=min(address.patience, DECLARING_SECONDS)))
+    client = SiteClient(_soon(address))
     try:
         return client.describe(stream)
     finally:
         client.close()
 
 
-def _link(address: SiteAddress) -> Link:
-    return client_of(address).link()
+def _soon(address: SiteAddress) -> SiteAddress:
+    """Return an address at which nobody is waited for longer than a statement may take."""
+    return replace(address, patience=min(address.patience, DECLARING_SECONDS))
 
 
 def _estimate(given: str | None, measured: float, statement: CreateStream) -> Estimate:

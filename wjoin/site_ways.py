@@ -74,6 +74,11 @@ class Revising:
             for stream in self.files:
                 self._revise(stream)
 
+    def forget(self) -> None:
+        """Remove what was written: from now on the streams travel as they were planned."""
+        for file in self.files.values():
+            file.unlink(missing_ok=True)
+
     def _revise(self, stream: int) -> None:
         alias = self.planned.physical.streams[stream].alias
         known = next(each for each in self.planned.shipments if each.stream == stream)

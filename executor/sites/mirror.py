@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import logging
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ MIRROR_BYTES = 1 << 28
 
 MOST_FILES = 16
 """Files that are searched at the most; then all are made one."""
+
+FREE_SHARE = 0.1
+"""What is left free of a disk at the least: where it is full, others fail that cannot do without it."""
 
 _log = logging.getLogger("wjoin")
 _counter = itertools.count()
@@ -66,10 +70,18 @@ class Mirror:
             files = self._files()
             if len(files) >= MOST_FILES:
                 tuples = self._together(files, tuples)
-            self._write(tuples)
-            for path in files if len(files) >= MOST_FILES else ():
-                path.unlink(missing_ok=True)
-            self._shrink()
+                self._shrink(0)
+            most = self._space(self.folder)
+            if tuples.nbytes <= most:
+                self._shrink(most - tuples.nbytes)
+                self._write(tuples)
+            self._shrink(most)
+
+    def _space(self, folder: Path) -> int:
+        """Return how many bytes the files may have, those that are there among them."""
+        disk = shutil.disk_usage(folder)
+        own = sum(path.stat().st_size for path in self._files())
+        return min(self.most_bytes, disk.free + own - int(FREE_SHARE * disk.total))
 
     def _together(self, files: list[Path], tuples: pa.RecordBatch) -> pa.RecordBatch:
         """Return the newest tuples of all files and some more as one, as many as half of the space holds."""
@@ -91,15 +103,21 @@ class Mirror:
             return
         name = f"{time.time_ns():020d}-{os.getpid()}-{next(_counter)}"
         unfinished = self.folder / f".{name}"
-        with pa.OSFile(str(unfinished), "wb") as file, pa.ipc.new_file(file, tuples.schema) as writer:
-            writer.write_batch(tuples)
-        unfinished.replace(self.folder / name)
+        try:
+            with pa.OSFile(str(unfinished), "wb") as file, pa.ipc.new_file(file, tuples.schema) as writer:
+                writer.write_batch(tuples)
+            unfinished.replace(self.folder / name)
+        except BaseException:
+            # Half a file would take space for as long as the worker runs.
+            unfinished.unlink(missing_ok=True)
+            raise
 
-    def _shrink(self) -> None:
+    def _shrink(self, most: int) -> None:
+        """Remove the oldest files until the others have so many bytes."""
         size = 0
         for path in self._files():
             size += path.stat().st_size
-            if size > self.most_bytes:
+            if size > most:
                 path.unlink(missing_ok=True)
 
     def _files(self) -> list[Path]:

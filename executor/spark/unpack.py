@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -50,17 +51,20 @@ class Unpack:
             for block in batch.column("block")
             if block.is_valid
         )
-        late = {stream: self._late(stream) for stream in self.sites}
         fetching = {
             stream: Fetching(self.sites[stream], tuple(columns.values()), self._mirror(stream))
-            for stream, columns in late.items()
+            for stream, columns in self._late.items()
             if columns
         }
         for block in _gathered(blocks) if fetching else blocks:
             yield self.rows(block, fetching)
 
-    def _late(self, stream: int) -> dict[int, str]:
-        """Return the columns of a stream that the output reads and that come late: numbers and names."""
+    @cached_property
+    def _late(self) -> dict[int, dict[int, str]]:
+        """By stream at sites the columns that the output reads and that come late: numbers and names."""
+        return {stream: self._late_of(stream) for stream in self.sites}
+
+    def _late_of(self, stream: int) -> dict[int, str]:
         scan = self.plan.streams[stream]
         late = () if scan.site is None else scan.site.late
         wanted = [number for owner, number in self.output.columns if owner == stream and number in late]
@@ -125,7 +129,7 @@ class Unpack:
         found = fetched_columns([(fetching[stream], numbers) for stream, _, numbers in asked])
         columns: dict[Operand, pa.Array] = {}
         for (stream, partial, _), tuples in zip(asked, found, strict=True):
-            for number, name in self._late(stream).items():
+            for number, name in self._late[stream].items():
                 known = block.column(stored_column(self.plan, stream, number).name)
                 values = tuples.column(name).cast(known.type)
                 columns[stream, number] = (

@@ -3,9 +3,11 @@
 import itertools
 import random
 import re
+import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -17,7 +19,7 @@ import wjoin
 from wjoin.executor.spark.site_source import SiteSource
 from wjoin.grammar.errors import WJoinError
 from wjoin.testing.site import Site
-from wjoin.testing.waiting import free_ports
+from wjoin.testing.waiting import free_ports, until
 
 pytestmark = pytest.mark.spark
 
@@ -123,10 +125,10 @@ AND abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 5000000 AND abs(epoch_us(b.ts) - epo
 """
 
 
-def expected(root: Path) -> Counter[tuple[object, ...]]:
+def expected(root: Path, oracle: str = ORACLE) -> Counter[tuple[object, ...]]:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        rows = connection.sql(ORACLE.format(root=root)).to_arrow_table().to_pylist()
+        rows = connection.sql(oracle.format(root=root)).to_arrow_table().to_pylist()
     return Counter(map(_plain, rows))
 
 
@@ -142,8 +144,12 @@ def ran(session: wjoin.Session, query: str, folder: Path) -> Counter[tuple[objec
         once=True,
         checkpoint=str(folder / "checkpoints"),
     )
-    rows = session.read.parquet(f"{folder}/found").toArrow().to_pylist()
-    return Counter(map(_plain, rows))
+    return found_in(session, folder)
+
+
+def found_in(session: wjoin.Session, folder: Path) -> Counter[tuple[object, ...]]:
+    """Return the results that are written in a folder."""
+    return Counter(map(_plain, session.read.parquet(f"{folder}/found").toArrow().to_pylist()))
 
 
 HINTS = ["", "PLAN(SIMPLE)", "PLAN(SEMIJOIN)", "SHIP(A = PARTIAL, B = FULL, C = PARTIAL)"]
@@ -194,31 +200,64 @@ def test_streams_at_a_site_and_others_in_one_join(
     assert ran(session, query, tmp_path) == expected(cameras)
 
 
-def test_one_stream_of_two_sites(session: wjoin.Session, cameras: Path, tmp_path: Path) -> None:
-    """Half of a camera's files at each: the stream is all of them."""
-    halves = []
-    for number in range(2):
-        own = tmp_path / f"half{number}"
-        own.mkdir()
-        for file in sorted((cameras / "camera1").iterdir())[number::2]:
-            (own / file.name).hardlink_to(file)
-        streams = STREAM.format(name="camera1", folder=own)
-        halves.append(Site(tmp_path / f"site{number}", streams))
-    others = "".join(STREAM.format(name=f"camera{n}", folder=cameras / f"camera{n}") for n in (2, 3))
-    with halves[0], halves[1], Site(tmp_path / "others", others) as other:
-        for site in halves:
-            site.wait_for("camera1", ROWS // 2)
+def commits(root: Path) -> int:
+    """Return how many micro-batches a query with its checkpoints there has finished."""
+    folder = root / "checkpoints" / "found" / "commits"
+    return sum(path.name.isdecimal() for path in folder.glob("*"))
+
+
+def restart_within(site: Site, root: Path, batches: int) -> None:
+    """Kill a site once a query has finished some micro-batches, and start it again a second later."""
+    until(lambda: commits(root) >= batches, f"{batches} micro-batches")
+    site.kill()
+    time.sleep(1)
+    site.start()
+
+
+@pytest.fixture(scope="module")
+def four_sites(cameras: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Site]]:
+    """Two sites with each other row of the first camera, and one for each of the other cameras."""
+    folder = tmp_path_factory.mktemp("four")
+    first = pq.read_table(cameras / "camera1")
+    for half in range(2):
+        put(first.take(list(range(half, ROWS, 2))), folder / f"half{half}", 0)
+    sources = [folder / "half0", folder / "half1", cameras / "camera2", cameras / "camera3"]
+    numbers = (1, 1, 2, 3)
+    running = [
+        Site(folder / f"site{place}", STREAM.format(name=f"camera{number}", folder=source))
+        for place, (number, source) in enumerate(zip(numbers, sources, strict=True))
+    ]
+    try:
+        for site, number in zip(running, numbers, strict=True):
+            site.start()
+            site.wait_for(f"camera{number}", ROWS // 2 if number == 1 else ROWS)
+        yield running
+    finally:
+        for site in running:
+            site.kill()
+
+
+MIXES = [*HINTS[1:], "SHIP(A = FULL, B = PARTIAL, C = PARTIAL)"]
+
+
+@pytest.mark.parametrize(("killed", "hint"), [*enumerate(MIXES)])
+def test_streams_of_four_sites_of_which_one_begins_again(
+    session: wjoin.Session, cameras: Path, four_sites: list[Site], tmp_path: Path, hint: str, killed: int
+) -> None:
+    """One stream comes from two of the sites; each of the four is killed in one of the runs."""
+    for number, own in ((1, four_sites[:2]), (2, four_sites[2:3]), (3, four_sites[3:])):
+        addresses = ", ".join(f"'{each.url}'" for each in own)
         session.sql(f"""
-            CREATE OR REPLACE STREAM camera1 AT SITES ('{halves[0].url}', '{halves[1].url}')
-            WATERMARK ts DELAY OF INTERVAL 2 SECONDS
+            CREATE OR REPLACE STREAM camera{number} AT SITES ({addresses})
+            OPTIONS (maxRowsPerTrigger '60') WATERMARK ts DELAY OF INTERVAL 2 SECONDS
         """)
-        for number in (2, 3):
-            other.wait_for(f"camera{number}", ROWS)
-            session.sql(f"""
-                CREATE OR REPLACE STREAM camera{number} AT SITE '{other.url}'
-                WATERMARK ts DELAY OF INTERVAL 2 SECONDS
-            """)
-        found = ran(session, THREE.format(hint="/*+ PLAN(SEMIJOIN) */"), tmp_path)
+    with ThreadPoolExecutor(1) as pool:
+        again = pool.submit(restart_within, four_sites[killed], tmp_path, 3)
+        found = ran(session, THREE.format(hint=f"/*+ {hint} */"), tmp_path)
+        # The site was away in the middle, and not behind the end.
+        assert again.done()
+        again.result()
+    assert commits(tmp_path) >= 10
     assert found == expected(cameras)
 
 

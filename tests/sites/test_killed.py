@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import wjoin
-from tests.sites.test_joins import STREAM, THREE, _plain, expected, frames, write
+from tests.sites.test_joins import STREAM, THREE, commits, expected, found_in, frames, write
 from wjoin.testing.site import Site
 from wjoin.testing.waiting import until
 
@@ -43,11 +42,6 @@ def start(root: Path) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=log,
         )
-
-
-def commits(root: Path) -> int:
-    folder = root / "checkpoints" / "found" / "commits"
-    return sum(path.name.isdecimal() for path in folder.glob("*"))
 
 
 def _has(root: Path, wanted: int) -> bool:
@@ -101,7 +95,7 @@ def test_query_and_site_killed_together(session: wjoin.Session, tmp_path: Path) 
     finally:
         for site in sites:
             site.kill()
-    found = Counter(map(_plain, session.read.parquet(f"{tmp_path}/found").toArrow().to_pylist()))
+    found = found_in(session, tmp_path)
     assert commits(tmp_path) > KILLS + 5
     assert found == expected(rows)
     assert pq.read_table(tmp_path / "rows" / "camera1").num_rows == ROWS

@@ -1,6 +1,8 @@
 """The mirror window: what a worker has fetched is found again, in bounded space, and may be lost."""
 
+import resource
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from wjoin.executor.sites import mirror as mirror_module
 from wjoin.executor.sites.mirror import MOST_FILES, Mirror
 from wjoin.executor.sites.stream import at_site, is_partial, numbered, sites_of, whole_numbers
 from wjoin.sites.protocol import ROW
@@ -66,6 +69,40 @@ def test_files_that_are_gone_or_broken_are_fetched_again(
     assert "fetched again" in caplog.text
     newest.unlink()
     assert found_in(mirror, [4]) == ({}, [4])
+
+
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Half a file on a full disk would take the last space of whoever cannot do without."""
+    mirror = Mirror(tmp_path / "0")
+    mirror.keep(tuples([1]))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        mirror.keep(tuples([2], width=1_000_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "cannot be used" in caplog.text
+    assert [*(tmp_path / "0").iterdir()] == mirror._files()
+    assert found_in(mirror, [1, 2]) == ({1: "1"}, [2])
+
+
+def test_space_is_left_to_others_on_a_disk_that_fills(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = 1_000_000
+    usage = lambda _: SimpleNamespace(total=1_000_000, free=free)  # noqa: E731
+    monkeypatch.setattr(mirror_module.shutil, "disk_usage", usage)
+    mirror = Mirror(tmp_path / "0")
+    for number in range(4):
+        mirror.keep(tuples([number], width=20_000))
+    assert found_in(mirror, [0, 1, 2, 3])[1] == []
+    # 20 kB short of what is left to others: the oldest go, and make room for the next.
+    free = 80_000
+    mirror.keep(tuples([4], width=20_000))
+    assert found_in(mirror, [0, 1, 2, 3, 4])[1] == [0, 1]
+    free = 0
+    mirror.keep(tuples([5], width=20_000))
+    assert mirror._files() == []
 
 
 def test_without_a_folder_nothing_is_kept() -> None:

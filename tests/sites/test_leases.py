@@ -1,0 +1,159 @@
+"""What is remembered of the joins over sites is bounded, and has all that running queries use."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from wjoin import site_leases
+from wjoin.compiled import REMEMBERED
+from wjoin.executor.sites.stream import SiteStream
+from wjoin.measured.progress import Progress
+from wjoin.planner.plan import PlannedSelect
+from wjoin.site_leases import AtSites, Leases
+from wjoin.site_ways import Revising
+from wjoin.sites.failures import SiteError
+from wjoin.sites.protocol import SiteAddress
+
+SITE = SiteStream((SiteAddress("grpc://there:1"),), "rows", ("line",))
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query that runs, and what Spark last told of it."""
+
+    id: str
+    lastProgress: Mapping[str, Any] | None  # noqa: N815 (Spark's name)
+
+
+@dataclass
+class Site:
+    """Takes what it is told, or fails."""
+
+    fails: bool = False
+    told: list[tuple[str, int]] = field(default_factory=list)
+
+    def consumer(self, stream: str, lineage: str, name: str, read: int, keep: int) -> None:
+        if self.fails:
+            raise SiteError("unreachable", "nobody answers")
+        assert (stream, lineage) == ("rows", "line")
+        self.told.append((name, read))
+
+
+def of_query(join: int, batch: int, read: int) -> dict[str, Any]:
+    """Return what Spark tells of a micro-batch of a query with a join of A, at a site, and B."""
+    return {
+        "id": "q",
+        "batchId": batch,
+        "sources": [{"numInputRows": 1, "endOffset": {"sites": [{"lineage": "line", "next": read}]}}],
+        "observedMetrics": {f"wjoin:{join}:0": {"counts": {"seen:A": batch, "delay:A": 0}}},
+    }
+
+
+class Unrevised(Revising):
+    """Takes what is measured, and revises nothing."""
+
+    def add(self, progress: Progress) -> None:
+        pass
+
+
+def join(number: int, folder: Path) -> AtSites:
+    """Return a join, the other way of whose stream was told."""
+    plan = SimpleNamespace(
+        streams=(SimpleNamespace(alias="A"), SimpleNamespace(alias="B")),
+        staged=(0, 1),
+        upper=((0, 5), (5, 0)),
+    )
+    file = folder / str(number)
+    file.write_text("full")
+    planned = cast(PlannedSelect, SimpleNamespace(physical=plan))
+    return AtSites({0: SITE}, Unrevised(number, planned, {0: file}))
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Site:
+    found = Site()
+    monkeypatch.setattr(site_leases, "client_of", lambda _: found)
+    return found
+
+
+class Streams:
+    """The queries that run, as a session has them."""
+
+    def __init__(self, *queries: Query) -> None:
+        self.active = [*queries]
+
+
+def leases_of(*queries: Query) -> tuple[Leases, Streams]:
+    streams = Streams(*queries)
+    return Leases(cast(SparkSession, SimpleNamespace(streams=streams))), streams
+
+
+def test_old_joins_are_forgotten_but_for_those_in_use(site: Site, tmp_path: Path) -> None:
+    leases, streams = leases_of(Query("q", of_query(1, 0, 10)))
+    for number in range(REMEMBERED + 50):
+        leases.add(number, join(number, tmp_path))
+    leases.look()
+    kept = {1, *range(51, REMEMBERED + 50)}
+    assert set(leases.joins) == kept
+    assert {int(each.name) for each in tmp_path.iterdir()} == kept
+    assert site.told == [("q/A", 10)]
+    streams.active = []
+    leases.add(1000, join(1000, tmp_path))
+    leases.look()
+    assert 1 not in leases.joins
+    assert len(leases.joins) == REMEMBERED
+
+
+def test_none_is_forgotten_while_a_query_has_told_nothing_yet(site: Site, tmp_path: Path) -> None:
+    leases, streams = leases_of(Query("q", None))
+    for number in range(REMEMBERED + 1):
+        leases.add(number, join(number, tmp_path))
+    leases.look()
+    assert len(leases.joins) == REMEMBERED + 1
+    streams.active = [Query("q", of_query(0, 0, 10))]
+    leases.look()
+    assert set(leases.joins) == {0, *range(2, REMEMBERED + 1)}
+
+
+def test_a_site_is_told_what_is_new_and_now_and_then_the_same(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leases, streams = leases_of(Query("q", of_query(1, 0, 10)))
+    leases.add(1, join(1, tmp_path))
+    for read in (10, 10, 20):
+        streams.active = [Query("q", of_query(1, 0, read))]
+        leases.look()
+    assert site.told == [("q/A", 10), ("q/A", 20)]
+    monkeypatch.setattr(site_leases, "AGAIN_SECONDS", 0.0)
+    leases.look()
+    assert site.told[2:] == [("q/A", 20)]
+
+
+def test_what_an_ended_query_needed_is_forgotten(site: Site, tmp_path: Path) -> None:
+    query = Query("q", of_query(1, 0, 10))
+    leases, streams = leases_of(query, replace(query, id="r"))
+    leases.add(1, join(1, tmp_path))
+    leases.look()
+    assert len(leases._told) == 2
+    streams.active = [query]
+    leases.look()
+    assert [key for key, _ in leases._told] == ["q"]
+
+
+def test_a_site_that_fails_is_told_again_and_logged_once(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.fails = True
+    leases, _ = leases_of(Query("q", of_query(1, 0, 10)))
+    leases.add(1, join(1, tmp_path))
+    for _ in range(3):
+        leases.look()
+    assert caplog.text.count("was not told") == 1
+    site.fails = False
+    leases.look()
+    assert site.told == [("q/A", 10)]

@@ -1,0 +1,73 @@
+"""What is known of a link is measured once for a while, not for each stream that is declared."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import wjoin
+from wjoin.site_links import KEPT_SECONDS, LINKS, Links
+from wjoin.sites.failures import SiteError
+from wjoin.sites.protocol import Link, SiteAddress
+from wjoin.testing.site import Site
+from wjoin.testing.slow_link import SlowLink, port_of
+
+NEAR, FAR = SiteAddress("grpc://near:1"), SiteAddress("grpc://far:1")
+
+
+@dataclass
+class Measuring:
+    """Measures links, or fails, and counts how often; ``now`` is the time."""
+
+    now: float = 5.0
+    fails: bool = False
+    asked: list[str] = field(default_factory=list)
+
+    def link(self, address: SiteAddress) -> Link:
+        self.asked.append(address.url)
+        if self.fails:
+            raise SiteError("unreachable", "nobody answers")
+        return Link(len(self.asked), 1e6)
+
+
+def test_a_link_is_measured_once_until_that_is_old() -> None:
+    measuring = Measuring()
+    links = Links(measuring.link, lambda: measuring.now)
+    assert [links.link(each).latency for each in (NEAR, NEAR, FAR, NEAR)] == [1, 1, 2, 1]
+    measuring.now += KEPT_SECONDS
+    assert links.link(NEAR).latency == 3
+    assert measuring.asked == [NEAR.url, FAR.url, NEAR.url]
+    assert set(links._known) == {NEAR.url}
+
+
+def test_a_failure_is_not_kept() -> None:
+    measuring = Measuring(fails=True)
+    links = Links(measuring.link, lambda: measuring.now)
+    with pytest.raises(SiteError):
+        links.link(NEAR)
+    measuring.fails = False
+    assert links.link(NEAR).latency == 2
+
+
+@pytest.mark.spark
+def test_ten_streams_of_one_site_cost_one_measurement(session: wjoin.Session, tmp_path: Path) -> None:
+    rows = tmp_path / "rows"
+    rows.mkdir()
+    pq.write_table(pa.table({"n": [1, 2]}), rows / "rows.parquet")
+    streams = "".join(f'[streams.s{n}]\nsource = "{rows}"\ntime = "n"\nwindow_rows = 10\n' for n in range(10))
+    with (
+        Site(tmp_path / "site", streams) as site,
+        SlowLink(port_of(site.url), bytes_per_second=1e6, latency=0.001) as link,
+    ):
+        host, port = link.address
+        for number in range(10):
+            site.wait_for(f"s{number}", 2)
+            session.sql(f"CREATE STREAM s{number} AT SITE 'grpc://{host}:{port}' WATERMARK n DELAY OF 1")
+            if number == 0:
+                once = link.passed.to_client
+        assert f"grpc://{host}:{port}" in LINKS._known
+        # The noise of a measurement is 64 kB or more.
+        assert once > 64_000
+        assert link.passed.to_client - once < 64_000
