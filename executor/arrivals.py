@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from wjoin.executor.blocks import concatenate
 from wjoin.executor.report import Report
+from wjoin.executor.sites.ranges import Announced
 from wjoin.executor.spool import Spool
 from wjoin.executor.stretches import Arrived, in_time_order
 from wjoin.parts.kernels.runs import RunShape
@@ -22,11 +23,13 @@ class Arrivals:
 
     ``blocks``: the new rows of each input, and as what they came. ``seen``: the greatest event time of each
     stream that sent anything. ``told``: what was counted of a stream's rows on their way, at one worker only.
+    ``announced``: the new rows of each input that are held at their sites.
     """
 
     blocks: list[Arrived]
     seen: dict[int, int] = field(default_factory=dict)
     told: dict[int, Report] = field(default_factory=dict)
+    announced: dict[int, list[Announced]] = field(default_factory=dict)
     spool: Spool = field(default_factory=Spool)
     _held: int = 0
     _down: dict[int, int] = field(default_factory=dict)

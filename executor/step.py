@@ -20,6 +20,9 @@ from wjoin.executor.key_counts import count_keys
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.numbering import with_numbers
 from wjoin.executor.report import NOTHING_SEEN, Report
+from wjoin.executor.sites.held import HeldInput
+from wjoin.executor.sites.other_keys import OtherKeys
+from wjoin.executor.sites.ranges import HeldRows, announced_after
 from wjoin.executor.spool import Spool
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.retention import kept, settled, watermark
@@ -30,7 +33,9 @@ from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.run_filter import RunFilter
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, Order, RunShape, SortedRun, int64_view, select
+from wjoin.parts.routes.route import Role
 from wjoin.planner.edges import destination, result_columns
+from wjoin.planner.held import is_held
 from wjoin.planner.layout import meeting_name, row_name, stored_column, time_name
 from wjoin.planner.physical import PhysicalPlan, Probe, Retention, Rows, Stage, StageInput
 from wjoin.planner.probes import over_streams, with_kernel
@@ -101,7 +106,8 @@ class StageLogic:
     """Stage ``number`` of a plan, ready to run; plain data, so that it can be sent to a worker.
 
     ``stretch``: the bytes of new rows that are joined at once. ``predicates`` are those that the
-    plan names, ``statement`` is what failures are told with.
+    plan names, ``statement`` is what failures are told with. ``held``: by their numbers the inputs whose rows
+    are held at sites.
     """
 
     plan: PhysicalPlan
@@ -109,6 +115,7 @@ class StageLogic:
     stretch: int = STRETCH_BYTES
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
     statement: str = ""
+    held: Mapping[int, HeldInput] = field(default_factory=dict)
 
     @property
     def stage(self) -> Stage:
@@ -205,15 +212,18 @@ class StageLogic:
                 working = logic._working(working, new.stored, stretch.later, arrivals.spool)
 
     def stream(
-        self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts
+        self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts, worker: int = 0
     ) -> Iterator[Made | Manifest]:
-        """Yield the results of a micro-batch, then the manifest of the state after it."""
+        """Yield the results of a micro-batch, then the manifest of the state after it.
+
+        ``worker``: the place of this one among the workers of the stage.
+        """
         writing = manifest.writing or Writing.first(self.plan, self.stage)
         kernels = self.stage.kernels
         # Workers that adapt go on with the kernel whose order their state has.
         known = (name for name in kernels if KERNELS[name].order.value == writing.orders[0])
         logic = self._with(next(known, kernels[0]))
-        yield from logic._micro_batch(manifest, writing, store, arrivals, counts, among=self)
+        yield from logic._micro_batch(manifest, writing, store, arrivals, counts, worker, among=self)
 
     def _with(self, kernel: str) -> "StageLogic":
         """Return the logic with one kernel of the stage."""
@@ -229,6 +239,7 @@ class StageLogic:
         store: SliceStore,
         arrivals: Arrivals,
         counts: Counts,
+        worker: int,
         *,
         among: "StageLogic",
     ) -> Iterator[Made | Manifest]:
@@ -261,6 +272,12 @@ class StageLogic:
             [load(shape, each) for each in group]
             for shape, group in zip(shapes, manifest.slices, strict=True)
         ]
+        for number, each in self.held.items():
+            working[number] = self._brought(each, manifest, working, arrivals, worker)
+            if worker == 0:
+                stream = each.stream
+                mark = watermark(manifest.seen.get(stream), self.plan.streams[stream].delay)
+                counts.of(stream).add("late", each.late(arrivals.announced.get(number, ()), mark))
         for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
             new = self._new(stretch.blocks, counts, manifest.seen)
             self._count_keys(new.probing, counts)
@@ -268,7 +285,7 @@ class StageLogic:
             if stretch.later is None:
                 break
             for number, keeper in enumerate(keepers):
-                if not self.stage.inputs[number].stored:
+                if not self._keeps(number):
                     continue
                 run = _sorted_as(keeper.shape, new.stored[number], shapes[number])
                 if run is not None and (keep := keeper.live(run)).any():
@@ -276,8 +293,8 @@ class StageLogic:
                     slices[number] += _slices(store, names, keeper.shape, kept_run, cutting)
             working = self._working(working, new.stored, stretch.later, arrivals.spool)
         groups: list[tuple[Slice, ...]] = []
-        for number, each in enumerate(self.stage.inputs):
-            if not each.stored:
+        for number in range(len(self.stage.inputs)):
+            if not self._keeps(number):
                 groups.append(())
                 continue
             keeper = keepers[number]
@@ -301,10 +318,61 @@ class StageLogic:
             written=next(names),
             seen=seen,
             slices=tuple(groups),
+            held=self._held_after(manifest, arrivals, keepers),
             writing=among._next_writing(self, new),
         )
         self._count_state(manifest, after, counts)
         yield after
+
+    def _keeps(self, number: int) -> bool:
+        """Return whether the rows of an input are in the state."""
+        return self.stage.inputs[number].stored and number not in self.held
+
+    def _brought(
+        self,
+        each: HeldInput,
+        manifest: Manifest,
+        working: Sequence[Sequence[SortedRun]],
+        arrivals: Arrivals,
+        worker: int,
+    ) -> list[SortedRun]:
+        """Return the rows of earlier micro-batches that are brought from their sites; add the new ones."""
+        number, shape = each.number, self.shapes[each.number]
+        keys = OtherKeys.of(
+            self.plan, self.number, number, working, arrivals.blocks, manifest.seen, each.key_type
+        )
+        known = manifest.held[number] if manifest.held else ()
+        runs: list[SortedRun] = []
+        waiting: list[pa.RecordBatch] = []
+        for block in each.old(known, keys):
+            waiting.append(block)
+            if sum(batch.nbytes for batch in waiting) > self.stretch:
+                runs.append(shape.read(arrivals.spool.put(shape.sort(concatenate(waiting)).batch)))
+                waiting = []
+        if waiting:
+            runs.append(shape.sort(concatenate(waiting)))
+        mark = watermark(manifest.seen.get(each.stream), self.plan.streams[each.stream].delay)
+        for block in each.new(arrivals.announced.get(number, ()), mark, keys, worker):
+            arrivals.add(number, Role.BOTH, block, self.shapes, self.stretch)
+        return runs
+
+    def _held_after(
+        self, manifest: Manifest, arrivals: Arrivals, keepers: Sequence[_Keeper]
+    ) -> tuple[tuple[HeldRows, ...], ...]:
+        """Return what each input has at sites after a micro-batch."""
+        if not self.held:
+            return ()
+        found: list[tuple[HeldRows, ...]] = []
+        for number, keeper in enumerate(keepers):
+            each = self.held.get(number)
+            if each is None:
+                found.append(())
+                continue
+            mark = watermark(manifest.seen.get(each.stream), self.plan.streams[each.stream].delay)
+            known = manifest.held[number] if manifest.held else ()
+            announced = arrivals.announced.get(number, ())
+            found.append(announced_after(known, announced, mark, keeper.settled))
+        return tuple(found)
 
     def _results(self, working: Sequence[Sequence[SortedRun]], new: _New, counts: Counts) -> Iterator[Made]:
         """Yield the results of new rows with those that are there, and count them; and what is passed on."""
@@ -442,7 +510,8 @@ class StageLogic:
         """Count how the keys of each stream's new rows are spread; of many stretches, in one."""
         for each, shape, run in zip(self.stage.inputs, self.shapes, new, strict=True):
             own = counts.of(each.members[0])
-            if each.stage is not None or run is None or own["counted"]:
+            # Of a held input only keys come that others have.
+            if each.stage is not None or run is None or own["counted"] or is_held(self.plan, each):
                 continue
             found = count_keys(run, shape.order)
             if found is not None:

@@ -19,7 +19,7 @@ HINTS = {
 SHIP = "SHIP"
 """The hint that says how each stream travels from its site: ``SHIP(A = PARTIAL, B = FULL)``."""
 
-SHIPPED = ("PARTIAL", "FULL")
+SHIPPED = ("PARTIAL", "FULL", "HELD")
 """What it may say of a stream."""
 
 _WITH_NUMBER = ("PSP", "ATR", "CTR", "SKEW", "RANGE")

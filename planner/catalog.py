@@ -64,11 +64,15 @@ class SiteFacts:
 
     ``widths``: bytes a row of each column that can travel by itself, packed as it travels, by its name in
     lower case. ``latency`` of a request in seconds, ``bandwidth`` in bytes a second, the worst of all sites.
+    ``time``: the event-time column of the sites; ``plain``: the columns that are read with the type that they
+    have there; all in lower case.
     """
 
     widths: Mapping[str, float]
     latency: Estimate
     bandwidth: Estimate
+    time: str = ""
+    plain: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

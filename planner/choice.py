@@ -12,8 +12,9 @@ from wjoin.parts.kernels.registry import KERNELS, kernels_of, refusal_of
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Relation
 from wjoin.planner.decompose import Decomposition
+from wjoin.planner.held import entered
 from wjoin.planner.native import native_refusal
-from wjoin.planner.physical import Bounds, Method, Passes, PhysicalPlan, Shipping, Stage, StreamScan
+from wjoin.planner.physical import Bounds, Method, Passes, PhysicalPlan, Shipping, Stage
 from wjoin.planner.placements import Placement, Room, placements
 from wjoin.planner.reach import reach
 from wjoin.planner.window_graph import WindowGraph
@@ -121,20 +122,26 @@ def wished_route(block: SelectBlock, settings: Mapping[str, str]) -> str | None:
 
 
 def wished_shipping(
-    block: SelectBlock, settings: Mapping[str, str], plan: PhysicalPlan
-) -> tuple[Shipping | None, ...]:
-    """Return how hints and settings want each stream of a plan to travel; None where they do not say.
+    block: SelectBlock,
+    settings: Mapping[str, str],
+    plan: PhysicalPlan,
+    refused: Mapping[int, Mapping[Shipping, str]],
+) -> dict[int, Shipping | None]:
+    """Return how hints and settings want each stream at a site to travel; None where they do not say.
 
-    Raises WJoinError WJ504 for a stream that cannot travel so.
+    ``refused``: in which ways those streams cannot travel, and why. Raises WJoinError WJ504 for a stream that
+    cannot travel as a hint says.
     """
     wish = _wishes(block, settings).get(SHIP)
-    remote = [scan.site is not None for scan in plan.streams]
-    if wish is not None and wish.span is not None and not any(remote):
-        raise wish.refused("no stream is at a site", "CREATE STREAM … AT SITE declares one")
-    whole = None if wish is None else Shipping(wish.part)
-    wished = [_possible(scan, whole) for scan in plan.streams]
-    if wish is not None and wish.span is not None and whole is Shipping.PARTIAL and whole not in wished:
-        raise wish.refused("the join itself reads every column", "leave it out")
+    hinted = wish is not None and wish.span is not None
+    wished: dict[int, Shipping | None] = dict.fromkeys(refused)
+    if wish is not None:
+        if hinted and not refused:
+            raise wish.refused("no stream is at a site", "CREATE STREAM … AT SITE declares one")
+        whole = Shipping(wish.part)
+        wished = {stream: None if whole in ways else whole for stream, ways in refused.items()}
+        if hinted and whole not in wished.values():
+            raise wish.refused(next(iter(refused.values()))[whole], "leave it out")
     for hint in block.hints:
         if hint.name != SHIP:
             continue
@@ -144,18 +151,20 @@ def wished_shipping(
             if name not in names:
                 raise asked.refused(f"there is no stream {name}", f"the streams are {', '.join(names)}")
             number = names.index(name)
-            if not remote[number]:
+            if number not in refused:
                 raise asked.refused(f"{name} is not at a site", "leave it out")
-            wished[number] = _possible(plan.streams[number], Shipping(way.lower()))
-            if wished[number] is None:
-                raise asked.refused(f"the join itself reads every column of {name}", "leave it out")
-    return tuple(wished)
-
-
-def _possible(scan: StreamScan, way: Shipping | None) -> Shipping | None:
-    """Return a way to travel where a stream can, else None."""
-    possible = scan.site is not None and (way is not Shipping.PARTIAL or scan.site.late)
-    return way if possible else None
+            shipping = Shipping(way.lower())
+            if shipping in refused[number]:
+                raise asked.refused(refused[number][shipping], "leave it out")
+            wished[number] = shipping
+            held = [entered(plan, each)[0] for each, way in wished.items() if way is Shipping.HELD]
+            if len(set(held)) < len(held):
+                raise asked.refused(
+                    "of streams that meet in a stage, one can be held at its site: its rows are asked for by "
+                    "those of the others",
+                    "leave one out",
+                )
+    return wished
 
 
 def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:

@@ -1,4 +1,7 @@
-"""Layouts of state: the stages and where their rows lie; which of them a plan over streams may have."""
+"""Layouts of state: the stages and where their rows lie; which of them a plan over streams may have.
+
+Rows that are held at their site are in no state, so that belongs to it.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from wjoin.parts.routes.registry import ROUTES, plainest
 from wjoin.planner.decompose import Decomposition
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.physical import PhysicalPlan, Shipping
 from wjoin.planner.placements import Placement, lying
 
 NO_CHECKPOINT = "other stages or another route, which INSERT INTO may take: here the checkpoint is not known"
@@ -14,7 +17,8 @@ OTHER_CHECKPOINT = "not the stages and routes of the checkpoint"
 
 _OF = r"(?: of band (\d+))?(?: of bucket (\d+))?(?: in (\d+) copies)?"
 _LYING = rf"; (\d+) (\w+) on (\d+|all) by ([-+\d.e]+){_OF}"
-_LAYOUT = re.compile(rf"(?P<sequence>.*?)(?P<lying>(?:{_LYING})*)", re.DOTALL)
+_HELD = "; held at sites: "
+_LAYOUT = re.compile(rf"(?P<sequence>.*?)(?P<lying>(?:{_LYING})*)(?:{_HELD}(?P<held>.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,21 @@ class LayoutRule:
         """Return for each layout, the statement's own first, why it cannot be taken; empty where it can."""
         if self.free:
             return ["" for _ in names]
-        taken = self.kept if self.kept in names else self._instead(names)
+        kept = None if self.kept is None else self.kept.partition(_HELD)[0]
+        taken = kept if kept in names else self._instead(names)
         return ["" if name == taken else self.reason for name in names]
 
     def _instead(self, names: Sequence[str]) -> str:
         """Return the layout that is taken where none has the name that is kept."""
         alike = (name for name in names if self.moving and sequence_of(name) == sequence_of(self.kept))
         return next(alike, names[0])
+
+    def held(self, alias: str) -> bool | None:
+        """Return whether a stream is held at its site; None where that is still to be chosen."""
+        if self.free:
+            return None
+        found = None if self.kept is None else _LAYOUT.fullmatch(self.kept)
+        return found is not None and found["held"] is not None and alias in found["held"].split(", ")
 
     def placements(self, sequence: str | None) -> dict[int, Placement] | None:
         """Return where the rows of the stages of a sequence lie on the checkpoint, by their numbers from 0.
@@ -140,4 +152,7 @@ def layout_name(sequence: str, plan: PhysicalPlan) -> str:
         for number, stage in enumerate(plan.stages, start=1)
         if ROUTES[stage.route].slices
     )
-    return sequence + placed
+    held = [
+        scan.alias for scan in plan.streams if scan.site is not None and scan.site.shipping is Shipping.HELD
+    ]
+    return sequence + placed + (_HELD + ", ".join(held) if held else "")

@@ -44,12 +44,14 @@ class Shipping(Enum):
     """What travels: between workers tuples in blocks, and from a site whole rows, or partial ones first.
 
     PARTIAL: the columns that the join reads; the others of those rows that are in results come when these
-    leave the stages (Semijoin streams, section 4.2).
+    leave the stages (Semijoin streams, section 4.2). HELD: no row comes but those that a stage asks for,
+    by the keys of what they meet there (``planner.held``).
     """
 
     BLOCKS = "blocks"
     FULL = "full"
     PARTIAL = "partial"
+    HELD = "held"
 
 
 class Method(Enum):

@@ -12,7 +12,7 @@ from wjoin.planner.bands import ColumnBand, merged_band
 from wjoin.planner.bind import BoundSelect, bind, static_relations
 from wjoin.planner.candidates import Candidate, Weighing, candidates
 from wjoin.planner.catalog import Estimate, Relation, Types
-from wjoin.planner.choice import options, wished_route, wished_shipping
+from wjoin.planner.choice import options, wished_route
 from wjoin.planner.conditions import ReadCondition, Unread
 from wjoin.planner.conjuncts import (
     ColumnComparison,
@@ -26,14 +26,22 @@ from wjoin.planner.conjuncts import (
 from wjoin.planner.cost.estimates import Arrival
 from wjoin.planner.cost.model import CostModel, CostSettings
 from wjoin.planner.cost.psp import heaviest, heaviest_bucket
-from wjoin.planner.cost.semijoin import Shipments, shipments
+from wjoin.planner.cost.semijoin import Shipments
 from wjoin.planner.decompose import Decomposition, decompose, in_pairs
 from wjoin.planner.edges import with_columns
 from wjoin.planner.edits import Edit, apply_edits
 from wjoin.planner.event_time import undated
 from wjoin.planner.hops import can_hop, in_hops
 from wjoin.planner.keys import EqualityClass, KeyPart, TypedEquality, can_be_key, equality_classes, typed
-from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, hops_name, sequence_name, sequence_of
+from wjoin.planner.layouts import (
+    FREE,
+    UNKNOWN,
+    LayoutRule,
+    hops_name,
+    layout_name,
+    sequence_name,
+    sequence_of,
+)
 from wjoin.planner.logical import LaterCondition, LogicalPlan
 from wjoin.planner.lookups import DraftLookup, lookups
 from wjoin.planner.names import StreamColumn
@@ -50,7 +58,7 @@ from wjoin.planner.physical import (
 from wjoin.planner.placements import Room
 from wjoin.planner.predicates import ReadCall, Trials, tried
 from wjoin.planner.scans import ScanBuilder
-from wjoin.planner.shipping import shipped, with_sites
+from wjoin.planner.shipping import with_sites
 from wjoin.planner.stages import ColumnCheck, Index, stages
 from wjoin.planner.statistics import (
     UNIT_INTERVAL,
@@ -59,6 +67,7 @@ from wjoin.planner.statistics import (
     stream_statistics,
     units_per_second,
 )
+from wjoin.planner.travel import travelling
 from wjoin.planner.window_graph import WindowGraph, window_graph
 from wjoin.udfs.predicate import Predicate
 
@@ -227,12 +236,7 @@ def _plan(
         weighed.append(shape)
     found = candidates(weighing, costs.memory, layouts if streaming else FREE)
     shape, model = weighed[found[0].shape], weighing[found[0].shape].model
-    wishes = wished_shipping(block, settings, found[0].plan)
-    ways = [
-        shipments(found[0].plan, stream, relation.site, model, wishes[stream])
-        for stream, relation in enumerate(relations)
-        if relation.site is not None and found[0].plan.streams[stream].site is not None
-    ]
+    plan, ways = travelling(block, settings, found[0].plan, relations, model, layouts)
     logical = LogicalPlan(
         names=tuple(names),
         relations=tuple(source.item.relation.of(text) for source in bound.sources),
@@ -245,15 +249,15 @@ def _plan(
     )
     return PlannedSelect(
         logical,
-        shipped(found[0].plan, {each.stream: each.chosen for each in ways}),
+        plan,
         _edits(block, bound, shape.residual, placeholder),
         model.statistics,
         found,
         shape.shares,
-        found[0].layout,
-        _undeclared(bound, found[0].plan),
+        layout_name(weighing[found[0].shape].name, plan),
+        _undeclared(bound, plan),
         bound.outputs,
-        tuple(ways),
+        ways,
     )
 
 

@@ -21,7 +21,7 @@ from wjoin.compiled import remember
 from wjoin.context import Context
 from wjoin.delays import output_delays, relation_delays
 from wjoin.executor.sites.stream import SiteStream
-from wjoin.executor.spark.compile import Counting, compile_plan
+from wjoin.executor.spark.compile import Counting, HeldStream, compile_plan
 from wjoin.executor.spark.meter import Meter
 from wjoin.failures import first_line, placed
 from wjoin.grammar.errors import WJoinError, WJoinWarning
@@ -36,12 +36,12 @@ from wjoin.options import require_operator, require_streaming
 from wjoin.planner.catalog import Delays, Relation
 from wjoin.planner.layouts import UNKNOWN
 from wjoin.planner.names import suggestion
-from wjoin.planner.physical import Method, PhysicalPlan, TimeKind
+from wjoin.planner.physical import Method, PhysicalPlan, Shipping, TimeKind
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
 from wjoin.predicates import called_predicates
 from wjoin.relations import SparkTypes, describe
 from wjoin.site_leases import AtSites, keep_rows
-from wjoin.site_streams import read_as, site_facts
+from wjoin.site_streams import held_at, read_as, site_facts
 from wjoin.site_ways import Revising, way_file
 from wjoin.trials import SampleTrials, sampled
 from wjoin.udfs.predicate import Predicate
@@ -128,6 +128,7 @@ class Rewriting:
     inputs: list[list[DataFrame]] = field(default_factory=list)
     sites: list[dict[int, SiteStream]] = field(default_factory=list)
     told: list[dict[int, Path]] = field(default_factory=list)
+    held: list[dict[int, HeldStream]] = field(default_factory=list)
     frames: dict[str, DataFrame] = field(default_factory=dict)
     passes: list[tuple[Edit, ...]] = field(default_factory=list)
     countings: list[Counting] = field(default_factory=list)
@@ -195,6 +196,7 @@ class Rewriting:
                 self.predicates,
                 shorten(self.written, _TOLD, placeholder=" …"),
                 self.sites[number],
+                self.held[number],
             )
         return self.frames[name]
 
@@ -263,16 +265,21 @@ class Rewriting:
 
     def _read_from_sites(self, block: SelectBlock, planned: PlannedSelect, inputs: list[DataFrame]) -> None:
         """Have the streams at sites read as a plan wants them, in the place of ``inputs``."""
-        free = {each.stream for each in planned.shipments if len(each.ways) > 1 and not each.wished}
+        free = {each.stream for each in planned.shipments if each.revisable}
         sites: dict[int, SiteStream] = {}
+        held: dict[int, HeldStream] = {}
         files = {stream: way_file(f"{self.countings[-1].query}-{stream}") for stream in free}
         for number, stream in enumerate(planned.physical.streams):
             declared = self._declared(block, block.items[number])
             if stream.site is not None and declared is not None and declared.site and declared.statement:
                 spark, told = self.context.engine.spark, files.get(number)
-                inputs[number] = read_as(spark, declared.site, declared.statement, stream, told)
                 sites[number] = declared.site.stream
+                if stream.site.shipping is Shipping.HELD:
+                    held[number] = held_at(spark, declared.site, planned.physical.time_kind)
+                    continue
+                inputs[number] = read_as(spark, declared.site, declared.statement, stream, told)
         self.sites.append(sites)
+        self.held.append(held)
         self.told.append(files)
 
     def _warn_of_delays(self, block: SelectBlock, planned: PlannedSelect) -> None:

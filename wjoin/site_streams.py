@@ -7,21 +7,25 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from wjoin.computed import with_computed
 from wjoin.executor.sites.stream import SiteStream
+from wjoin.executor.spark.compile import HeldStream
 from wjoin.executor.spark.site_source import SiteSource, site_addresses
 from wjoin.format_options import own_option, without
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SITE_FORMAT, CreateStream
 from wjoin.grammar.tokens import names_in
+from wjoin.planner.ahead import greatest_time
 from wjoin.planner.catalog import Estimate, Origin, SiteFacts
 from wjoin.planner.measurement import KeyCount, distinct_values
-from wjoin.planner.physical import Shipping, StreamScan
+from wjoin.planner.physical import Shipping, StreamScan, TimeKind
 from wjoin.planner.statistics import type_width
 from wjoin.site_links import LINKS
+from wjoin.sites.block_size import block_bytes
 from wjoin.sites.failures import SiteError
-from wjoin.sites.protocol import ROW, SiteAddress, StreamFacts
+from wjoin.sites.protocol import ROW, Link, SiteAddress, StreamFacts
 
 DECLARING_SECONDS = 10.0
 """How long a site may be out of reach when a stream is declared, or a statement planned."""
@@ -182,7 +186,12 @@ def site_facts(
     statistics = {name: Estimate(value, Origin.MEASURED) for name, value in known.items() if value > 0}
     own = {name.lower() for name in site.columns} - computed
     travelling = {name: width for name, width in plain.items() if name in own}
-    return SiteFacts(travelling, site.latency, site.bandwidth), statistics
+    as_there = {
+        field.name.lower(): field.dataType.simpleString() for field in from_arrow_schema(described[0].schema)
+    }
+    declared = {name.lower(): kind.lower() for name, kind in types.items()}
+    same = frozenset(name for name in own if declared.get(name) == as_there[name])
+    return SiteFacts(travelling, site.latency, site.bandwidth, described[0].time.lower(), same), statistics
 
 
 def _weighted(
@@ -212,9 +221,16 @@ def read_as(
         "columns": json.dumps([name for name in site.columns if name.lower() in {*early, *late}]),
         "early": json.dumps([name for name in site.columns if name.lower() in early]),
         "partial": str(partial).lower(),
+        "blockBytes": str(block_bytes(Link(site.latency.value, site.bandwidth.value))),
         **({} if told is None else {"told": str(told)}),
     }
     return opened(spark, statement, options, numbered=True)
+
+
+def held_at(spark: SparkSession, site: StreamAtSites, kind: TimeKind) -> HeldStream:
+    """Return a stream whose rows stay at its sites; ``kind``: that of its event time."""
+    reader = spark.readStream.format(SITE_FORMAT).options(**site.options, extents=str(greatest_time(kind)))
+    return HeldStream(reader.load(), site.stream, site.columns)
 
 
 def opened(

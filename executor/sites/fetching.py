@@ -72,9 +72,9 @@ def fetched_columns(
 
 
 @cache
-def client_of(address: SiteAddress) -> "SiteClient":
+def client_of(address: SiteAddress, block_bytes: int | None = None) -> "SiteClient":
     """Return this process's client of a site: a connection outlives a micro-batch."""
     # Arrow Flight takes a while to import, and only who reads a site needs it.
     from wjoin.sites.client import SiteClient
 
-    return SiteClient(address)
+    return SiteClient(address, block_bytes=block_bytes)

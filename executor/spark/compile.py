@@ -19,7 +19,9 @@ from pyspark.sql.types import (
 )
 
 from wjoin.executor.routing import Router, worker_count
+from wjoin.executor.sites.held import HeldInput
 from wjoin.executor.sites.stream import SiteStream
+from wjoin.executor.spark.announce import Announce
 from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
 from wjoin.executor.spark.messages import MESSAGES
 from wjoin.executor.spark.meter import Meter, rows_part, stage_part
@@ -28,6 +30,7 @@ from wjoin.executor.spark.observe import observed, work_counts
 from wjoin.executor.spark.operator import Operator
 from wjoin.executor.spark.pack import AHEAD, KEEP, Pack
 from wjoin.executor.spark.processor import JoinProcessor
+from wjoin.executor.spark.site_source import arrow_schema
 from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.typing import KEY_TYPES, typed
 from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, flat_name
@@ -87,6 +90,24 @@ class Counting:
     meter: Meter | None = None
 
 
+@dataclass(frozen=True)
+class HeldStream:
+    """A stream that is held at its sites; ``extents``: what is told of new rows (``EXTENTS``).
+
+    ``names``: its columns as the sites name them.
+    """
+
+    extents: DataFrame
+    site: SiteStream
+    names: tuple[str, ...]
+
+    def asking(self, plan: PhysicalPlan, stage: int, number: int, schema: StructType) -> HeldInput:
+        """Return what asks for its rows at a stage; ``schema``: as which Spark reads them."""
+        names = {name.lower(): name for name in self.names}
+        types = {field.name.lower(): field.type for field in arrow_schema(schema)}
+        return HeldInput(plan, stage, number, self.site, names, types, uuid.uuid4().hex)
+
+
 def compile_plan(
     plan: PhysicalPlan,
     inputs: Sequence[DataFrame],
@@ -95,6 +116,7 @@ def compile_plan(
     predicates: Mapping[str, Predicate] | None = None,
     statement: str = "",
     sites: Mapping[int, SiteStream] | None = None,
+    held: Mapping[int, HeldStream] | None = None,
 ) -> dict[str, DataFrame]:
     """Return the joined rows of each output of a plan, by its sink; ``inputs`` are in FROM order.
 
@@ -102,13 +124,14 @@ def compile_plan(
     match columns that the output asks for. Streaming DataFrames when the inputs stream. ``stretch``: the
     bytes of new rows that a worker joins at once. ``predicates``: those that the plan names,
     ``statement``: words for it, with which a failure of one is told. ``sites``: the streams at sites, by
-    their numbers; their inputs then have the number of each row.
+    their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
+    their sites, of whose inputs no more than the schema is read.
     """
     counting = counting or Counting()
     if not plan.stages or plan.method is Method.NATIVE:
         joined: DataFrame | None = None
     else:
-        joined = _joined(plan, inputs, counting, stretch, predicates or {}, statement)
+        joined = _joined(plan, inputs, counting, stretch, predicates or {}, statement, held or {})
     return {
         output.sink: _output(plan, output, joined, inputs, counting, sites or {}) for output in plan.outputs
     }
@@ -141,6 +164,7 @@ def _joined(
     stretch: int,
     predicates: Mapping[str, Predicate],
     statement: str,
+    held: Mapping[int, HeldStream],
 ) -> DataFrame:
     """Return the messages of the last stage."""
     meter = None if plan.streaming else counting.meter
@@ -149,7 +173,7 @@ def _joined(
     groups = worker_ids(partitions)
     stageless = _stageless(plan)
     workers = [groups[: worker_count(stage, partitions)] for stage in plan.stages]
-    scans = {number: _scan(plan, number, inputs[number]) for number in plan.staged}
+    scans = {number: _scan(plan, number, inputs[number]) for number in plan.staged if number not in held}
     if meter is not None:
         scans = {
             number: meter.watch(rows_part(number), rows, [f"count({time_name(number)}) AS rows"])
@@ -158,11 +182,17 @@ def _joined(
     results: list[DataFrame] = []
     for number, stage in enumerate(plan.stages):
         arriving = []
+        asking: dict[int, HeldInput] = {}
         for place, each in enumerate(stage.inputs):
             if each.stage is not None:
                 # All that a stage makes comes at once, also where it is for several inputs.
                 if each.stage not in (source.stage for source in stage.inputs[:place]):
                     arriving.append(results[each.stage])
+                continue
+            if (stream := each.members[0]) in held:
+                router = Router.to(plan, stage, place, workers[number])
+                arriving.append(held[stream].extents.mapInArrow(Announce(router).__call__, MESSAGES))
+                asking[place] = held[stream].asking(plan, number, place, inputs[stream].schema)
                 continue
             pack = Pack(stageless, each.columns, Router.to(plan, stage, place, workers[number]))
             arriving.append(scans[each.members[0]].mapInArrow(pack.__call__, MESSAGES))
@@ -171,7 +201,7 @@ def _joined(
             for to in destinations(plan, number)
             if to is not None
         }
-        logic = StageLogic(plan, number, stretch, predicates, statement)
+        logic = StageLogic(plan, number, stretch, predicates, statement, asking)
         operator = Operator(logic, workers[number], routers, fingerprint(plan, stage))
         results.append(_run(plan, operator, arriving, counting))
     return results[-1]

@@ -1,12 +1,14 @@
-"""The messages between Spark's stages: blocks, progress and reports, as rows of one schema.
+"""The messages between Spark's stages: blocks, progress, announcements and reports, as rows of one schema.
 
 - A *block* brings tuples to a worker, for an input of its stage, as what the route says (``Role``).
 - *Progress* tells a worker the greatest event time of a stream.
+- An *announcement* tells a worker of new rows that are held at their site, for an input of its stage.
 - A *report* tells what was counted of a stream, or of a stage; it is addressed to one worker, so that it
   counts once.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import astuple
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +17,7 @@ from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, Stru
 from wjoin.executor.blocks import cut, encode_block
 from wjoin.executor.report import Report
 from wjoin.executor.routing import Router
+from wjoin.executor.sites.ranges import Announced
 from wjoin.parts.routes.route import Role
 
 BLOCK_ROWS = 1 << 18
@@ -23,7 +26,7 @@ BLOCK_ROWS = 1 << 18
 BLOCK_BYTES = 1 << 16
 """About the most bytes of one block: Spark holds as many blocks at once as an Arrow batch may have rows."""
 
-PROGRESS, REPORT = -1, -2
+PROGRESS, REPORT, ANNOUNCED = -1, -2, -3
 """The kinds of the other messages; that of a block is its role."""
 
 NO_STREAM = -1
@@ -36,9 +39,10 @@ SCHEMA = pa.schema(
     [
         ("worker", pa.int32()),
         ("kind", pa.int32()),
-        # The input of a block, the stream of progress and of a report.
+        # The input of a block or an announcement, the stream of progress and of a report.
         ("number", pa.int32()),
         ("seen", pa.int64()),
+        # Of a report the counters; of an announcement the values of ``Announced``.
         ("counts", pa.list_(pa.int64())),
         ("block", pa.binary()),
     ]
@@ -77,6 +81,11 @@ def progress(worker: int, stream: int, seen: int) -> Message:
 def report(worker: int, stream: int, *counted: Report) -> Message:
     """Return what was counted of a stream; of a stage (``NO_STREAM``) and of its streams."""
     return _message(worker, REPORT, stream, counts=[value for each in counted for value in each.values])
+
+
+def announcement(worker: int, number: int, rows: Announced) -> Message:
+    """Return what tells a worker of new rows of an input that are held at their site."""
+    return _message(worker, ANNOUNCED, number, counts=list(astuple(rows)))
 
 
 def batch(messages: list[Message]) -> pa.RecordBatch:

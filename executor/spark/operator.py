@@ -13,6 +13,7 @@ from wjoin.executor.blocks import compressed, concatenate, decode_block, decompr
 from wjoin.executor.faults import fault_point
 from wjoin.executor.report import Report
 from wjoin.executor.routing import Router
+from wjoin.executor.sites.ranges import Announced
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.cache import SliceCache, cache_of_this_process
 from wjoin.executor.spark.task import run_phase
@@ -74,6 +75,9 @@ class Operator:
         elif row["kind"] == messages.PROGRESS and number in self.logic.stage.members:
             seen = int(row["seen"])
             arrivals.seen[number] = max(seen, arrivals.seen.get(number, seen))
+        elif row["kind"] == messages.ANNOUNCED:
+            new = Announced(*(int(each) for each in row["counts"]))
+            arrivals.announced.setdefault(number, []).append(new)
         elif row["kind"] == messages.REPORT and self._enters(number):
             arrivals.told.setdefault(number, Report()).merge(row["counts"])
 
@@ -140,7 +144,8 @@ class Operator:
                 counts.of(stream).add("furthest", seen)
         after = manifest
         waiting: list[Made] = []
-        for result in self.logic.stream(manifest, slices, arrivals, counts):
+        place = self.workers.index(worker)
+        for result in self.logic.stream(manifest, slices, arrivals, counts, place):
             if isinstance(result, Manifest):
                 after = result
                 continue

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import LongType, StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from wjoin.executor.sites.fetching import client_of
 from wjoin.executor.sites.refused import told
@@ -32,6 +32,11 @@ PARTITION_ROWS = 100_000
 """Rows that one task reads, unless there would be more than ``MOST_PARTITIONS``."""
 
 MOST_PARTITIONS = 32
+
+_COUNTED = ("rows", "size", "ahead", "furthest", "earliest", "latest")
+
+EXTENTS = StructType([StructField(name, LongType()) for name in ("site", "start", "stop", *_COUNTED)])
+"""What is read of rows that are held at their site: whose they are, and what ``SiteClient.extent`` counts."""
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
@@ -48,6 +53,8 @@ class SiteOptions:
     ``columns``: those that travel, None for all; others are NULL. ``early``: those of a partial tuple, None
     where rows are whole always; ``partial``: whether rows come so at first, and ``told`` the file that says
     another way (full or partial) once it is there. ``most_rows``: rows of a micro-batch, None for all.
+    ``block_bytes``: about the size of a block. ``extents``: the greatest event time that counts, where no row
+    is read, only how many there are and of which times.
     """
 
     addresses: tuple[SiteAddress, ...]
@@ -58,6 +65,8 @@ class SiteOptions:
     told: str | None
     most_rows: int | None
     latest: bool
+    extents: int | None
+    block_bytes: int | None
 
     @property
     def comes_partially(self) -> bool:
@@ -84,6 +93,8 @@ class SiteOptions:
             told=given.get("told"),
             most_rows=None if most is None else int(most),
             latest=given.get("startingoffsets", "earliest").lower() == "latest",
+            extents=int(given["extents"]) if "extents" in given else None,
+            block_bytes=int(given["blockbytes"]) if "blockbytes" in given else None,
         )
 
 
@@ -130,6 +141,8 @@ class SiteSource(DataSource):
     def schema(self) -> StructType:
         """Return the columns that the site has, and the number of the row where it is asked for."""
         options = SiteOptions.of(self.options)
+        if options.extents is not None:
+            return EXTENTS
         found: pa.Schema = client_of(options.addresses[0]).describe(options.stream).schema
         schema: StructType = from_arrow_schema(found)
         numbered_rows = str(self.options.get("rowNumbers", "false")).lower() == "true"
@@ -276,7 +289,7 @@ def _parts(options: SiteOptions, site: int, lineage: str, start: int, stop: int)
     rows = stop - start
     if rows <= 0:
         return []
-    count = min(MOST_PARTITIONS, -(-rows // PARTITION_ROWS))
+    count = 1 if options.extents is not None else min(MOST_PARTITIONS, -(-rows // PARTITION_ROWS))
     edges = [start + rows * number // count for number in range(count + 1)]
     partial = options.comes_partially
     return [Rows(options, site, lineage, *pair, partial) for pair in itertools.pairwise(edges)]
@@ -287,11 +300,14 @@ def read_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.Reco
     if not isinstance(partition, Rows):
         raise TypeError("a part of another source")
     options = partition.options
-    wanted = _arrow_schema(schema)
+    if options.extents is not None:
+        yield _extent(partition, options.extents)
+        return
+    wanted = arrow_schema(schema)
     own = [name for name in wanted.names if name != ROW]
     wished = options.early if partition.partial else options.columns
     travelling = own if wished is None else [name for name in own if name in wished]
-    client = client_of(options.addresses[partition.site])
+    client = client_of(options.addresses[partition.site], options.block_bytes)
     for batch in _told(
         client.rows(options.stream, partition.lineage, partition.start, partition.stop, travelling)
     ):
@@ -307,7 +323,19 @@ def read_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.Reco
         yield pa.RecordBatch.from_arrays(columns, schema=wanted)
 
 
-def _arrow_schema(schema: StructType) -> pa.Schema:
+def _extent(partition: Rows, ceiling: int) -> pa.RecordBatch:
+    """Return what the rows of a part are as a whole, as one row."""
+    options = partition.options
+    with told():
+        found = client_of(options.addresses[partition.site]).extent(
+            options.stream, partition.lineage, partition.start, partition.stop, ceiling=ceiling
+        )
+    values = (partition.site, partition.start, partition.stop, *(getattr(found, name) for name in _COUNTED))
+    named = zip(EXTENTS.names, values, strict=True)
+    return pa.RecordBatch.from_pydict({name: pa.array([value], pa.int64()) for name, value in named})
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
     """Return a schema of Spark's as a source must give it: with times in UTC."""
     # Before Spark 4.2 that is so without asking.
     asked = "timezone" in inspect.signature(to_arrow_schema).parameters

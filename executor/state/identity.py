@@ -12,6 +12,7 @@ from typing import Any
 from wjoin.executor.routing import worker_count
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.durations import human
+from wjoin.planner.held import is_held
 from wjoin.planner.physical import Method, PhysicalPlan, Stage
 
 STATE_FORMAT = 5
@@ -56,6 +57,7 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
                 **({} if each.origin is None else {"origin": each.origin}),
                 **({} if each.meets is None else {"meets": list(each.meets)}),
                 **({"gathered": True} if each.gathered else {}),
+                **({"held": True} if is_held(plan, each) else {}),
             }
             for each in stage.inputs
         ],

@@ -1,8 +1,9 @@
 """The table of contents of a worker's state: a plain, versioned value."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 
+from wjoin.executor.sites.ranges import HeldRows
 from wjoin.executor.state.identity import STATE_FORMAT, refuse_format, refuse_workers
 from wjoin.executor.state.slices import Slice
 from wjoin.executor.state.writing import Writing, decode_writing
@@ -20,7 +21,7 @@ class Manifest:
     Slices are named by that count, so that an attempt that is repeated writes the same slices
     under the same names: after a crash Spark may keep what the first attempt wrote of a version
     and go on from what the second one holds. ``writing`` are the rules by which the next micro-batch
-    writes its slices, None before the first.
+    writes its slices, None before the first. ``held`` is what each input has at sites, empty where none has.
     """
 
     plan: str
@@ -29,6 +30,7 @@ class Manifest:
     seen: dict[int, int]
     slices: tuple[tuple[Slice, ...], ...]
     writing: Writing | None = None
+    held: tuple[tuple[HeldRows, ...], ...] = ()
 
     @classmethod
     def fresh(cls, plan: str, workers: int, inputs: int) -> "Manifest":
@@ -46,6 +48,8 @@ class Manifest:
             "slices": [[asdict(each) for each in group] for group in self.slices],
             "writing": None if self.writing is None else self.writing.encode(),
         }
+        if any(self.held):
+            body["held"] = [[list(astuple(each)) for each in group] for group in self.held]
         return json.dumps(body, separators=(",", ":")).encode()
 
 
@@ -78,4 +82,5 @@ def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
         {int(stream): time for stream, time in body["seen"].items()},
         tuple(tuple(Slice(**each) for each in group) for group in body["slices"]),
         None if body["writing"] is None else decode_writing(body["writing"]),
+        tuple(tuple(HeldRows(*each) for each in group) for group in body.get("held", ())),
     )

@@ -6,11 +6,12 @@ request is paid for once in a micro-batch.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wjoin.planner.catalog import Estimate, SiteFacts
 from wjoin.planner.cost.estimates import InputEstimate, StageEstimate
 from wjoin.planner.cost.model import CostModel
+from wjoin.planner.held import FEW_VALUES, entered
 from wjoin.planner.physical import PhysicalPlan, Shipping
 from wjoin.planner.statistics import StreamStatistics, units_per_second
 
@@ -20,8 +21,21 @@ NUMBER_BYTES = 1.0
 REQUEST_BYTES = 4.0
 """The number of a row in a request. The answer has none."""
 
+KEY_BYTES = 8.0
+"""A value of the key in a request."""
+
 CALL_BYTES = 900.0
 """What a call takes besides: what is asked for, the schema of the answer, what frames both."""
+
+FALSE_POSITIVES = 0.01
+"""The share of rows without a partner that a pushed filter of values lets through."""
+
+FILTER_BYTES = 1.25
+"""What a value takes in a pushed filter, which is pushed again when half of what it has is new."""
+
+WORTH_HOLDING = 0.5
+"""What part of the cheapest other way holding rows at their site may take to be chosen: it is for the whole
+life of a checkpoint, and every micro-batch waits for the site."""
 
 WORTH_A_REQUEST = 0.05
 """By how much, as a share, partial tuples must be cheaper to be taken in place of whole rows."""
@@ -112,18 +126,51 @@ class Shipped:
         asking = min(1.0, matched * self.rate / self.batches) * self.batches * self.workers
         asked = self.kept * self.rate * matched
         first = self.rate * (NUMBER_BYTES + self.early)
-        full = self._shipment(Shipping.FULL, first + self.rate * self.late, self.batches)
+        full = self.shipment(Shipping.FULL, first + self.rate * self.late, self.batches)
         if not self.late:
             return (full,)
         size = first + asked * (REQUEST_BYTES + self.late)
-        partial = self._shipment(Shipping.PARTIAL, size, self.batches + asking)
+        partial = self.shipment(Shipping.PARTIAL, size, self.batches + asking)
         cheaper = partial.seconds < (1 - WORTH_A_REQUEST) * full.seconds
         return (partial, full) if cheaper else (full, partial)
 
-    def _shipment(self, way: Shipping, size: float, messages: float) -> Shipment:
+    def shipment(self, way: Shipping, size: float, messages: float) -> Shipment:
         """Return a way in which so many bytes of rows and requests travel in so many calls."""
         size += messages * CALL_BYTES
         return Shipment(way, size, messages, self.link.seconds(messages, size))
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What asks for the rows of a stream that are held at its site.
+
+    ``windows``: keys in the other windows; ``values``: those that come there in a second of event time;
+    ``pairs``: combinations a second of its rows with one of each other input.
+    """
+
+    windows: float
+    values: float
+    pairs: float
+
+    def shipment(self, shipped: Shipped, matched: float) -> Shipment:
+        """Return what it takes to bring the rows that are asked for.
+
+        New rows come once where their key is in the other windows, older ones once for each key that comes.
+        Few keys are sent with each request; of more a filter is at the site, which lets some others through.
+        """
+        few = self.windows <= FEW_VALUES * shipped.workers
+        others = 0.0 if few else FALSE_POSITIVES * (1 - matched)
+        rows = shipped.rate * (matched + others) + self.pairs
+        pushed = (
+            self.windows * shipped.batches * KEY_BYTES
+            if few
+            else self.values * (KEY_BYTES + 2 * FILTER_BYTES)
+        )
+        asked = self.values * KEY_BYTES + pushed
+        # One tells of new rows; each worker asks for some of them, and for older ones where a key has come.
+        messages = shipped.batches + shipped.workers * (shipped.batches + min(shipped.batches, self.values))
+        size = asked + rows * (NUMBER_BYTES + shipped.early + shipped.late)
+        return shipped.shipment(Shipping.HELD, size, messages)
 
 
 @dataclass(frozen=True)
@@ -146,11 +193,34 @@ class Shipments:
         """How it travels."""
         return self.ways[0].shipping
 
+    @property
+    def revisable(self) -> bool:
+        """Whether it may travel in another way while a query runs."""
+        return not self.wished and self.chosen is not Shipping.HELD and self.shipped.late > 0
+
+    @property
+    def saved(self) -> float:
+        """Seconds of its link in a second that the chosen way saves; none where nothing was weighed."""
+        return max(each.seconds for each in self.ways) - self.ways[0].seconds
+
+    def without_holding(self) -> "Shipments":
+        """Return the ways without that of holding its rows."""
+        return replace(self, ways=tuple(each for each in self.ways if each.shipping is not Shipping.HELD))
+
 
 def shipments(
-    plan: PhysicalPlan, stream: int, site: SiteFacts, model: CostModel, wished: Shipping | None
+    plan: PhysicalPlan,
+    stream: int,
+    site: SiteFacts,
+    model: CostModel,
+    wished: Shipping | None,
+    *,
+    held: bool = False,
 ) -> Shipments:
-    """Return the ways to ship a stream that a plan reads from a site; ``wished``: the one asked for."""
+    """Return the ways to ship a stream that a plan reads from a site; ``wished``: the one asked for.
+
+    ``held``: whether its rows may be held there.
+    """
     scan, known = plan.streams[stream], model.statistics[stream]
     if scan.site is None:
         raise ValueError("a stream that is not at a site is not shipped")
@@ -166,8 +236,24 @@ def shipments(
         workers=model.cores,
         link=Link(site.latency.value, site.bandwidth.value),
     )
-    ways = sorted(shipped.ways(matched.value), key=lambda way: way.shipping is not wished)
+    ways = list(shipped.ways(matched.value))
+    if held:
+        way = _holding(plan, stream, model).shipment(shipped, matched.value)
+        ways.insert(0 if way.seconds < WORTH_HOLDING * ways[0].seconds else len(ways), way)
+    ways.sort(key=lambda way: way.shipping is not wished)
     return Shipments(stream, tuple(ways), matched, site.latency, site.bandwidth, shipped, wished is not None)
+
+
+def _holding(plan: PhysicalPlan, stream: int, model: CostModel) -> Holding:
+    """Return what asks for the rows of a stream at the stage that it enters."""
+    number, place = entered(plan, stream)
+    stage = model.stages(plan)[number]
+    others = [each for n, each in enumerate(stage.inputs) if n != place]
+    unit = units_per_second(plan.time_kind)
+    batches = model.arrival.batches
+    values = sum(batches * min(each.rate / batches, each.key.distinct.value) for each in others)
+    windows = min(min(each.kept_rows, each.key.distinct.value) for each in others)
+    return Holding(windows, values * unit, stage.results * unit)
 
 
 def matched_share(plan: PhysicalPlan, stream: int, model: CostModel) -> Estimate:

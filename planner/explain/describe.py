@@ -137,6 +137,7 @@ def _shipment(planned: PlannedSelect, each: Shipments) -> doc.ShipmentEntry:
     words = {
         Shipping.FULL: "whole rows",
         Shipping.PARTIAL: f"{', '.join(early)} of every row, {', '.join(late)} of those in results",
+        Shipping.HELD: "whole rows, of those whose key is in the other windows; none is kept in the state",
     }
     return doc.ShipmentEntry(
         alias=scan.alias,

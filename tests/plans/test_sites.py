@@ -9,6 +9,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Estimate, Origin, Relation, SiteFacts
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
+from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
 from wjoin.planner.physical import Shipping, SiteScan
 from wjoin.planner.plan import PlannedSelect
 from wjoin.testing.planned import plan_over, stream_of
@@ -135,3 +136,63 @@ def test_explain_tells_what_each_way_takes_and_what_that_rests_on() -> None:
         "1 MB a second (measured)"
     )
     assert "__wjoin_row" not in text
+
+
+OFTEN = {**LOCAL.statistics, "rate": Estimate(20_000.0), "distinct.id": Estimate(1e6)}
+HELD = replace(LOCAL, site=SiteFacts(WIDTHS, *LINK, "ts", frozenset(WIDTHS)), statistics=OFTEN)
+RARE = replace(LOCAL, statistics={**LOCAL.statistics, "rate": Estimate(0.2)})
+
+
+def held(sql: str, *relations: Relation, layouts: LayoutRule = UNKNOWN) -> PlannedSelect:
+    return plan_over(sql, list(relations or (HELD, RARE)), layouts=layouts)
+
+
+def test_rows_are_held_where_few_others_ask_for_them_and_there_is_no_state_yet() -> None:
+    plain = PAYLOADS.format(hint="")
+    found = held(plain, layouts=FREE)
+    assert site(found).shipping is Shipping.HELD
+    assert found.layout.endswith("; held at sites: A")
+    assert site(held(plain, HELD, LOCAL, layouts=FREE)).shipping is Shipping.PARTIAL
+    assert site(held(plain)).shipping is Shipping.PARTIAL
+    assert site(held(PAYLOADS.format(hint="/*+ SHIP(A = HELD) */"))).shipping is Shipping.HELD
+
+
+def test_a_checkpoint_says_whether_rows_are_held() -> None:
+    begun = held(PAYLOADS.format(hint=""), layouts=FREE).layout
+    assert (
+        site(held(PAYLOADS.format(hint=""), HELD, LOCAL, layouts=of_checkpoint(begun))).shipping
+        is Shipping.HELD
+    )
+    kept = begun.partition("; held")[0]
+    assert site(held(PAYLOADS.format(hint=""), layouts=of_checkpoint(kept))).shipping is Shipping.PARTIAL
+    for way, layout, why in (("FULL", begun, "has none of its rows"), ("HELD", kept, "in the state")):
+        with pytest.raises(WJoinError, match=f"WJ504.*{why}"):
+            held(PAYLOADS.format(hint=f"/*+ SHIP(A = {way}) */"), layouts=of_checkpoint(layout))
+
+
+def test_state_without_held_rows_is_another_one() -> None:
+    plans = [held(PAYLOADS.format(hint=f"/*+ SHIP(A = {way}) */")).physical for way in ("FULL", "HELD")]
+    assert len({fingerprint(plan, plan.stages[0]) for plan in plans}) == 2
+
+
+@pytest.mark.parametrize(
+    ("select", "where", "why"),
+    [
+        ("A.payload", "A.id = B.id AND A.note > 'x'", "Spark evaluates its filters"),
+        ("A.payload", "A.id = B.id AND A.x = B.x", "a key of it is no single column"),
+        ("A.payload", "A.x = B.x", "a key of it is no single column"),
+        ("A.payload", "A.id < B.id", "does not meet the others on one key"),
+    ],
+)
+def test_what_cannot_be_held_says_why(select: str, where: str, why: str) -> None:
+    with pytest.raises(WJoinError, match=f"WJ504.*{why}"):
+        held(f"SELECT /*+ SHIP(A = HELD) */ {select} FROM a A, b B WINDOW = 5 s WHERE {where}")
+
+
+def test_one_of_the_streams_that_meet_is_held() -> None:
+    both = PAYLOADS.format(hint="/*+ SHIP(A = HELD, B = HELD) */")
+    with pytest.raises(WJoinError, match=r"WJ504.*one can be held"):
+        held(both, HELD, HELD)
+    rare = replace(HELD, statistics={**HELD.statistics, "rate": Estimate(0.2)})
+    found = held(PAYLOADS.format(hint=""), HELD, rare, layouts=FREE)
+    assert [site(found, stream).shipping for stream in (0, 1)] == [Shipping.HELD, Shipping.FULL]

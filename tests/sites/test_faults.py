@@ -35,7 +35,7 @@ def cutting(link: SlowLink, ended: threading.Event) -> None:
         link.cut()
 
 
-@pytest.mark.parametrize("hint", ["PLAN(SIMPLE)", "PLAN(SEMIJOIN)"])
+@pytest.mark.parametrize("hint", ["PLAN(SIMPLE)", "PLAN(SEMIJOIN)", "SHIP(A = PARTIAL, C = HELD)"])
 def test_connections_are_cut_at_random(session: wjoin.Session, tmp_path: Path, hint: str) -> None:
     with three(tmp_path) as site, SlowLink(port_of(site.url), bytes_per_second=200_000, latency=0.01) as link:
         for number in (1, 2, 3):

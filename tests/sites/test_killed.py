@@ -49,7 +49,8 @@ def _has(root: Path, wanted: int) -> bool:
 
 
 @pytest.mark.timeout(900)
-def test_query_and_site_killed_together(session: wjoin.Session, tmp_path: Path) -> None:
+@pytest.mark.parametrize("hint", ["PLAN(SEMIJOIN)", "SHIP(A = PARTIAL, C = HELD)"])
+def test_query_and_site_killed_together(session: wjoin.Session, tmp_path: Path, hint: str) -> None:
     chance, rows = random.Random(14), tmp_path / "rows"
     rows.mkdir()
     for number in (1, 2, 3):
@@ -66,7 +67,7 @@ def test_query_and_site_killed_together(session: wjoin.Session, tmp_path: Path) 
         other=sites[1].url,
         options="OPTIONS (maxRowsPerTrigger '40')",
         root=tmp_path,
-        query=THREE.format(hint="/*+ PLAN(SEMIJOIN) */"),
+        query=THREE.format(hint=f"/*+ {hint} */"),
     )
     (tmp_path / "script.sql").write_text(text)
     said = lambda: (tmp_path / "run.log").read_text(errors="replace")[-3000:]  # noqa: E731

@@ -1,0 +1,209 @@
+"""Rows that are held at their sites: which of them a micro-batch of a worker asks for, and brings.
+
+The reduction of a stream by the join values of the other windows (Semijoin streams, section 4), by worker:
+of its new rows those travel whose key is in all other windows, of its older ones those whose key
+has come there. In the state is only which numbers of rows are held, and from which event time on they count.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from wjoin.executor.blocks import stable
+from wjoin.executor.sites.fetching import client_of
+from wjoin.executor.sites.other_keys import OtherKeys
+from wjoin.executor.sites.ranges import Announced, HeldRows, judged
+from wjoin.executor.sites.refused import told
+from wjoin.executor.sites.stream import SiteStream, numbered
+from wjoin.parts.kernels.runs import int64_view, integers
+from wjoin.planner.ahead import greatest_time
+from wjoin.planner.held import FEW_VALUES, key_column, site_column
+from wjoin.planner.layout import code_name
+from wjoin.planner.physical import PhysicalPlan, StageInput
+from wjoin.sites.protocol import ROW
+
+if TYPE_CHECKING:
+    from wjoin.sites.value_filter import ValueFilter
+
+_STALE = 4
+"""A filter is made anew where it has so many times as many values as the windows have."""
+
+
+@dataclass(frozen=True)
+class HeldInput:
+    """Input ``number`` of stage ``stage`` of a plan, whose rows are held at sites; sent to Python workers.
+
+    ``names``: the columns as the sites name them, by their names in lower case; ``types``: Arrow's type of
+    each as Spark reads it. ``place``: the name under which a worker remembers what it has pushed.
+    """
+
+    plan: PhysicalPlan
+    stage: int
+    number: int
+    site: SiteStream
+    names: Mapping[str, str]
+    types: Mapping[str, pa.DataType]
+    place: str
+
+    @property
+    def input(self) -> StageInput:
+        """The input itself."""
+        return self.plan.stages[self.stage].inputs[self.number]
+
+    @property
+    def stream(self) -> int:
+        """The stream whose rows it has."""
+        return self.input.members[0]
+
+    def late(self, announced: Sequence[Announced], mark: int | None) -> int:
+        """Return how many of the new rows are late. Raises WJoinError WJ713, WJ714 and WJ715."""
+        if mark is None:
+            return 0
+        found = 0
+        ceiling = greatest_time(self.plan.time_kind)
+        for each in announced:
+            if each.earliest < mark:
+                with told():
+                    extent = client_of(self.site.addresses[each.site]).extent(
+                        self.site.stream,
+                        self.site.lineages[each.site],
+                        each.start,
+                        each.stop,
+                        ceiling=ceiling,
+                        mark=mark,
+                    )
+                found += extent.late
+        return found
+
+    def old(self, known: Sequence[HeldRows], keys: OtherKeys) -> Iterator[pa.RecordBatch]:
+        """Yield those rows of earlier micro-batches that new rows of other inputs may meet, as blocks."""
+        values, (low, high) = keys.new_values, keys.reach_of_new(self.stream)
+        yield from self._asked(known, values, low, high, keys, pushed=False, worker=0)
+
+    def new(
+        self, announced: Sequence[Announced], mark: int | None, keys: OtherKeys, worker: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield those of the new rows that are in time and may meet rows of all other inputs, as blocks."""
+        ranges = [replace(judged(each, mark), low=mark) for each in announced]
+        low, high = keys.reach_of_all(self.stream)
+        yield from self._asked(ranges, keys.values, low, high, keys, pushed=True, worker=worker)
+
+    def _asked(
+        self,
+        ranges: Sequence[HeldRows],
+        values: pa.Array,
+        low: int | None,
+        high: int | None,
+        keys: OtherKeys,
+        *,
+        pushed: bool,
+        worker: int,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield blocks of the rows of some ranges whose key is among values, of the times low..high."""
+        if not len(values):
+            return
+        wanted: dict[int, list[HeldRows]] = {}
+        for each in ranges:
+            least = max((time for time in (each.low, low) if time is not None), default=None)
+            if (least is None or each.latest >= least) and (high is None or least is None or least <= high):
+                wanted.setdefault(each.site, []).append(replace(each, low=least))
+        filter, rest = self._pushed(values, worker) if pushed else (None, values)
+        with ThreadPoolExecutor(max(1, len(wanted))) as pool:
+            asked = [
+                (site, pool.submit(self._from_site, site, own, filter, rest, high))
+                for site, own in sorted(wanted.items())
+            ]
+            for site, answer in asked:
+                for batch in answer.result():
+                    yield self._block(site, batch, keys)
+
+    def _from_site(
+        self,
+        site: int,
+        ranges: Sequence[HeldRows],
+        filter: "ValueFilter | None",
+        values: pa.Array,
+        high: int | None,
+    ) -> list[pa.RecordBatch]:
+        from wjoin.sites.held import HeldRange
+
+        client = client_of(self.site.addresses[site])
+        with told():
+            return list(
+                client.reduced(
+                    self.site.stream,
+                    self.site.lineages[site],
+                    [HeldRange(each.start, each.stop, each.low) for each in ranges],
+                    self.names[self._key],
+                    [self.names[name] for name in self._columns],
+                    filter=filter,
+                    keys=values if len(values) else None,
+                    high=high,
+                )
+            )
+
+    @property
+    def key_type(self) -> pa.DataType:
+        """Arrow's type of the key."""
+        return self.types[self._key]
+
+    @property
+    def _key(self) -> str:
+        return key_column(self.plan, self.input)
+
+    @property
+    def _columns(self) -> list[str]:
+        """The columns of the relation that the blocks are made of, in lower case."""
+        found = (site_column(self.plan, self.stream, name) for name in self.input.columns)
+        return list(dict.fromkeys(each for each in (*found, self._key) if each is not None))
+
+    def _block(self, site: int, batch: pa.RecordBatch, keys: OtherKeys) -> pa.RecordBatch:
+        """Return rows of a site as a block of the input."""
+        read = {name: batch.column(self.names[name]) for name in self._columns}
+        values = {name: _cast(column, self.types[name]) for name, column in read.items()}
+        key = None if self.input.key is None else code_name(*self.input.key)
+        columns: dict[str, pa.Array] = {}
+        for name in self.input.columns:
+            column = site_column(self.plan, self.stream, name)
+            if column is not None:
+                own = values[column]
+                columns[name] = integers(own) if name[0] in "tk" else stable(own)
+            elif name == key:
+                columns[name] = keys.codes_of(values[self._key])
+            else:
+                columns[name] = pa.array(numbered(site, int64_view(batch.column(ROW)), partial=False))
+        block = pa.RecordBatch.from_pydict(columns)
+        if key is not None and block.column(key).null_count:
+            # A filter lets a few values through that are in no window.
+            return block.filter(block.column(key).is_valid())
+        return block
+
+    def _pushed(self, values: pa.Array, worker: int) -> "tuple[ValueFilter | None, pa.Array]":
+        """Return the filter that a site is to use, and the values that have come since it was made."""
+        if len(values) <= FEW_VALUES:
+            return None, values
+        from wjoin.sites.value_filter import ValueFilter
+
+        place = (self.place, self.stage, self.number, worker)
+        filter, count = _filters.get(place, (None, 0))
+        if filter is not None and count <= _STALE * len(values):
+            rest = values.filter(pa.array(~filter.contains(values)))
+            if len(rest) <= max(FEW_VALUES, count // 2):
+                return filter, rest
+        filter = ValueFilter.of(values)
+        _filters[place] = filter, len(values)
+        while len(_filters) > _REMEMBERED:
+            _filters.pop(next(iter(_filters)))
+        return filter, values.slice(0, 0)
+
+
+_REMEMBERED = 64
+_filters: "dict[tuple[str, int, int, int], tuple[ValueFilter, int]]" = {}
+"""What this process has pushed, and how many values each filter had when it was made."""
+
+
+def _cast(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    return values if values.type == wanted else values.cast(wanted)

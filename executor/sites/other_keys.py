@@ -1,0 +1,238 @@
+"""The keys and times of the rows that a held input may meet at a worker, in one micro-batch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wjoin.executor.state.retention import watermark
+from wjoin.executor.stretches import Arrived
+from wjoin.parts.kernels.runs import Int64Array, SortedRun, int64_view
+from wjoin.planner.layout import meeting_name, stored_column, time_name
+from wjoin.planner.physical import PhysicalPlan, StageInput
+
+Span = tuple[int, int]
+"""The least and the greatest event time of some rows."""
+
+Reach = tuple[int | None, int | None]
+"""The least and the greatest event time of rows that others can meet, None where that is open."""
+
+
+@dataclass(frozen=True)
+class InputKeys:
+    """Of one input: its distinct keys and the times of each member, of the rows kept and of the new ones."""
+
+    kept: pa.Table
+    new: pa.Table
+    kept_spans: Mapping[int, Span]
+    new_spans: Mapping[int, Span]
+
+    @cached_property
+    def all(self) -> pa.Table:
+        """All keys, each once."""
+        return _distinct([self.kept, self.new])
+
+    @property
+    def spans(self) -> dict[int, Span]:
+        """The times of each member over all rows."""
+        found = dict(self.kept_spans)
+        for member, (low, high) in self.new_spans.items():
+            least, greatest = found.get(member, (low, high))
+            found[member] = min(low, least), max(high, greatest)
+        return found
+
+
+@dataclass(frozen=True)
+class OtherKeys:
+    """What the other inputs of a stage have; ``upper`` are the bounds of the plan."""
+
+    inputs: tuple[InputKeys, ...]
+    kind: pa.DataType
+    upper: Sequence[Sequence[int | None]]
+
+    @classmethod
+    def of(
+        cls,
+        plan: PhysicalPlan,
+        stage: int,
+        number: int,
+        working: Sequence[Sequence[SortedRun]],
+        arrived: Sequence[Arrived],
+        seen: Mapping[int, int],
+        kind: pa.DataType,
+    ) -> "OtherKeys":
+        """Return what meets input ``number``: the runs kept, and new rows that are in time after ``seen``.
+
+        ``kind``: Arrow's type of the key.
+        """
+        inputs = plan.stages[stage].inputs
+        found = tuple(
+            _input_keys(plan, each, working[place], arrived[place], seen)
+            for place, each in enumerate(inputs)
+            if place != number
+        )
+        return cls(found, kind, plan.upper)
+
+    @cached_property
+    def _all(self) -> pa.Table:
+        """The keys that every other input has, each once: columns code (int64) and value."""
+        first, *others = (each.all for each in self.inputs)
+        if not all(each.all.num_rows for each in self.inputs):
+            return first.slice(0, 0)
+        for other in others:
+            first = first.filter(pc.is_in(first["value"], value_set=other["value"].combine_chunks()))
+        return first
+
+    @cached_property
+    def _as_asked(self) -> pa.Array:
+        """The values of all keys in the type of the column; NULL where that has no such value."""
+        return _of_type(self._all["value"].combine_chunks(), self.kind)
+
+    @property
+    def values(self) -> pa.Array:
+        """The keys that every other input has."""
+        return self._as_asked.drop_null()
+
+    @cached_property
+    def new_values(self) -> pa.Array:
+        """Those of them that a new row has."""
+        if not self._all.num_rows:
+            return self.values
+        value = self._all["value"].combine_chunks()
+        came = pa.concat_arrays([each.new["value"].combine_chunks() for each in self.inputs])
+        return self._as_asked.filter(pc.is_in(value, value_set=came)).drop_null()
+
+    def codes_of(self, values: pa.Array) -> pa.Array:
+        """Return the codes of values of the column, NULL for one that not every other input has."""
+        place = pc.index_in(values, value_set=self._as_asked)
+        return self._all["code"].combine_chunks().take(place)
+
+    def reach_of_all(self, stream: int) -> Reach:
+        """Return the times of a stream's rows that can meet rows of all others."""
+        return _meeting([self._reach(stream, each.spans) for each in self.inputs])
+
+    def reach_of_new(self, stream: int) -> Reach:
+        """Return the times of a stream's rows that can meet a new row, and rows of all others."""
+        found = [self._reach(stream, each.new_spans) for each in self.inputs if each.new.num_rows]
+        lows, highs = [low for low, _ in found], [high for _, high in found]
+        low = None if None in lows else min((each for each in lows if each is not None), default=None)
+        high = None if None in highs else max((each for each in highs if each is not None), default=None)
+        return _meeting([(low, high), self.reach_of_all(stream)])
+
+    def _reach(self, stream: int, spans: Mapping[int, Span]) -> Reach:
+        reaches: list[Reach] = []
+        for member, (low, high) in spans.items():
+            back, ahead = self.upper[stream][member], self.upper[member][stream]
+            reaches.append((None if back is None else low - back, None if ahead is None else high + ahead))
+        return _meeting(reaches)
+
+
+def _meeting(reaches: Sequence[Reach]) -> Reach:
+    """Return the times that are in all of some reaches."""
+    return (
+        max((low for low, _ in reaches if low is not None), default=None),
+        min((high for _, high in reaches if high is not None), default=None),
+    )
+
+
+def _input_keys(
+    plan: PhysicalPlan,
+    each: StageInput,
+    runs: Sequence[SortedRun],
+    arrived: Arrived,
+    seen: Mapping[int, int],
+) -> InputKeys:
+    code, value = meeting_name(each), _value_name(plan, each)
+    if code is None:
+        raise ValueError("an input without a key meets no held one")
+    tables, spans = [], _Spans(each)
+    for run in runs:
+        if run.rows:
+            tables.append(_keys(run.batch, code, value))
+            spans.add(run.times)
+    new_tables, new_spans = [], _Spans(each)
+    for _, block in arrived:
+        times = tuple(int64_view(block.column(time_name(member))) for member in each.members)
+        if code not in block.schema.names or not block.num_rows:
+            continue
+        if each.stage is None:
+            stream = each.members[0]
+            mark = watermark(seen.get(stream), plan.streams[stream].delay)
+            if mark is not None and times[0].min() < mark:
+                in_time = times[0] >= mark
+                block, times = block.filter(pa.array(in_time)), (times[0][in_time],)
+        if block.num_rows:
+            new_tables.append(_keys(block, code, value))
+            new_spans.add(times)
+    empty = pa.table({"code": pa.array([], pa.int64()), "value": pa.array([], _kind(tables + new_tables))})
+    return InputKeys(
+        _distinct([empty, *tables]), _distinct([empty, *new_tables]), spans.found, new_spans.found
+    )
+
+
+class _Spans:
+    """The least and greatest times of each member, over several batches of rows."""
+
+    def __init__(self, each: StageInput) -> None:
+        self._members = each.members
+        self.found: dict[int, Span] = {}
+
+    def add(self, times: Sequence[Int64Array]) -> None:
+        for member, own in zip(self._members, times, strict=True):
+            low, high = int(own.min()), int(own.max())
+            least, greatest = self.found.get(member, (low, high))
+            self.found[member] = min(low, least), max(high, greatest)
+
+
+def _value_name(plan: PhysicalPlan, each: StageInput) -> str | None:
+    """Return the block column with the value of an input's key, None where the code is the value."""
+    if each.key is None:
+        raise ValueError("an input without a key meets no held one")
+    stream, number = each.key
+    code = plan.streams[stream].codes[number]
+    return None if code.exact else stored_column(plan, stream, code.verify[0]).name
+
+
+def _keys(batch: pa.RecordBatch, code: str, value: str | None) -> pa.Table:
+    codes = batch.column(code)
+    if value is None:
+        found = pa.array(np.unique(int64_view(codes)))
+        return pa.table({"code": found, "value": found})
+    return _distinct([pa.table({"code": codes, "value": batch.column(value)})])
+
+
+def _kind(tables: Sequence[pa.Table]) -> pa.DataType:
+    return tables[0].schema.field("value").type if tables else pa.int64()
+
+
+def _distinct(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return the rows of some tables, each once."""
+    filled = [each for each in tables if each.num_rows]
+    if not filled:
+        return tables[0]
+    whole = pa.concat_tables(filled)
+    return whole.group_by(["code", "value"], use_threads=False).aggregate([]).combine_chunks()
+
+
+def _of_type(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return values of a key's code or of text in a column's type; NULL where that has no such value."""
+    if values.type == wanted:
+        return values
+    if pa.types.is_boolean(wanted):
+        return pc.equal(values, 1)
+    if pa.types.is_date32(wanted):
+        return _of_type(values, pa.int32()).view(pa.date32())
+    if pa.types.is_timestamp(wanted):
+        return values.view(wanted)
+    if pa.types.is_integer(wanted):
+        least, greatest = _limits(wanted)
+        fits = pc.and_(pc.greater_equal(values, least), pc.less_equal(values, greatest))
+        return pc.if_else(fits, values, pa.scalar(None, values.type)).cast(wanted)
+    return values.cast(wanted)
+
+
+def _limits(kind: pa.DataType) -> tuple[int, int]:
+    return -(1 << (kind.bit_width - 1)), (1 << (kind.bit_width - 1)) - 1
