@@ -25,6 +25,7 @@ from wjoin.rewrite import Joins, joined_rows
 from wjoin.running import Running
 from wjoin.settings import Settings
 from wjoin.sinks import rows_for
+from wjoin.site_leases import keep_all
 from wjoin.spark_process import resolved
 from wjoin.spark_statements import pass_through
 from wjoin.triggers import processing_time
@@ -222,6 +223,8 @@ def _start(
         query = writer.start()
     except RAISED_BY_SPARK as error:
         raise refused_start(text, statement, error, _remedy(joins)) from error
+    if joins is not None:
+        keep_all(context.engine.spark, str(query.id), joins.plans)
     target = statement.target[-1].span
     running = Running(query, text, target, statement.span, name, sink.name, folder)
     if joins is not None:

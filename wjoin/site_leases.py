@@ -4,10 +4,11 @@ A site drops rows by its own window. A query may be behind, or wait for a slower
 from its progress (``horizon``), and is told to the sites under the query's id, which outlives a restart.
 """
 
+import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,6 +18,7 @@ from pyspark.sql import SparkSession
 from wjoin.compiled import REMEMBERED
 from wjoin.executor.sites.fetching import client_of
 from wjoin.executor.sites.stream import SiteStream
+from wjoin.executor.spark.observe import PREFIX
 from wjoin.measured.beside import UNREACHABLE, stopped
 from wjoin.measured.progress import Progress, offsets_of, read
 from wjoin.measured.reports import last_report
@@ -64,6 +66,17 @@ def keep_rows(spark: SparkSession, number: int, join: AtSites) -> None:
         known = _threads[spark] = Leases(spark)
         known.start()
     known.add(number, join)
+
+
+def keep_all(spark: SparkSession, query: str, numbers: Iterable[int]) -> None:
+    """Have sites keep all rows of the joins of a query that has just been started, until it has told more.
+
+    Its first micro-batch may take long, and begins with the rows that are the next to leave the window.
+    ``numbers``: as which its joins are compiled. A site that knows the query already is told nothing.
+    """
+    leases = _threads.get(spark)
+    if leases is not None:
+        leases.begin(query, numbers)
 
 
 def horizon(plan: PhysicalPlan, stream: int, watermarks: Mapping[str, int]) -> int | None:
@@ -117,6 +130,18 @@ class Leases(threading.Thread):
         with self._changing:
             self._joins[number] = join
 
+    def begin(self, query: str, numbers: Iterable[int]) -> None:
+        """Have sites keep all rows for a query that they do not know yet."""
+        known = self.joins
+        for place, number in enumerate(sorted(known.keys() & numbers)):
+            for stream, site in known[number].sites.items():
+                name = _consumer(query, place, known[number].plan.streams[stream].alias)
+                for address, lineage in zip(site.addresses, site.lineages, strict=True):
+                    with self._logged(address):
+                        client = client_of(replace(address, patience=_PATIENCE_SECONDS))
+                        if name not in _consumers(client.status(), site.stream):
+                            client.consumer(site.stream, lineage, name, 0, FOREVER)
+
     def run(self) -> None:
         """Look at the queries, again and again."""
         failures = 0
@@ -136,12 +161,14 @@ class Leases(threading.Thread):
         for query, report in reports.items():
             if report is None:
                 continue
-            progress, reached = read(report), dict(_reached(report))
-            used |= known.keys() & progress.joins
-            for number in known.keys() & progress.joins:
+            own, reached = sorted(known.keys() & read(report).joins), dict(_reached(report))
+            used.update(own)
+            for place, number in enumerate(own):
+                # Aliases of several joins may be the same.
+                progress = read(_of_join(report, number))
                 known[number].revising.add(progress)
-                self._tell(query, known[number], progress, reached)
-        self._told = {key: need for key, need in self._told.items() if key[0] in reports}
+                self._tell((query, place), known[number], progress, reached)
+        self._told = {key: need for key, need in self._told.items() if key[0].partition("/")[0] in reports}
         if None not in reports.values():
             # A query that has reported nothing yet may use any of them.
             self._forget([number for number in known if number not in used])
@@ -152,37 +179,57 @@ class Leases(threading.Thread):
             for number in unused[: max(0, len(self._joins) - REMEMBERED)]:
                 self._joins.pop(number).revising.forget()
 
-    def _tell(self, query: str, join: AtSites, progress: Progress, reached: Mapping[str, int]) -> None:
+    def _tell(
+        self, who: tuple[str, int], join: AtSites, progress: Progress, reached: Mapping[str, int]
+    ) -> None:
+        """Tell the sites of a join, ``who`` by its query and its place there, what it needs."""
         for stream, site in join.sites.items():
             alias = join.plan.streams[stream].alias
             needed, seen = horizon(join.plan, stream, progress.watermarks), progress.seen.get(alias)
             behind = FOREVER if needed is None or seen is None else max(0, seen - needed)
             for address, lineage in zip(site.addresses, site.lineages, strict=True):
-                if lineage not in reached:
-                    continue
-                need = _Need(reached[lineage], behind, time.monotonic())
-                if self._is_news((query, f"{alias} {lineage}"), need):
-                    self._tell_one(address, site.stream, lineage, (query, alias), need)
+                if lineage in reached:
+                    need = _Need(reached[lineage], behind, time.monotonic())
+                    self._tell_one(address, site.stream, (_consumer(*who, alias), lineage), need)
 
-    def _is_news(self, key: tuple[str, str], need: _Need) -> bool:
-        told = self._told.get(key)
-        return told is None or replace(told, at=need.at) != need or need.at - told.at >= AGAIN_SECONDS
+    def _tell_one(self, address: SiteAddress, stream: str, key: tuple[str, str], need: _Need) -> None:
+        """Tell one site what a consumer needs of a lineage, which are ``key``, if that is news."""
+        told, (name, lineage) = self._told.get(key), key
+        if told is not None and need.at - told.at < AGAIN_SECONDS and replace(told, at=need.at) == need:
+            return
+        with self._logged(address):
+            client = client_of(replace(address, patience=_PATIENCE_SECONDS))
+            client.consumer(stream, lineage, name, need.read, need.behind)
+            self._told[key] = need
 
-    def _tell_one(
-        self, address: SiteAddress, stream: str, lineage: str, who: tuple[str, str], need: _Need
-    ) -> None:
-        """Tell one site what an alias of a query, ``who``, needs; log the first of several failures."""
-        query, alias = who
-        client = client_of(replace(address, patience=_PATIENCE_SECONDS))
+    @contextlib.contextmanager
+    def _logged(self, address: SiteAddress) -> Iterator[None]:
+        """Log where a site cannot be told, the first of several failures."""
         try:
-            client.consumer(stream, lineage, f"{query}/{alias}", need.read, need.behind)
+            yield
         except SiteError as error:
             if address.url not in self._failed:
                 self._failed.add(address.url)
                 _log.warning("%s was not told what queries need: %s", address.url, error)
         else:
-            self._told[query, f"{alias} {lineage}"] = need
             self._failed.discard(address.url)
+
+
+def _consumer(query: str, place: int, alias: str) -> str:
+    """Return the name of a consumer, which outlives a restart: ``place`` is that of its join in the query."""
+    return f"{query}/{alias}" if place == 0 else f"{query}/{alias}/{place + 1}"
+
+
+def _of_join(report: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Return a report of Spark with what one join has observed, and no other one."""
+    observed = report["observedMetrics"].items()
+    own = {name: row for name, row in observed if name.startswith(f"{PREFIX}:{number}:")}
+    return {**report, "observedMetrics": own}
+
+
+def _consumers(status: Mapping[str, Any], stream: str) -> Collection[str]:
+    """Return the names of those that a stream is known to be read by, from the status of its site."""
+    return next((each.get("consumers", {}) for each in status["streams"] if each["stream"] == stream), ())
 
 
 def _reached(report: Mapping[str, Any]) -> Iterator[tuple[str, int]]:

@@ -77,9 +77,10 @@ def test_rows_are_kept_as_long_as_a_query_may_ask_for_them(session: wjoin.Sessio
             OPTIONS (path '{tmp_path}/found', checkpointLocation '{tmp_path}/checkpoint')""")
         session.sql(f"INSERT INTO found {QUERY}")
         (query,) = session.queries
-        until(lambda: consumed(client), "the site has heard of the query")
-        (consumer,) = consumed(client)
-        assert consumer == f"{query.id}/A"
+        # Before its first micro-batch, which begins with the rows that are the next to leave the window.
+        assert query.lastProgress is None
+        consumer = f"{query.id}/A"
+        assert [*consumed(client)] == [consumer]
 
         # The slow stream is at 5 s: rows from 0 s on may be in results, while those of 30 s come.
         for part in range(1, FILES - 3):

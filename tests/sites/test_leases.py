@@ -36,12 +36,17 @@ class Site:
 
     fails: bool = False
     told: list[tuple[str, int]] = field(default_factory=list)
+    kept: dict[str, int] = field(default_factory=dict)
 
     def consumer(self, stream: str, lineage: str, name: str, read: int, keep: int) -> None:
         if self.fails:
             raise SiteError("unreachable", "nobody answers")
         assert (stream, lineage) == ("rows", "line")
         self.told.append((name, read))
+        self.kept[name] = keep
+
+    def status(self) -> dict[str, Any]:
+        return {"streams": [{"stream": "rows", "consumers": {name: 0 for name, _ in self.told}}]}
 
 
 def of_query(join: int, batch: int, read: int) -> dict[str, Any]:
@@ -142,7 +147,7 @@ def test_what_an_ended_query_needed_is_forgotten(site: Site, tmp_path: Path) -> 
     assert len(leases._told) == 2
     streams.active = [query]
     leases.look()
-    assert [key for key, _ in leases._told] == ["q"]
+    assert [*leases._told] == [("q/A", "line")]
 
 
 def test_a_site_that_fails_is_told_again_and_logged_once(
@@ -157,3 +162,28 @@ def test_a_site_that_fails_is_told_again_and_logged_once(
     site.fails = False
     leases.look()
     assert site.told == [("q/A", 10)]
+
+
+def test_a_new_query_needs_all_until_it_has_told_more(site: Site, tmp_path: Path) -> None:
+    leases, streams = leases_of()
+    leases.add(1, join(1, tmp_path))
+    leases.begin("q", [1, 2])
+    assert site.told == [("q/A", 0)]
+    leases.begin("q", [1])
+    assert site.told == [("q/A", 0)]
+    streams.active = [Query("q", of_query(1, 0, 10))]
+    leases.look()
+    assert site.told == [("q/A", 0), ("q/A", 10)]
+
+
+def test_two_joins_with_the_same_aliases_need_what_each_needs(site: Site, tmp_path: Path) -> None:
+    """Their streams are at other times: what one has seen is nothing to the other."""
+    counts = {
+        "wjoin:1:0": {"counts": {"seen:A": 100, "delay:A": 0, "seen:B": 90, "delay:B": 0}},
+        "wjoin:2:0": {"counts": {"seen:A": 100, "delay:A": 0, "seen:B": 20, "delay:B": 0}},
+    }
+    leases, _ = leases_of(Query("q", {**of_query(1, 0, 10), "observedMetrics": counts}))
+    for number in (1, 2):
+        leases.add(number, join(number, tmp_path))
+    leases.look()
+    assert site.kept == {"q/A": 15, "q/A/2": 85}
