@@ -36,7 +36,7 @@ QUICK = PacketLoad(window=5, batch_rows=20_000, batches=4)
 FILLING = 2
 """Micro-batches after which the window is full."""
 
-COUNTED = ("wjoin-simple", "wjoin-semijoin")
+COUNTED = ("wjoin-simple", "wjoin-semijoin", "wjoin-held")
 """The systems whose bytes are counted."""
 
 _STREAM = """
@@ -177,10 +177,14 @@ def site_targets(found: Sequence[Outcome], wire: dict[str, int], load: PacketLoa
     packets = load.packets * load.batches
     for name, size in wire.items():
         lines.append(Target(f"{SYSTEMS[name].title}: bytes on the wire for a packet", size / packets, "B"))
-    if set(COUNTED) <= set(wire):
+    if {"wjoin-simple", "wjoin-semijoin"} <= set(wire):
         what = "bytes on the wire: SIMPLE / SEMIJOIN"
         lines.append(Target(what, wire["wjoin-simple"] / wire["wjoin-semijoin"], "×", 20, most=False))
+    if {"wjoin-simple", "wjoin-held"} <= set(wire):
+        what = "bytes on the wire: SIMPLE / HELD"
+        lines.append(Target(what, wire["wjoin-simple"] / wire["wjoin-held"], "×", most=False))
     ratio("loopback: rate of SEMIJOIN / of SIMPLE", "wjoin-semijoin", "wjoin-simple", 0.7)
+    ratio("loopback: rate of HELD / of SIMPLE", "wjoin-held", "wjoin-simple", None)
     ratio("loopback: rate of SIMPLE / of local Parquet", "wjoin-simple", "wjoin-local", 0.7)
     ratio("loopback: rate of reading a site / local Parquet, no join", "read-site", "read-local", None)
     return lines

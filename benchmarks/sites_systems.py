@@ -70,6 +70,7 @@ SYSTEMS = {
     "wjoin-local": SiteSystem("wjoin, local Parquet", partial(joined, hint=None)),
     "wjoin-simple": SiteSystem("wjoin, PLAN(SIMPLE)", partial(joined, hint="PLAN(SIMPLE)")),
     "wjoin-semijoin": SiteSystem("wjoin, PLAN(SEMIJOIN)", partial(joined, hint="PLAN(SEMIJOIN)")),
+    "wjoin-held": SiteSystem("wjoin, SHIP(a = HELD)", partial(joined, hint="SHIP(a = HELD)")),
     "read-local": SiteSystem("reading local Parquet", partial(read, at_site=False), joins=False),
     "read-site": SiteSystem("reading from the site", partial(read, at_site=True), joins=False),
 }

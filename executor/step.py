@@ -361,7 +361,8 @@ class StageLogic:
     ) -> tuple[tuple[HeldRows, ...], ...]:
         """Return what each input has at sites after a micro-batch."""
         if not self.held:
-            return ()
+            # What state laid out anew begins with.
+            return manifest.held
         found: list[tuple[HeldRows, ...]] = []
         for number, keeper in enumerate(keepers):
             each = self.held.get(number)

@@ -26,7 +26,9 @@ from wjoin.executor.routing import worker_count
 from wjoin.executor.spark.repartition import (
     ENTRIES_AT_ONCE,
     STATE_OPERATOR,
+    Held,
     greatest_seen,
+    held_rows,
     send_rows,
     send_times,
     stored_manifests,
@@ -292,13 +294,14 @@ def _write_operator(
     manifests = stored_manifests(spark, task.folder, operator)
     sent, move = f"{own}/rows", None
     seen: Mapping[int, int] = {}
+    held: Held = ()
     if manifests:
         told, count = written_by(next(iter(manifests.values())))
         move = _move(task, told, count, partitions)
-        seen = greatest_seen(manifests, told, count)
+        seen, held = greatest_seen(manifests, told, count), held_rows(manifests, told, count)
         send_rows(spark, task.folder, operator, move, told, sent)
     send_times(spark, worker_ids(partitions) if move is None else move.new_workers, seen, sent)
-    write_state(spark, sent, move, context.settings.stretch(), f"{own}/checkpoint")
+    write_state(spark, sent, move, context.settings.stretch(), f"{own}/checkpoint", held)
 
 
 def _move(task: _Task, told: str, count: int, partitions: int) -> StageMove:

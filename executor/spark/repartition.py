@@ -15,6 +15,7 @@ from pyspark.sql.streaming.stateful_processor import MapState
 
 from wjoin.executor.blocks import decode_block, decompressed
 from wjoin.executor.routing import Router
+from wjoin.executor.sites.ranges import HeldRows
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.messages import MESSAGES
 from wjoin.executor.spark.operator import MANIFEST, Operator
@@ -28,6 +29,9 @@ from wjoin.parts.routes.route import Role
 
 STATE_OPERATOR = "transformWithStateInPandasExec"
 """What Spark calls an operator that keeps state as those of wjoin's stages do."""
+
+Held = tuple[tuple[HeldRows, ...], ...]
+"""What each input of a stage has at sites."""
 
 ENTRIES_AT_ONCE = 8
 """Entries of state in one batch between Java and Python: each may be a few MiB."""
@@ -53,6 +57,15 @@ def greatest_seen(manifests: Mapping[int, bytes], fingerprint: str, workers: int
     return seen
 
 
+def held_rows(manifests: Mapping[int, bytes], fingerprint: str, workers: int) -> Held:
+    """Return what each input of a stage has at sites: its workers have all been told the same.
+
+    Raises WJoinError as ``greatest_seen`` does.
+    """
+    found = (decode_manifest(data, fingerprint, workers).held for data in manifests.values())
+    return next(found, ())
+
+
 def send_rows(
     spark: SparkSession, folder: str, operator: int, move: StageMove, fingerprint: str, to: str
 ) -> None:
@@ -73,17 +86,23 @@ def send_times(spark: SparkSession, workers: Sequence[int], seen: Mapping[int, i
 
 
 def write_state(
-    spark: SparkSession, sent: str, move: StageMove | None, stretch: int, checkpoint: str
+    spark: SparkSession,
+    sent: str,
+    move: StageMove | None,
+    stretch: int,
+    checkpoint: str,
+    held: Held = (),
 ) -> None:
     """Write the state of a stage's new workers from what was sent them, as operator 0 of a new checkpoint.
 
-    Without a ``move`` what is written is the state of workers that have not begun. The session must have as
-    many shuffle partitions as the state is for. Raises what Spark raises.
+    ``held``: what each input has at sites. Without a ``move`` what is written is the state of workers that
+    have not begun. The session must have as many shuffle partitions as the state is for. Raises what Spark
+    raises.
     """
     operator: Joining = _Nothing()
     if move is not None:
         logic = move.logic(stretch)
-        operator = _Refill(logic, move.new_workers, {}, move.fingerprint, move.begun(logic))
+        operator = _Refill(logic, move.new_workers, {}, move.fingerprint, move.begun(logic, held))
     rows = spark.readStream.schema(MESSAGES).parquet(sent)
     kept = rows.groupBy("worker").transformWithStateInPandas(
         JoinProcessor(operator), MESSAGES, "append", "none"

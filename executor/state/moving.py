@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from wjoin.executor.blocks import concatenate
 from wjoin.executor.routing import Router
+from wjoin.executor.sites.ranges import HeldRows
 from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.writing import Writing
@@ -48,13 +49,14 @@ class StageMove:
         stage = replace(self.after.stages[self.number], probes=(), predicates=())
         return StageLogic(self.after.with_stage(self.number, stage), self.number, stretch)
 
-    def begun(self, logic: StageLogic) -> Manifest:
+    def begun(self, logic: StageLogic, held: tuple[tuple[HeldRows, ...], ...] = ()) -> Manifest:
         """Return the manifest of a new worker before it has got anything: it writes by the rules of its plan.
 
-        Those of a first micro-batch are for one that may be repeated by another version.
+        Those of a first micro-batch are for one that may be repeated by another version. ``held``: what each
+        input has at sites.
         """
         fresh = Manifest.fresh(self.fingerprint, len(self.new_workers), len(logic.stage.inputs))
-        return replace(fresh, writing=Writing.of(logic.stage, logic.shapes, logic.stretch))
+        return replace(fresh, held=held, writing=Writing.of(logic.stage, logic.shapes, logic.stretch))
 
 
 def _routers(plan: PhysicalPlan, number: int, workers: tuple[int, ...]) -> tuple[Router, ...]:

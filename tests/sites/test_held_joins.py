@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import wjoin
-from tests.sites.test_joins import START, ran, write
+from tests.sites.test_joins import START, plain_row, ran, write
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.testing.site import Site
 
@@ -96,10 +96,7 @@ def oracle(root: Path, sql: str) -> Counter[tuple[object, ...]]:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         rows = connection.sql(sql).to_arrow_table().to_pylist()
-    return Counter(
-        tuple(each.timestamp() if hasattr(each, "timestamp") else each for each in row.values())
-        for row in rows
-    )
+    return Counter(map(plain_row, rows))
 
 
 @pytest.mark.parametrize(
@@ -213,6 +210,39 @@ def test_a_checkpoint_keeps_where_rows_are(session: wjoin.Session, tmp_path: Pat
     inside = f"A.big = B.big AND {WITHIN}"
     assert sum(found.values()) > 50
     assert found == oracle(root, plain.replace("WINDOW = 5 SECONDS", "").replace("A.big = B.big", inside))
+
+
+@pytest.mark.long
+def test_held_rows_are_asked_for_by_other_workers(session: wjoin.Session, tmp_path: Path) -> None:
+    """State laid out anew for three workers knows which rows are held."""
+    root = tmp_path / "rows"
+    root.mkdir()
+    tables = {number: seen(number, 400) for number in (1, 2)}
+    streams = "".join(STREAM.format(name=f"camera{n}", folder=root / f"camera{n}", key="") for n in tables)
+    query = QUERY.format(hint="/*+ SHIP(A = HELD) */", window="WINDOW = 5 SECONDS", where="A.big = B.big")
+    before = session.spark.conf.get("spark.sql.shuffle.partitions")
+    for number, table in tables.items():
+        write(table, root / f"camera{number}", range(2), 4)
+    try:
+        with Site(tmp_path / "site", streams) as site:
+            script = f"CREATE OR REPLACE SINK found USING parquet OPTIONS (path '{tmp_path}/found');"
+            for number in tables:
+                script += f"""CREATE OR REPLACE STREAM camera{number} AT SITE '{site.url}'
+                    WATERMARK ts DELAY OF INTERVAL 2 SECONDS;"""
+            script += f"INSERT INTO found {query};"
+            for part, partitions in enumerate((2, 3)):
+                for number, table in tables.items():
+                    write(table, root / f"camera{number}", range(2, 2 + 2 * part), 4)
+                    site.wait_for(f"camera{number}", 200 + 200 * part)
+                if part:
+                    session.repartition(script, str(tmp_path / "0"), str(tmp_path / "1"), partitions)
+                session.spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+                session.run_script(script, once=True, checkpoint=str(tmp_path / str(part)))
+    finally:
+        session.spark.conf.set("spark.sql.shuffle.partitions", str(before))
+    written = session.read.parquet(f"{tmp_path}/found").toArrow().to_pylist()
+    plain = QUERY.format(hint="", window="", where=f"A.big = B.big AND {WITHIN}")
+    assert Counter(map(plain_row, written)) == oracle(root, plain)
 
 
 def test_few_rows_that_ask_have_the_others_held(session: wjoin.Session, site: Site, tmp_path: Path) -> None:

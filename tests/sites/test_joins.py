@@ -129,10 +129,10 @@ def expected(root: Path, oracle: str = ORACLE) -> Counter[tuple[object, ...]]:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         rows = connection.sql(oracle.format(root=root)).to_arrow_table().to_pylist()
-    return Counter(map(_plain, rows))
+    return Counter(map(plain_row, rows))
 
 
-def _plain(row: dict[str, object]) -> tuple[object, ...]:
+def plain_row(row: dict[str, object]) -> tuple[object, ...]:
     return tuple(each.timestamp() if hasattr(each, "timestamp") else each for each in row.values())
 
 
@@ -149,7 +149,7 @@ def ran(session: wjoin.Session, query: str, folder: Path) -> Counter[tuple[objec
 
 def found_in(session: wjoin.Session, folder: Path) -> Counter[tuple[object, ...]]:
     """Return the results that are written in a folder."""
-    return Counter(map(_plain, session.read.parquet(f"{folder}/found").toArrow().to_pylist()))
+    return Counter(map(plain_row, session.read.parquet(f"{folder}/found").toArrow().to_pylist()))
 
 
 HINTS = ["", "PLAN(SIMPLE)", "PLAN(SEMIJOIN)", "SHIP(A = PARTIAL, B = FULL, C = PARTIAL)"]
