@@ -1,6 +1,7 @@
 """What is joined without a key: rows of two or three streams, and the conditions on their pairs."""
 
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,6 +63,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "cores": Condition(
         "a predicate of a millisecond", (f"slow(A.signal, B.signal) > {ALIKE}",), signals=True
     ),
+    "waiting": Condition("a predicate that waits a millisecond", ("answered(A.n, B.n)",)),
 }
 
 
@@ -165,7 +167,12 @@ def predicates() -> Mapping[str, Callable[[Any, Any], Any]]:
         """One pair in a hundred."""
         return (left * 7 + right) % 100 == 0
 
-    return {"alike": alike, "slow": slow, "chosen": chosen}
+    def answered(left: Any, right: Any) -> Any:
+        """One pair in a hundred, after a millisecond for each: as a server of models answers elsewhere."""
+        time.sleep(len(left) / 1000)
+        return chosen(left, right)
+
+    return {"alike": alike, "slow": slow, "chosen": chosen, "answered": answered}
 
 
 def called(load: ThetaLoad) -> str | None:

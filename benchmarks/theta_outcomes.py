@@ -1,5 +1,6 @@
 """What a run without a key measured, what is to be reached, and both as tables."""
 
+import itertools
 import json
 import statistics
 from collections.abc import Iterator, Sequence
@@ -154,7 +155,7 @@ _Here = dict[tuple[str, str], ThetaOutcome]
 def _against_others(here: _Here, place: str) -> Iterator[Target]:
     for (part, system), theirs in here.items():
         own = [each for (one, name), each in here.items() if one == part and name in _PLANS]
-        if system not in _PLANS and own and part != "cores":
+        if system not in _PLANS and own and part not in _ON_ONE_AND_TWO:
             best = max(own, key=lambda each: each.rows_per_second)
             wanted = 5.0 if system == "buckets" else None
             default = here.get((part, "wjoin"))
@@ -169,6 +170,9 @@ def _against_others(here: _Here, place: str) -> Iterator[Target]:
 
 
 _PLANS = ("wjoin", "wjoin-psp", "wjoin-atr")
+
+_ON_ONE_AND_TWO = ("cores", "waiting")
+"""The parts that compare two cores with one."""
 
 
 def _costs(here: _Here, place: str) -> Iterator[Target]:
@@ -185,8 +189,8 @@ def _costs(here: _Here, place: str) -> Iterator[Target]:
 
 
 def _cores(here: _Here, place: str) -> Iterator[Target]:
-    for plan in ("wjoin-psp", "wjoin-atr", "function"):
-        two, one = here.get(("cores", plan)), here.get(("cores", f"{plan}-1"))
+    for part, plan in itertools.product(_ON_ONE_AND_TWO, ("wjoin-psp", "wjoin-atr", "function")):
+        two, one = here.get((part, plan)), here.get((part, f"{plan}-1"))
         if two is not None and one is not None:
             what = f"{two.load.joined.title}, {place}, {two.title}: rate of two cores / of one"
             wanted = 1.85 if plan in _PLANS else None

@@ -57,6 +57,7 @@ SECTIONS: Mapping[str, ThetaSection] = {
     "three": _section("three", 150, _ON_SPARK, (*_ON_SPARK, *_OTHERS), streams=3),
     "overhead": _section("overhead", 400, _PLANS, _PLANS),
     "cores": _section("cores", 20, _ONE_AND_TWO, (*_ONE_AND_TWO, "function", "function-1"), batches=(2, 1)),
+    "waiting": _section("waiting", 20, _ONE_AND_TWO, _ONE_AND_TWO, batches=(2, 1)),
 }
 
 
