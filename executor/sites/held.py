@@ -63,7 +63,6 @@ class HeldInput:
         if mark is None:
             return 0
         found = 0
-        ceiling = greatest_time(self.plan.time_kind)
         for each in announced:
             if each.earliest < mark:
                 with told():
@@ -72,7 +71,7 @@ class HeldInput:
                         self.site.lineages[each.site],
                         each.start,
                         each.stop,
-                        ceiling=ceiling,
+                        ceiling=self._ceiling,
                         mark=mark,
                     )
                 found += extent.late
@@ -106,14 +105,16 @@ class HeldInput:
         if not len(values):
             return
         wanted: dict[int, list[HeldRows]] = {}
+        # Rows of the far future have been dropped.
+        last = self._ceiling if high is None else min(high, self._ceiling)
         for each in ranges:
             least = max((time for time in (each.low, low) if time is not None), default=None)
-            if (least is None or each.latest >= least) and (high is None or least is None or least <= high):
+            if least is None or least <= min(each.latest, last):
                 wanted.setdefault(each.site, []).append(replace(each, low=least))
         filter, rest = self._pushed(values, worker) if pushed else (None, values)
         with ThreadPoolExecutor(max(1, len(wanted))) as pool:
             asked = [
-                (site, pool.submit(self._from_site, site, own, filter, rest, high))
+                (site, pool.submit(self._from_site, site, own, filter, rest, last))
                 for site, own in sorted(wanted.items())
             ]
             for site, answer in asked:
@@ -126,7 +127,7 @@ class HeldInput:
         ranges: Sequence[HeldRows],
         filter: "ValueFilter | None",
         values: pa.Array,
-        high: int | None,
+        high: int,
     ) -> list[pa.RecordBatch]:
         from wjoin.sites.held import HeldRange
 
@@ -144,6 +145,10 @@ class HeldInput:
                     high=high,
                 )
             )
+
+    @property
+    def _ceiling(self) -> int:
+        return greatest_time(self.plan.time_kind)
 
     @property
     def key_type(self) -> pa.DataType:

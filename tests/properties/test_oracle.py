@@ -10,7 +10,7 @@ from wjoin.testing.statement import text
 from wjoin.testing.strategies import Case, cases
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases(max_streams=4, max_rows=6))
 def test_duckdb_and_brute_force_agree(case: Case) -> None:
     note(text(case.statement, case.style))
@@ -20,7 +20,7 @@ def test_duckdb_and_brute_force_agree(case: Case) -> None:
 def test_most_cases_have_results() -> None:
     sizes: list[int] = []
 
-    @settings(max_examples=150, deadline=None, derandomize=True)
+    @settings(max_examples=80, deadline=None, derandomize=True)
     @given(cases())
     def draw(case: Case) -> None:
         sizes.append(len(combinations(case.statement, case.tables)))

@@ -65,7 +65,7 @@ def packed(data: st.DataObject, rows: list[Row], shape: RunShape) -> Arrived:
     return [(Role.BOTH, batch(order[a:b], shape)) for a, b in itertools.pairwise(edges)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(ROWS, ROWS, st.sampled_from([TWO, KEYLESS]), st.sampled_from([None, 10**6, 300, 60, 1]), st.data())
 def test_rows_are_cut_by_time_and_always_in_the_same_way(
     first: list[Row], second: list[Row], shape: RunShape, limit: int | None, data: st.DataObject
@@ -220,7 +220,7 @@ def test_a_full_disk_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(plans(), st.data())
 def test_results_in_small_parts_are_the_same(plan: PhysicalPlan, data: st.DataObject) -> None:
     """A tuple with more partners than are worked off at once, and rows too wide for one block."""
