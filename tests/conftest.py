@@ -28,7 +28,8 @@ _LONG = (
     "session/test_docs_pages.py",
     *("session/test_failures.py", "session/test_spark_process.py"),
     *("shell/test_piped.py", "shell/test_terminal.py"),
-    *("sites/test_access.py", "sites/test_faults.py", "sites/test_joins.py", "sites/test_killed.py"),
+    *("sites/test_access.py", "sites/test_faults.py", "sites/test_held.py", "sites/test_held_joins.py"),
+    *("sites/test_joins.py", "sites/test_killed.py"),
     *("sites/test_requests.py", "sites/test_restarts.py", "sites/test_sources.py", "sites/test_told.py"),
     *("stream/test_copied_checkpoints.py", "stream/test_far_ahead.py", "stream/test_kept_routes.py"),
     *("stream/test_large_slices.py", "stream/test_lateness.py", "stream/test_measured.py"),
@@ -110,6 +111,16 @@ _THOROUGH = (
         f"results/test_choices.py::test_every_choice_in_batch[{case}]"
         for case in ("path", "overlap", "bands")
     ),
+    # Of the ways to travel from sites one has them all.
+    *(
+        f"sites/test_held_joins.py::test_rows_that_are_asked_for_give_what_duckdb_finds[{key}]"
+        for key in ("big", "noon")
+    ),
+    *(f"sites/test_held_joins.py::test_three_streams[{case}]" for case in ("first", "second stage")),
+    "sites/test_joins.py::test_streams_of_four_sites_of_which_one_begins_again[0",
+    "sites/test_joins.py::test_streams_of_four_sites_of_which_one_begins_again[1",
+    "sites/test_faults.py::test_connections_are_cut_at_random[PLAN(SIMPLE)]",
+    "sites/test_killed.py::test_query_and_site_killed_together[PLAN(SEMIJOIN)]",
     "web/test_run.py::test_a_script_that_fails_shows_its_error_to_whoever_looks",
     *(
         f"examples/test_pictures.py::test_every_route_finds_what_numpy_finds[{word}]"

@@ -109,13 +109,11 @@ def oracle(root: Path, sql: str) -> Counter[tuple[object, ...]]:
     [
         ("A", "A.big = B.big", "WINDOW = 5 SECONDS", WITHIN),
         ("B", "A.big = B.big", "DWINDOW (A, B) = 3 SECONDS", AFTER),
-        pytest.param("B", "A.word = B.word", "WINDOW = 5 SECONDS", WITHIN, marks=pytest.mark.long),
-        pytest.param(
-            *("A", "A.day = B.day AND A.reading < B.reading", "WINDOW = 5 SECONDS", WITHIN),
-            marks=pytest.mark.long,
-        ),
-        pytest.param("A", "A.noon = B.noon", "WINDOW = 5 SECONDS", WITHIN, marks=pytest.mark.long),
+        ("B", "A.word = B.word", "WINDOW = 5 SECONDS", WITHIN),
+        ("A", "A.day = B.day AND A.reading < B.reading", "WINDOW = 5 SECONDS", WITHIN),
+        ("A", "A.noon = B.noon", "WINDOW = 5 SECONDS", WITHIN),
     ],
+    ids=["big", "directed", "word", "day", "noon"],
 )
 def test_rows_that_are_asked_for_give_what_duckdb_finds(
     session: wjoin.Session,
@@ -142,7 +140,6 @@ FROM camera1 A, camera2 B, camera3 C
 """
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("held", "where"),
     [
@@ -152,6 +149,7 @@ FROM camera1 A, camera2 B, camera3 C
         ("SHIP(C = HELD)", "A.big = B.big AND B.day = C.day"),
         ("SHIP(A = HELD, C = HELD)", "A.big = B.big AND B.word = C.word"),
     ],
+    ids=["first", "last", "second stage", "both stages"],
 )
 def test_three_streams(
     session: wjoin.Session, cameras: Path, site: Site, tmp_path: Path, held: str, where: str
@@ -167,7 +165,6 @@ def test_three_streams(
     assert found == oracle(cameras, THREE.format(hint="", window="", where=f"{where} AND {inside}"))
 
 
-@pytest.mark.long
 def test_late_rows_stay_away_and_are_told_as_they_are_of_whole_rows(
     session: wjoin.Session, cameras: Path, site: Site, tmp_path: Path
 ) -> None:
@@ -191,7 +188,6 @@ def test_late_rows_stay_away_and_are_told_as_they_are_of_whole_rows(
     assert 10 < told[0] == told[1]
 
 
-@pytest.mark.long
 def test_a_checkpoint_keeps_where_rows_are(session: wjoin.Session, tmp_path: Path) -> None:
     """What was held by a hint goes on so without one; the state of another query has the rows itself."""
     root = tmp_path / "rows"
@@ -223,7 +219,6 @@ def test_a_checkpoint_keeps_where_rows_are(session: wjoin.Session, tmp_path: Pat
     assert found == oracle(root, plain.replace("WINDOW = 5 SECONDS", "").replace("A.big = B.big", inside))
 
 
-@pytest.mark.long
 def test_held_rows_are_asked_for_by_other_workers(session: wjoin.Session, tmp_path: Path) -> None:
     """State laid out anew for three workers knows which rows are held."""
     root = tmp_path / "rows"
