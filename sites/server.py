@@ -89,12 +89,11 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
         if kind == "describe":
             return facts_to_json(store.facts())
         if kind == "consumer":
-            name, read, keep = (
-                _entry(given, *each) for each in (("name", str), ("read", int), ("keep", int))
-            )
-            if not 0 < len(name) <= 200 or not 0 <= read <= store.next or keep < 0:
-                raise SiteError("broken", f"a consumer cannot have read up to row {read} and keep {keep}")
-            store.keep_for(name, read, keep)
+            name, read = _entry(given, "name", str), _entry(given, "read", int)
+            floor = _entry(given, "floor", int, optional=True)
+            if not 0 < len(name) <= 200 or not 0 <= read <= store.next:
+                raise SiteError("broken", f"a consumer cannot have read up to row {read}")
+            store.keep_for(name, read, floor)
         return {"next": store.next}
 
     def do_get(self, context: Any, ticket: Any) -> Any:

@@ -204,10 +204,11 @@ def test_the_link_is_measured_and_bytes_are_counted(site, lineage):
 
 def test_a_consumer_is_seen(site, lineage):
     client = site.client()
-    client.consumer("a", lineage, "query 1", 199_000, 5)
+    client.consumer("a", lineage, "query 1", 199_000, -5)
+    client.consumer("a", lineage, "query 2", 0, None)
     wait_for(lambda: client.status()["streams"][0]["consumers"].get("query 1") == 1000)
-    assert refused(lambda: client.consumer("a", lineage, "q", 300_000, 5)).kind == "broken"
-    assert refused(lambda: client.consumer("a", lineage, "", 3, 5)).kind == "broken"
+    for wrong in (("q", 300_000, 5), ("", 3, 5), ("q", 3, 0.5), ("q", 3, "5"), ("q", None, 5)):
+        assert refused(lambda wrong=wrong: client.consumer("a", lineage, *wrong)).kind == "broken"
 
 
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), max_size=20))
