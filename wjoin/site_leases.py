@@ -45,10 +45,14 @@ _threads: "WeakKeyDictionary[SparkSession, Leases]" = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class AtSites:
-    """A join with streams at sites: these by their numbers, and what revises how they travel."""
+    """A join with streams at sites: these by their numbers, and what revises how they travel.
+
+    ``undated``: those with another event time than the one by which their sites keep rows.
+    """
 
     sites: Mapping[int, SiteStream]
     revising: Revising
+    undated: frozenset[int] = frozenset()
 
     @property
     def plan(self) -> PhysicalPlan:
@@ -182,7 +186,7 @@ class Leases(threading.Thread):
         """Tell the sites of a join, ``who`` by its query and its place there, what it needs."""
         for stream, site in join.sites.items():
             alias = join.plan.streams[stream].alias
-            floor = horizon(join.plan, stream, progress.watermarks)
+            floor = None if stream in join.undated else horizon(join.plan, stream, progress.watermarks)
             for address, lineage in zip(site.addresses, site.lineages, strict=True):
                 if lineage in reached:
                     need = _Need(reached[lineage], floor, time.monotonic())

@@ -203,3 +203,13 @@ def test_a_site_is_told_an_event_time_whatever_rows_were_ahead(site: Site, tmp_p
     counts |= {"seen:B": 92}
     leases.look()
     assert site.kept == {"q/A": 67}
+
+
+def test_a_site_with_another_event_time_keeps_all_rows(site: Site, tmp_path: Path) -> None:
+    """What the query may still ask for is told by its own event time, which is none of the site's."""
+    report = of_query(1, 0, 10)
+    report["observedMetrics"]["wjoin:1:0"]["counts"] |= {"seen:B": 90, "delay:B": 0}
+    leases, _ = leases_of(Query("q", report))
+    leases.add(1, replace(join(1, tmp_path), undated=frozenset([0])))
+    leases.look()
+    assert (site.told, site.kept) == ([("q/A", 10)], {"q/A": None})
