@@ -87,6 +87,15 @@ class SiteClient:
         told = {"stream": stream, "lineage": lineage, "name": name, "read": read, "floor": floor}
         self._act("consumer", told)
 
+    def release(self, name: str) -> dict[str, list[str]]:
+        """Have the site keep no rows for a consumer any more, or for all of a query by its id.
+
+        Returns the names of those that it has forgotten, by stream; none where it knows no such consumer. A
+        query that runs tells again what it needs.
+        """
+        found: dict[str, list[str]] = self._act("release", {"name": name})["released"]
+        return found
+
     def status(self) -> dict[str, Any]:
         """Return the numbers of all streams, as `wjoin site status` shows them."""
         return self._act("status", {})

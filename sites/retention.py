@@ -39,6 +39,15 @@ class Consumer:
     seen: float
 
 
+def is_of(consumer: str, name: str) -> bool:
+    """Return whether a consumer has a name, or is one of the query whose id that is.
+
+    >>> is_of("4711/A/2", "4711"), is_of("4711/A", "4711/A"), is_of("4711/A/2", "4711/A")
+    (True, True, False)
+    """
+    return consumer == name or consumer.partition("/")[0] == name
+
+
 def expired(
     sealed: Sequence[Piece],
     latest: int | None,

@@ -48,6 +48,7 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
             ("describe", "a stream"),
             ("next", "how far the numbers go"),
             ("consumer", "what a query still needs"),
+            ("release", "have a query need nothing any more"),
             ("filter", "join values that later requests name by their digest"),
             ("status", "numbers of all streams"),
             ("ping", "nothing"),
@@ -82,6 +83,8 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
                 "max_request_rows": limits.max_request_rows,
                 "max_request_bytes": limits.max_request_bytes,
             }
+        if kind == "release":
+            return {"released": self.site.release(_entry(given, "name", str))}
         if kind not in ("describe", "next", "consumer"):
             raise SiteError("broken", f"there is no action {kind:.60}")
         lineage = _entry(given, "lineage", str, optional=True)

@@ -26,6 +26,7 @@ from wjoin.sites.retention import (
     Retention,
     above,
     expired,
+    is_of,
     load_consumers,
     save_consumers,
 )
@@ -252,6 +253,18 @@ class StreamStore:
             until = time.time() - self.options.retention.lease
             self._consumers = {each.name: each for each in self._consumers.values() if each.seen >= until}
             save_consumers(self.folder / "consumers.json", self._consumers.values())
+
+    def release(self, name: str) -> tuple[str, ...]:
+        """Forget the consumers of a name, or of a query by its id; return their names.
+
+        Rows that nobody needs any more go when the stream is looked at next.
+        """
+        with self._lock:
+            found = tuple(each for each in self._consumers if is_of(each, name))
+            self._consumers = {key: each for key, each in self._consumers.items() if key not in found}
+            if found:
+                save_consumers(self.folder / "consumers.json", self._consumers.values())
+        return found
 
     def _parts(self, start: int, stop: int) -> list[Part]:
         return parts_of(self.pieces(), self._next, start, stop, self.options.stream)

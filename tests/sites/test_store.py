@@ -265,6 +265,22 @@ def test_consumers_of_an_earlier_start_are_read_or_tell_again(tmp_path, text):
     assert [each.floor for each in load_consumers(tmp_path / "consumers.json")] == [5]
 
 
+def test_a_consumer_that_is_released_keeps_nothing_also_over_a_restart(tmp_path):
+    kept = Retention(100, None, None, 3600.0)
+    store = store_in(tmp_path, kept)
+    for name in ("q/A", "r/A"):
+        store.keep_for(name, 0, None)
+    fill(store, 1000)
+    assert (store.release("r/A"), store.first) == (("r/A",), 0)
+    store.expire()
+    assert store.first == 0
+    assert (store.release("q"), store.release("q")) == (("q/A",), ())
+    store.close()
+    store = store_in(tmp_path, kept)
+    store.expire()
+    assert 800 < store.first <= 900
+
+
 def test_a_consumer_is_forgotten_after_its_lease(tmp_path):
     store = store_in(tmp_path, Retention(100, None, None, 0.0))
     store.keep_for("q", 0, None)
