@@ -275,6 +275,11 @@ _ENTRIES = (
         "records of Kafka were gone before they were read, and failOnDataLoss is false",
         "keep them longer: the topic's retention.ms must cover the longest pause of the query",
     ),
+    ErrorCode(
+        "WJ811",
+        "a stream has another event time than its site, which keeps all rows of it while the query runs",
+        "use the site's own, see docs/sites.md, section What is kept; or bound its disk: max_bytes",
+    ),
     # 9xx: sites
     ErrorCode(
         "WJ901",

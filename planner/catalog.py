@@ -64,8 +64,8 @@ class SiteFacts:
 
     ``widths``: bytes a row of each column that can travel by itself, packed as it travels, by its name in
     lower case. ``latency`` of a request in seconds, ``bandwidth`` in bytes a second, the worst of all sites.
-    ``time``: the event-time column of the sites; ``plain``: the columns that are read with the type that they
-    have there; all in lower case.
+    ``time``: the event-time column of the sites, empty where they have several; ``plain``: the columns that
+    are read with the type that they have there; all in lower case.
     """
 
     widths: Mapping[str, float]
@@ -73,6 +73,10 @@ class SiteFacts:
     bandwidth: Estimate
     time: str = ""
     plain: frozenset[str] = frozenset()
+
+    def dated_by(self, event_time: str) -> bool:
+        """Return whether an event-time column is the one by which the sites keep rows, as it is there."""
+        return event_time.lower() == self.time and self.time in self.plain
 
 
 @dataclass(frozen=True)

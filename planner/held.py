@@ -81,7 +81,7 @@ def key_column(plan: PhysicalPlan, each: StageInput) -> str:
 
 def _unread(plan: PhysicalPlan, stream: int, scan: StreamScan, site: SiteFacts) -> str:
     """Return which of the values that the join reads are no columns as the site has them."""
-    if scan.event_time.lower() != site.time:
+    if not site.dated_by(scan.event_time):
         return "its event time is not the one by which the site keeps its rows"
     stage, entrance = entered(plan, stream)
     each = plan.stages[stage].inputs[entrance]

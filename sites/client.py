@@ -78,15 +78,23 @@ class SiteClient:
         """Return the number that the stream's next row gets; of any lineage where it is None."""
         return int(self._act("next", {"stream": stream, "lineage": lineage})["next"])
 
-    def consumer(self, stream: str, lineage: str, name: str, read: int, keep: int) -> None:
-        """Tell the site that all rows below ``read`` are done with.
+    def consumer(self, stream: str, lineage: str, name: str, read: int, floor: int | None) -> None:
+        """Tell the site that all rows below ``read`` have been read, and which of them it must keep.
 
-        ``keep`` is how much event time behind the greatest one of them may still be asked for: microseconds,
-        or the unit of an integral event time.
+        ``floor`` is the least event time that may still be asked for, by the site's own event-time column:
+        microseconds, or the unit of an integral event time; None for all.
         """
-        self._act(
-            "consumer", {"stream": stream, "lineage": lineage, "name": name, "read": read, "keep": keep}
-        )
+        told = {"stream": stream, "lineage": lineage, "name": name, "read": read, "floor": floor}
+        self._act("consumer", told)
+
+    def release(self, name: str) -> dict[str, list[str]]:
+        """Have the site keep no rows for a consumer any more, or for all of a query by its id.
+
+        Returns the names of those that it has forgotten, by stream; none where it knows no such consumer. A
+        query that runs tells again what it needs.
+        """
+        found: dict[str, list[str]] = self._act("release", {"name": name})["released"]
+        return found
 
     def status(self) -> dict[str, Any]:
         """Return the numbers of all streams, as `wjoin site status` shows them."""
@@ -230,8 +238,9 @@ class SiteClient:
         ROW first, then the columns. A row comes once, and in order of numbers within a request of the site's
         limit of keys; its event time is from its range's ``low`` to ``high`` (None: any). NULL never passes,
         and with neither a filter nor keys no row does. Rows that have left the site's window are "gone" only
-        where one of them may have had such an event time. A filter is pushed once, and again where the site
-        does not have it any more; a lost connection is taken up behind the last row that has come.
+        where one of them may have had such an event time, but for times that no clock shows
+        (wjoin.sites.far). A filter is pushed once, and again where the site does not have it any more; a lost
+        connection is taken up behind the last row that has come.
         """
         request = self._request("reduced", stream, lineage, columns)
         yield from self._held.reduced(request, ranges, column, high, filter, keys)

@@ -12,17 +12,18 @@ class Dropped:
     """Rows below ``below`` may have left the window.
 
     Those of them with numbers from ``known_from`` on had event times up to ``greatest``, None while no such
-    row has left; of those before nothing is known.
+    row has left; of those before nothing is known. Rows later than any clock shows (wjoin.sites.far) do not
+    count: nobody misses them.
     """
 
     known_from: int = 0
     below: int = 0
     greatest: int | None = None
 
-    def and_also(self, below: int, greatest: int) -> "Dropped":
-        """Return the same once more rows have left, with event times up to ``greatest``."""
-        most = greatest if self.greatest is None else max(self.greatest, greatest)
-        return Dropped(self.known_from, max(self.below, below), most)
+    def and_also(self, below: int, greatest: int | None) -> "Dropped":
+        """Return the same once more rows have left, with event times up to ``greatest``, None for none."""
+        both = [each for each in (self.greatest, greatest) if each is not None]
+        return Dropped(self.known_from, max(self.below, below), max(both, default=None))
 
     def only_before(self, start: int, low: int | None) -> bool:
         """Return whether all rows from ``start`` on that have left had an event time before ``low``."""

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from wjoin.sites.key_index import estimate, united
 from wjoin.sites.records import empty
-from wjoin.sites.segments import Piece
+from wjoin.sites.segments import Piece, latest_of
 
 _SAMPLE = 10_000
 _UNKNOWN = 16.0
@@ -56,7 +56,8 @@ def rate(pieces: Sequence[Piece], kind: pa.DataType) -> float:
     last = pieces[-2:]
     if not last:
         return 0.0
-    span = max(each.greatest for each in last) - min(each.least for each in last)
+    latest = latest_of(last)
+    span = 0 if latest is None else latest - min(each.least for each in last)
     unit = 1e6 if pa.types.is_timestamp(kind) else 1.0
     return float(sum(each.rows.num_rows for each in last) * unit / max(span, 1))
 

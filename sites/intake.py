@@ -6,7 +6,9 @@ import threading
 import numpy as np
 import pyarrow as pa
 
+from wjoin.sites.far import greatest_time
 from wjoin.sites.records import Read
+from wjoin.sites.segments import times
 from wjoin.sites.sources import Source
 from wjoin.sites.store import StreamStore
 
@@ -73,4 +75,19 @@ class Intake:
             _LOG.warning("stream %s: %d rows have no event time and are left out", name, without)
             rows = rows.filter(pa.array(there))
         self.taken += rows.num_rows
+        self._tell_of_far(rows)
         return rows
+
+    def _tell_of_far(self, rows: pa.RecordBatch) -> None:
+        """Log how many rows are later than any clock shows."""
+        options = self._store.options
+        far = int(
+            np.count_nonzero(
+                times(rows, options.time) > greatest_time(options.schema.field(options.time).type)
+            )
+        )
+        if far:
+            _LOG.warning(
+                "stream %s: %d rows are of the far future; they do not move its window, and joins drop them",
+                *(options.stream, far),
+            )

@@ -52,7 +52,7 @@ class StreamFacts:
     next: int
     """Rows kept have numbers from ``first`` on, below ``next``."""
     latest: int | None
-    """The greatest event time, None while there is no row."""
+    """The greatest event time that a clock shows (wjoin.sites.far), None while there is no such row."""
     span: int | None
     """Event time from the earliest to the latest kept row."""
     window: int | None

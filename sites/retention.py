@@ -1,16 +1,20 @@
 """Which rows a site keeps: its window, and what consumers may still ask for."""
 
 import json
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from wjoin.sites.segments import Piece
+
+_LOG = logging.getLogger("wjoin.sites")
 
 
 @dataclass(frozen=True)
 class Retention:
-    """What a stream keeps: event time behind the greatest (``window``) or a number of rows (``rows``).
+    """What a stream keeps: event time behind the latest (``window``) or a number of rows (``rows``).
 
     ``most_bytes`` of disk bound everything; ``lease`` is how many seconds a consumer is remembered.
     """
@@ -23,10 +27,10 @@ class Retention:
 
 @dataclass(frozen=True)
 class Consumer:
-    """A query that reads the stream: all rows below ``read`` are done with.
+    """A query that reads the stream: it has read all rows below ``read``.
 
-    It may ask for full rows down to ``floor``, an event time: None for no row below ``read``. ``seen`` is
-    when it last told so, in seconds since 1970.
+    Of those it may still ask for the ones with an event time of ``floor`` or later: microseconds, or the unit
+    of an integral event time; None for all. ``seen`` is when it last told so, in seconds since 1970.
     """
 
     name: str
@@ -35,13 +39,13 @@ class Consumer:
     seen: float
 
 
-def floor_of(pieces: Iterable[Piece], read: int, keep: int) -> int | None:
-    """Return the event time ``keep`` behind the greatest one among rows below ``read``.
+def is_of(consumer: str, name: str) -> bool:
+    """Return whether a consumer has a name, or is one of the query whose id that is.
 
-    Rows in a piece that is read in part do not count: the floor may be too low, never too high.
+    >>> is_of("4711/A/2", "4711"), is_of("4711/A", "4711/A"), is_of("4711/A/2", "4711/A")
+    (True, True, False)
     """
-    greatest = [each.greatest for each in pieces if each.stop <= read]
-    return max(greatest) - keep if greatest else None
+    return consumer == name or consumer.partition("/")[0] == name
 
 
 def expired(
@@ -51,7 +55,10 @@ def expired(
     kept: Retention,
     consumers: Iterable[Consumer],
 ) -> int:
-    """Return how many of the oldest segments nobody needs."""
+    """Return how many of the oldest segments nobody needs, ``latest`` being the stream's latest event time.
+
+    Rows later than any clock shows keep no segment.
+    """
     count = 0
     needed = [*consumers]
     for each in sealed:
@@ -64,11 +71,15 @@ def expired(
 def _outside(segment: Piece, latest: int | None, next: int, kept: Retention) -> bool:
     if kept.rows is not None:
         return segment.stop <= next - kept.rows
-    return kept.window is not None and latest is not None and segment.greatest < latest - kept.window
+    return kept.window is not None and latest is not None and _before(segment, latest - kept.window)
 
 
 def _needs(consumer: Consumer, segment: Piece) -> bool:
-    return segment.stop > consumer.read or consumer.floor is None or segment.greatest >= consumer.floor
+    return segment.stop > consumer.read or consumer.floor is None or not _before(segment, consumer.floor)
+
+
+def _before(segment: Piece, time: int) -> bool:
+    return segment.latest is None or segment.latest < time
 
 
 def above(sizes: Sequence[int], most: int | None) -> int:
@@ -88,7 +99,20 @@ def save_consumers(path: Path, consumers: Iterable[Consumer]) -> None:
 
 
 def load_consumers(path: Path) -> list[Consumer]:
-    """Return the consumers of a file, none where it is not there."""
+    """Return the consumers of a file, none where it is not there or cannot be read.
+
+    One that is told in another form may ask for all rows.
+    """
     if not path.exists():
         return []
-    return [Consumer(**each) for each in json.loads(path.read_text("utf-8"))]
+    try:
+        return [_consumer(each) for each in json.loads(path.read_text("utf-8"))]
+    except (ValueError, TypeError, KeyError) as error:
+        _LOG.warning("%s cannot be read; its consumers tell again what they need: %r", path, error)
+        return []
+
+
+def _consumer(plain: Mapping[str, Any]) -> Consumer:
+    name, read, seen = str(plain["name"]), int(plain.get("read", 0)), float(plain["seen"])
+    floor = plain.get("floor")
+    return Consumer(name, read, floor if isinstance(floor, int) else None, seen)

@@ -3,7 +3,7 @@
 import json
 import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from wjoin.sites.far import greatest_time
 from wjoin.sites.key_index import Hashes, KeyIndex, load_index, make_index, save_index, sketch
 
 _FACTS = b"wjoin"
@@ -23,6 +23,7 @@ _FACTS = b"wjoin"
 class Piece:
     """Rows with numbers from ``start`` on, in one batch, and their event times' least and greatest.
 
+    ``latest`` is the greatest one that a clock shows (``wjoin.sites.far``), None where there is none.
     ``index`` finds them by the key columns where they are sealed; ``sketches`` estimate the distinct values
     of each key column. ``path`` is the file they are mapped from, ``mapping`` the map.
     """
@@ -31,6 +32,7 @@ class Piece:
     rows: pa.RecordBatch
     least: int
     greatest: int
+    latest: int | None
     size: int
     path: Path | None = None
     index: KeyIndex | None = None
@@ -53,9 +55,17 @@ def times(rows: pa.RecordBatch, column: str) -> npt.NDArray[np.int64]:
 
 def piece(start: int, rows: pa.RecordBatch, time: str, keys: Sequence[str]) -> Piece:
     """Return rows as a piece that is held in memory; there is at least one."""
-    ends = pc.min_max(pa.array(times(rows, time))).as_py()
+    found = times(rows, time)
     sketches = {name: sketch(rows.column(name)) for name in keys}
-    return Piece(start, rows, ends["min"], ends["max"], rows.get_total_buffer_size(), sketches=sketches)
+    greatest, most = int(found.max()), greatest_time(rows.schema.field(time).type)
+    latest = greatest if greatest <= most else max(found[found <= most].tolist(), default=None)
+    size = rows.get_total_buffer_size()
+    return Piece(start, rows, int(found.min()), greatest, latest, size, sketches=sketches)
+
+
+def latest_of(pieces: Iterable[Piece]) -> int | None:
+    """Return the greatest event time of pieces that a clock shows, None where there is none."""
+    return max((each.latest for each in pieces if each.latest is not None), default=None)
 
 
 def joined(pieces: Sequence[Piece]) -> pa.RecordBatch:
@@ -68,7 +78,8 @@ def seal(folder: Path, whole: Piece, keys: Sequence[str], position: Mapping[str,
     path = folder / f"{whole.start:020}.arrow"
     if keys:
         save_index(make_index([whole.rows.column(name) for name in keys]), path)
-    facts = {"least": whole.least, "greatest": whole.greatest, "position": position, "keys": [*keys]}
+    ends = {"least": whole.least, "greatest": whole.greatest, "latest": whole.latest}
+    facts: dict[str, Any] = {**ends, "position": position, "keys": [*keys]}
     for name in keys:
         facts |= {f"sketch {name}": [int(each) for each in whole.sketches[name]]}
     schema = whole.rows.schema.with_metadata({_FACTS: json.dumps(facts)})
@@ -116,10 +127,8 @@ def open_sealed(path: Path, keys: Sequence[str]) -> tuple[Piece, dict[str, Any]]
         else sketch(rows.column(name))
         for name in keys
     }
-    size = len(mapping)
-    found = Piece(
-        int(path.stem), rows, facts["least"], facts["greatest"], size, path, index, sketches, mapping
-    )
+    ends = (facts["least"], facts["greatest"], facts.get("latest", facts["greatest"]))
+    found = Piece(int(path.stem), rows, *ends, len(mapping), path, index, sketches, mapping)
     return found, facts["position"]
 
 

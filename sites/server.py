@@ -48,6 +48,7 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
             ("describe", "a stream"),
             ("next", "how far the numbers go"),
             ("consumer", "what a query still needs"),
+            ("release", "have a query need nothing any more"),
             ("filter", "join values that later requests name by their digest"),
             ("status", "numbers of all streams"),
             ("ping", "nothing"),
@@ -82,6 +83,8 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
                 "max_request_rows": limits.max_request_rows,
                 "max_request_bytes": limits.max_request_bytes,
             }
+        if kind == "release":
+            return {"released": self.site.release(_entry(given, "name", str))}
         if kind not in ("describe", "next", "consumer"):
             raise SiteError("broken", f"there is no action {kind:.60}")
         lineage = _entry(given, "lineage", str, optional=True)
@@ -89,12 +92,11 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
         if kind == "describe":
             return facts_to_json(store.facts())
         if kind == "consumer":
-            name, read, keep = (
-                _entry(given, *each) for each in (("name", str), ("read", int), ("keep", int))
-            )
-            if not 0 < len(name) <= 200 or not 0 <= read <= store.next or keep < 0:
-                raise SiteError("broken", f"a consumer cannot have read up to row {read} and keep {keep}")
-            store.keep_for(name, read, keep)
+            name, read = _entry(given, "name", str), _entry(given, "read", int)
+            floor = _entry(given, "floor", int, optional=True)
+            if not 0 < len(name) <= 200 or not 0 <= read <= store.next:
+                raise SiteError("broken", f"a consumer cannot have read up to row {read}")
+            store.keep_for(name, read, floor)
         return {"next": store.next}
 
     def do_get(self, context: Any, ticket: Any) -> Any:

@@ -3,6 +3,7 @@
 import logging
 import resource
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from wjoin.sites.filters import Filters
 from wjoin.sites.intake import Intake
 from wjoin.sites.memory import Memory, memory_of_process
 from wjoin.sites.metrics import Counts, Metric
+from wjoin.sites.retention import Consumer
 from wjoin.sites.source_folder import FolderSource, first_schema
 from wjoin.sites.source_kafka import KafkaSource, client_library
 from wjoin.sites.source_lines import LineSource
@@ -132,6 +134,14 @@ class Site:
             )
         return found.store
 
+    def release(self, name: str) -> dict[str, list[str]]:
+        """Forget a consumer by its name, or those of a query by its id; return their names by stream."""
+        found = {stream: [*each.store.release(name)] for stream, each in self.served().items()}
+        for stream, names in found.items():
+            for each in names:
+                _LOG.info("stream %s: nothing is kept for %s any more, as somebody has asked", stream, each)
+        return {stream: names for stream, names in found.items() if names}
+
     def _let_go(self) -> None:
         for each in self.served().values():
             each.store.let_go()
@@ -204,8 +214,13 @@ def _status(stream: StreamConfig, served: Served | None) -> dict[str, Any]:
         "bytes": store.disk_bytes(),
         "latest": store.latest,
         "broken": intake.broken + intake.undated,
-        "consumers": {each.name: store.next - each.read for each in store.consumers()},
+        "consumers": {each.name: _consumer_status(each, store.next) for each in store.consumers()},
     }
+
+
+def _consumer_status(consumer: Consumer, next: int) -> dict[str, Any]:
+    silent = max(0.0, time.time() - consumer.seen)
+    return {"behind": next - consumer.read, "floor": consumer.floor, "silent": round(silent, 1)}
 
 
 def _source(stream: StreamConfig, schema: pa.Schema) -> Source:

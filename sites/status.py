@@ -1,4 +1,4 @@
-"""`wjoin site status`: the numbers of a site's streams as a table."""
+"""`wjoin site status` and `release`: the numbers of a site's streams as a table, and who holds their rows."""
 
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,9 @@ from wjoin.sites.units import shown_size
 
 _HEAD = ("stream", "state", "first", "next", "kept", "on disk", "broken", "consumers (rows behind)")
 _PATIENCE = 5.0
+
+_SILENT = 120.0
+"""Seconds after which a consumer is shown as silent: a query that runs tells each half a minute."""
 
 
 def address_of(config: SiteConfig) -> SiteAddress:
@@ -46,10 +49,32 @@ def status(address: SiteAddress) -> str:
 def _cells(stream: dict[str, Any]) -> tuple[str, ...]:
     if "next" not in stream:
         return (stream["stream"], stream["state"], *[""] * (len(_HEAD) - 2))
-    consumers = ", ".join(f"{name} ({behind:,})" for name, behind in stream["consumers"].items())
+    consumers = ", ".join(_consumer(name, told) for name, told in stream["consumers"].items())
     first, next = stream["first"], stream["next"]
     numbers = (f"{first:,}", f"{next:,}", f"{next - first:,}", shown_size(stream["bytes"]))
     return stream["stream"], stream["state"], *numbers, f"{stream['broken']:,}", consumers
+
+
+def _consumer(name: str, told: dict[str, Any]) -> str:
+    words = [f"{told['behind']:,}"]
+    if told["floor"] is None:
+        words.append("needs all")
+    if told["silent"] >= _SILENT:
+        words.append(f"silent for {told['silent']:,.0f} s")
+    return f"{name} ({', '.join(words)})"
+
+
+def release(address: SiteAddress, name: str) -> tuple[str, bool]:
+    """Have a site let go of a consumer; return what to say, and whether there was one. Raises SiteError."""
+    with SiteClient(address) as client:
+        released = client.release(name)
+        streams = [] if released else client.status()["streams"]
+    if released:
+        lines = (f"{stream}: released {each}" for stream, names in released.items() for each in names)
+        return "\n".join(lines), True
+    known = sorted({each for stream in streams for each in stream.get("consumers", ())})
+    there = f"it has {', '.join(known)}" if known else "it has none"
+    return f"the site has no consumer {name}; {there}", False
 
 
 def table(rows: list[tuple[str, ...]]) -> str:

@@ -26,7 +26,7 @@ from wjoin.sites.retention import (
     Retention,
     above,
     expired,
-    floor_of,
+    is_of,
     load_consumers,
     save_consumers,
 )
@@ -99,7 +99,7 @@ class StreamStore:
 
     @property
     def latest(self) -> int | None:
-        """The greatest event time that there ever was, None before the first row."""
+        """The greatest event time that there ever was and a clock shows, None before the first such row."""
         return self._latest
 
     def pieces(self) -> tuple[Piece, ...]:
@@ -140,14 +140,16 @@ class StreamStore:
         with self._lock:
             self._open = tuple(pieces)
             self._next = new.stop
-            self._latest = new.greatest if self._latest is None else max(self._latest, new.greatest)
+            if new.latest is not None:
+                self._latest = new.latest if self._latest is None else max(self._latest, new.latest)
 
     def _merged(self, pieces: Sequence[Piece]) -> Piece:
         rows = segments.joined(pieces)
         found = [each.sketches for each in pieces]
         sketches = {name: united([each[name] for each in found]) for name in self.options.keys}
         least, greatest = min(each.least for each in pieces), max(each.greatest for each in pieces)
-        return Piece(pieces[0].start, rows, least, greatest, rows.get_total_buffer_size(), sketches=sketches)
+        latest, size = segments.latest_of(pieces), rows.get_total_buffer_size()
+        return Piece(pieces[0].start, rows, least, greatest, latest, size, sketches=sketches)
 
     def _seal(self) -> None:
         """Make a segment of the log's rows, and begin a new log with where the source stands."""
@@ -185,7 +187,7 @@ class StreamStore:
         ]
         self._sealed = tuple(piece for piece, _ in found)
         self._next = self._sealed[-1].stop if self._sealed else 0
-        self._latest = max((each.greatest for each in self._sealed), default=None)
+        self._latest = segments.latest_of(self._sealed)
         if found:
             self.position = found[-1][1]
         logs = {int(path.stem): path for path in self.folder.glob("*.log")}
@@ -223,7 +225,7 @@ class StreamStore:
 
     def _drop(self, leaving: Sequence[Piece]) -> None:
         """Remove the oldest segments; that they have left is written first, for a kill between the two."""
-        dropped = self._dropped.and_also(leaving[-1].stop, max(each.greatest for each in leaving))
+        dropped = self._dropped.and_also(leaving[-1].stop, segments.latest_of(leaving))
         try:
             save_dropped(self.folder / _DROPPED, dropped, self.options.sync)
         except OSError as error:
@@ -244,17 +246,25 @@ class StreamStore:
             f"; not yet read by {', '.join(waiting)}" if waiting else "",
         )
 
-    def keep_for(self, name: str, read: int, keep: int) -> None:
-        """Remember how far a consumer has read, and how much event time behind it is still asked for."""
-        floor = floor_of(self.pieces(), read, keep)
+    def keep_for(self, name: str, read: int, floor: int | None) -> None:
+        """Remember how far a consumer has read, and the least event time that it may still ask for."""
         with self._lock:
-            before = self._consumers.get(name)
-            if floor is None and before is not None and before.read <= read:
-                floor = before.floor
             self._consumers[name] = Consumer(name, read, floor, time.time())
             until = time.time() - self.options.retention.lease
             self._consumers = {each.name: each for each in self._consumers.values() if each.seen >= until}
             save_consumers(self.folder / "consumers.json", self._consumers.values())
+
+    def release(self, name: str) -> tuple[str, ...]:
+        """Forget the consumers of a name, or of a query by its id; return their names.
+
+        Rows that nobody needs any more go when the stream is looked at next.
+        """
+        with self._lock:
+            found = tuple(each for each in self._consumers if is_of(each, name))
+            self._consumers = {key: each for key, each in self._consumers.items() if key not in found}
+            if found:
+                save_consumers(self.folder / "consumers.json", self._consumers.values())
+        return found
 
     def _parts(self, start: int, stop: int) -> list[Part]:
         return parts_of(self.pieces(), self._next, start, stop, self.options.stream)
@@ -323,7 +333,7 @@ class StreamStore:
             first=pieces[0].start if pieces else self._next,
             next=pieces[-1].stop if pieces else self._next,
             latest=latest,
-            span=None if least is None or latest is None else latest - least,
+            span=None if least is None or latest is None else max(0, latest - least),
             window=options.retention.window,
             rate=facts.rate(pieces, options.schema.field(options.time).type),
             widths=self.widths(),

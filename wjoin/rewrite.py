@@ -5,7 +5,7 @@ text is read again until no W-join remains. The user's own text around the joins
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,7 @@ from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
 from wjoin.predicates import called_predicates
 from wjoin.relations import SparkTypes, describe
 from wjoin.site_leases import AtSites, keep_rows
-from wjoin.site_streams import held_at, read_as, site_facts
+from wjoin.site_streams import held_at, kept_whole, read_as, site_facts
 from wjoin.site_ways import Revising, way_file
 from wjoin.trials import SampleTrials, sampled
 from wjoin.udfs.predicate import Predicate
@@ -127,6 +127,7 @@ class Rewriting:
     planned: list[PlannedSelect] = field(default_factory=list)
     inputs: list[list[DataFrame]] = field(default_factory=list)
     sites: list[dict[int, SiteStream]] = field(default_factory=list)
+    undated: list[frozenset[int]] = field(default_factory=list)
     told: list[dict[int, Path]] = field(default_factory=list)
     held: list[dict[int, HeldStream]] = field(default_factory=list)
     frames: dict[str, DataFrame] = field(default_factory=dict)
@@ -187,7 +188,8 @@ class Rewriting:
             if self.sites[number]:
                 query, planned = self.countings[number].query, self.planned[number]
                 revising = Revising(query, planned, self.told[number])
-                keep_rows(self.context.engine.spark, query, AtSites(self.sites[number], revising))
+                join = AtSites(self.sites[number], revising, self.undated[number])
+                keep_rows(self.context.engine.spark, query, join)
             self.frames |= compile_plan(
                 self.planned[number].physical,
                 self.inputs[number],
@@ -253,6 +255,7 @@ class Rewriting:
             if planned.physical.stages and planned.physical.method is not Method.NATIVE:
                 require_operator(inputs[0])
             self._warn_of_delays(block, planned)
+        self.undated.append(self._dated_otherwise(block, planned, relations))
         self.inputs.append(inputs)
         self.planned.append(planned)
         self.countings.append(Counting(meter=Meter() if self.metered else None))
@@ -281,6 +284,22 @@ class Rewriting:
         self.sites.append(sites)
         self.held.append(held)
         self.told.append(files)
+
+    def _dated_otherwise(
+        self, block: SelectBlock, planned: PlannedSelect, relations: Sequence[Relation]
+    ) -> frozenset[int]:
+        """Return the streams with another event time than that of their sites, which keep all rows; warn."""
+        found: set[int] = set()
+        for number, relation in enumerate(relations):
+            item, time = block.items[number], planned.logical.event_times[number]
+            if not relation.streaming or relation.site is None or relation.site.dated_by(time):
+                continue
+            found.add(number)
+            warning = kept_whole(item.relation.of(self.text), time, relation.site, item.span)
+            self.context.catalog.warn_once(
+                f"{item.parts[-1].name.lower()}.site.{time}", self._placed(warning)
+            )
+        return frozenset(found)
 
     def _warn_of_delays(self, block: SelectBlock, planned: PlannedSelect) -> None:
         """Warn of streams whose rows may be dropped as late because nobody has told their delay."""

@@ -1,4 +1,4 @@
-"""The commands `wjoin site serve`, `init` and `status`."""
+"""The commands `wjoin site serve`, `init`, `status` and `release`."""
 
 import argparse
 import sys
@@ -8,6 +8,8 @@ from pathlib import Path
 from wjoin.grammar.errors import WJoinError
 
 GOOD, FAILED = 0, 1
+
+_ADDRESS = "grpc://host:port or grpc+tls://host:port"
 
 
 def add_site(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
@@ -25,12 +27,14 @@ def add_site(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         help="where it will listen (127.0.0.1:7777)",
     )
     status = actions.add_parser("status", help="show the streams of a site that runs")
-    status.add_argument(
-        "address", nargs="?", metavar="ADDRESS", help="grpc://host:port or grpc+tls://host:port"
-    )
+    status.add_argument("address", nargs="?", metavar="ADDRESS", help=_ADDRESS)
     status.add_argument("--config", type=Path, metavar="FILE", help="the site.toml of a site of this machine")
-    status.add_argument("--token-file", type=Path, metavar="FILE", help="a file with the site's token")
-    status.add_argument("--certificate", type=Path, metavar="FILE", help="PEM of the authority to trust")
+    release = actions.add_parser("release", help="keep no rows for a query that will not come back")
+    release.add_argument("address", metavar="ADDRESS", help=_ADDRESS)
+    release.add_argument("name", metavar="NAME", help="a consumer that status shows, or the id of its query")
+    for each in (status, release):
+        each.add_argument("--token-file", type=Path, metavar="FILE", help="a file with the site's token")
+        each.add_argument("--certificate", type=Path, metavar="FILE", help="PEM of the authority to trust")
     return site
 
 
@@ -78,4 +82,24 @@ def _status(options: argparse.Namespace) -> int:
     return GOOD
 
 
-_ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {"serve": _serve, "init": _init, "status": _status}
+def _release(options: argparse.Namespace) -> int:
+    from wjoin.sites.failures import SiteError
+    from wjoin.sites.status import address_at, release
+
+    try:
+        said, there = release(
+            address_at(options.address, options.token_file, options.certificate), options.name
+        )
+    except SiteError as error:
+        print(f"wjoin: {error}", file=sys.stderr)
+        return FAILED
+    print(said if there else f"wjoin: {said}", file=sys.stdout if there else sys.stderr)
+    return GOOD if there else FAILED
+
+
+_ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "serve": _serve,
+    "init": _init,
+    "status": _status,
+    "release": _release,
+}

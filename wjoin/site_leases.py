@@ -33,9 +33,6 @@ SECONDS = 1.0
 AGAIN_SECONDS = 30.0
 """After which a site is told the same again: it forgets queries that it does not hear of."""
 
-FOREVER = 1 << 62
-"""Longer than any event time is behind another: all rows are kept."""
-
 _PATIENCE_SECONDS = 2.0
 """How long a site is waited for: it is told again soon."""
 
@@ -48,10 +45,14 @@ _threads: "WeakKeyDictionary[SparkSession, Leases]" = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class AtSites:
-    """A join with streams at sites: these by their numbers, and what revises how they travel."""
+    """A join with streams at sites: these by their numbers, and what revises how they travel.
+
+    ``undated``: those with another event time than the one by which their sites keep rows.
+    """
 
     sites: Mapping[int, SiteStream]
     revising: Revising
+    undated: frozenset[int] = frozenset()
 
     @property
     def plan(self) -> PhysicalPlan:
@@ -97,10 +98,10 @@ def horizon(plan: PhysicalPlan, stream: int, watermarks: Mapping[str, int]) -> i
 
 @dataclass(frozen=True)
 class _Need:
-    """What a site was told at ``at``, in seconds: what is read, and how far behind that rows are needed."""
+    """What a site was told at ``at``, in seconds: what is read, and from which event time rows are needed."""
 
     read: int
-    behind: int
+    floor: int | None
     at: float
 
 
@@ -140,7 +141,7 @@ class Leases(threading.Thread):
                     with self._logged(address):
                         client = client_of(replace(address, patience=_PATIENCE_SECONDS))
                         if name not in _consumers(client.status(), site.stream):
-                            client.consumer(site.stream, lineage, name, 0, FOREVER)
+                            client.consumer(site.stream, lineage, name, 0, None)
 
     def run(self) -> None:
         """Look at the queries, again and again."""
@@ -185,11 +186,10 @@ class Leases(threading.Thread):
         """Tell the sites of a join, ``who`` by its query and its place there, what it needs."""
         for stream, site in join.sites.items():
             alias = join.plan.streams[stream].alias
-            needed, seen = horizon(join.plan, stream, progress.watermarks), progress.seen.get(alias)
-            behind = FOREVER if needed is None or seen is None else max(0, seen - needed)
+            floor = None if stream in join.undated else horizon(join.plan, stream, progress.watermarks)
             for address, lineage in zip(site.addresses, site.lineages, strict=True):
                 if lineage in reached:
-                    need = _Need(reached[lineage], behind, time.monotonic())
+                    need = _Need(reached[lineage], floor, time.monotonic())
                     self._tell_one(address, site.stream, (_consumer(*who, alias), lineage), need)
 
     def _tell_one(self, address: SiteAddress, stream: str, key: tuple[str, str], need: _Need) -> None:
@@ -199,7 +199,7 @@ class Leases(threading.Thread):
             return
         with self._logged(address):
             client = client_of(replace(address, patience=_PATIENCE_SECONDS))
-            client.consumer(stream, lineage, name, need.read, need.behind)
+            client.consumer(stream, lineage, name, need.read, need.floor)
             self._told[key] = need
 
     @contextlib.contextmanager

@@ -14,7 +14,8 @@ from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.compile import HeldStream
 from wjoin.executor.spark.site_source import SiteSource, site_addresses
 from wjoin.format_options import own_option, without
-from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.errors import WJoinError, WJoinWarning
+from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SITE_FORMAT, CreateStream
 from wjoin.grammar.tokens import names_in
 from wjoin.planner.ahead import greatest_time
@@ -191,7 +192,24 @@ def site_facts(
     }
     declared = {name.lower(): kind.lower() for name, kind in types.items()}
     same = frozenset(name for name in own if declared.get(name) == as_there[name])
-    return SiteFacts(travelling, site.latency, site.bandwidth, described[0].time.lower(), same), statistics
+    times = {each.time.lower() for each in described}
+    time = times.pop() if len(times) == 1 else ""
+    return SiteFacts(travelling, site.latency, site.bandwidth, time, same), statistics
+
+
+def kept_whole(stream: str, event_time: str, site: SiteFacts, span: Span) -> WJoinWarning:
+    """Return the warning of a stream whose event time is not the one by which its sites keep rows."""
+    own = f"by {site.time}" if site.time else "by different columns"
+    help = f"serve it once more with time = '{event_time}', or give it max_bytes"
+    if event_time.lower() == site.time:
+        own, help = f"by {event_time} as it is there", f"read {event_time} with the type that it has there"
+    elif event_time.lower() not in site.plain:
+        help = "compute the event time before the site takes rows in, or give the stream max_bytes"
+    message = (
+        f"the event time of {stream} is {event_time}, and its site keeps rows {own}: "
+        "for a query it keeps all rows, as long as that runs"
+    )
+    return WJoinWarning("WJ811", message, span=span, help=help)
 
 
 def _weighted(

@@ -36,14 +36,14 @@ class Site:
 
     fails: bool = False
     told: list[tuple[str, int]] = field(default_factory=list)
-    kept: dict[str, int] = field(default_factory=dict)
+    kept: dict[str, int | None] = field(default_factory=dict)
 
-    def consumer(self, stream: str, lineage: str, name: str, read: int, keep: int) -> None:
+    def consumer(self, stream: str, lineage: str, name: str, read: int, floor: int | None) -> None:
         if self.fails:
             raise SiteError("unreachable", "nobody answers")
         assert (stream, lineage) == ("rows", "line")
         self.told.append((name, read))
-        self.kept[name] = keep
+        self.kept[name] = floor
 
     def status(self) -> dict[str, Any]:
         return {"streams": [{"stream": "rows", "consumers": {name: 0 for name, _ in self.told}}]}
@@ -168,7 +168,7 @@ def test_a_new_query_needs_all_until_it_has_told_more(site: Site, tmp_path: Path
     leases, streams = leases_of()
     leases.add(1, join(1, tmp_path))
     leases.begin("q", [1, 2])
-    assert site.told == [("q/A", 0)]
+    assert (site.told, site.kept) == ([("q/A", 0)], {"q/A": None})
     leases.begin("q", [1])
     assert site.told == [("q/A", 0)]
     streams.active = [Query("q", of_query(1, 0, 10))]
@@ -186,4 +186,30 @@ def test_two_joins_with_the_same_aliases_need_what_each_needs(site: Site, tmp_pa
     for number in (1, 2):
         leases.add(number, join(number, tmp_path))
     leases.look()
-    assert site.kept == {"q/A": 15, "q/A/2": 85}
+    assert site.kept == {"q/A": 85, "q/A/2": 15}
+
+
+def test_a_site_is_told_an_event_time_whatever_rows_were_ahead(site: Site, tmp_path: Path) -> None:
+    """Rows too far ahead are not among those seen, and the site has them."""
+    report = of_query(1, 0, 10)
+    counts = report["observedMetrics"]["wjoin:1:0"]["counts"]
+    leases, _ = leases_of(Query("q", report))
+    leases.add(1, join(1, tmp_path))
+    leases.look()
+    assert site.kept == {"q/A": None}
+    counts |= {"seen:A": 100, "seen:B": 90, "delay:B": 20, "ahead:A": 1, "furthest:A": 1 << 60}
+    leases.look()
+    assert site.kept == {"q/A": 65}
+    counts |= {"seen:B": 92}
+    leases.look()
+    assert site.kept == {"q/A": 67}
+
+
+def test_a_site_with_another_event_time_keeps_all_rows(site: Site, tmp_path: Path) -> None:
+    """What the query may still ask for is told by its own event time, which is none of the site's."""
+    report = of_query(1, 0, 10)
+    report["observedMetrics"]["wjoin:1:0"]["counts"] |= {"seen:B": 90, "delay:B": 0}
+    leases, _ = leases_of(Query("q", report))
+    leases.add(1, replace(join(1, tmp_path), undated=frozenset([0])))
+    leases.look()
+    assert (site.told, site.kept) == ([("q/A", 10)], {"q/A": None})

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.sites.processes import Process, Sites, put, rows_of, stream_of, wait_for, wait_for_rows
+from tests.sites.processes import Process, Sites, put, rows_of, stream_of, wait_for_rows
 from wjoin.sites.failures import SiteError, unpacked
 from wjoin.sites.protocol import ROW, Request, decode_numbers, encode_keys, encode_numbers, encode_request
 
@@ -166,7 +166,7 @@ def test_no_bytes_bring_it_down(site, lineage, noise, at):
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"stream": 5}', b"\xff", b'{"stream": "a", "read": true}'])
-@pytest.mark.parametrize("kind", ["describe", "next", "consumer", "nothing"])
+@pytest.mark.parametrize("kind", ["describe", "next", "consumer", "release", "nothing"])
 def test_malformed_actions(site, kind, body):
     with flight.FlightClient(site.url) as client, pytest.raises(flight.FlightError) as caught:
         # Without a stream "next" asks for nothing wrong.
@@ -202,12 +202,30 @@ def test_the_link_is_measured_and_bytes_are_counted(site, lineage):
     assert 1_000 < client.received["rows"] < taken
 
 
+def test_a_consumer_that_is_released_is_gone(site, lineage):
+    client = site.client()
+    for name in ("q1/A", "q1/A/2", "q10/A", "q1x"):
+        client.consumer("a", lineage, name, 0, None)
+    assert client.release("q1/B") == {}
+    assert client.release("q1") == {"a": ["q1/A", "q1/A/2"]}
+    assert client.release("q1") == {}
+    assert client.release("q10/A") == {"a": ["q10/A"]}
+    assert client.release("q1x") == {"a": ["q1x"]}
+    assert client.status()["streams"][0]["consumers"] == {}
+
+
 def test_a_consumer_is_seen(site, lineage):
     client = site.client()
-    client.consumer("a", lineage, "query 1", 199_000, 5)
-    wait_for(lambda: client.status()["streams"][0]["consumers"].get("query 1") == 1000)
-    assert refused(lambda: client.consumer("a", lineage, "q", 300_000, 5)).kind == "broken"
-    assert refused(lambda: client.consumer("a", lineage, "", 3, 5)).kind == "broken"
+    client.consumer("a", lineage, "query 1", 199_000, -5)
+    client.consumer("a", lineage, "query 2", 0, None)
+    told = client.status()["streams"][0]["consumers"]
+    assert {(name, each["behind"], each["floor"]) for name, each in told.items()} == {
+        ("query 1", 1000, -5),
+        ("query 2", 200_000, None),
+    }
+    assert all(0 <= each["silent"] < 10 for each in told.values())
+    for wrong in (("q", 300_000, 5), ("", 3, 5), ("q", 3, 0.5), ("q", 3, "5"), ("q", None, 5)):
+        assert refused(lambda wrong=wrong: client.consumer("a", lineage, *wrong)).kind == "broken"
 
 
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), max_size=20))

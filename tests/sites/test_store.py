@@ -12,9 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wjoin.sites.failures import SiteError
+from wjoin.sites.far import greatest_time
+from wjoin.sites.held import HeldRange
 from wjoin.sites.key_index import estimate, sketch
 from wjoin.sites.protocol import ROW
-from wjoin.sites.retention import Retention
+from wjoin.sites.reduction import Passing
+from wjoin.sites.retention import Retention, load_consumers
 from wjoin.sites.store import StoreOptions, StreamStore
 
 SCHEMA = pa.schema(
@@ -150,6 +153,17 @@ def fill(store: StreamStore, count: int) -> None:
         store.append(batch([(start + i, i, 1.0, "x" * 20, None) for i in range(10)]), {"at": start})
 
 
+def fill_from(store: StreamStore, count: int, time: int = 0) -> None:
+    """Append rows with event times from ``time`` on, whatever their numbers are."""
+    for start in range(time, time + count, 10):
+        store.append(batch([(start + i, i, 1.0, "x" * 20, None) for i in range(10)]), {"at": start})
+
+
+def row_time(store: StreamStore) -> int:
+    """Return the event time of the oldest row."""
+    return store.full(np.array([store.first]), ["ts"]).column(0)[0].as_py()
+
+
 def test_a_window_of_time_keeps_what_is_in_it(tmp_path):
     store = store_in(tmp_path, Retention(300, None, None, 3600.0))
     fill(store, 2000)
@@ -174,22 +188,102 @@ def test_a_window_of_rows_and_a_bound_of_bytes(tmp_path):
 def test_rows_that_a_consumer_needs_are_kept_also_over_a_restart(tmp_path):
     kept = Retention(100, None, None, 3600.0)
     store = store_in(tmp_path, kept)
-    store.keep_for("q", 0, 50)
+    store.keep_for("q", 0, None)
     fill(store, 1000)
     assert store.first == 0
-    store.keep_for("q", 600, 50)
+    store.keep_for("q", 600, 550)
     store.close()
     store = store_in(tmp_path, kept)
     fill(store, 100)
     assert 400 < store.first <= 550
-    store.keep_for("q", 1000, 0)
+    store.keep_for("q", 1000, 800)
     store.expire()
-    assert 850 < store.first <= 1000
+    assert 650 < store.first <= 800
+    store.keep_for("q", 1100, None)
+    fill(store, 100)
+    assert 650 < store.first <= 800
+    store.keep_for("q", 1200, 1200)
+    store.expire()
+    assert 900 < store.first <= 1100
+    store.keep_for("q", 1150, 5000)
+    fill(store, 1000)
+    assert 1000 < store.first <= 1150
+
+
+@pytest.mark.parametrize("time", [greatest_time(pa.int64()) + 1, (1 << 63) - 1])
+def test_rows_of_the_far_future_move_no_window_and_stay_no_longer_than_it(tmp_path, time):
+    store = store_in(tmp_path, Retention(300, None, None, 3600.0))
+    store.append(batch([(time, 1, 1.0, "x" * 20, None)]), {})
+    assert store.latest is None
+    store.keep_for("q", 1, 100)
+    fill_from(store, 100)
+    assert (store.first, store.latest) == (0, 99)
+    store.append(batch([(time, 1, 1.0, "x" * 20, None)] * 200), {})
+    assert store.latest == 99
+    store.close()
+    store = store_in(tmp_path, Retention(300, None, None, 3600.0))
+    assert (store.latest, store.facts().latest, store.facts().span) == (99, 99, 99)
+    assert store.facts().rate > 0.1
+    for start in range(100, 2000, 100):
+        store.keep_for("q", store.next, start)
+        fill_from(store, 100, start)
+    assert 1500 < row_time(store) <= 1700
+    ranges = [HeldRange(0, store.next, 1700)]
+    keys = Passing("k", None, pa.array([5]))
+    found = pa.Table.from_batches(store.reduced(ranges, keys, None, ["ts"], 1000))
+    assert found["ts"].to_pylist() == [*range(1705, 2000, 10)]
+
+
+def test_a_row_ahead_does_not_take_from_a_consumer_what_it_needs(tmp_path):
+    """The site counts it, and the query drops it: it is no measure of what the query still asks for."""
+    store = store_in(tmp_path, Retention(100, None, None, 3600.0))
+    fill(store, 500)
+    store.keep_for("q", store.next, 400)
+    store.append(batch([(1_000_000, 1, 1.0, "x" * 20, None)] * 200), {})
+    store.keep_for("q", store.next, 400)
+    store.expire()
+    assert 300 < store.first <= 400
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"name": "q", "read": 5, "floor": 90, "seen": 1e12}]',
+        '[{"name": "q", "read": 5, "floor": "now", "seen": 1e12, "keep": 7}]',
+        '[{"name": "q"}]',
+        "[5]",
+        "{}",
+        "[",
+    ],
+)
+def test_consumers_of_an_earlier_start_are_read_or_tell_again(tmp_path, text):
+    (tmp_path / "consumers.json").write_text(text, "utf-8")
+    store = store_in(tmp_path)
+    known = [(each.read, each.floor) for each in store.consumers()]
+    assert known == ([(5, 90 if "90" in text else None)] if "read" in text else [])
+    store.keep_for("q", 0, 5)
+    assert [each.floor for each in load_consumers(tmp_path / "consumers.json")] == [5]
+
+
+def test_a_consumer_that_is_released_keeps_nothing_also_over_a_restart(tmp_path):
+    kept = Retention(100, None, None, 3600.0)
+    store = store_in(tmp_path, kept)
+    for name in ("q/A", "r/A"):
+        store.keep_for(name, 0, None)
+    fill(store, 1000)
+    assert (store.release("r/A"), store.first) == (("r/A",), 0)
+    store.expire()
+    assert store.first == 0
+    assert (store.release("q"), store.release("q")) == (("q/A",), ())
+    store.close()
+    store = store_in(tmp_path, kept)
+    store.expire()
+    assert 800 < store.first <= 900
 
 
 def test_a_consumer_is_forgotten_after_its_lease(tmp_path):
     store = store_in(tmp_path, Retention(100, None, None, 0.0))
-    store.keep_for("q", 0, 50)
+    store.keep_for("q", 0, None)
     fill(store, 1000)
     assert store.consumers() == ()
     assert store.first > 0

@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.packages import ROOT
 from tests.sites.processes import put, rows_of, stream_of, wait_for, wait_for_rows
 from wjoin.sites.held import HeldRange
+from wjoin.sites.status import _cells
 
 pytestmark = pytest.mark.slow
 
@@ -56,6 +57,7 @@ def test_metrics_and_status(sites, tmp_path):
     assert sum(each.num_rows for each in held) == 5
     assert client.extent("a", lineage, 0, 5000, ceiling=0).ahead == 5000
     client.consumer("a", lineage, 'odd "name"', 4000, 0)
+    client.consumer("a", lineage, "4711/A", 5000, None)
     text = wait_for(lambda: told_with(port, "wjoin_site_connections{} 1.0"))
     found = {
         (sample.name, *sorted(sample.labels.items())): sample.value
@@ -77,7 +79,21 @@ def test_metrics_and_status(sites, tmp_path):
     assert done.returncode == 0, done.stderr
     head, line = done.stdout.splitlines()
     assert head.split()[:4] == ["stream", "state", "first", "next"]
-    assert re.match(r'a +takes rows +0 +5,000 +5,000 +[\d.]+ kB +0 +odd "name" \(1,000\)', line), line
+    assert re.match(
+        r'a +takes rows +0 +5,000 +5,000 +[\d.]+ kB +0 +odd "name" \(1,000\), 4711/A \(0, needs all\)', line
+    )
+    done = command("release", site.url, "4711")
+    assert (done.returncode, done.stdout) == (0, "a: released 4711/A\n")
+    done = command("release", site.url, "4711")
+    assert done.returncode == 1
+    assert done.stderr == 'wjoin: the site has no consumer 4711; it has odd "name"\n'
+
+
+def test_a_consumer_that_is_silent_is_shown_as_such():
+    told = {"q/A": {"behind": 5, "floor": None, "silent": 7200.4}}
+    numbers = {"first": 0, "next": 5, "bytes": 10, "broken": 0}
+    cells = _cells({"stream": "a", "state": "takes rows", **numbers, "consumers": told})
+    assert cells[-1] == "q/A (5, needs all, silent for 7,200 s)"
 
 
 def test_status_of_a_site_that_does_not_run(tmp_path):
