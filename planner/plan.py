@@ -51,6 +51,7 @@ from wjoin.planner.physical import (
     Output,
     Passes,
     PhysicalPlan,
+    Shipping,
     StaticJoin,
     TimeKind,
     UpperBounds,
@@ -58,7 +59,7 @@ from wjoin.planner.physical import (
 from wjoin.planner.placements import Room
 from wjoin.planner.predicates import ReadCall, Trials, tried
 from wjoin.planner.scans import ScanBuilder
-from wjoin.planner.shipping import with_sites
+from wjoin.planner.shipping import shipped, with_sites
 from wjoin.planner.stages import ColumnCheck, Index, stages
 from wjoin.planner.statistics import (
     UNIT_INTERVAL,
@@ -237,6 +238,14 @@ def _plan(
     found = candidates(weighing, costs.memory, layouts if streaming else FREE)
     shape, model = weighed[found[0].shape], weighing[found[0].shape].model
     plan, ways = travelling(block, settings, found[0].plan, relations, model, layouts)
+    if any(each.chosen is Shipping.HELD for each in ways):
+        taken = {each.stream: each.chosen for each in ways}
+        found = tuple(
+            replace(each, estimated=weighing[each.shape].model.estimate(shipped(each.plan, taken)))
+            if each.layout == found[0].layout
+            else each
+            for each in found
+        )
     logical = LogicalPlan(
         names=tuple(names),
         relations=tuple(source.item.relation.of(text) for source in bound.sources),

@@ -10,6 +10,7 @@ from wjoin.planner.cost.cardinality import estimate_stages
 from wjoin.planner.cost.constants import Constants
 from wjoin.planner.cost.estimates import ROW_BYTES, Arrival, InputEstimate, StageEstimate
 from wjoin.planner.cost.psp import Spread, spread
+from wjoin.planner.held import is_held
 from wjoin.planner.physical import Band, Bounds, Method, PhysicalPlan, Stage, UpperBounds
 from wjoin.planner.probes import chosen_orders
 from wjoin.planner.statistics import StreamStatistics
@@ -187,6 +188,8 @@ class CostModel:
                 before, sent = dict(count.terms), shuffled
                 for place, source in enumerate(inputs):
                     shuffled += self._sent(count, self._arriving(stage, place, source), lies.sent[place])
+                    if is_held(plan, stage.inputs[place]):
+                        continue
                     kept.append((lies.kept[place], source))
                     if self.arrival.streaming:
                         count.add("state", lies.kept[place] * source.rate, self.constants.state)

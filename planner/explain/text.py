@@ -9,6 +9,7 @@ from wjoin.planner.explain.words import (
     called,
     hop_title,
     hop_words,
+    is_held,
     keeps,
     lasting,
     moved,
@@ -184,7 +185,8 @@ def _retention(document: doc.Document) -> Iterator[str]:
             for name, bound in stream.kept_for.items()
         ]
         if limits:
-            yield f"{stream.alias}: kept until {' and '.join(limits)}"
+            kept = "held at its site" if is_held(document, stream.alias) else "kept"
+            yield f"{stream.alias}: {kept} until {' and '.join(limits)}"
     if document.match_delay is not None:
         behind = lasting(document.match_delay, document)
         yield f"MATCH_TIME of a result is at most {behind} behind that of an earlier one"

@@ -173,6 +173,11 @@ def keeps(document: doc.Document) -> bool:
     return document.streaming and not document.native
 
 
+def is_held(document: doc.Document, alias: str) -> bool:
+    """Return whether the rows of a stream stay at its site until they are asked for."""
+    return any(each.alias == alias and each.ways[0].shipping == "held" for each in document.shipments)
+
+
 def retention(document: doc.Document, entry: doc.InputEntry) -> str:
     """Return how long the rows of a stage's input are kept, empty where nothing is."""
     if not keeps(document) or not entry.kept_for:
@@ -189,7 +194,8 @@ def retention(document: doc.Document, entry: doc.InputEntry) -> str:
     limits = ["the watermark of " + " and of ".join(passed)] if passed else []
     limits += [f"{other} ends" for other, bound in entry.kept_for.items() if bound is None]
     # Its other members may allow less.
-    return f"kept until {'at the latest ' if joined else ''}{listed(limits)}"
+    kept = "held at its site" if not joined and is_held(document, first) else "kept"
+    return f"{kept} until {'at the latest ' if joined else ''}{listed(limits)}"
 
 
 def _unbroken(time: str, bound: int, document: doc.Document) -> str:

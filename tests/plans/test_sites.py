@@ -196,3 +196,14 @@ def test_one_of_the_streams_that_meet_is_held() -> None:
     rare = replace(HELD, statistics={**HELD.statistics, "rate": Estimate(0.2)})
     found = held(PAYLOADS.format(hint=""), HELD, rare, layouts=FREE)
     assert [site(found, stream).shipping for stream in (0, 1)] == [Shipping.HELD, Shipping.FULL]
+
+
+def test_explain_says_what_is_held_and_that_nothing_of_it_is_in_the_state() -> None:
+    text = explain_text(describe(held(PAYLOADS.format(hint=""), layouts=FREE)))
+    assert (
+        "\n  A held: whole rows, of those whose key is in the other windows; none is kept in the state;"
+        in text
+    )
+    assert "A: held at its site until B's watermark passes ts + 5 s" in text
+    assert "B: kept until A's watermark passes ts + 5 s" in text
+    assert " 1 rows of state" in text
