@@ -140,6 +140,30 @@ FROM camera1 A, camera2 B, camera3 C
 """
 
 
+def test_event_time_that_is_a_number_and_a_boolean_key(session: wjoin.Session, tmp_path: Path) -> None:
+    root = tmp_path / "rows"
+    root.mkdir()
+    for number in (1, 2):
+        table = seen(number, 200).append_column("n", pa.array(range(200), pa.int64()))
+        write(table, root / f"camera{number}", range(2), 2)
+    streams = "".join(
+        STREAM.format(name=f"camera{n}", folder=root / f"camera{n}", key='"even"') for n in (1, 2)
+    )
+    with Site(tmp_path / "site", streams.replace('"ts"', '"n"').replace('"1 hour"', "1000")) as site:
+        for number in (1, 2):
+            site.wait_for(f"camera{number}", 200)
+            session.sql(f"""
+                CREATE OR REPLACE STREAM camera{number} AT SITE '{site.url}' OPTIONS (maxRowsPerTrigger '60')
+                WATERMARK n DELAY OF 0
+            """)
+        query = "SELECT {hint} A.n AS a, B.n AS b, A.word FROM camera1 A, camera2 B {window} WHERE {where}"
+        hint, where = "/*+ SHIP(A = HELD) */", "A.even = B.even"
+        found = ran(session, query.format(hint=hint, window="WINDOW = 5", where=where), tmp_path)
+    plain = query.format(hint="", window="", where=f"{where} AND abs(a.n - b.n) <= 5")
+    assert sum(found.values()) > 100
+    assert found == oracle(root, plain)
+
+
 @pytest.mark.parametrize(
     ("held", "where"),
     [
