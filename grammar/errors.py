@@ -64,7 +64,9 @@ _ENTRIES = (
         "use TIMESTAMP, TIMESTAMP_NTZ or an integral column",
     ),
     ErrorCode(
-        "WJ208", "the streams have different kinds of event time", "cast them to one kind in a subquery"
+        "WJ208",
+        "the streams have different kinds of event time",
+        "declare both with one type (docs/event-time.md), or cast one of them in a subquery",
     ),
     ErrorCode("WJ209", "a join has one stream only", "name two or more streams in FROM"),
     ErrorCode("WJ210", "the SELECT cannot be read", "check the expression at the mark"),
@@ -258,7 +260,8 @@ _ENTRIES = (
     ErrorCode(
         "WJ807",
         "rows too far in the future have been dropped: they would make all later rows late",
-        "mend the source; the stream's option wjoin.ahead says how far ahead of its arrival a row may be",
+        "mend the source, or the unit of its numbers (docs/event-time.md); the stream's option wjoin.ahead "
+        "says how far ahead of its arrival a row may be",
     ),
     ErrorCode(
         "WJ808",

@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 
 import wjoin
+from wjoin.complaints import printed_warnings
 from wjoin.demo.data import AIRPORTS, write_streams
 from wjoin.demo.oracle import judge, read_streams
 from wjoin.testing.broker import Broker
@@ -84,7 +85,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="window joins over topics of Kafka, checked by DuckDB")
     parser.add_argument("jars", type=Path, help="the folder that scripts/find_kafka.sh prints")
     jars = parser.parse_args().jars
-    with tempfile.TemporaryDirectory(prefix="wjoin-kafka-") as folder:
+    with tempfile.TemporaryDirectory(prefix="wjoin-kafka-") as folder, printed_warnings(SCRIPT.name):
         return run(Path(folder), jars)
 
 

@@ -1,4 +1,5 @@
 -- Departures of 2013 on Kafka, a topic for each airport of New York: planes that left all three within 24 hours.
+-- Flights that were cancelled have no time of departure: their rows are dropped and counted (WJ804 tells how many).
 -- `make demo-kafka` starts a broker, writes the topics, and runs this script; with a broker of your own:
 --   wjoin run examples/kafka/flights.sql --once --checkpoint out/checkpoints --set spark.jars.packages=…
 -- (docs/kafka.md says which packages).

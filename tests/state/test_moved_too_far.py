@@ -114,6 +114,15 @@ def test_the_state_is_told_of_once_and_rows_by_their_number() -> None:
     assert len(warned) == len(texts)
 
 
+def test_a_time_beyond_the_year_9999_is_told_as_a_date() -> None:
+    """Milliseconds that are read as seconds come there, and a number of 19 digits tells nobody why."""
+    read_as_seconds = 1_714_557_600_250 * 1_000_000
+    with pytest.warns(wjoin.WJoinWarning, match=r"the furthest at 56302-03-03 16:04:10 in A\n") as warned:
+        losses: Any = Losses(Told([report(0, {"A": counted(furthest=read_as_seconds, ahead=1)})]))  # type: ignore[arg-type]
+        losses.end()
+    assert "the unit of its numbers (docs/event-time.md)" in str(warned[0].message)
+
+
 def test_rows_too_far_ahead_are_in_the_last_line() -> None:
     totals = Totals()
     totals.add(progress.read(report(0, {"A": counted(ahead=2, furthest=FAR, rows=3)})))

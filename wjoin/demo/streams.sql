@@ -1,5 +1,6 @@
 -- Departures of 2013, a stream for each airport. A flight's row comes when the flight was due to leave, but its
 -- event time is when it left: 43 minutes early to 1,301 minutes late. So rows are out of order by less than a day.
+-- A flight that was cancelled never left: its row has no event time, is dropped and counted (WJ804 tells how many).
 SET TIME ZONE 'America/New_York';
 
 CREATE OR REPLACE STREAM ewr (

@@ -10,10 +10,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -23,6 +23,7 @@ from wjoin.measured.beside import UNREACHABLE
 from wjoin.measured.progress import losable, observations, read
 from wjoin.measured.reports import last_report, recent_reports
 from wjoin.notices import tell
+from wjoin.planner.ahead import GREATEST_NUMBER
 
 _SECONDS = 0.5
 """How often queries are looked at: hardly one that can have late rows is shorter."""
@@ -237,11 +238,17 @@ def _times(found: Mapping[str, int]) -> str:
 
 
 def _instant(latest: int) -> str:
-    """Return an event time too far ahead; a number where the calendar has none, as for integral ones."""
-    try:
-        return str(datetime(1970, 1, 1) + timedelta(microseconds=latest))
-    except OverflowError:
+    """Return an event time too far ahead; a number where it may be an integral one.
+
+    >>> _instant(1_714_557_600_250 * 1_000_000)  # milliseconds that were read as seconds
+    '56302-03-03 16:04:10'
+    """
+    if latest > GREATEST_NUMBER:
         return str(latest)
+    # Years of five digits are none of datetime's.
+    whole, rest = divmod(latest, 1_000_000)
+    fraction = f".{rest:06}" if rest else ""
+    return str(np.datetime64(whole, "s")).replace("T", " ") + fraction
 
 
 def _by_stream(counts: Counter[str]) -> str:
