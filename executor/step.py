@@ -275,9 +275,8 @@ class StageLogic:
         for number, each in self.held.items():
             working[number] = self._brought(each, manifest, working, arrivals, worker)
             if worker == 0:
-                stream = each.stream
-                mark = watermark(manifest.seen.get(stream), self.plan.streams[stream].delay)
-                counts.of(stream).add("late", each.late(arrivals.announced.get(number, ()), mark))
+                mark = self._mark(each.stream, manifest.seen)
+                counts.of(each.stream).add("late", each.late(arrivals.announced.get(number, ()), mark))
         for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
             new = self._new(stretch.blocks, counts, manifest.seen)
             self._count_keys(new.probing, counts)
@@ -351,7 +350,7 @@ class StageLogic:
                 waiting = []
         if waiting:
             runs.append(shape.sort(concatenate(waiting)))
-        mark = watermark(manifest.seen.get(each.stream), self.plan.streams[each.stream].delay)
+        mark = self._mark(each.stream, manifest.seen)
         for block in each.new(arrivals.announced.get(number, ()), mark, keys, worker):
             arrivals.add(number, Role.BOTH, block, self.shapes, self.stretch)
         return runs
@@ -369,9 +368,8 @@ class StageLogic:
             if each is None:
                 found.append(())
                 continue
-            mark = watermark(manifest.seen.get(each.stream), self.plan.streams[each.stream].delay)
             known = manifest.held[number] if manifest.held else ()
-            announced = arrivals.announced.get(number, ())
+            announced, mark = arrivals.announced.get(number, ()), self._mark(each.stream, manifest.seen)
             found.append(announced_after(known, announced, mark, keeper.settled))
         return tuple(found)
 
@@ -481,13 +479,16 @@ class StageLogic:
 
     def _on_time_at(self, stream: int, times: Int64Array, seen: Mapping[int, int]) -> BoolArray:
         """Return which times are not before their stream's watermark."""
-        mark = watermark(seen.get(stream), self.plan.streams[stream].delay)
+        mark = self._mark(stream, seen)
         return np.ones(len(times), bool) if mark is None else times >= mark
+
+    def _mark(self, stream: int, seen: Mapping[int, int]) -> int | None:
+        """Return the watermark of a stream, None before its first row."""
+        return watermark(seen.get(stream), self.plan.streams[stream].delay)
 
     def _marks(self, seen: Mapping[int, int]) -> dict[int, int | None]:
         """Return the watermarks of the stage's streams."""
-        streams = self.plan.streams
-        return {each: watermark(seen.get(each), streams[each].delay) for each in self.stage.members}
+        return {each: self._mark(each, seen) for each in self.stage.members}
 
     def _meetings(self, new: _New) -> Iterator[Meeting]:
         """Yield the new rows of inputs that look for each other's."""
