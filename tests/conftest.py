@@ -111,6 +111,8 @@ _THOROUGH = (
         f"results/test_choices.py::test_every_choice_in_batch[{case}]"
         for case in ("path", "overlap", "bands")
     ),
+    # Routes of four streams do what those of five do.
+    *(f"properties/test_theta.py::test_without_a_key[{word}-5" for word in ("ctr", "range")),
     # Of the ways to travel from sites one has them all.
     *(
         f"sites/test_held_joins.py::test_rows_that_are_asked_for_give_what_duckdb_finds[{key}]"
