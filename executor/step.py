@@ -325,7 +325,8 @@ class StageLogic:
 
     def _keeps(self, number: int) -> bool:
         """Return whether the rows of an input are in the state."""
-        return self.stage.inputs[number].stored and number not in self.held
+        each = self.stage.inputs[number]
+        return each.stored and not is_held(self.plan, each)
 
     def _brought(
         self,
@@ -359,19 +360,15 @@ class StageLogic:
         self, manifest: Manifest, arrivals: Arrivals, keepers: Sequence[_Keeper]
     ) -> tuple[tuple[HeldRows, ...], ...]:
         """Return what each input has at sites after a micro-batch."""
-        if not self.held:
-            # What state laid out anew begins with.
-            return manifest.held
         found: list[tuple[HeldRows, ...]] = []
-        for number, keeper in enumerate(keepers):
-            each = self.held.get(number)
-            if each is None:
+        for number, (each, keeper) in enumerate(zip(self.stage.inputs, keepers, strict=True)):
+            if not is_held(self.plan, each):
                 found.append(())
                 continue
             known = manifest.held[number] if manifest.held else ()
-            announced, mark = arrivals.announced.get(number, ()), self._mark(each.stream, manifest.seen)
+            announced, mark = arrivals.announced.get(number, ()), self._mark(each.members[0], manifest.seen)
             found.append(announced_after(known, announced, mark, keeper.settled))
-        return tuple(found)
+        return tuple(found) if any(found) else ()
 
     def _results(self, working: Sequence[Sequence[SortedRun]], new: _New, counts: Counts) -> Iterator[Made]:
         """Yield the results of new rows with those that are there, and count them; and what is passed on."""

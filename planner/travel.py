@@ -37,7 +37,7 @@ def travelling(
         site = relations[stream].site
         if site is not None:
             wished, kept = wishes[stream], layouts.held(plan.streams[stream].alias)
-            must = Shipping.HELD if layouts.kept is not None and kept else wished
+            must = Shipping.HELD if kept else wished
             can = not refused[stream].get(Shipping.HELD)
             held = can and (must is Shipping.HELD or layouts.free)
             found[stream] = shipments(plan, stream, site, model, must, held=held)
@@ -56,7 +56,7 @@ def _refused(plan: PhysicalPlan, stream: int, relation: Relation, layouts: Layou
     """Return in which ways a stream cannot travel, and why."""
     alias, site = plan.streams[stream].alias, plan.streams[stream].site
     held = layouts.held(alias)
-    if held and layouts.kept is not None:
+    if held:
         return {Shipping.FULL: HELD_THERE, Shipping.PARTIAL: HELD_THERE}
     whole = f"the join itself reads every column of {alias}"
     refused = {} if site is None or site.late else {Shipping.PARTIAL: whole}

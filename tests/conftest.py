@@ -29,7 +29,7 @@ _LONG = (
     *("session/test_failures.py", "session/test_spark_process.py"),
     *("shell/test_piped.py", "shell/test_terminal.py"),
     *("sites/test_access.py", "sites/test_faults.py", "sites/test_held.py", "sites/test_held_joins.py"),
-    *("sites/test_joins.py", "sites/test_killed.py"),
+    *("sites/test_held_requests.py", "sites/test_joins.py", "sites/test_killed.py"),
     *("sites/test_requests.py", "sites/test_restarts.py", "sites/test_sources.py", "sites/test_told.py"),
     *("stream/test_copied_checkpoints.py", "stream/test_far_ahead.py", "stream/test_kept_routes.py"),
     *("stream/test_large_slices.py", "stream/test_lateness.py", "stream/test_measured.py"),

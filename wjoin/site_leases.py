@@ -134,13 +134,16 @@ class Leases(threading.Thread):
     def begin(self, query: str, numbers: Iterable[int]) -> None:
         """Have sites keep all rows for a query that they do not know yet."""
         known = self.joins
+        told: dict[SiteAddress, dict[str, Any]] = {}
         for place, number in enumerate(sorted(known.keys() & numbers)):
             for stream, site in known[number].sites.items():
                 name = _consumer(query, place, known[number].plan.streams[stream].alias)
                 for address, lineage in zip(site.addresses, site.lineages, strict=True):
                     with self._logged(address):
                         client = client_of(replace(address, patience=_PATIENCE_SECONDS))
-                        if name not in _consumers(client.status(), site.stream):
+                        if address not in told:
+                            told[address] = client.status()
+                        if name not in _consumers(told[address], site.stream):
                             client.consumer(site.stream, lineage, name, 0, None)
 
     def run(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.sites.processes import Process, Sites
+from tests.sites.stores import close_all
 
 
 @pytest.fixture
@@ -17,3 +18,10 @@ def sites(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sites]:
         each.end()
         # pytest shows it with a test that has failed only.
         print(f"--- log of the site\n{each.log()}")
+
+
+@pytest.fixture(autouse=True)
+def closed_stores() -> Iterator[None]:
+    """Close the stores that a test has opened, also where it has failed."""
+    yield
+    close_all()

@@ -90,7 +90,10 @@ def test_space_is_left_to_others_on_a_disk_that_fills(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = 1_000_000
-    usage = lambda _: SimpleNamespace(total=1_000_000, free=free)  # noqa: E731
+
+    def usage(_: object) -> SimpleNamespace:
+        return SimpleNamespace(total=1_000_000, free=free)
+
     monkeypatch.setattr(mirror_module.shutil, "disk_usage", usage)
     mirror = Mirror(tmp_path / "0")
     for number in range(4):

@@ -1,7 +1,7 @@
 """The store against a plain table: rows come in, are sealed, expire, and the store is opened anew."""
 
 import tempfile
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sites import stores
+from tests.sites.stores import FOREVER
 from wjoin.sites.failures import SiteError
 from wjoin.sites.far import greatest_time
 from wjoin.sites.held import HeldRange
@@ -23,7 +25,6 @@ from wjoin.sites.store import StoreOptions, StreamStore
 SCHEMA = pa.schema(
     {"ts": pa.int64(), "k": pa.int64(), "f": pa.float64(), "s": pa.string(), "l": pa.list_(pa.int64())}
 )
-FOREVER = Retention(None, 1 << 40, None, 3600.0)
 
 _ROWS = st.lists(
     st.tuples(
@@ -38,27 +39,11 @@ _ROWS = st.lists(
 _ACTIONS = st.lists(st.one_of(_ROWS, st.just("open")), min_size=1, max_size=12)
 
 
-def batch(rows: list[tuple]) -> pa.RecordBatch:
-    columns = [*zip(*rows, strict=True)] or [()] * len(SCHEMA)
-    arrays = [pa.array(column, each.type) for column, each in zip(columns, SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
-
-
-_OPEN: list[StreamStore] = []
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    """Close what a test has opened, also where it has failed."""
-    yield
-    while _OPEN:
-        _OPEN.pop().close()
+batch = partial(stores.batch, SCHEMA)
 
 
 def store_in(folder: Path, retention: Retention = FOREVER, segment_bytes: int = 3000) -> StreamStore:
-    options = StoreOptions("a", SCHEMA, "ts", ("k", "f"), retention, segment_bytes)
-    _OPEN.append(StreamStore(folder, options, lambda before, step: {**before, **step}))
-    return _OPEN[-1]
+    return stores.opened(folder, SCHEMA, ("k", "f"), retention, segment_bytes)
 
 
 @settings(max_examples=60)

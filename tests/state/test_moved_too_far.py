@@ -97,13 +97,18 @@ def counted(**known: int) -> dict[str, int]:
     return {**nothing, "rows": 1, "seen": 1, **known}
 
 
+def losses_of(reports: list[dict[str, Any]]) -> Losses:
+    # A query with reports, of which nothing else is asked.
+    return Losses(Told(reports))  # type: ignore[arg-type]
+
+
 def test_the_state_is_told_of_once_and_rows_by_their_number() -> None:
     far, rows = counted(furthest=FAR), counted(furthest=FAR + 5, ahead=2, rows=3)
     reports = [report(0, {"A": counted(), "B": far}), report(1, {"A": rows, "B": far})]
     read = progress.read(reports[1])
     assert read.furthest == {"A": FAR + 5, "B": FAR}
     with pytest.warns(wjoin.WJoinWarning) as warned:
-        losses: Any = Losses(Told(reports))  # type: ignore[arg-type]
+        losses = losses_of(reports)
         losses.look()
         losses.end()
     texts = {each.message.code: each.message.message for each in warned}  # type: ignore[union-attr]
@@ -118,8 +123,7 @@ def test_a_time_beyond_the_year_9999_is_told_as_a_date() -> None:
     """Milliseconds that are read as seconds come there, and a number of 19 digits tells nobody why."""
     read_as_seconds = 1_714_557_600_250 * 1_000_000
     with pytest.warns(wjoin.WJoinWarning, match=r"the furthest at 56302-03-03 16:04:10 in A\n") as warned:
-        losses: Any = Losses(Told([report(0, {"A": counted(furthest=read_as_seconds, ahead=1)})]))  # type: ignore[arg-type]
-        losses.end()
+        losses_of([report(0, {"A": counted(furthest=read_as_seconds, ahead=1)})]).end()
     assert "the unit of its numbers (docs/event-time.md)" in str(warned[0].message)
 
 
