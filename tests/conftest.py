@@ -128,6 +128,26 @@ _THOROUGH = (
         f"examples/test_pictures.py::test_every_route_finds_what_numpy_finds[{word}]"
         for word in ("ATR", "CTR")
     ),
+    # What only whole machines show, and what CI itself does (`wjoin prepare`).
+    "notebook/test_lab.py::test_no_live_cell_outlives_its_kernel_and_the_query_goes_on_in_the_next",
+    "session/test_class_archive.py",
+    # Each part of these has a test of its own.
+    *("kafka/test_connect.py", "kafka/test_demo.py", "kafka/test_extension.py"),
+    "properties/test_theta.py::test_without_a_key[psp-5",
+    "properties/test_theta.py::test_without_a_key[ctr-4",
+    *(f"properties/test_theta.py::test_in_hops[{word}-4" for word in ("by_one_hop", "by_hops")),
+    "sites/test_joins.py::test_streams_of_four_sites_of_which_one_begins_again[2",
+    "sites/test_held_joins.py::test_rows_that_are_asked_for_give_what_duckdb_finds[directed]",
+    "sites/test_held_joins.py::test_three_streams[last]",
+    "sites/test_faults.py::test_connections_are_cut_at_random[PLAN(SEMIJOIN)]",
+    "stream/test_repartition.py::test_hops_are_chosen_and_stay_in_hops[once",
+    *(f"stream/test_theta.py::test_in_hops[{word} -BAC-" for word in ("hops", "at once")),
+    "shell/test_terminal.py::test_a_java_that_is_killed_is_one_clear_line[in a statement]",
+    "results/test_predicates.py::test_on_a_stream[two]",
+    "results/test_choices.py::test_every_choice_in_batch[cascade]",
+    "properties/test_batch.py::test_any_statement_in_batch_gives_the_defined_result[4]",
+    "cli/test_cli.py::test_runs_until_stopped_and_stops_cleanly[15]",
+    "stream/test_state.py::test_retention_of_each_stream_is_that_of_the_completed_graph[disjunction]",
 )
 # When they run, after the tests without any of these marks; the first mark counts. Files begin in this order:
 # one that takes minutes must not begin last, when the other processes have nothing left to do.
