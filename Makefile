@@ -51,11 +51,11 @@ demo-sites: $(READY) ## join packets of two sites, and draw the bytes that parti
 test: $(READY) browser ## the tests, in less than ten minutes: the fast ones first, then those on Spark
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "not long" $(ARGS)
 
-long: $(READY) browser ## the other tests: crashes, random statements on streams, other kinds of sessions, Kafka
+long: $(READY) browser ## a case of each: crashes, random statements on streams, other kinds of sessions, Kafka
 	@scripts/find_kafka.sh >/dev/null || echo "The tests of Kafka are skipped" >&2
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m long $(ARGS)
 
-thorough: $(READY) ## more cases of what `make long` tests, a quarter of an hour
+thorough: $(READY) ## all others, before a release: more than an hour
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "thorough and not faults" --thorough $(ARGS)
 
 matrix: $(READY) ## the core of the tests on every Spark and Python: ARGS="--sparks 4.0.0 --pythons 3.12"

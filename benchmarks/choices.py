@@ -24,7 +24,7 @@ from wjoin.executor.step import Counts
 from wjoin.planner.candidates import Candidate
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.explain.describe import plan_words
+from wjoin.planner.explain.plan_words import plan_words
 from wjoin.planner.figures import figure
 from wjoin.planner.physical import Method, PhysicalPlan
 from wjoin.planner.plan import PlannedSelect

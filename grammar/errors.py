@@ -283,6 +283,11 @@ _ENTRIES = (
         "a stream has another event time than its site, which keeps all rows of it while the query runs",
         "use the site's own, see docs/sites.md, section What is kept; or bound its disk: max_bytes",
     ),
+    ErrorCode(
+        "WJ812",
+        "a session of Spark that Python has not started has ended while queries ran: they have ended with it",
+        "give the same statements again, they go on from their checkpoints; or run a script with wjoin run",
+    ),
     # 9xx: sites
     ErrorCode(
         "WJ901",

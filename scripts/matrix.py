@@ -111,7 +111,7 @@ def run(cell: Cell, tests: tuple[str, ...], arguments: list[str]) -> str:
     ready = time.monotonic()
     print(f"== {cell}: the environment took {ready - begun:.0f} s", flush=True)
     paths = [f"tests/{each}" for each in tests]
-    command = [python, "-m", "pytest", *_SIDE_BY_SIDE, *_SPARKS_OWN, *paths, *arguments]
+    command = [python, "-m", "pytest", "--thorough", *_SIDE_BY_SIDE, *_SPARKS_OWN, *paths, *arguments]
     done = subprocess.run(command, cwd=ROOT, check=False)
     went = "passed" if done.returncode == 0 else f"FAILED with status {done.returncode}"
     return f"{went} in {time.monotonic() - ready:.0f} s"

@@ -1,7 +1,9 @@
 """Takes rows of a source into a store, in a thread of its own, and begins again where that fails."""
 
 import logging
+import math
 import threading
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,7 @@ from wjoin.sites.store import StreamStore
 
 _LOG = logging.getLogger("wjoin.sites")
 _LONGEST_PAUSE = 30.0
+_TOLD_EVERY = 10.0
 
 
 class Intake:
@@ -25,6 +28,8 @@ class Intake:
         self.undated = 0
         self.failing = False
         self.ended = False
+        self._told = 0
+        self._told_at = -math.inf
         self._store = store
         self._source = source
         self._stop = threading.Event()
@@ -49,9 +54,12 @@ class Intake:
                         self._store.expire()
                     else:
                         self._store.append(self._dated(taken.read), taken.step)
+                    if time.monotonic() > self._told_at + _TOLD_EVERY:
+                        self._tell()
                     if self._stop.is_set():
                         return
                 self.ended = True
+                self._tell()
                 return
             except (OSError, ValueError, pa.ArrowException, MemoryError) as error:
                 self.failing = True
@@ -61,6 +69,15 @@ class Intake:
                 )
                 self._stop.wait(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _tell(self) -> None:
+        """Log how many rows have come since this was told last."""
+        if self.taken > self._told:
+            name, fresh = self._store.options.stream, self.taken - self._told
+            _LOG.info(
+                "stream %s: %d rows more have been taken in, %d since the start", name, fresh, self.taken
+            )
+            self._told, self._told_at = self.taken, time.monotonic()
 
     def _dated(self, read: Read) -> pa.RecordBatch:
         """Return the rows that have an event time, and count the others."""

@@ -27,15 +27,18 @@ from wjoin.grammar.syntax import (
     CreateSink,
     CreateStream,
     CreateView,
+    DescribeQuery,
     DropSink,
     DropStream,
     InsertInto,
+    ShowQueries,
     SparkStatement,
     Statement,
     StopQuery,
 )
 from wjoin.predicates import called_names, called_predicates
 from wjoin.query_statements import STOPPED_SCHEMA
+from wjoin.running import Running
 from wjoin.session import Session, connect
 from wjoin.views import prepare_view, view_head
 
@@ -44,6 +47,8 @@ INSIDE = "wjoin.inside"
 
 THREADS = 16
 """How many statements are planned at once."""
+
+_ABOUT_QUERIES = (ShowQueries, DescribeQuery, StopQuery)
 
 _CHANGES = (CreateStream, CreateSink, CreateView, DropStream, DropSink)
 """Statements that answer no rows, and may not be run twice."""
@@ -73,6 +78,7 @@ class Bridge:
         self._planner = jvm.wjoin.sql.Planner
         self._sessions: dict[str, Session] = {}
         self._ended: set[str] = set()
+        self._users: dict[str, str | None] = {}
         self._lock = threading.Lock()
 
     def serve(self) -> None:
@@ -100,7 +106,7 @@ class Bridge:
                 if session is not None:
                     session.let_go()
                     with self._lock:
-                        del self._sessions[name]
+                        del self._sessions[name], self._users[name]
                         self._planner.holds(len(self._sessions))
                     # Java keeps what Python refers to, and some of that refers to itself.
                     del session
@@ -127,28 +133,54 @@ class Bridge:
             request.leave()
             return
         schema = "" if of_spark else command_schema(statement)
-        session = self._session(request.session())
+        session = self._session(request.session(), request.user())
+        if isinstance(statement, _ABOUT_QUERIES):
+            session.context.queries.left = self._left_by(request.user())
         parameters = {str(name): _value(each) for name, each in dict(request.parameters()).items()}
         if request.run():
-            request.answered(_rows(session.sql(text, parameters)))
+            rows = _rows(session.sql(text, parameters))
+            if isinstance(statement, InsertInto):
+                self._tell_of_queries(session)
+            request.answered(rows)
         elif schema is not None:
             request.command(schema)
         else:
             request.planned(session.sql(text, parameters)._jdf.queryExecution().analyzed())
 
+    def _tell_of_queries(self, session: Session) -> None:
+        """Have Java say, when the application ends, which queries of a session end with it."""
+        for each in session.running:
+            run = str(each.query.runId)
+            self._planner.runs(run, each.name)
+            if not each.query.isActive:
+                self._planner.ended(run)
+
     def _is_command(self, request: Any, text: str) -> bool:
         """Return whether a statement of Spark's makes a view of a stream; tell Spark of predicates in it."""
         if not called_names(text) and view_head(text) is None:
             return False
-        session = self._session(request.session())
+        session = self._session(request.session(), request.user())
         called_predicates(session.spark, text)
         return prepare_view(session.context.engine, session.declarations, text).delays is not None
 
-    def _session(self, java: Any) -> Session:
+    def _left_by(self, user: str | None) -> tuple[Running, ...]:
+        """Return the queries that run on from sessions that a user of JDBC has ended."""
+        if user is None:
+            return ()
+        with self._lock:
+            ended = [
+                self._sessions[each]
+                for each, whose in self._users.items()
+                if each in self._ended and whose == user
+            ]
+        return tuple(each for session in ended for each in session.running if each.query.isActive)
+
+    def _session(self, java: Any, user: str | None) -> Session:
         with self._lock:
             name = java.sessionUUID()
             if name not in self._sessions:
                 self._sessions[name] = connect(SparkSession(self._context, java))
+                self._users[name] = user
                 self._planner.holds(len(self._sessions))
             return self._sessions[name]
 

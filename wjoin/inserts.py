@@ -208,7 +208,7 @@ def _start(
             f"the query into {sink.name} needs a checkpoint folder",
             span=statement.target[-1].span,
             text=text,
-            help="give --checkpoint DIR, SET wjoin.checkpoint = DIR, or the sink's option checkpointLocation",
+            help="SET wjoin.checkpoint = DIR, or give --checkpoint DIR, or the sink's checkpointLocation",
         )
     writer = planned.frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
     name = context.queries.free_name(sink.name)

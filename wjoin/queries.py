@@ -18,16 +18,25 @@ _LOOK_SECONDS = 5.0
 
 
 class Queries:
-    """The started queries of one session, oldest first; ended ones are among them."""
+    """The started queries of one session, oldest first; ended ones are among them.
+
+    ``left`` are queries that run on from ended sessions of the same user.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self.started: list[Running] = []
+        self.left: tuple[Running, ...] = ()
         self._folders: dict[str, Running] = {}
         self._looking: threading.Thread | None = None
         self._recorders: dict[str, Recorder] = {}
         self._named_by_script: set[str] = set()
         self._replaced: Running | None = None
+
+    @property
+    def known(self) -> list[Running]:
+        """What the statements about queries know: those that were left, and those of the session."""
+        return [*self.left, *self.started]
 
     def begin_script(self) -> None:
         """Forget which folders an earlier script has named: the next one may name them again."""

@@ -15,9 +15,9 @@ STOPPED_SCHEMA = "query STRING, done STRING"
 
 
 def show_queries(engine: Engine, queries: Queries) -> DataFrame:
-    """Return a row for each query that the session has started, oldest first; ended ones are among them."""
+    """Return a row for each query that the session knows, oldest first; ended ones are among them."""
     rows = []
-    for each in queries.started:
+    for each in queries.known:
         each.look()
         newest = each.totals.newest
         rows.append(
@@ -90,9 +90,9 @@ def stop_query(engine: Engine, queries: Queries, text: str, statement: StopQuery
 
 def find_query(queries: Queries, name: Identifier, text: str) -> Running:
     """Return the newest query of a name, one that runs before one that has ended. Raises WJoinError WJ602."""
-    named = [each for each in queries.started if name.matches(each.name)]
+    named = [each for each in queries.known if name.matches(each.name)]
     if named:
         return max(named, key=lambda each: (each.query.isActive, each.began))
-    known = {each.name.lower(): each for each in queries.started}
+    known = {each.name.lower(): each for each in queries.known}
     help = suggestion(name.name, known) or ("SHOW QUERIES lists those of this session" if known else None)
     raise WJoinError("WJ602", f"there is no query {name.name}", span=name.span, text=text, help=help)

@@ -94,6 +94,8 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
             "STOP QUERY out",
             "DESCRIBE QUERY out",
             "DROP SINK out",
+            f"CREATE SINK late USING parquet OPTIONS (path '{rows / 'late'}')",
+            f"INSERT INTO late {over_streams}",
             over_streams,
             "SELECT * FROM sa",
             "WITH known AS (SELECT id FROM sb) SELECT count(*) FROM known",
@@ -121,6 +123,7 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     (stopped,) = [line for line in said if line.startswith("out\t40 rows in (A 20, B 20)")]
     assert "results of the join" in stopped
     assert "state\tstopped" in said
+    assert "warning[WJ812]: the application has ended, and with it queries that ran: late\n" in done.stderr
     assert done.stderr.count("error[WJ606]: the rows of a SELECT over streams never end") == 4
     assert "\tat " not in done.stderr
     assert "at wjoin.sql" not in done.stderr
@@ -174,6 +177,12 @@ def test_what_users_of_jdbc_have_declared_is_let_go_once_they_have_left(rows: Pa
         beeline(rows, port, "runs on", [*mine, *query])
         assert ask(HELD) == ["2"], "a query runs until it ends, and with it what it rests on"
         assert [line.split(",")[0] for line in ask("SHOW STREAMS")] == ["kept"]
+        assert ask("SHOW QUERIES") == [], "it is somebody else's"
+        again = ["SHOW QUERIES", "DESCRIBE QUERY out", "STOP QUERY out", "SHOW QUERIES"]
+        stopped = beeline(rows, port, "runs on", again, "--outputformat=csv2").stdout
+        assert len(re.findall(r"out,(?:starting|running|idle),\d{4}-", stopped)) == 1
+        assert "sink,out" in stopped
+        await_answer(ask, "1")
     told = re.findall(r"W-join SQL is planned for (\d) sessions", (rows / "server.log").read_text())
     assert told[:8] == list("10121212")
 

@@ -11,7 +11,8 @@ from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.cost.estimates import Arrival
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.cost.psp import Spread, shared, spread
-from wjoin.planner.explain.describe import describe, plan_words
+from wjoin.planner.explain.describe import describe
+from wjoin.planner.explain.plan_words import plan_words
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.layouts import FREE, NO_CHECKPOINT, UNKNOWN, LayoutRule, layout_name, of_checkpoint
 from wjoin.planner.physical import Method, Stage

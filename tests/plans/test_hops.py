@@ -11,7 +11,7 @@ from tests.plans.catalogue import plan
 from wjoin.executor.state.identity import fingerprint
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.edges import destination, destinations, result_columns
-from wjoin.planner.explain.describe import plan_words
+from wjoin.planner.explain.plan_words import plan_words
 from wjoin.planner.hops import can_hop, hop_orders, in_hops
 from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
 from wjoin.planner.physical import Passes, PhysicalPlan, Precedence, Rows

@@ -76,7 +76,7 @@ def test_every_result_is_made_once_over_moves(route: str, data: st.DataObject) -
     assert_made_once_over_moves(drawn, drawn, route, [name for name in ROUTES if fits(name, drawn)], data)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=12, deadline=None, suppress_health_check=SLOW)
 @given(st.data())
 def test_in_hops_every_result_is_made_once_over_moves(data: st.DataObject) -> None:
     drawn = data.draw(plans())

@@ -78,7 +78,7 @@ def with_slices(plan: PhysicalPlan, length: int, copies: int) -> PhysicalPlan:
 
 @pytest.mark.parametrize("route", [*ROUTES, *OWN])
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 @given(st.integers(1, 9), st.data())
 def test_every_result_is_made_once(route: str, workers: int, data: st.DataObject) -> None:
@@ -99,7 +99,7 @@ def test_every_result_is_made_once(route: str, workers: int, data: st.DataObject
         assert_made_once(plan, sliced, workers, data)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=12, deadline=None, suppress_health_check=SLOW)
 @given(st.integers(1, 9), st.sampled_from([in_hops, at_once]), st.data())
 def test_in_hops_every_result_is_made_once(
     workers: int, hopping: Callable[[PhysicalPlan], PhysicalPlan], data: st.DataObject

@@ -121,7 +121,7 @@ class Worker:
 
 
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 @given(plans(), st.data())
 def test_any_cut_any_disorder_and_any_crash_give_the_defined_result(
@@ -130,7 +130,7 @@ def test_any_cut_any_disorder_and_any_crash_give_the_defined_result(
     assert_defined_result(plan, data, NAMES)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plans().filter(lambda plan: bool(plan.streams[0].codes)), st.data())
 def test_a_worker_that_changes_its_kernel_all_the_time(plan: PhysicalPlan, data: st.DataObject) -> None:
     with patch.object(adaptive, "LEAST_ROWS", 1), patch.object(adaptive, "CHANGE", 0.01):
@@ -220,7 +220,7 @@ def comparisons(plan: PhysicalPlan, bounds: Bounds, kernel: str, rows: dict[int,
     return counts.stage["comparisons"]
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plans(), st.sampled_from(NAMES), st.data())
 def test_tables_in_stretches(plan: PhysicalPlan, kernel: str, data: st.DataObject) -> None:
     """Complete inputs that are joined bit by bit have the results that brute force finds."""
@@ -246,7 +246,7 @@ def test_tables_in_stretches(plan: PhysicalPlan, kernel: str, data: st.DataObjec
     assert found == expected(plan, [rows[n] for n in range(len(plan.streams))])
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plans(), st.data())
 def test_wider_bounds_and_nested_loops_compare_more(plan: PhysicalPlan, data: st.DataObject) -> None:
     row = st.tuples(st.integers(0, 2), st.integers(0, 20), st.none() | st.integers(0, 3))

@@ -52,6 +52,7 @@ public final class Planner {
   private static Planner running;
   private static SparkContext listened;
   private static ServerSessions servers;
+  private static RunningQueries queries;
   private static volatile int held;
 
   private final BlockingQueue<Request> waiting = new LinkedBlockingQueue<>();
@@ -164,12 +165,24 @@ public final class Planner {
     held = sessions;
   }
 
-  /** Hear of the sessions of Spark's servers from now on: of an operation before it asks to plan. */
+  /** Note a query that a session has started, by the number of its run. */
+  public static void runs(String run, String name) {
+    queries.add(run, name);
+  }
+
+  /** Note that a query had ended when it was noted. */
+  public static void ended(String run) {
+    queries.remove(run);
+  }
+
+  /** Hear from now on of the sessions of Spark's servers, of an operation before it asks to plan, and of queries. */
   static synchronized void hear(SparkContext context) {
     if (listened != context) {
       listened = context;
       servers = new ServerSessions(Planner::end);
       context.addSparkListener(servers);
+      queries = new RunningQueries();
+      context.addSparkListener(queries);
     }
   }
 

@@ -5,6 +5,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.CurrentUserContext;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.StructType;
 
@@ -16,6 +17,7 @@ public final class Request {
   private final String text;
   private final Map<String, Object> parameters;
   private final boolean run;
+  private final String user = CurrentUserContext.CURRENT_USER().get();
 
   Request(SparkSession session, String text, Map<String, Object> parameters, boolean run) {
     this(session, null, text, parameters, run);
@@ -56,6 +58,11 @@ public final class Request {
   /** Whether the statement is to be run; else it is to be planned. */
   public boolean run() {
     return run;
+  }
+
+  /** The user of JDBC who asks; null where nobody is known. */
+  public String user() {
+    return user;
   }
 
   CompletableFuture<Object> answer() {

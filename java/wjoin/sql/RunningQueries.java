@@ -1,0 +1,44 @@
+package wjoin.sql;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerApplicationEnd;
+import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.sql.streaming.StreamingQueryListener;
+
+/**
+ * The queries that INSERT INTO has started: those that still run when their application ends are told.
+ *
+ * <p>Spark's events come one after another: a query whose end comes after that of the application has ended with it.
+ */
+final class RunningQueries extends SparkListener {
+  private static final String WARNING = "\nwarning[WJ812]: the application has ended, and with it queries that ran: ";
+  private static final String HELP =
+      "\nhelp: the same statements go on from their checkpoints; wjoin run lets the queries of a script run on";
+
+  /** Their names, by the numbers of their runs. */
+  private final Map<String, String> names = new LinkedHashMap<>();
+
+  synchronized void add(String run, String name) {
+    names.put(run, name);
+  }
+
+  synchronized void remove(String run) {
+    names.remove(run);
+  }
+
+  @Override
+  public void onOtherEvent(SparkListenerEvent event) {
+    if (event instanceof StreamingQueryListener.QueryTerminatedEvent ended) {
+      remove(ended.runId().toString());
+    }
+  }
+
+  @Override
+  public synchronized void onApplicationEnd(SparkListenerApplicationEnd end) {
+    if (!names.isEmpty()) {
+      System.err.println(WARNING + String.join(", ", names.values()) + HELP);
+    }
+  }
+}

@@ -1,0 +1,92 @@
+"""What tells a plan from others in a few words, and the words of its parts."""
+
+from collections.abc import Sequence
+
+from wjoin.parts.kernels.registry import name_of, words_of
+from wjoin.parts.routes.registry import ROUTES, plainest
+from wjoin.planner.durations import human
+from wjoin.planner.physical import (
+    Bounds,
+    Method,
+    PhysicalPlan,
+    Stage,
+)
+from wjoin.planner.slices import cut_by, slice_length
+
+BOUNDS_WORDS = {
+    Bounds.EXACT: "",
+    Bounds.LCA: ", each stream's widest window",
+    Bounds.GCA: ", the widest window of all",
+}
+
+
+def plan_words(plan: PhysicalPlan) -> str:
+    """Return what tells a candidate from the others, in a few words."""
+    if plan.method is Method.NATIVE:
+        return "native"
+    if not plan.stages:
+        return "one relation"
+    names = [_route_and_kernel(plan, stage) for stage in plan.stages]
+    kernels = names[0] if len(set(names)) == 1 else " ".join(names)
+    passes = f" {plan.passes.value}" if plan.branches else ""
+    first = " ".join(alias_names(plan, plan.stages[0].members))
+    stages = f" in {len(plan.stages)} stages, {first} first" if len(plan.stages) > 1 else ""
+    if plan.stages[0].hop:
+        stages = " at once" if plan.stages[-1].gathers else f" in {len(plan.stages)} hops"
+    return f"{plan.stages[0].bounds.value} {kernels}{passes}{stages}"
+
+
+def _route_and_kernel(plan: PhysicalPlan, stage: Stage) -> str:
+    """Return the kernel of a stage, after its route where that is not the first that applies."""
+    preferred = plainest(keyed=stage.keyed, inputs=len(stage.inputs))
+    kernel = name_of(stage.kernels)
+    if stage.route == preferred:
+        return kernel
+    if stage.slice is None:
+        return f"{stage.route} {kernel}"
+    usual = stage.slice == slice_length(plan, stage, stage.route)
+    length = "" if usual else f" by {slice_words(plan, stage)}"
+    return f"{stage.route}({stage.workers or 'all'}{copies_words(stage)}{length}) {kernel}"
+
+
+def plain_words(plan: PhysicalPlan) -> str:
+    """Return how a plan finds the partners of a row, then its name in the words of hints."""
+    if plan.method is Method.NATIVE:
+        return "Spark's own joins of two, one after the other (native)"
+    if not plan.stages:
+        return "one relation, nothing to join"
+    kernels = dict.fromkeys(kernel_words(stage) for stage in plan.stages)
+    bounds = BOUNDS_WORDS[plan.stages[0].bounds]
+    passes = ", alternatives apart" if plan.apart else ""
+    return f"{'; '.join(kernels)}{bounds}{passes} ({plan_words(plan)})"
+
+
+def kernel_words(stage: Stage) -> str:
+    """Return how a stage finds the partners of a row; without a key nothing is found by it."""
+    return words_of(stage.kernels, keyed=stage.keyed)
+
+
+def copies_words(stage: Stage) -> str:
+    """Return on how many workers each row of a stage lies, empty where on one."""
+    return f" in {stage.copies} copies" if stage.copies > 1 else ""
+
+
+def slice_words(plan: PhysicalPlan, stage: Stage) -> str:
+    """Return how long the slices of a stage are, in words."""
+    if stage.slice is None:
+        return ""
+    if not ROUTES[stage.route].values:
+        return human(int(stage.slice), plan.time_kind)
+    band = cut_by(stage)
+    return f"{stage.slice:g} of {column_words(plan, band.left)} and {column_words(plan, band.right)}"
+
+
+def column_words(plan: PhysicalPlan, operand: tuple[int, int]) -> str:
+    """Return the expression of a column of a stream."""
+    stream, number = operand
+    return plan.streams[stream].columns[number].expression
+
+
+def alias_names(plan: PhysicalPlan, streams: Sequence[int]) -> tuple[str, ...]:
+    """Return the aliases of streams."""
+    return tuple(plan.streams[stream].alias for stream in streams)
