@@ -3,7 +3,12 @@
 LONG = (
     # Sparks that others have started, and kills.
     "compat/test_connect.py",
+    *(
+        f"compat/test_extensions.py::test_{word}"
+        for word in ("clients_that_do_not_know_of_it[connect]", "every_kind")
+    ),
     "compat/test_extensions.py::test_what_users_of_jdbc_have_declared_is_let_go_once_they_have_left",
+    "faults/test_kill.py::test_driver_killed_at_random_moments[plain]",
     "sites/test_killed.py::test_query_and_site_killed_together[SHIP(A = PARTIAL, C = HELD)]",
     "session/test_spark_process.py::test_a_spark_that_is_stopped_closes_its_state",
     # Sources and sinks.

@@ -65,7 +65,7 @@ def test_query_and_site_killed_together(session: wjoin.Session, tmp_path: Path, 
     text = SCRIPT.format(
         one=sites[0].url,
         other=sites[1].url,
-        options="OPTIONS (maxRowsPerTrigger '40')",
+        options="OPTIONS (maxRowsPerTrigger '60')",
         root=tmp_path,
         query=THREE.format(hint=f"/*+ {hint} */"),
     )
