@@ -96,7 +96,8 @@ def rates(
                 failed.append(Failure(name, each.words))
                 continue
             told = (each.scratch / REPORT, each.usage, each.clock, stopped)
-            found += outcomes("sites", name, SYSTEMS[name].load(load), FILLING, *told)
+            system = SYSTEMS[name]
+            found += outcomes("sites", name, system.load(load), FILLING, *told, whole_rows=system.whole_rows)
     return found, failed
 
 

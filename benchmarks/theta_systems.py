@@ -157,8 +157,8 @@ def by_duckdb(load: ThetaLoad, scratch: Path, memory: str) -> Started:
     database.execute(f"SET threads = {CORES}")
     name = called(load)
     if name is not None:
-        result = "BOOLEAN" if name == "chosen" else "DOUBLE"
-        argument = "BIGINT" if name == "chosen" else "DOUBLE[]"
+        result = "BOOLEAN" if name in _BOOLEAN else "DOUBLE"
+        argument = "BIGINT" if name in _BOOLEAN else "DOUBLE[]"
         database.create_function(name, _of_arrow(name), [argument] * 2, result, type="arrow")
     micros = load.window * 1_000_000
     pairs = [(one, two) for two in load.names for one in load.names if one < two]
@@ -270,10 +270,14 @@ def _bucket(stream: str, micros: int) -> Column:
     return F.expr(f"unix_micros({stream}_ts) div {micros}")
 
 
+_BOOLEAN = {"chosen": 0.02, "answered": 1000.0}
+"""What predicates that answer yes or no take for a pair, in microseconds; all others give a number."""
+
+
 def _register(name: str) -> None:
     function = predicates()[name]
-    if name == "chosen":
-        wjoin.predicate(name=name, cost_us=0.02, selectivity=0.01)(function)
+    if name in _BOOLEAN:
+        wjoin.predicate(name=name, cost_us=_BOOLEAN[name], selectivity=0.01)(function)
     else:
         cost = 1000 if name == "slow" else 25
         wjoin.predicate(name=name, returns="double", cost_us=cost, selectivity=0.001)(function)
@@ -290,7 +294,7 @@ def _pandas(name: str) -> Any:
 
     # Without the names of types, which Spark would look for on its workers.
     called_by_spark.__annotations__ = {"left": pd.Series, "right": pd.Series, "return": pd.Series}
-    return F.pandas_udf(called_by_spark, BooleanType() if name == "chosen" else DoubleType())
+    return F.pandas_udf(called_by_spark, BooleanType() if name in _BOOLEAN else DoubleType())
 
 
 def _of_arrow(name: str) -> Callable[[Any, Any], Any]:
