@@ -90,7 +90,7 @@ _ENTRIES = (
     ),
     ErrorCode(
         "WJ217",
-        "a predicate is called with the wrong number of arguments",
+        "a predicate is called with the wrong number of arguments, or its answer is no condition",
         "SHOW PREDICATES lists those of each",
     ),
     # 3xx: the window graph

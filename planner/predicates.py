@@ -115,13 +115,28 @@ def tried(call: ReadCall, trials: Trials | None) -> ReadCall:
 
 
 def check_calls(tree: exp.Expr, meaning: Meaning, predicates: Mapping[str, Predicate], span: Span) -> None:
-    """Raise WJoinError WJ217 for a predicate that is called with another number of arguments."""
+    """Raise WJoinError WJ217 for a predicate that is called with another number of arguments.
+
+    And for a score that stands as a condition, or a yes or no that is compared with a number.
+    """
     for call in tree.find_all(exp.Anonymous):
         predicate = predicates.get(meaning.function(call))
         if predicate is not None and not predicate.takes(len(call.expressions)):
             given = len(call.expressions)
             message = f"the predicate {predicate.name} is called with {given} arguments"
             raise WJoinError("WJ217", message, span=span, help=f"it takes ({predicate.arguments})")
+    found = _asked(tree.unnest(), meaning)
+    predicate = None if found is None else predicates.get(meaning.function(found[0]))
+    if found is None or predicate is None:
+        return
+    answers, condition = predicate.returns == "boolean", isinstance(found[1], bool)
+    if condition and not answers:
+        message = f"the predicate {predicate.name} gives a number, which is no condition"
+        help = f"compare it with one: {predicate.name}(…) > 0.9"
+        raise WJoinError("WJ217", message, span=span, help=help)
+    if answers and not condition:
+        message = f"the predicate {predicate.name} says yes or no, and is compared with a number"
+        raise WJoinError("WJ217", message, span=span, help="leave the comparison out")
 
 
 def _asked(node: exp.Expr, meaning: Meaning) -> tuple[exp.Anonymous, bool | Limits] | None:
