@@ -133,23 +133,23 @@ class Bridge:
             request.leave()
             return
         schema = "" if of_spark else command_schema(statement)
-        session = self._session(request.session(), request.user())
+        session = self._session(request)
         if isinstance(statement, _ABOUT_QUERIES):
             session.context.queries.left = self._left_by(request.user())
         parameters = {str(name): _value(each) for name, each in dict(request.parameters()).items()}
         if request.run():
+            before = len(session.running)
             rows = _rows(session.sql(text, parameters))
-            if isinstance(statement, InsertInto):
-                self._tell_of_queries(session)
+            self._tell_of(session.running[before:])
             request.answered(rows)
         elif schema is not None:
             request.command(schema)
         else:
             request.planned(session.sql(text, parameters)._jdf.queryExecution().analyzed())
 
-    def _tell_of_queries(self, session: Session) -> None:
-        """Have Java say, when the application ends, which queries of a session end with it."""
-        for each in session.running:
+    def _tell_of(self, begun: list[Running]) -> None:
+        """Have Java say, when the application ends, which of the queries that have begun end with it."""
+        for each in begun:
             run = str(each.query.runId)
             self._planner.runs(run, each.name)
             if not each.query.isActive:
@@ -159,7 +159,7 @@ class Bridge:
         """Return whether a statement of Spark's makes a view of a stream; tell Spark of predicates in it."""
         if not called_names(text) and view_head(text) is None:
             return False
-        session = self._session(request.session(), request.user())
+        session = self._session(request)
         called_predicates(session.spark, text)
         return prepare_view(session.context.engine, session.declarations, text).delays is not None
 
@@ -175,12 +175,13 @@ class Bridge:
             ]
         return tuple(each for session in ended for each in session.running if each.query.isActive)
 
-    def _session(self, java: Any, user: str | None) -> Session:
+    def _session(self, request: Any) -> Session:
         with self._lock:
+            java = request.session()
             name = java.sessionUUID()
             if name not in self._sessions:
                 self._sessions[name] = connect(SparkSession(self._context, java))
-                self._users[name] = user
+                self._users[name] = request.user()
                 self._planner.holds(len(self._sessions))
             return self._sessions[name]
 
