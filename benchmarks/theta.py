@@ -26,7 +26,7 @@ from run_theta import BEGUN, ThetaTask
 from running import Failure
 from theta_loads import write_theta
 from theta_outcomes import ThetaOutcome, disagreements, outcome_table, read_outcomes, theta_targets
-from theta_sections import SECTIONS, ThetaSection, quick
+from theta_sections import SECTIONS, ThetaSection, at_rate, quick
 from theta_systems import ON_STREAMS, ON_TABLES
 from turns import TURN, take_turns
 from watched import REPORT, Watched, places
@@ -45,6 +45,7 @@ def options() -> argparse.Namespace:
     add = parser.add_argument
     add("--quick", action="store_true", help="a quarter of the rows, and little practice")
     add("--parts", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="what to join; all by default")
+    add("--rate", type=int, help="rows a second of each stream, in place of what a part has")
     add("--on", nargs="+", choices=PLACES, default=PLACES, help="streams, tables, or both (%(default)s)")
     add("--systems", nargs="+", choices={**ON_STREAMS, **ON_TABLES}, help="which of those that a part has")
     add("--warm-up", type=float, metavar="SECONDS", help="practice of each system; 20 by default")
@@ -126,9 +127,11 @@ def main() -> int:
     end_with_all()
     outcomes: list[ThetaOutcome] = []
     failures: list[Failure] = []
-    sections = {
-        part: quick(SECTIONS[part]) if arguments.quick else SECTIONS[part] for part in arguments.parts
-    }
+    sections = {part: SECTIONS[part] for part in arguments.parts}
+    if arguments.rate:
+        sections = {part: at_rate(section, arguments.rate) for part, section in sections.items()}
+    if arguments.quick:
+        sections = {part: quick(section) for part, section in sections.items()}
     for part, section in sections.items():
         for place in arguments.on:
             tables = place == "tables"

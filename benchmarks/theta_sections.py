@@ -1,6 +1,6 @@
 """What the comparison without a key runs: loads, and the systems that join each, on streams and on tables."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from theta_loads import ThetaLoad
@@ -63,7 +63,14 @@ SECTIONS: Mapping[str, ThetaSection] = {
 
 def quick(section: ThetaSection) -> ThetaSection:
     """Return what a quick run measures of a section."""
-    streams, tables = (
-        replace(load, batch_rows=load.batch_rows // 4) for load in (section.streams, section.tables)
-    )
+    return _with_batches(section, lambda load: load.batch_rows // 4)
+
+
+def at_rate(section: ThetaSection, rate: int) -> ThetaSection:
+    """Return a section whose streams have this many rows a second of event time each."""
+    return _with_batches(section, lambda load: rate * load.streams * load.seconds)
+
+
+def _with_batches(section: ThetaSection, rows: Callable[[ThetaLoad], int]) -> ThetaSection:
+    streams, tables = (replace(load, batch_rows=rows(load)) for load in (section.streams, section.tables))
     return replace(section, streams=streams, tables=tables)

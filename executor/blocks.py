@@ -141,10 +141,9 @@ def taken(array: pa.Array, places: pa.Array) -> pa.Array:
     Arrow copies lists slowly. Those of numbers that have one length are copied here as the lines of a matrix.
     """
     kind = array.type
-    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    if not lists or not len(places) or array.null_count or places.null_count or array.values.null_count:
+    if not len(places) or not _lists_numbers(kind) or places.null_count:
         return array.take(places)
-    if not (pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type)):
+    if array.null_count or array.values.null_count:
         return array.take(places)
     rows, offsets = places.to_numpy(), _offsets(array)
     begins = offsets[rows]
@@ -152,9 +151,53 @@ def taken(array: pa.Array, places: pa.Array) -> pa.Array:
     length = int(lengths[0])
     if not 0 < length * len(rows) <= np.iinfo(offsets.dtype).max or (lengths != length).any():
         return array.take(places)
-    lines = sliding_window_view(array.values.to_numpy(), length)[begins]
+    lines = _lines(array.values.to_numpy(), begins, length)
     edges = np.arange(0, length * len(rows) + 1, length, dtype=offsets.dtype)
     return type(array).from_arrays(pa.array(edges), pa.array(lines.reshape(-1)), type=kind)
+
+
+def matrix(array: pa.Array) -> npt.NDArray[Any] | None:
+    """Return lists of numbers, or the bytes of BINARY values, as the lines of a matrix, without copying them.
+
+    None of any other type, and where there are NULLs or several lengths.
+    """
+    kind = array.type
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    if not len(array) or not (binary or _lists_numbers(kind)) or array.null_count:
+        return None
+    offsets = _offsets(array)[: len(array) + 1]
+    begin, end, length = int(offsets[0]), int(offsets[-1]), int(offsets[1] - offsets[0])
+    if (offsets[1:] - offsets[:-1] != length).any():
+        return None
+    if binary:
+        data = array.buffers()[2]
+        flat = np.frombuffer(data, np.uint8)[begin:end] if length else np.zeros(0, np.uint8)
+    else:
+        values = array.values.slice(begin, end - begin)
+        if values.null_count:
+            return None
+        flat = np.asarray(values)
+    lines: npt.NDArray[Any] = flat.reshape(len(array), length)
+    return lines
+
+
+def _lists_numbers(kind: pa.DataType) -> bool:
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return False
+    return bool(pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type))
+
+
+def _lines(values: npt.NDArray[Any], begins: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    """Return the stretches of one length that begin at some places of an array, as the lines of a matrix."""
+    first = int(begins[0]) % length
+    numbers, odd = np.divmod(begins - first, length)
+    whole = (len(values) - first) // length
+    lines: npt.NDArray[Any] = (
+        sliding_window_view(values, length)[begins]
+        if odd.any()
+        else values[first : first + whole * length].reshape(whole, length).take(numbers, axis=0)
+    )
+    return lines
 
 
 def taken_bytes(array: pa.Array, places: pa.Array) -> int:

@@ -2,77 +2,14 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.blocks import taken, taken_bytes
-from wjoin.parts.kernels.run_filter import RunFilter
-from wjoin.parts.kernels.runs import BoolArray, Int64Array, SortedRun, stable_order
+from wjoin.executor.gathering import GatheredLater, Gathering, Pieces
+from wjoin.parts.kernels.runs import BoolArray, Int64Array
 
 RESULT_BYTES = 1 << 24
 """About the most bytes of results that are made at once: a wide row may have many partners."""
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """The rows of one input that a probe may use: runs, addressed by one running row number.
-
-    ``filter`` tells which of the runs that are not new may hold a code.
-    """
-
-    runs: tuple[SortedRun, ...]
-    filter: RunFilter | None = None
-
-    @cached_property
-    def offsets(self) -> Int64Array:
-        """The first row number of each run, int64."""
-        return np.cumsum([0, *(run.rows for run in self.runs)])[:-1].astype(np.int64)
-
-    @property
-    def rows(self) -> int:
-        """The number of rows of all runs."""
-        return sum(run.rows for run in self.runs)
-
-
-class Gathering:
-    """How rows are gathered from the runs of an input: found once, for all columns.
-
-    ``rows`` are row numbers of ``pieces``, int64. Only the runs and pages are touched that they name.
-    """
-
-    def __init__(self, pieces: Pieces, rows: Int64Array) -> None:
-        self._pieces = pieces
-        self._parts: list[tuple[int, pa.Array]] = []
-        self._back: pa.Array | None = None
-        if len(pieces.runs) == 1:
-            self._parts.append((0, pa.array(rows)))
-            return
-        run = np.searchsorted(pieces.offsets, rows, side="right") - 1
-        order = stable_order(run, len(pieces.runs))
-        edges = np.searchsorted(run[order], np.arange(len(pieces.runs) + 1))
-        for number, offset in enumerate(pieces.offsets):
-            mine = order[edges[number] : edges[number + 1]]
-            if len(mine):
-                self._parts.append((number, pa.array(rows[mine] - offset)))
-        if len(self._parts) > 1:
-            back = np.empty_like(order)
-            back[order] = np.arange(len(order))
-            self._back = pa.array(back)
-
-    def size(self, name: str) -> int:
-        """Return about how many bytes the values of a block column take."""
-        columns = ((self._pieces.runs[number].batch.column(name), places) for number, places in self._parts)
-        return sum(taken_bytes(column, places) for column, places in columns)
-
-    def column(self, name: str) -> pa.Array:
-        """Return the values of a block column."""
-        columns = ((self._pieces.runs[number].batch.column(name), places) for number, places in self._parts)
-        parts = [taken(column, places) for column, places in columns]
-        if not parts:
-            return self._pieces.runs[0].batch.column(name).slice(0, 0)
-        return parts[0] if self._back is None else taken(pa.concat_arrays(parts), self._back)
 
 
 @dataclass(frozen=True)
@@ -122,6 +59,10 @@ class Combinations:
     def column(self, number: int, name: str) -> pa.Array:
         """Return the values of a block column of a joined input."""
         return self.gathering(number).column(name)
+
+    def later(self, number: int, name: str, kind: str | None) -> "GatheredLater":
+        """Return the values of a block column, to be gathered in parts; ``kind`` as GatheredLater has it."""
+        return GatheredLater(self.gathering(number), name, kind, len(self))
 
     def gathering(self, number: int) -> Gathering:
         """Return how the rows of a joined input are gathered."""

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from wjoin.executor.bands import band_values, moved
 from wjoin.executor.bands import inside as inside_band
-from wjoin.executor.blocks import restored
-from wjoin.executor.combinations import Combinations, Pieces
+from wjoin.executor.combinations import Combinations
 from wjoin.executor.conditions import prepared
 from wjoin.executor.failed_pairs import failure
+from wjoin.executor.gathering import GatheredLater, Pieces
 from wjoin.executor.predicates import CALL_BYTES, PairFailedError, holds
 from wjoin.executor.report import Report
 from wjoin.executor.sifting import Sieve, sifted, worth_sifting
@@ -296,12 +296,11 @@ class MultiwayJoin:
                 self.plan, self.stage, check, predicate.name, tuples, failed, self.statement
             ) from failed
 
-    def _argument(self, operand: Operand, tuples: Combinations) -> pa.Array:
+    def _argument(self, operand: Operand, tuples: Combinations) -> GatheredLater:
         stream, number = operand
-        values = self._values(operand, tuples)
-        if not stored_column(self.plan, stream, number).restored:
-            return values
-        return restored(values, self.plan.streams[stream].columns[number].type)
+        stored = stored_column(self.plan, stream, number)
+        kind = self.plan.streams[stream].columns[number].type if stored.restored else None
+        return tuples.later(self._input_of(operand, tuples), stored.name, kind)
 
     def _values(self, operand: Operand, partial: Combinations) -> pa.Array:
         return partial.column(self._input_of(operand, partial), stored_column(self.plan, *operand).name)

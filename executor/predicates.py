@@ -1,28 +1,34 @@
 """Predicates called for pairs of rows: NULLs held back, results checked, failures told with their rows."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wjoin.executor.blocks import ends, taken
+from wjoin.executor.blocks import matrix, taken
 from wjoin.executor.conditions import COMPARE
+from wjoin.executor.gathering import GatheredLater
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.runs import BoolArray
 from wjoin.planner.physical import TimeKind
 from wjoin.udfs.predicate import Predicate
 
 CALL_BYTES = 1 << 24
-"""About the most bytes of arguments that are gathered at once."""
+"""About the most bytes of arguments of one call."""
 
-CACHED_BYTES = 1 << 21
-"""About the bytes of arguments of one call: what a function makes of them stays in the processor's cache."""
+CACHED_BYTES = 1 << 20
+"""About the bytes of arguments of one call: what a function makes of them stays in the cache of a core."""
 
-CALL_PAIRS = 256
+CALL_PAIRS = 64
 """The pairs of one call at least, where so many are there: a call has a price of its own."""
+
+_COLUMNS = (pa.Array, GatheredLater)
+
+_Given: TypeAlias = pa.Array | npt.NDArray[Any]
+"""An argument of the pairs of one call."""
 
 _NAN_ABOVE = (">", ">=")
 """To Spark, NaN is above every other number."""
@@ -41,9 +47,9 @@ def holds(
 ) -> BoolArray:
     """Return for which pairs a condition on a predicate holds.
 
-    ``arguments``: Arrow arrays of one length, or constants. ``asked``: the truth that is wanted, or
-    comparisons of a score, all of which must hold. Raises PairFailedError where the predicate fails,
-    and WJoinError WJ707 where it returns what it should not.
+    ``arguments``: Arrow arrays of one length or such as are gathered later, or constants. ``asked``: the
+    truth that is wanted, or comparisons of a score, all of which must hold. Raises PairFailedError where the
+    predicate fails, and WJoinError WJ707 where it returns what it should not.
     """
     values, null = scores(predicate, arguments)
     kept: BoolArray = ~null
@@ -58,61 +64,70 @@ def holds(
 
 def scores(predicate: Predicate, arguments: Sequence[Any]) -> tuple[npt.NDArray[np.float64], BoolArray]:
     """Return what a predicate says of pairs, truth as 0 and 1, and where that is NULL (see ``holds``)."""
-    columns = [each for each in arguments if isinstance(each, pa.Array)]
+    columns = [each for each in arguments if isinstance(each, _COLUMNS)]
     pairs = len(columns[0])
-    null = np.zeros(pairs, bool)
-    for each in columns:
-        if each.null_count:
-            null |= np.asarray(each.is_null())
-    known = np.flatnonzero(~null)
-    values = np.zeros(pairs, np.float64)
-    if not len(known):
-        return values, null
-    chosen = pa.array(known)
-    given = [
-        _filled(each, len(known))
-        if not isinstance(each, pa.Array)
-        else (each if len(known) == pairs else taken(each, chosen))
-        for each in arguments
-    ]
-    arrays = _arrays(predicate, given)
-    pairs_of_call = max(CALL_PAIRS, CACHED_BYTES * len(known) // max(1, sum(each.nbytes for each in given)))
-    for start in range(0, len(known), pairs_of_call):
-        called = known[start : start + pairs_of_call]
-        part = slice(start, start + len(called))
+    values, null = np.zeros(pairs, np.float64), np.zeros(pairs, bool)
+    size = sum(each.nbytes for each in columns)
+    pairs_of_call = max(CALL_PAIRS, CACHED_BYTES * pairs // max(1, size))
+    for start in range(0, pairs, pairs_of_call):
+        count = min(pairs_of_call, pairs - start)
+        given = [_part(predicate, each, start, count) for each in arguments]
+        known = np.flatnonzero(_all_valid(given))
+        null[start : start + count] = True
+        if not len(known):
+            continue
+        if len(known) < count:
+            given = [_known(each, known) for each in given]
+        called = start + known
         try:
-            found = predicate.function(*(each[part] for each in arrays))
+            found = predicate.function(*_arrays(predicate, given))
         except Exception as error:
-            raise _failed(predicate, [each[part] for each in given], called, error) from error
+            raise _failed(predicate, given, called, error) from error
         values[called], without = _numbers(predicate, found, len(called))
+        null[called] = False
         null[called[without]] = True
     return values, null
+
+
+def _all_valid(columns: Sequence[_Given]) -> BoolArray:
+    """Return for which pairs no argument is NULL."""
+    valid = np.ones(len(columns[0]), bool)
+    for each in columns:
+        if isinstance(each, pa.Array) and each.null_count:
+            valid &= np.asarray(each.is_valid())
+    return valid
+
+
+def _part(predicate: Predicate, argument: Any, start: int, count: int) -> _Given:
+    """Return an argument of some pairs, at once as a matrix where it comes to one in the end."""
+    if not isinstance(argument, _COLUMNS):
+        return _filled(argument, count)
+    if isinstance(argument, GatheredLater) and predicate.arrays == "numpy":
+        lines = argument.lines(start, count)
+        if lines is not None:
+            return lines
+    return argument.slice(start, count)
+
+
+def _known(given: _Given, places: npt.NDArray[np.int64]) -> _Given:
+    return taken(given, pa.array(places)) if isinstance(given, pa.Array) else given[places]
 
 
 def _filled(value: Any, count: int) -> pa.Array:
     return pa.repeat(pa.scalar(value), count)
 
 
-def _arrays(predicate: Predicate, columns: Sequence[pa.Array]) -> list[Any]:
+def _arrays(predicate: Predicate, columns: Sequence[_Given]) -> list[Any]:
     return list(columns) if predicate.arrays == "arrow" else list(map(_numpy, columns))
 
 
-def _numpy(column: pa.Array) -> npt.NDArray[Any]:
+def _numpy(column: _Given) -> npt.NDArray[Any]:
     """Return a column without NULLs as a NumPy array, or a matrix where its values have one length."""
-    kind = column.type
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        lengths = np.asarray(pc.list_value_length(column))
-        flat = column.flatten()
-        numbers = pa.types.is_integer(flat.type) or pa.types.is_floating(flat.type)
-        if numbers and flat.null_count == 0 and (lengths == lengths[0]).all():
-            matrix: npt.NDArray[Any] = np.asarray(flat).reshape(len(column), int(lengths[0]))
-            return matrix
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        sizes = np.asarray(pc.binary_length(column))
-        if (sizes == sizes[0]).all():
-            data = column.buffers()[2]
-            held = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-            return held[slice(*ends(column))].reshape(len(column), int(sizes[0]))
+    if isinstance(column, np.ndarray):
+        return column
+    lines = matrix(column)
+    if lines is not None:
+        return lines
     found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return found
 
@@ -150,12 +165,12 @@ def _refused(predicate: Predicate, why: str) -> WJoinError:
 
 
 def _failed(
-    predicate: Predicate, given: Sequence[pa.Array], known: npt.NDArray[np.int64], error: Exception
+    predicate: Predicate, given: Sequence[_Given], known: npt.NDArray[np.int64], error: Exception
 ) -> PairFailedError:
     """Return the failure of a predicate at the first pair for which it fails alone."""
     for number, place in enumerate(known.tolist()):
         try:
-            predicate.function(*_arrays(predicate, [each.slice(number, 1) for each in given]))
+            predicate.function(*_arrays(predicate, [each[number : number + 1] for each in given]))
         except Exception as alone:  # noqa: BLE001 (whatever the user's function raises)
             return PairFailedError(place, _told(alone))
     return PairFailedError(

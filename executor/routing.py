@@ -20,6 +20,9 @@ TOGETHER_BYTES = 1 << 26
 
 _FURTHEST = float(1 << 52)
 
+_TASKS_OF_A_CORE = 3
+"""Tasks for each core where they may be of different sizes."""
+
 _MULTIPLIER = 0xC2B2AE3D27D4EB4F
 
 
@@ -148,3 +151,18 @@ def worker_count(stage: Stage, partitions: int) -> int:
     route = ROUTES[stage.route]
     found = route.workers(partitions)
     return min(found, stage.workers) if route.slices and stage.workers is not None else found
+
+
+def table_tasks(stage: Stage, partitions: int, cores: int) -> int | None:
+    """Return how many tasks a stage over tables has, None where Spark may merge them.
+
+    It merges those whose rows are few bytes. Where the work is in pairs, one core would have all of it.
+    """
+    sliced = ROUTES[stage.route].slices
+    if not sliced and not stage.predicates:
+        return None
+    found = worker_count(stage, partitions)
+    if sliced and stage.workers is not None:
+        return found
+    # Slices are dealt out evenly, keys are not.
+    return min(found, cores if sliced and not stage.keyed else _TASKS_OF_A_CORE * cores)

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import concatenate, cut
-from wjoin.executor.combinations import Assembler, Combinations, Pieces
+from wjoin.executor.combinations import Assembler, Combinations
+from wjoin.executor.gathering import Pieces
 from wjoin.executor.key_counts import count_keys
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.numbering import with_numbers

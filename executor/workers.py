@@ -1,6 +1,9 @@
 """The workers of a stage: groups that Spark sends to different partitions."""
 
+import functools
 
+
+@functools.cache
 def worker_ids(partitions: int) -> tuple[int, ...]:
     """Return grouping keys that Spark's hash partitioning sends to distinct partitions.
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wjoin.calibrate_tables import table_costs
-from wjoin.executor.combinations import Pieces
+from wjoin.executor.gathering import Pieces
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.report import Report
 from wjoin.executor.step import StageLogic

@@ -199,6 +199,7 @@ class Rewriting:
                 shorten(self.written, _TOLD, placeholder=" …"),
                 self.sites[number],
                 self.held[number],
+                weighed_with(self.context.engine.spark, self.context.settings.costs()).cores,
             )
         return self.frames[name]
 

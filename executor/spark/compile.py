@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from wjoin.executor.routing import Router, worker_count
+from wjoin.executor.routing import Router, table_tasks, worker_count
 from wjoin.executor.sites.held import HeldInput
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.announce import Announce
@@ -117,6 +117,7 @@ def compile_plan(
     statement: str = "",
     sites: Mapping[int, SiteStream] | None = None,
     held: Mapping[int, HeldStream] | None = None,
+    cores: int | None = None,
 ) -> dict[str, DataFrame]:
     """Return the joined rows of each output of a plan, by its sink; ``inputs`` are in FROM order.
 
@@ -125,13 +126,16 @@ def compile_plan(
     bytes of new rows that a worker joins at once. ``predicates``: those that the plan names,
     ``statement``: words for it, with which a failure of one is told. ``sites``: the streams at sites, by
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
-    their sites, of whose inputs no more than the schema is read.
+    their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
+    where that is not known.
     """
     counting = counting or Counting()
     if not plan.stages or plan.method is Method.NATIVE:
         joined: DataFrame | None = None
     else:
-        joined = _joined(plan, inputs, counting, stretch, predicates or {}, statement, held or {})
+        joined = _joined(
+            plan, inputs, counting, stretch, predicates or {}, statement, held or {}, cores
+        )
     return {
         output.sink: _output(plan, output, joined, inputs, counting, sites or {}) for output in plan.outputs
     }
@@ -165,14 +169,21 @@ def _joined(
     predicates: Mapping[str, Predicate],
     statement: str,
     held: Mapping[int, HeldStream],
+    cores: int | None,
 ) -> DataFrame:
     """Return the messages of the last stage."""
     meter = None if plan.streaming else counting.meter
     spark = inputs[0].sparkSession
     partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
-    groups = worker_ids(partitions)
     stageless = _stageless(plan)
-    workers = [groups[: worker_count(stage, partitions)] for stage in plan.stages]
+    tasks = [
+        None if plan.streaming else table_tasks(stage, partitions, cores or partitions)
+        for stage in plan.stages
+    ]
+    workers = [
+        worker_ids(count or partitions)[: count or worker_count(stage, partitions)]
+        for stage, count in zip(plan.stages, tasks, strict=True)
+    ]
     scans = {number: _scan(plan, number, inputs[number]) for number in plan.staged if number not in held}
     if meter is not None:
         scans = {
@@ -203,7 +214,7 @@ def _joined(
         }
         logic = StageLogic(plan, number, stretch, predicates, statement, asking)
         operator = Operator(logic, workers[number], routers, fingerprint(plan, stage))
-        results.append(_run(plan, operator, arriving, counting))
+        results.append(_run(plan, operator, arriving, counting, tasks[number]))
     return results[-1]
 
 
@@ -266,13 +277,21 @@ def key_code(code: KeyCode) -> str:
     return f"CASE WHEN {known} THEN xxhash64({', '.join(code.expressions)}) & {_HASH_BITS}L END"
 
 
-def _run(plan: PhysicalPlan, operator: Operator, arriving: list[DataFrame], counting: Counting) -> DataFrame:
+def _run(
+    plan: PhysicalPlan,
+    operator: Operator,
+    arriving: list[DataFrame],
+    counting: Counting,
+    tasks: int | None,
+) -> DataFrame:
     blocks = arriving[0]
     for other in arriving[1:]:
         blocks = blocks.union(other)
     if not plan.streaming:
         # A grouped map would hold all messages of a worker at once, and all its results.
-        joined = blocks.repartition("worker").mapInArrow(operator.batch, MESSAGES)
+        # Of a number that is told Spark merges none.
+        parted = blocks.repartition("worker") if tasks is None else blocks.repartition(tasks, "worker")
+        joined = parted.mapInArrow(operator.batch, MESSAGES)
         part = stage_part(operator.logic.number)
         return joined if counting.meter is None else counting.meter.watch(part, joined, work_counts())
     joined = blocks.groupBy("worker").transformWithStateInPandas(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wjoin.executor.combinations import Gathering, Pieces
+from wjoin.executor.gathering import GatheredLater, Gathering, Pieces
 from wjoin.parts.kernels.candidates import Search
 from wjoin.parts.kernels.halving import first_above, first_at_least
 from wjoin.parts.kernels.key_index import KeyIndex
@@ -232,3 +232,7 @@ def test_gathering_addresses_rows_through_runs(pieces: list[list[str]], data: st
     assert gathering.column("text").to_pylist() == [flat[number] for number in wanted]
     places = [place for piece in pieces for place in range(len(piece))]
     assert gathering.column("place").to_pylist() == [places[number] for number in wanted]
+    start = data.draw(st.integers(0, len(wanted)))
+    stop = data.draw(st.integers(start, len(wanted)))
+    later = GatheredLater(gathering, "text", None, len(wanted))
+    assert later.slice(start, stop - start).to_pylist() == [flat[number] for number in wanted[start:stop]]
