@@ -153,16 +153,17 @@ def worker_count(stage: Stage, partitions: int) -> int:
     return min(found, stage.workers) if route.slices and stage.workers is not None else found
 
 
-def table_tasks(stage: Stage, partitions: int, cores: int) -> int | None:
+def table_tasks(stage: Stage, partitions: int, cores: int | None) -> int | None:
     """Return how many tasks a stage over tables has, None where Spark may merge them.
 
     It merges those whose rows are few bytes. Where the work is in pairs, one core would have all of it.
+    ``cores``: how many tasks run at once, None where that is not known.
     """
     sliced = ROUTES[stage.route].slices
     if not sliced and not stage.predicates:
         return None
     found = worker_count(stage, partitions)
-    if sliced and stage.workers is not None:
+    if cores is None or (sliced and stage.workers is not None):
         return found
     # Slices are dealt out evenly, keys are not.
     return min(found, cores if sliced and not stage.keyed else _TASKS_OF_A_CORE * cores)

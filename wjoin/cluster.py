@@ -14,13 +14,19 @@ GIGABIT = 125_000_000
 
 def weighed_with(spark: SparkSession, told: CostSettings) -> CostSettings:
     """Return what plans are weighed with: what the settings have not told, the session does."""
-    local = (_setting(spark, "spark.master") or "").startswith("local")
     return replace(
         told,
         cores=_cores(spark) if told.cores is None else told.cores,
         partitions=partitions(spark),
-        network=GIGABIT if told.network is None and not local else told.network,
+        network=GIGABIT if told.network is None and not _local(spark) else told.network,
     )
+
+
+def lasting_cores(spark: SparkSession, told: CostSettings) -> int | None:
+    """Return how many tasks run at once all the time; None on a cluster, whose executors come and go."""
+    if told.cores is not None:
+        return told.cores
+    return _cores(spark) if _local(spark) else None
 
 
 def partitions(spark: SparkSession) -> int:
@@ -39,6 +45,10 @@ def _cores(spark: SparkSession) -> int:
             return int(master[1])
         each, executors = (_setting(spark, f"spark.executor.{name}") for name in ("cores", "instances"))
         return int(each or 1) * int(executors or 1)
+
+
+def _local(spark: SparkSession) -> bool:
+    return (_setting(spark, "spark.master") or "").startswith("local")
 
 
 def _setting(spark: SparkSession, name: str) -> str | None:

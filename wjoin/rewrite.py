@@ -16,7 +16,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame
 
 from wjoin.catalog import DATAFRAME, StreamDeclaration
-from wjoin.cluster import weighed_with
+from wjoin.cluster import lasting_cores, weighed_with
 from wjoin.compiled import remember
 from wjoin.context import Context
 from wjoin.delays import output_delays, relation_delays
@@ -199,7 +199,7 @@ class Rewriting:
                 shorten(self.written, _TOLD, placeholder=" …"),
                 self.sites[number],
                 self.held[number],
-                weighed_with(self.context.engine.spark, self.context.settings.costs()).cores,
+                lasting_cores(self.context.engine.spark, self.context.settings.costs()),
             )
         return self.frames[name]
 

@@ -133,9 +133,7 @@ def compile_plan(
     if not plan.stages or plan.method is Method.NATIVE:
         joined: DataFrame | None = None
     else:
-        joined = _joined(
-            plan, inputs, counting, stretch, predicates or {}, statement, held or {}, cores
-        )
+        joined = _joined(plan, inputs, counting, stretch, predicates or {}, statement, held or {}, cores)
     return {
         output.sink: _output(plan, output, joined, inputs, counting, sites or {}) for output in plan.outputs
     }
@@ -176,10 +174,7 @@ def _joined(
     spark = inputs[0].sparkSession
     partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
     stageless = _stageless(plan)
-    tasks = [
-        None if plan.streaming else table_tasks(stage, partitions, cores or partitions)
-        for stage in plan.stages
-    ]
+    tasks = [None if plan.streaming else table_tasks(stage, partitions, cores) for stage in plan.stages]
     workers = [
         worker_ids(count or partitions)[: count or worker_count(stage, partitions)]
         for stage, count in zip(plan.stages, tasks, strict=True)

@@ -69,9 +69,6 @@ def spread(
     count = route.workers(partitions)
     if route.slices and stage.workers is not None:
         count = stage.workers
-    elif route.slices and not arrival.streaming and not stage.keyed:
-        # Tasks over tables are as many as there are cores (executor/routing.py).
-        count = min(count, cores)
     known = [view for number in range(len(inputs)) if (view := slicing(plan, stage, number)) is not None]
     if not known:
         turns = min(count, cores)

@@ -40,3 +40,9 @@ def test_work_in_pairs_is_shared_out(tables: wjoin.Session, hint: str, condition
     used = {row.task for row in rows}
     # A key of ten values may leave some of its tasks without a row.
     assert len(used) == tasks if condition != "same(l.n, r.n) AND l.k = r.k" else 2 < len(used) <= tasks
+
+
+def test_the_setting_tells_how_many_cores_there_are(tables: wjoin.Session) -> None:
+    tables.sql("SET wjoin.cores = 4")
+    found = tables.sql(JOIN.format("/*+ PLAN(PSP) */", "same(l.n, r.n)"))
+    assert len(found.select(F.spark_partition_id()).distinct().collect()) == 4
