@@ -6,11 +6,12 @@ rows of all streams but the first one copied into the buckets beside theirs, an 
 the exact conditions after it; as a stream-stream join with watermarks, and over tables. Over tables DuckDB
 and Polars join the same files as well; DuckDB calls the function as one of its own over Arrow's arrays.
 
-Systems have a process each, take turns, and drop their results, as in bench.py. *Fresh* is the first run of
-a process over tables, *practised* are those after some practice; figures are medians. Ratios are of rates,
-and of processor time. *ns a pair* are of the clock, for a pair of rows inside the window. Polars is left out
-where it is not installed; where it takes more memory than is allowed, that is told. Fails when systems differ
-in the number of results, or another one fails. Linux only.
+Systems have a process each and drop their results, as in bench.py. They take turns, but where a predicate
+waits: there each runs to its end before the next. *Fresh* is the first run of a process over tables,
+*practised* are those after some practice; figures are medians. Ratios are of rates, and of processor time.
+*ns a pair* are of the clock, for a pair of rows inside the window. Polars is left out where it is not
+installed; where it takes more memory than is allowed, that is told. Fails when systems differ in the number
+of results, or another one fails. Linux only.
 """
 
 import argparse
@@ -79,7 +80,9 @@ def measure(
         write_theta(load.practice, data / "practice")
         prepared = [_watched(name, section, data, arguments, stack, tables=tables) for name in systems]
         turn = min(TURN, STOPPED / max(1, len(systems) - 1))
-        stops = take_turns([each.start for each in prepared], turn)
+        starts = [each.start for each in prepared]
+        groups = [starts] if section.in_turns else [[start] for start in starts]
+        stops = [stopped for group in groups for stopped in take_turns(group, turn)]
         for name, each, stopped in zip(systems, prepared, stops, strict=True):
             if each.usage.killed:
                 words = f"more than {arguments.limit_gb:g} GB of memory"

@@ -10,15 +10,17 @@ WINDOW = 5
 
 @dataclass(frozen=True)
 class ThetaSection:
-    """A load as streams and one as tables, and the systems over each: they all take turns.
+    """A load as streams and one as tables, and the systems over each.
 
-    Tables have more rows: a query over them takes a second before it begins.
+    Tables have more rows: a query over them takes a second before it begins. Systems take turns, or else run
+    one after the other: a predicate that waits goes on waiting while its process is stopped.
     """
 
     streams: ThetaLoad
     tables: ThetaLoad
     on_streams: tuple[str, ...]
     on_tables: tuple[str, ...]
+    in_turns: bool = True
 
     def load(self, *, tables: bool) -> ThetaLoad:
         """The rows of the tables, or of the streams."""
@@ -57,7 +59,7 @@ SECTIONS: Mapping[str, ThetaSection] = {
     "three": _section("three", 150, _ON_SPARK, (*_ON_SPARK, *_OTHERS), streams=3),
     "overhead": _section("overhead", 400, _PLANS, _PLANS),
     "cores": _section("cores", 20, _ONE_AND_TWO, (*_ONE_AND_TWO, "function", "function-1"), batches=(2, 1)),
-    "waiting": _section("waiting", 20, _ONE_AND_TWO, _ONE_AND_TWO, batches=(2, 1)),
+    "waiting": replace(_section("waiting", 20, _ONE_AND_TWO, _ONE_AND_TWO, batches=(2, 1)), in_turns=False),
 }
 
 

@@ -91,12 +91,10 @@ class Gathering:
         found: list[npt.NDArray[Any]] = []
         for number, _ in self._parts:
             values = matrix(self._pieces.runs[number].batch.column(name))
-            if values is None or any(
-                values.shape[1] != each.shape[1] or values.dtype != each.dtype for each in found[:1]
-            ):
+            if values is None:
                 return []
             found.append(values)
-        return found
+        return found if len({(each.shape[1], each.dtype) for each in found}) == 1 else []
 
     def size(self, name: str) -> int:
         """Return about how many bytes the values of a block column take."""
