@@ -56,13 +56,14 @@ def kept_anywhere(plan: PhysicalPlan, stage: Stage, workers: int) -> bool:
     if not route.visits or route.values or route.heaviest or route.copies:
         return False
     views = (slicing(plan, stage, number) for number in range(len(stage.inputs)))
-    return all(each is not None and (not each.probes or _visits_all(each, workers)) for each in views)
+    return all(each is not None and (not each.probes or _met_by_all(each, workers)) for each in views)
 
 
-def _visits_all(view: Slicing, workers: int) -> bool:
-    if not view.visits or view.back is None or view.ahead is None:
-        return view.visits
-    return (view.back + view.ahead) // view.length >= workers
+def _met_by_all(view: Slicing, workers: int) -> bool:
+    """Return whether rows come to every worker, or stay where rows of all others come."""
+    if view.sliced and not view.visits:
+        return True
+    return view.back is None or view.ahead is None or (view.back + view.ahead) // view.length >= workers
 
 
 def closed_bands(stage: Stage) -> tuple[int, ...]:

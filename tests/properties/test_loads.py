@@ -143,6 +143,53 @@ def test_every_worker_has_about_as_many_rows_and_pairs_whatever_the_rate_does(
     assert max(shares(loads, "rows")) == 1
 
 
+@pytest.mark.parametrize("names", ["ab", "abc"])
+def test_few_rows_of_a_table_are_dealt_out_one_by_one(names: str) -> None:
+    """Over tables the rows of one stream stay, and those of the others come to every worker."""
+    count, workers = 200, 4
+    chance = np.random.default_rng(7)
+    tables = []
+    for _ in names:
+        times, values = chance.integers(0, 10 * SECOND, count), chance.random(count)
+        tables.append(pa.table({"ts": times, "n": np.arange(count), "x": values}))
+    relation = dataclasses.replace(stream_of({"n": "bigint", "x": "double"}), streaming=False)
+    columns = ", ".join(f"{name}.n AS n{number}" for number, name in enumerate(names))
+    linked = [f"{one}.x + {other}.x > 1.2" for one, other in itertools.pairwise(names)]
+    conditions, relations = " AND ".join(linked), ", ".join(f"{name} {name}" for name in names)
+    sql = (
+        f"SELECT /*+ PLAN(PSP, {workers}) */ {columns} FROM {relations} WINDOW = 2 SECONDS WHERE {conditions}"
+    )
+    planned = plan_over(sql, [relation] * len(names)).physical
+    inside = [
+        f"abs({one}.ts - {other}.ts) <= {2 * SECOND}" for one, other in itertools.combinations(names, 2)
+    ]
+    with duckdb.connect() as database:
+        for name, each in zip(names, tables, strict=True):
+            database.register(name, each)
+        wanted = Counter(
+            database.execute(
+                f"SELECT {columns} FROM {relations} WHERE {' AND '.join(inside)} AND {conditions}"
+            ).fetchall()
+        )
+    blocks = {
+        number: block_of(planned, number, each.combine_chunks().to_batches()[0])
+        for number, each in enumerate(tables)
+    }
+    busiest = {}
+    for whole in (True, False):
+        local = LocalWorkers(planned, workers, whole=whole)
+        found: Counter[Any] = Counter()
+        for made in local.run(blocks, Counts()):
+            numbers = [
+                made[next(c for c in made.column_names if c.startswith(f"c{n}"))] for n in range(len(names))
+            ]
+            found.update(zip(*(each.to_pylist() for each in numbers), strict=True))
+        assert found == wanted
+        assert found
+        busiest[whole] = next(shares(local.loads[:1], "compared"))
+    assert busiest[True] < 1.03 < busiest[False]
+
+
 def test_a_slice_a_worker_leaves_most_to_some_of_them_while_the_rate_doubles() -> None:
     """As pieces of a window do in the paper, which are as long on each node, until sections 5.5 and 6."""
     tables = streams(DOUBLES)
