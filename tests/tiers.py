@@ -11,7 +11,6 @@ LONG = (
     "faults/test_kill.py::test_driver_killed_at_random_moments[plain]",
     # Sources and sinks.
     *("delta", "iceberg", "kafka/test_docs_page.py"),
-    "kafka/test_joins.py::test_an_idle_partition_holds_nothing_back",
     "kafka/test_records.py::test_broken_records_are_null_dropped_or_fatal[JSON]",
     # The docs, the demo, and who looks on.
     *("examples/test_demo.py", "examples/test_pictures.py::test_page_has", "session/test_docs_pages.py"),
@@ -24,16 +23,10 @@ LONG = (
     *(f"papers/test_wjoin2002.py::test_{word}" for word in ("baselines", "claims", "joins_with", "tables")),
     # Random statements, and those of each kind.
     "native/test_native.py::test_a_stream_in_micro_batches_gives_the_defined_result_or_is_refused[2]",
-    *(
-        f"native/test_native.py::test_{word}"
-        for word in ("a_row_is_late", "keys_of", "state_is_dropped[chain]")
-    ),
+    "native/test_native.py::test_a_row_is_late",
     "properties/test_batch.py::test_any_statement_in_batch_gives_the_defined_result[3]",
     "properties/test_streaming.py::test_any_cut_into_micro_batches_gives_the_defined_result[3]",
-    *(
-        f"properties/test_theta.py::test_without_a_key[{route}"
-        for route in ("single-3", "psp-3", "atr-3", "ctr-3", "range-3")
-    ),
+    *(f"properties/test_theta.py::test_without_a_key[{route}-3" for route in ("psp", "atr", "range")),
     "properties/test_theta.py::test_in_hops[by_hops-3",
     *(f"properties/test_theta.py::test_with_a_hot_key[{route}-2" for route in ("hash", "psp", "skew")),
     "results/test_choices.py::test_every_choice_in_batch[chain]",
@@ -45,7 +38,7 @@ LONG = (
     *(f"results/test_key_kinds.py::test_{word}" for word in ("nan_equals", "null_keys", "keys_may_be")),
     "results/test_key_kinds.py::test_shapes_of_the_equality_graph[chain of four]",
     "results/test_key_kinds.py::test_shapes_on_a_stream[three classes, triangle]",
-    *(f"results/test_predicates.py::test_{word}[two stages]" for word in ("in_batch", "on_a_stream")),
+    "results/test_predicates.py::test_on_a_stream[two stages]",
     *(f"results/test_predicates.py::test_{word}" for word in ("a_predicate_of_ones_own", "what_fails")),
     # Checkpoints.
     *(f"session/test_checkpoints.py::test_{word}" for word in ("a_changed_window", "other_changes")),
@@ -55,29 +48,22 @@ LONG = (
     "stream/test_stored_checkpoints.py::test_every_stored",
     *(
         f"stream/test_stored_checkpoints.py::test_a_stored_checkpoint[{case}]"
-        for case in ("1-refused by its state", "2-goes on after a crash", "5-goes on after a stop")
+        for case in ("1-refused by its state", "2-goes on after a crash")
     ),
     # Sites.
     "sites/test_access.py::test_with",
     *("sites/test_held.py", "sites/test_held_requests.py", "sites/test_requests.py"),
     "sites/test_faults.py::test_connections_are_cut_at_random[SHIP(A = PARTIAL, C = HELD)]",
-    "sites/test_held_joins.py::test_late_rows_stay_away_and_are_told_as_they_are_of_whole_rows",
-    *(
-        f"sites/test_joins.py::test_every_way_gives_what_duckdb_finds[{way}]"
-        for way in ("", "PLAN(SEMIJOIN)")
-    ),
+    "sites/test_joins.py::test_every_way_gives_what_duckdb_finds[PLAN(SEMIJOIN)]",
     *("sites/test_restarts.py::test_killed_while_it_takes_rows_in[json]", "sites/test_sources.py"),
     "sites/test_told.py",
     # Time and state.
     "stream/test_far_ahead.py::test_a_row_of_the_far_future_is_dropped_and_makes_no_other_late[timestamp-blocks]",
-    "stream/test_far_ahead.py::test_a_repeated_micro_batch_drops_the_same_rows",
     *(f"stream/test_lateness.py::test_{word}" for word in ("a_row_at_the", "late_rows_are", "rows_without")),
     "stream/test_lateness.py::test_a_restart_keeps_rows_and_watermarks[()]",
     "stream/test_state.py::test_a_slow_stream_holds_back_only_what_waits_for_it",
     "stream/test_static_members.py::test_two_streams_and_a_static_relation",
     "stream/test_theta.py::test_without_a_key[DBEAC-ATR]",
-    "stream/test_theta.py::test_by_ranges_of_values[without a key]",
-    "stream/test_watermarked_inputs.py::test_a_window_join_of_a_window_join_is_aggregated_by_match_time",
 )
 """Of what takes minutes a case of each kind: `make long`, which CI runs."""
 

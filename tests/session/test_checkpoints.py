@@ -88,24 +88,20 @@ def test_a_computed_column_that_has_changed_is_named(session: wjoin.Session, tmp
     assert rows(session, tmp_path) == 20
 
 
-@pytest.mark.parametrize(
-    ("statement", "difference"),
-    [
-        (INSERT.format("1 SECOND") + " AND A.v > 3", "A: filters"),
-        (INSERT.format("1 SECOND").replace("B.v", "B.v, A.ts"), "A: columns"),
-        (INSERT.format("1 SECOND").replace("SELECT", "SELECT /*+ PLAN(NATIVE) */"), "method native"),
-        (
-            INSERT.format("1 SECOND") + " AND A.k + B.v > 3",
-            "it had nothing, this one has «AND A.k + B.v > 3»",
-        ),
-        (INSERT.format("1 SECOND").replace("B.v", "B.v AS w"), "it had nothing, this one has «AS w»"),
-        ("INSERT INTO out SELECT * FROM ma", "it had 1 window joins, this one has 0"),
-    ],
-)
-def test_other_changes_are_named(begun: wjoin.Session, statement: str, difference: str) -> None:
-    error = refused(begun, statement)
-    assert error.code == "WJ702"
-    assert difference in error.message
+def test_other_changes_are_named(begun: wjoin.Session) -> None:
+    same = INSERT.format("1 SECOND")
+    changes = {
+        f"{same} AND A.v > 3": "A: filters",
+        same.replace("B.v", "B.v, A.ts"): "A: columns",
+        same.replace("SELECT", "SELECT /*+ PLAN(NATIVE) */"): "method native",
+        f"{same} AND A.k + B.v > 3": "it had nothing, this one has «AND A.k + B.v > 3»",
+        same.replace("B.v", "B.v AS w"): "it had nothing, this one has «AS w»",
+        "INSERT INTO out SELECT * FROM ma": "it had 1 window joins, this one has 0",
+    }
+    for statement, difference in changes.items():
+        error = refused(begun, statement)
+        assert error.code == "WJ702"
+        assert difference in error.message
 
 
 def test_a_delay_that_has_changed_is_named(begun: wjoin.Session, tmp_path: Path) -> None:
