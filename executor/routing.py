@@ -31,8 +31,8 @@ class Router:
     """Brings tuples to the workers of a stage: to its input ``number``.
 
     They are cut by the times of their member ``stream``, or by the column ``values`` where that is not None;
-    ``code`` is the column on which they meet others, None where on none. ``anywhere``: whether any worker may
-    keep a row (``kept_anywhere``).
+    ``code`` is the column on which they meet others, None where on none. ``anywhere``: whether rows are kept,
+    and any worker may keep one (``kept_anywhere``).
     """
 
     number: int
@@ -51,7 +51,8 @@ class Router:
         column = None if slices is None else slices.column
         values = None if column is None else stored_column(plan, *column).name
         stream, code = cut_stream(plan, stage, number), meeting_name(stage.inputs[number])
-        anywhere = kept_anywhere(plan, stage, len(workers))
+        kept = slices is not None and slices.sliced and slices.stored
+        anywhere = kept and kept_anywhere(plan, stage, len(workers))
         return cls(number, stream, code, stage.route, workers, slices, values, anywhere)
 
     def parts(

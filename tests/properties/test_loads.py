@@ -103,22 +103,36 @@ def run(
             first, last = np.searchsorted(each["ts"].to_numpy(), [second * SECOND, (second + 1) * SECOND])
             blocks[number] = block_of(plan, number, each.slice(first, last - first))
         for made in local.run(blocks, Counts()):
-            a, b = (next(name for name in made.column_names if name.startswith(f"c{n}")) for n in (0, 1))
-            results.update(zip(made[a].to_pylist(), made[b].to_pylist(), strict=True))
+            results.update(numbers(made, len(rows)))
         if second > WINDOW:
             loads.append(local.loads[0])
     return results, loads
 
 
-def expected(tables: Sequence[pa.Table]) -> Counter[Any]:
-    """Return the results by DuckDB."""
+def numbers(made: pa.RecordBatch, streams: int) -> Iterator[tuple[int, ...]]:
+    """Yield of each result the number of its row of each stream."""
+    columns = [
+        next(name for name in made.column_names if name.startswith(f"c{stream}")) for stream in range(streams)
+    ]
+    yield from zip(*(made[name].to_pylist() for name in columns), strict=True)
+
+
+def by_duckdb(names: str, tables: Sequence[pa.Table], window: int, condition: str) -> Counter[Any]:
+    """Return the results by DuckDB: all rows of a result are within ``window`` seconds of each other."""
+    inside = [
+        f"abs({one}.ts - {other}.ts) <= {window * SECOND}" for one, other in itertools.combinations(names, 2)
+    ]
+    columns = ", ".join(f"{name}.n" for name in names)
+    sql = f"SELECT {columns} FROM {', '.join(names)} WHERE {' AND '.join([*inside, condition])}"
     with duckdb.connect() as database:
-        for name, each in zip("ab", tables, strict=True):
+        for name, each in zip(names, tables, strict=True):
             database.register(name, each)
-        inside = f"abs(a.ts - b.ts) <= {WINDOW * SECOND}"
-        return Counter(
-            database.execute(f"SELECT a.n, b.n FROM a, b WHERE {inside} AND a.x + b.x > 195").fetchall()
-        )
+        return Counter(database.execute(sql).fetchall())
+
+
+def expected(tables: Sequence[pa.Table]) -> Counter[Any]:
+    """Return the results of ``plan``."""
+    return by_duckdb("ab", tables, WINDOW, "a.x + b.x > 195")
 
 
 def shares(loads: Sequence[Sequence[Load]], what: str) -> Iterator[float]:
@@ -154,23 +168,11 @@ def test_few_rows_of_a_table_are_dealt_out_one_by_one(names: str) -> None:
         tables.append(pa.table({"ts": times, "n": np.arange(count), "x": values}))
     relation = dataclasses.replace(stream_of({"n": "bigint", "x": "double"}), streaming=False)
     columns = ", ".join(f"{name}.n AS n{number}" for number, name in enumerate(names))
-    linked = [f"{one}.x + {other}.x > 1.2" for one, other in itertools.pairwise(names)]
-    conditions, relations = " AND ".join(linked), ", ".join(f"{name} {name}" for name in names)
-    sql = (
-        f"SELECT /*+ PLAN(PSP, {workers}) */ {columns} FROM {relations} WINDOW = 2 SECONDS WHERE {conditions}"
-    )
+    condition = " AND ".join(f"{one}.x + {other}.x > 1.2" for one, other in itertools.pairwise(names))
+    sources = ", ".join(f"{name} {name}" for name in names)
+    sql = f"SELECT /*+ PLAN(PSP, {workers}) */ {columns} FROM {sources} WINDOW = 2 SECONDS WHERE {condition}"
     planned = plan_over(sql, [relation] * len(names)).physical
-    inside = [
-        f"abs({one}.ts - {other}.ts) <= {2 * SECOND}" for one, other in itertools.combinations(names, 2)
-    ]
-    with duckdb.connect() as database:
-        for name, each in zip(names, tables, strict=True):
-            database.register(name, each)
-        wanted = Counter(
-            database.execute(
-                f"SELECT {columns} FROM {relations} WHERE {' AND '.join(inside)} AND {conditions}"
-            ).fetchall()
-        )
+    wanted = by_duckdb(names, tables, 2, condition)
     blocks = {
         number: block_of(planned, number, each.combine_chunks().to_batches()[0])
         for number, each in enumerate(tables)
@@ -180,10 +182,7 @@ def test_few_rows_of_a_table_are_dealt_out_one_by_one(names: str) -> None:
         local = LocalWorkers(planned, workers, whole=whole)
         found: Counter[Any] = Counter()
         for made in local.run(blocks, Counts()):
-            numbers = [
-                made[next(c for c in made.column_names if c.startswith(f"c{n}"))] for n in range(len(names))
-            ]
-            found.update(zip(*(each.to_pylist() for each in numbers), strict=True))
+            found.update(numbers(made, len(names)))
         assert found == wanted
         assert found
         busiest[whole] = next(shares(local.loads[:1], "compared"))
