@@ -11,6 +11,7 @@ LONG = (
     "faults/test_kill.py::test_driver_killed_at_random_moments[plain]",
     # Sources and sinks.
     *("delta", "iceberg", "kafka/test_docs_page.py"),
+    "kafka/test_joins.py::test_an_idle_partition_holds_nothing_back",
     "kafka/test_records.py::test_broken_records_are_null_dropped_or_fatal[JSON]",
     # The docs, the demo, and who looks on.
     *("examples/test_demo.py", "examples/test_pictures.py::test_page_has", "session/test_docs_pages.py"),
