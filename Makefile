@@ -2,6 +2,8 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 SHELL := /bin/sh
+# Where it is set, each of the hundreds of Python processes would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -53,7 +55,7 @@ test: $(READY) browser ## the tests, in less than ten minutes: the fast ones fir
 
 long: $(READY) browser ## a case of each: crashes, random statements on streams, other kinds of sessions, Kafka
 	@scripts/find_kafka.sh >/dev/null || echo "The tests of Kafka are skipped" >&2
-	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m long $(ARGS)
+	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m long --kills 1 $(ARGS)
 
 thorough: $(READY) ## all others, before a release: more than an hour
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "thorough and not faults" --thorough $(ARGS)
@@ -62,7 +64,7 @@ matrix: $(READY) ## the core of the tests on every Spark and Python: ARGS="--spa
 	@$(FIND_JAVA) && $(BIN)/python scripts/matrix.py $(ARGS)
 
 matrix-ci: $(READY) ## the same on the oldest Spark and Python only
-	@$(FIND_JAVA) && $(BIN)/python scripts/matrix.py --ends -q --kills 1 $(ARGS)
+	@$(FIND_JAVA) && $(BIN)/python scripts/matrix.py --ends -q $(ARGS)
 
 unit: $(READY) ## the fast tests, without Spark
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "not spark and not slow" $(ARGS)

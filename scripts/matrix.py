@@ -26,7 +26,6 @@ CORE = (
     "compat/test_extensions.py::test_clients_that_do_not_know_of_it[connect]",
     "compat/test_connect.py",
     *("spark", "session/test_session.py", "session/test_worker_sockets.py"),
-    "faults/test_kill.py::test_driver_killed_at_random_moments[plain]",
     "native/test_native.py::test_a_stream_in_micro_batches_gives_the_defined_result_or_is_refused[2]",
     "properties/test_batch.py::test_any_statement_in_batch_gives_the_defined_result[3]",
     "properties/test_streaming.py::test_any_cut_into_micro_batches_gives_the_defined_result[3]",
@@ -34,11 +33,11 @@ CORE = (
 )
 """What meets Spark, and of what is wjoin's own a case of each kind: a few minutes."""
 
-TABLE_FORMATS = ("delta", "iceberg")
-"""Table formats that there are for some of the Sparks."""
+OF_EACH = ("faults/test_kill.py::test_driver_killed_at_random_moments[plain]", "delta", "iceberg")
+"""What takes minutes more, on every Spark: a kill, and the table formats that there are for it."""
 
 OF_ENDS = ("delta/test_statements.py",)
-"""What is run of them where only the oldest Spark is run."""
+"""What is run of these where only the oldest Spark is run."""
 
 _SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 
@@ -139,7 +138,7 @@ def main() -> int:
     parser.add_argument("--pythons", default=",".join(PYTHONS), help="versions, the oldest first")
     parser.add_argument("--ends", action="store_true", help="only the oldest of both")
     given, arguments = parser.parse_known_args()
-    tests = (*CORE, *(OF_ENDS if given.ends else TABLE_FORMATS))
+    tests = (*CORE, *(OF_ENDS if given.ends else OF_EACH))
     results = {}
     for cell in cells(given.sparks.split(","), given.pythons.split(","), ends=given.ends):
         results[cell] = run(cell, tests, arguments)

@@ -289,6 +289,7 @@ def test_a_planner_that_is_killed_or_hangs_is_started_anew_and_plans_many_at_onc
     assert done.stdout.splitlines() == ["52 True", "1 set() True 52", "52 1 set()"], done.stderr[-3000:]
 
 
+@pytest.mark.usefixtures("only_server")
 @pytest.mark.parametrize("start", ['master("local[2]")', 'remote("local[2]")'], ids=["pyspark", "connect"])
 def test_clients_that_do_not_know_of_it(rows: Path, start: str) -> None:
     """PySpark without enable(), and a client of Spark Connect, whose server has the setting."""

@@ -1,8 +1,9 @@
 """Documents to draw: windows over two to eight streams, alternatives, stages, hostile names."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -179,23 +180,30 @@ def renamed(found: Any, names: dict[str, str]) -> Any:
     return names.get(found, found) if isinstance(found, str) else copy.copy(found)
 
 
-ALL = {
-    "two streams": chain(2),
-    "three streams": chain(3),
-    "five streams": chain(5),
-    "eight streams": chain(8),
-    "eight streams, wide labels": chain(8, wide=True),
-    "twelve streams": chain(12),
-    "alternatives": path(),
-    "stages": stages(),
-    "static": static(),
-    "one stream": one_stream(),
-    "one-sided": one_sided(),
-    "native": native(),
-    "slices": slices(),
-    "hops": hops(),
-    "at once": at_once(),
-    "copies": copies(),
-    "integral": integral(),
-    "hostile": hostile(),
+ALL: dict[str, Callable[[], dict[str, Any]]] = {
+    "two streams": partial(chain, 2),
+    "three streams": partial(chain, 3),
+    "five streams": partial(chain, 5),
+    "eight streams": partial(chain, 8),
+    "eight streams, wide labels": partial(chain, 8, wide=True),
+    "twelve streams": partial(chain, 12),
+    "alternatives": path,
+    "stages": stages,
+    "static": static,
+    "one stream": one_stream,
+    "one-sided": one_sided,
+    "native": native,
+    "slices": slices,
+    "hops": hops,
+    "at once": at_once,
+    "copies": copies,
+    "integral": integral,
+    "hostile": hostile,
 }
+"""What there is to draw, by name."""
+
+
+@cache
+def named(name: str) -> dict[str, Any]:
+    """Return a document of ALL; planning one takes up to seconds."""
+    return ALL[name]()

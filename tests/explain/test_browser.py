@@ -6,7 +6,7 @@ import pytest
 from selenium.webdriver.common.by import By
 
 from tests.browser import chromium, color, contrast, emulate, luminance
-from tests.explain.drawn import ALL, chain, fragment, hostile, page, path
+from tests.explain.drawn import ALL, chain, fragment, hostile, named, page, path
 
 # Every test loads a page or two; the browser starts once.
 pytestmark = pytest.mark.slow
@@ -67,7 +67,7 @@ def _touch(first, second):
 
 @pytest.mark.parametrize("name", ALL)
 def test_pictures_have_a_size_and_hold_their_texts(show, name):
-    browser = show(ALL[name])
+    browser = show(named(name))
     for each in browser.execute_script(BOXES, "svg.picture"):
         assert each["right"] - each["left"] > 5
         assert each["bottom"] - each["top"] > 5
@@ -104,7 +104,7 @@ def test_alternatives_stand_side_by_side(show):
 
 @pytest.mark.parametrize("name", ALL)
 def test_boxes_of_the_plan_do_not_overlap(show, name):
-    boxes = show(ALL[name]).execute_script(BOXES, ".wjoin-plan .plan .box")
+    boxes = show(named(name)).execute_script(BOXES, ".wjoin-plan .plan .box")
     assert not [(a["name"], b["name"]) for a, b in combinations(boxes, 2) if _touch(a, b)]
 
 

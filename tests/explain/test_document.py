@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.explain.drawn import ALL, path, read, static
+from tests.explain.drawn import ALL, named, path, read, static
 from tests.packages import ROOT
 from wjoin.planner.explain.document import plain
 
@@ -59,19 +59,19 @@ def test_only_those_that_describe_read_the_plan():
 
 @pytest.mark.parametrize("name", ALL)
 def test_json_holds_all_that_is_drawn(name):
-    document = read(json.loads(json.dumps(ALL[name])))
-    assert plain(document) == ALL[name]
+    document = read(json.loads(json.dumps(named(name))))
+    assert plain(document) == named(name)
     assert document.chosen == document.candidates[0]
 
 
 def test_the_keys_that_programs_know_stay():
     for place, keys in KEYS.items():
-        found = ALL["stages"]
+        found = named("stages")
         for step in place.split(".") if place else ():
             found = found[step]
             found = found[0] if isinstance(found, list) else found
         assert [each for each in found if each in keys.split()] == keys.split()
-    assert ALL["stages"]["format"] == 1
+    assert named("stages")["format"] == 1
 
 
 def test_a_hull_and_passes_are_there_where_alternatives_are():

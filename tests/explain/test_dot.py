@@ -4,7 +4,19 @@ import re
 
 import pytest
 
-from tests.explain.drawn import ALL, HOSTILE, chain, dot, hostile, native, one_sided, path, stages, static
+from tests.explain.drawn import (
+    ALL,
+    HOSTILE,
+    chain,
+    dot,
+    hostile,
+    named,
+    native,
+    one_sided,
+    path,
+    stages,
+    static,
+)
 from wjoin.planner.explain.dot import quoted
 from wjoin.planner.explain.markup import clean
 
@@ -27,7 +39,7 @@ def _windows(drawing: str) -> list[str]:
 
 @pytest.mark.parametrize("name", ALL)
 def test_it_is_made_of_tokens_of_dot_and_its_brackets_match(name):
-    drawing = dot(ALL[name])
+    drawing = dot(named(name))
     tokens = [each[0] for each in _TOKEN.finditer(drawing)]
     assert "".join(tokens) == drawing
     open_brackets = []
@@ -41,14 +53,14 @@ def test_it_is_made_of_tokens_of_dot_and_its_brackets_match(name):
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_edge_joins_nodes_that_are_declared(name):
-    drawing = dot(ALL[name])
+    drawing = dot(named(name))
     nodes = set(_NODE.findall(drawing))
     assert {end for edge in _EDGE.findall(drawing) for end in edge[:2]} <= nodes
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_stream_and_every_window_of_each_alternative_is_there(name):
-    document = ALL[name]
+    document = named(name)
     drawing = dot(document)
     assert len(_windows(drawing)) == len(document["constraints"]["completed"])
     for each in document["streams"]:

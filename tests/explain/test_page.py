@@ -19,6 +19,7 @@ from tests.explain.drawn import (
     hops,
     hostile,
     integral,
+    named,
     native,
     one_sided,
     page,
@@ -51,15 +52,15 @@ def _text(element):
 
 @pytest.mark.parametrize("name", ALL)
 def test_page_and_fragment_are_well_formed(name):
-    text = page([ALL[name]], name)
+    text = page([named(name)], name)
     ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
-    assert _tree(ALL[name]).get("class") == ROOT
-    assert ALL[name] == json.loads(json.dumps(ALL[name]))
+    assert _tree(named(name)).get("class") == ROOT
+    assert named(name) == json.loads(json.dumps(named(name)))
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_nothing_comes_from_elsewhere_and_nothing_runs(name):
-    tree = ElementTree.fromstring(page([ALL[name]], name).removeprefix("<!DOCTYPE html>\n"))
+    tree = ElementTree.fromstring(page([named(name)], name).removeprefix("<!DOCTYPE html>\n"))
     assert not {"script", "link", "img", "iframe", "object"} & {
         each.tag.split("}")[-1] for each in tree.iter()
     }
@@ -72,7 +73,7 @@ def test_nothing_comes_from_elsewhere_and_nothing_runs(name):
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_stream_window_and_candidate_is_drawn(name):
-    document = ALL[name]
+    document = named(name)
     tree = _tree(document)
     branches = alternatives(document)
     assert len(_of_class(tree, "windows")) == len(branches)
@@ -88,16 +89,16 @@ def test_every_stream_window_and_candidate_is_drawn(name):
     assert len(_of_class(tree, "box")) >= len(document["streams"]) + len(document["stages"]) + 1
 
 
-@pytest.mark.parametrize("name", sorted(ALL.keys() - {"twelve streams"}))
+@pytest.mark.parametrize("name", sorted(set(ALL) - {"twelve streams"}))
 def test_labels_say_the_interval_and_what_was_tightened(name):
-    labels = _of_class(_tree(ALL[name]), "label")
+    labels = _of_class(_tree(named(name)), "label")
     shown = sorted(tuple(each.text for each in label.iter(f"{_SVG}text")) for label in labels)
-    links = [link for branch in alternatives(ALL[name]) for link in branch]
+    links = [link for branch in alternatives(named(name)) for link in branch]
     assert shown == sorted((link.was, link.interval) if link.was else (link.interval,) for link in links)
 
 
 def test_of_many_streams_only_the_windows_that_were_written_have_labels():
-    labels = _of_class(_tree(ALL["twelve streams"]), "label")
+    labels = _of_class(_tree(named("twelve streams")), "label")
     assert len(labels) == 12
     assert not [each for each in labels if "derived" in each.get("class")]
 

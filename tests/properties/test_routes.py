@@ -99,7 +99,7 @@ def test_every_result_is_made_once(route: str, workers: int, data: st.DataObject
         assert_made_once(plan, sliced, workers, data)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=8, deadline=None, suppress_health_check=SLOW)
 @given(st.integers(1, 9), st.sampled_from([in_hops, at_once]), st.data())
 def test_in_hops_every_result_is_made_once(
     workers: int, hopping: Callable[[PhysicalPlan], PhysicalPlan], data: st.DataObject

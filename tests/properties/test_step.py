@@ -259,7 +259,7 @@ def test_wider_bounds_and_nested_loops_compare_more(plan: PhysicalPlan, data: st
         assert cost[bounds, "adaptive"] in (cost[bounds, "hw"], cost[bounds, "mw"])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 12), st.integers(0, 5), st.integers(1, 15))
 def test_state_follows_the_window(window: int, delay: int, per_batch: int) -> None:
     upper = ((0, window), (window, 0))
@@ -281,7 +281,7 @@ def test_state_follows_the_window(window: int, delay: int, per_batch: int) -> No
     drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, upper, (), (stage,), outputs)
     plan = arranged(with_columns(drawn), [None])
     worker = Worker.fresh(plan)
-    for start in range(0, 50 * window, per_batch):
+    for start in range(0, 20 * window, per_batch):
         times = range(start, start + per_batch)
         batch: list[Row] = [(time % 3, time, 0) for time in times]
         worker.run({0: batch, 1: batch}, Counts())

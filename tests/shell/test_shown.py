@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from tests.explain.drawn import ALL, read
+from tests.explain.drawn import ALL, named, read
 from wjoin.explanation import Explanation
 from wjoin.measured.progress import Progress
 from wjoin.planner.explain.cost import cost_text
@@ -59,7 +59,7 @@ def test_records_of_rows_that_are_too_wide():
     "name", [name for name in ALL if name not in ("hostile", "eight streams, wide labels")]
 )
 def test_a_plan_fits_into_any_terminal(name, width):
-    document = read(ALL[name])
+    document = read(named(name))
     text = f"{explain_text(document)}\n\n{cost_text(document)}"
     lines = explained(Explanation(text, [document]), width, PLAIN)
     assert max(map(cell_len, lines)) <= width
