@@ -20,8 +20,8 @@ import pyarrow as pa
 from choices import MEASURED, SECOND
 from choosing import command_line, good_choices, run_all
 
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
-from wjoin.executor.step import Counts
 from wjoin.planner.candidates import Candidate
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings

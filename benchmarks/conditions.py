@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 from tables import aligned
 
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
-from wjoin.executor.step import Counts
 from wjoin.parts.kernels.runs import BoolArray, Int64Array
 from wjoin.planner.physical import PhysicalPlan
 from wjoin.testing.planned import block_of, plan_over, stream_of

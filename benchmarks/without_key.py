@@ -17,8 +17,8 @@ import pyarrow as pa
 from conditions import SECOND
 from tables import aligned
 
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
-from wjoin.executor.step import Counts
 from wjoin.parts.kernels.runs import BoolArray, Int64Array
 from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.planner.physical import PhysicalPlan

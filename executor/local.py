@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from wjoin.executor.arrivals import Arrivals
+from wjoin.executor.counts import Counts
 from wjoin.executor.routing import Router, worker_count
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.slices import Slice, Stored
 from wjoin.executor.state.writing import Cutting
-from wjoin.executor.step import Counts, Made, StageLogic
+from wjoin.executor.step import Made, StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.layout import time_name

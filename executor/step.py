@@ -5,7 +5,7 @@ runs under Spark's operator, in batch and in simulated crashes.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol
@@ -16,11 +16,11 @@ import pyarrow as pa
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import concatenate, cut
 from wjoin.executor.combinations import Assembler, Combinations
+from wjoin.executor.counts import Counts, count_spread, count_state
 from wjoin.executor.gathering import Pieces
-from wjoin.executor.key_counts import count_keys
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.numbering import with_numbers
-from wjoin.executor.report import NOTHING_SEEN, Report
+from wjoin.executor.report import Report
 from wjoin.executor.sites.held import HeldInput
 from wjoin.executor.sites.other_keys import OtherKeys
 from wjoin.executor.sites.ranges import HeldRows, announced_after
@@ -57,20 +57,6 @@ class SliceStore(Protocol):
     def remove(self, stored: Slice) -> None:
         """Forget a slice."""
         ...
-
-
-@dataclass
-class Counts:
-    """What one micro-batch did at one worker: a report of the stage, and one of each stream."""
-
-    stage: Report = field(default_factory=Report)
-    streams: dict[int, Report] = field(default_factory=dict)
-
-    def of(self, stream: int) -> Report:
-        """Return the report of a stream."""
-        if stream not in self.streams:
-            self.streams[stream] = Report()
-        return self.streams[stream]
 
 
 @dataclass(frozen=True)
@@ -280,7 +266,7 @@ class StageLogic:
                 counts.of(each.stream).add("late", each.late(arrivals.announced.get(number, ()), mark))
         for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
             new = self._new(stretch.blocks, counts, manifest.seen)
-            self._count_keys(new.probing, counts)
+            count_spread(self.plan, self.stage, self.shapes, new.probing, counts)
             yield from self._results(working, new, counts)
             if stretch.later is None:
                 break
@@ -321,7 +307,7 @@ class StageLogic:
             held=self._held_after(manifest, arrivals, keepers),
             writing=among._next_writing(self, new),
         )
-        self._count_state(manifest, after, counts)
+        count_state(self.stage, manifest, after, counts)
         yield after
 
     def _keeps(self, number: int) -> bool:
@@ -505,29 +491,6 @@ class StageLogic:
             return [_sorted_as(*each) for each in zip(self.shapes, runs, shapes, strict=True)]
 
         return _New(arranged(new.probing), arranged(new.stored))
-
-    def _count_keys(self, new: Iterable[SortedRun | None], counts: Counts) -> None:
-        """Count how the keys of each stream's new rows are spread; of many stretches, in one."""
-        for each, shape, run in zip(self.stage.inputs, self.shapes, new, strict=True):
-            own = counts.of(each.members[0])
-            # Of a held input only keys come that others have.
-            if each.stage is not None or run is None or own["counted"] or is_held(self.plan, each):
-                continue
-            found = count_keys(run, shape.order)
-            if found is not None:
-                own.add("counted", found.rows)
-                own.add("distinct", found.distinct)
-                own.add("heaviest", found.heaviest)
-
-    def _count_state(self, before: Manifest, after: Manifest, counts: Counts) -> None:
-        """Count what is kept; of an input of several streams at its first."""
-        for each, group in zip(self.stage.inputs, after.slices, strict=True):
-            first = counts.of(each.members[0])
-            first.add("kept", sum(piece.rows for piece in group))
-            first.add("kept_bytes", sum(piece.size for piece in group))
-            for stream in each.members:
-                counts.of(stream).add("seen", after.seen.get(stream, NOTHING_SEEN))
-                counts.of(stream).add("before", before.seen.get(stream, NOTHING_SEEN))
 
 
 def _joined(probe: Probe) -> tuple[int, ...]:

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 from report import Curve, Panel, Table, draw, fill_in, number
 
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import Load, LocalWorkers
-from wjoin.executor.step import Counts
 from wjoin.planner.at_once import at_once
 from wjoin.planner.hops import in_hops
 from wjoin.planner.physical import PhysicalPlan

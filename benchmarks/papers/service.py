@@ -12,10 +12,11 @@ import pyarrow as pa
 from loads import Load
 
 from wjoin.executor.arrivals import Arrivals
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import MemoryStore
 from wjoin.executor.report import Report
 from wjoin.executor.state.manifest import Manifest
-from wjoin.executor.step import Counts, StageLogic
+from wjoin.executor.step import StageLogic
 from wjoin.parts.kernels.runs import Int64Array, int64_view
 from wjoin.planner.layout import time_name
 from wjoin.planner.physical import PhysicalPlan

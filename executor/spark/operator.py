@@ -10,6 +10,7 @@ from pyspark.sql.streaming.stateful_processor import MapState
 
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import compressed, concatenate, decode_block, decompressed, encoded
+from wjoin.executor.counts import Counts
 from wjoin.executor.faults import fault_point
 from wjoin.executor.report import Report
 from wjoin.executor.routing import Router
@@ -21,7 +22,7 @@ from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Slice, Stored, digest_of, piece_names
 from wjoin.executor.state.writing import Cutting
-from wjoin.executor.step import Counts, Made, StageLogic
+from wjoin.executor.step import Made, StageLogic
 from wjoin.parts.routes.route import Role
 from wjoin.planner.ahead import greatest_time
 

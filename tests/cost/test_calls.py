@@ -6,8 +6,8 @@ from typing import Any
 import choices_theta
 import pytest
 
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
-from wjoin.executor.step import Counts
 from wjoin.planner.candidates import Candidate
 
 COST_US = 50.0

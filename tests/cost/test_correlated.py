@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from choices import COLUMNS, SECOND, Workload, planned
 
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
-from wjoin.executor.step import Counts
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import statistics_lines
 from wjoin.planner.explain.describe import describe

@@ -11,8 +11,9 @@ from tests.plans.catalogue import PLACEHOLDER, FakeTypes, first_block, plan
 from tests.properties.theta import VALUES, blocks, cut, planned, streams
 from wjoin.executor import multiway
 from wjoin.executor.arrivals import Arrivals
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
-from wjoin.executor.step import Counts, StageLogic
+from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.routes.route import Role
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation

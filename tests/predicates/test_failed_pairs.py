@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from tests.plans.catalogue import plan
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
-from wjoin.executor.step import Counts
 from wjoin.grammar.errors import WJoinError
 from wjoin.udfs.predicate import Predicate
 

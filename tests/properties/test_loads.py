@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import Load, LocalWorkers
 from wjoin.executor.routing import Router, turns
-from wjoin.executor.step import Counts
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.route import Role
 from wjoin.planner.physical import PhysicalPlan

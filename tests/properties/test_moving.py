@@ -17,11 +17,11 @@ from tests.properties.drawn_plans import PREDICATES, Row, block, combinations, e
 from tests.properties.test_routes import SLICES, SLOW, routed, with_slices
 from tests.properties.test_step import STRETCHES
 from wjoin.executor.arrivals import Arrivals
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.state import moving
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.moving import StageMove, moved_rows
-from wjoin.executor.step import Counts
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role
 from wjoin.planner.at_once import at_once

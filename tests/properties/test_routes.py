@@ -15,9 +15,9 @@ from tests.parts.worked_example import EVERYWHERE
 from tests.properties.drawn_plans import PREDICATES, Row, block, combinations, expected, plans
 from tests.properties.test_step import STRETCHES
 from wjoin.executor import routing
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.routing import Router
-from wjoin.executor.step import Counts
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.parts.routes.registry import ROUTES

@@ -26,11 +26,12 @@ from tests.properties.drawn_plans import (
 )
 from wjoin.executor import multiway, sifting
 from wjoin.executor.arrivals import Arrivals
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import MemoryStore
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Stored
 from wjoin.executor.state.writing import Cutting
-from wjoin.executor.step import Counts, StageLogic
+from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels import adaptive
 from wjoin.parts.routes.route import Role

@@ -12,12 +12,13 @@ import pytest
 
 from tests.plans.catalogue import plan
 from wjoin.executor.arrivals import Arrivals
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import MemoryStore
 from wjoin.executor.state import writing
 from wjoin.executor.state.identity import fingerprint, stage_identity
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.writing import CUTTING, Cutting, Writing
-from wjoin.executor.step import Counts, StageLogic
+from wjoin.executor.step import StageLogic
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.routes.route import Role
 from wjoin.planner.physical import PhysicalPlan, Retention

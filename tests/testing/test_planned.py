@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
-from wjoin.executor.step import Counts
 from wjoin.testing.planned import block_of, plan_over, stream_of
 
 COLUMNS = {"k": "bigint", "name": "string"}
