@@ -228,6 +228,11 @@ _ENTRIES = (
         "a site is another one than the checkpoint has read, or has other columns",
         _START_ANEW,
     ),
+    ErrorCode(
+        "WJ717",
+        "a query did not start: the machine was too busy for a Python that Spark waits ten seconds for",
+        "start it again when less runs beside it: it goes on from its checkpoint",
+    ),
     # 8xx: warnings
     ErrorCode(
         "WJ801",
@@ -287,6 +292,11 @@ _ENTRIES = (
         "WJ812",
         "a session of Spark that Python has not started has ended while queries ran: they have ended with it",
         "give the same statements again, they go on from their checkpoints; or run a script with wjoin run",
+    ),
+    ErrorCode(
+        "WJ814",
+        "a query is started again, as Spark's Python was not there within the ten seconds that Spark waits",
+        "nothing is lost; start fewer queries at a time where that happens often",
     ),
     # 9xx: sites
     ErrorCode(

@@ -63,6 +63,7 @@ LONG = (
     *(f"stream/test_lateness.py::test_{word}" for word in ("a_row_at_the", "late_rows_are", "rows_without")),
     "stream/test_lateness.py::test_a_restart_keeps_rows_and_watermarks[()]",
     "stream/test_state.py::test_a_slow_stream_holds_back_only_what_waits_for_it",
+    "stream/test_starts.py::test_what_was_not_there_in_time",
     "stream/test_static_members.py::test_two_streams_and_a_static_relation",
     "stream/test_theta.py::test_without_a_key[DBEAC-ATR]",
 )
@@ -82,7 +83,12 @@ THOROUGH = (
     *("sites/test_access.py", "sites/test_faults.py", "sites/test_held.py", "sites/test_held_joins.py"),
     *("sites/test_held_requests.py", "sites/test_joins.py", "sites/test_killed.py"),
     *("sites/test_requests.py", "sites/test_restarts.py", "sites/test_sources.py", "sites/test_told.py"),
-    *("stream/test_copied_checkpoints.py", "stream/test_far_ahead.py", "stream/test_kept_routes.py"),
+    *(
+        "stream/test_starts.py",
+        "stream/test_copied_checkpoints.py",
+        "stream/test_far_ahead.py",
+        "stream/test_kept_routes.py",
+    ),
     *("stream/test_large_slices.py", "stream/test_lateness.py", "stream/test_measured.py"),
     "stream/test_repartition.py",
     *("stream/test_sequences.py", "stream/test_state.py", "stream/test_static_members.py"),

@@ -15,6 +15,7 @@ from wjoin.calibrate_tables import table_costs
 from wjoin.executor.gathering import Pieces
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.report import Report
+from wjoin.executor.spark.beginning import begin
 from wjoin.executor.step import StageLogic
 from wjoin.measured.reports import recent_reports
 from wjoin.parts.kernels.kernel import Kernel
@@ -181,7 +182,8 @@ def _median_batch(session: "Session", method: Method, rows: int) -> float:
             f"SELECT /*+ PLAN({method.name}) */ a.k FROM wjoin_calibrate_a a, wjoin_calibrate_b b "
             "WINDOW = 1 SECOND WHERE a.k = b.k"
         )
-        query = joined.writeStream.format("noop").trigger(availableNow=True).start()
+        writer = joined.writeStream.format("noop").trigger(availableNow=True)
+        query = begin(joined.sparkSession, writer.start, "the query that is measured")
         query.awaitTermination()
         found = [each for each in recent_reports(query) if each["numInputRows"]]
         seconds = [each["durationMs"]["triggerExecution"] / 1000 for each in found[_SKIPPED:]]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GOOD, FAILED, REFUSED = 0, 1, 2
 """Exit statuses: all went well; a failure while running; an error of the statement."""
 
-_WHILE_RUNNING = "WJ704"
+_WHILE_RUNNING = ("WJ704", "WJ717")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,7 +48,7 @@ def _status(options: argparse.Namespace) -> int:
         if options.debug:
             raise
         print_error(error, source_name(options))
-        return FAILED if error.code == _WHILE_RUNNING else REFUSED
+        return FAILED if error.code in _WHILE_RUNNING else REFUSED
     except KeyboardInterrupt:
         return GOOD
     except Exception as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
+from wjoin.executor.spark.beginning import TRIES, late
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.refused_place import refused_place
@@ -123,6 +124,12 @@ def failure(
         span, remedy = refused_place(error, span, text)
         message = f"Spark refused {subject}: {first_line(error)}"
         return WJoinError("WJ607", message, span=span, text=text, help=remedy)
+    if late(error):
+        message = f"{subject} did not start: Spark's Python was not there within ten seconds, {TRIES} times"
+        remedy = "start it again when less runs beside it"
+        if checkpoint is not None:
+            remedy = f"{remedy}: it goes on from its checkpoint, {checkpoint}"
+        return WJoinError("WJ717", message, span=span, text=text, help=remedy)
     remedy = None if checkpoint is None else _remedy(str(error)).format(checkpoint=checkpoint)
     return WJoinError("WJ704", f"{subject} failed: {cause(error)}", span=span, text=text, help=remedy)
 

@@ -1,6 +1,8 @@
 """INSERT INTO: a query into a sink, compared with its checkpoint before it starts."""
 
+import datetime
 import re
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from wjoin.catalog import Catalog, SinkDeclaration, find
 from wjoin.cluster import partitions
 from wjoin.context import Context
+from wjoin.executor.spark.beginning import begin
 from wjoin.executor.state.identity import identity
 from wjoin.failures import RAISED_BY_SPARK, first_line, placed
 from wjoin.format_options import own_option, without
@@ -219,14 +222,17 @@ def _start(
         writer = writer.trigger(availableNow=True)
     elif every is not None:
         writer = writer.trigger(processingTime=processing_time(every))
+    began, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
     try:
-        query = writer.start()
+        query = begin(context.engine.spark, writer.start, f"the query into {name}")
     except RAISED_BY_SPARK as error:
         raise refused_start(text, statement, error, _remedy(joins)) from error
     if joins is not None:
         keep_all(context.engine.spark, str(query.id), joins.plans)
     target = statement.target[-1].span
-    running = Running(query, text, target, statement.span, name, sink.name, folder)
+    running = Running(
+        query, text, target, statement.span, name, sink.name, folder, began=began, started=started
+    )
     if joins is not None:
         running.planned, running.compiled = joins.planned, tuple(joins.plans)
     context.queries.add(running)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark import StorageLevel
 from pyspark.sql import functions as F
 
+from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.once import select_name
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ def print_rows(frame: "DataFrame", most: int) -> None:
 def _pages(numbered: "DataFrame") -> "Iterator[tuple[int, int]]":
     """Yield the first number and the rows of each page; numbers begin anew in each partition."""
     begins = F.shiftleft(F.shiftright(_NUMBER, _PARTITION_BITS), _PARTITION_BITS)
-    for begin, rows in sorted(map(tuple, numbered.groupBy(begins).count().collect())):
+    for number, rows in sorted(map(tuple, numbered.groupBy(begins).count().collect())):
         for first in range(0, rows, PAGE_ROWS):
-            yield begin + first, min(PAGE_ROWS, rows - first)
+            yield number + first, min(PAGE_ROWS, rows - first)
 
 
 def print_once(frame: "DataFrame", most: int) -> None:
@@ -74,7 +75,7 @@ def rows_once(frame: "DataFrame", most: int) -> "DataFrame":
                 missing -= min(count, missing)
 
     writer = frame.writeStream.foreachBatch(take).outputMode("append").queryName(select_name())
-    writer.trigger(availableNow=True).start().awaitTermination()
+    begin(frame.sparkSession, writer.trigger(availableNow=True).start, "the SELECT").awaitTermination()
     empty = frame.sparkSession.createDataFrame([], frame.schema)
     return functools.reduce(lambda first, second: first.union(second), found or [empty])
 
@@ -107,7 +108,8 @@ def start_showing(
                 show(kept, batch, count)
 
     writer = frame.writeStream.foreachBatch(take).outputMode(mode).queryName(select_name())
-    return (writer if every is None else writer.trigger(processingTime=every)).start()
+    timed = writer if every is None else writer.trigger(processingTime=every)
+    return begin(frame.sparkSession, timed.start, "the SELECT")
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -23,6 +24,7 @@ from wjoin.catalog import (
 from wjoin.context import Context
 from wjoin.embedded import embedded_settings
 from wjoin.engine import Engine
+from wjoin.executor.spark.warm import end_with
 from wjoin.explain import explain
 from wjoin.explanation import Explanation
 from wjoin.failures import RAISED_BY_SPARK, failure, placed
@@ -42,7 +44,7 @@ from wjoin.spark_statements import pass_through
 from wjoin.statements import execute
 from wjoin.web.access import LOOPBACK, Address
 from wjoin.web.server import Web, serve
-from wjoin.worker_daemon import start_daemon
+from wjoin.worker_daemon import DAEMON, DAEMON_MODULE, start_daemon, start_warm, warm_settings
 
 
 class Session:
@@ -269,11 +271,8 @@ def connect(spark: SparkSession | None = None, **conf: str) -> Session:
 
 def _connected(spark: SparkSession | None, conf: dict[str, str], log: str | None) -> Session:
     if spark is None:
-        builder = configure(SparkSession.builder.master("local[*]").appName("wjoin"))
-        for name, value in embedded_settings(conf).items():
-            builder = builder.config(name, value)
         with logged(log):
-            started = builder.getOrCreate()
+            started = _embedded(embedded_settings(conf))
         start_daemon(started)
         return Session(started)
     if log is not None:
@@ -282,6 +281,19 @@ def _connected(spark: SparkSession | None, conf: dict[str, str], log: str | None
     for name, value in conf.items():
         spark.conf.set(name, value)
     return Session(spark)
+
+
+def _embedded(settings: Mapping[str, str]) -> SparkSession:
+    """Start the embedded Spark, or return the one that runs."""
+    builder = configure(SparkSession.builder.master("local[*]").appName("wjoin"))
+    runs = SparkContext._active_spark_context is not None
+    warm = None if runs or settings.get(DAEMON_MODULE) != DAEMON else start_warm(settings)
+    for name, value in {**settings, **({} if warm is None else warm_settings(warm))}.items():
+        builder = builder.config(name, value)
+    started = builder.getOrCreate()
+    if warm is not None:
+        end_with(started.sparkContext, warm)
+    return started
 
 
 _enabled: "WeakKeyDictionary[SparkSession, Session]" = WeakKeyDictionary()

@@ -13,6 +13,7 @@ from wjoin.computed import with_computed
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.compile import HeldStream
 from wjoin.executor.spark.site_source import SiteSource, site_addresses
+from wjoin.executor.spark.warm import served
 from wjoin.format_options import own_option, without
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
@@ -74,7 +75,8 @@ def at_sites(spark: SparkSession, statement: CreateStream) -> StreamAtSites:
         if needed not in lower:
             message = f"the format {SITE_FORMAT} needs the option {needed}"
             raise WJoinError("WJ603", message, span=statement.provider.span, help="write AT SITE 'grpc://…'")
-    spark.dataSource.register(SiteSource)
+    with served(spark):
+        spark.dataSource.register(SiteSource)
     try:
         addresses = site_addresses(lower)
         described = [described_at(address, lower["stream"]) for address in addresses]

@@ -4,12 +4,12 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from wjoin.executor.spark import workers
+from wjoin.executor.spark import warm
+from wjoin.executor.spark.workers.wjoin_daemon import PRELOADED
 
 DAEMON = "wjoin_daemon"
 """The module of the daemon, as Spark finds it in the folder that it has on its workers' path."""
@@ -17,9 +17,11 @@ DAEMON = "wjoin_daemon"
 WORKERS_PATH = "spark.executorEnv.PYTHONPATH"
 """The setting by which workers find the module."""
 
+DAEMON_MODULE = "spark.python.daemon.module"
+"""The setting that names the daemon of the workers."""
+
 _LOG = logging.getLogger(__name__)
-_MODULE = "spark.python.daemon.module"
-_FOLDER = Path(workers.__file__).parent
+_ENVIRONMENT = "spark.executorEnv."
 
 
 def daemon_settings(given: Mapping[str, str]) -> Mapping[str, str]:
@@ -28,15 +30,38 @@ def daemon_settings(given: Mapping[str, str]) -> Mapping[str, str]:
     It imports once what each worker would import for itself. ``given`` are the settings of the user, whose
     path of the workers stays. Nothing is set where they name another daemon, or wjoin is no folder.
     """
-    if _MODULE in given or not (_FOLDER / f"{DAEMON}.py").is_file():
+    if DAEMON_MODULE in given or not (warm.FOLDER / f"{DAEMON}.py").is_file():
         return {}
     return {
-        _MODULE: DAEMON,
-        WORKERS_PATH: os.pathsep.join(filter(None, (given.get(WORKERS_PATH), str(_FOLDER)))),
+        DAEMON_MODULE: DAEMON,
+        WORKERS_PATH: os.pathsep.join(filter(None, (given.get(WORKERS_PATH), str(warm.FOLDER)))),
         # Spark keeps a daemon for each environment that it gives to workers, and gives this variable
         # to those of functions over rows, not to those of operators with state.
         "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
     }
+
+
+def start_warm(settings: Mapping[str, str]) -> warm.Warm | None:
+    """Start the Python of which the daemon and others are forked, while Java starts; None where it cannot be.
+
+    ``settings`` are those of the Spark, with wjoin's daemon.
+    """
+    environment = {
+        "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
+        # What Spark sets for its workers.
+        "OMP_NUM_THREADS": settings.get("spark.task.cpus", "1"),
+        **{
+            name.removeprefix(_ENVIRONMENT): value
+            for name, value in settings.items()
+            if name.startswith(_ENVIRONMENT)
+        },
+    }
+    return warm.start(os.environ["PYSPARK_PYTHON"], ("pyspark.worker", *PRELOADED), environment)
+
+
+def warm_settings(started: warm.Warm) -> Mapping[str, str]:
+    """Return the settings by which Spark's Pythons find the one of which they are forked."""
+    return {f"{_ENVIRONMENT}{warm.VARIABLE}": str(started.path)}
 
 
 def start_daemon(spark: SparkSession) -> threading.Thread:

@@ -1,19 +1,11 @@
-"""The folder of the sockets between the embedded Spark and its Python workers."""
+"""Spark's Python workers are reached through sockets in a folder of this user."""
 
-import atexit
-import contextlib
-import functools
-import shutil
-import socket
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
+
+from wjoin.executor.spark.sockets import socket_folder
 
 FIRST_VERSION = (4, 1)
 """The version of Spark that can first talk to its workers through Unix domain sockets."""
-
-LONGEST_FOLDER = 61
-"""How many characters Spark lets the path of the folder have: those of a socket are limited by the system."""
 
 
 def socket_settings(version: str) -> Mapping[str, str]:
@@ -33,24 +25,3 @@ def socket_settings(version: str) -> Mapping[str, str]:
         # Whoever may open the socket of a worker may have it run code: the default is the common /tmp.
         "spark.python.unix.domain.socket.dir": str(folder),
     }
-
-
-@functools.cache
-def socket_folder() -> Path | None:
-    """Return a folder of this user alone, which goes with this process; None where it can have no sockets."""
-    for parent in dict.fromkeys((tempfile.gettempdir(), "/tmp")):
-        with contextlib.suppress(OSError):
-            folder = Path(tempfile.mkdtemp(prefix="wjoin-", dir=parent))
-            atexit.register(shutil.rmtree, folder, ignore_errors=True)
-            if len(str(folder)) <= LONGEST_FOLDER and _takes_sockets(folder):
-                return folder
-    return None
-
-
-def _takes_sockets(folder: Path) -> bool:
-    """Return whether the file system of a folder has sockets: not every one has."""
-    name = folder / "tried"
-    with socket.socket(socket.AF_UNIX) as tried:
-        tried.bind(str(name))
-    name.unlink()
-    return True

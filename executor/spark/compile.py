@@ -34,6 +34,7 @@ from wjoin.executor.spark.site_source import arrow_schema
 from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.typing import KEY_TYPES, typed
 from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, flat_name
+from wjoin.executor.spark.warm import served
 from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
@@ -289,9 +290,10 @@ def _run(
         joined = parted.mapInArrow(operator.batch, MESSAGES)
         part = stage_part(operator.logic.number)
         return joined if counting.meter is None else counting.meter.watch(part, joined, work_counts())
-    joined = blocks.groupBy("worker").transformWithStateInPandas(
-        JoinProcessor(operator), MESSAGES, "append", "none"
-    )
+    with served(blocks.sparkSession):
+        joined = blocks.groupBy("worker").transformWithStateInPandas(
+            JoinProcessor(operator), MESSAGES, "append", "none"
+        )
     counted = observed(plan, operator.logic.number, joined, counting.query)
     return typed(counted, {each.name: each.dataType for each in MESSAGES})
 

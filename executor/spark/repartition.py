@@ -17,10 +17,12 @@ from wjoin.executor.blocks import decode_block, decompressed
 from wjoin.executor.routing import Router
 from wjoin.executor.sites.ranges import HeldRows
 from wjoin.executor.spark import messages
+from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.messages import MESSAGES
 from wjoin.executor.spark.operator import MANIFEST, Operator
 from wjoin.executor.spark.processor import Joining, JoinProcessor
 from wjoin.executor.spark.task import run_phase
+from wjoin.executor.spark.warm import served
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.moving import StageMove, moved_rows
@@ -104,11 +106,12 @@ def write_state(
         logic = move.logic(stretch)
         operator = _Refill(logic, move.new_workers, {}, move.fingerprint, move.begun(logic, held))
     rows = spark.readStream.schema(MESSAGES).parquet(sent)
-    kept = rows.groupBy("worker").transformWithStateInPandas(
-        JoinProcessor(operator), MESSAGES, "append", "none"
-    )
+    with served(spark):
+        kept = rows.groupBy("worker").transformWithStateInPandas(
+            JoinProcessor(operator), MESSAGES, "append", "none"
+        )
     writer = kept.writeStream.format("noop").option("checkpointLocation", checkpoint)
-    query = writer.trigger(availableNow=True).start()
+    query = begin(spark, writer.trigger(availableNow=True).start, "the query that writes the state anew")
     try:
         query.awaitTermination()
     finally:

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from wjoin.embedded import embedded_settings
-from wjoin.worker_sockets import LONGEST_FOLDER, socket_folder, socket_settings
+from wjoin.executor.spark.sockets import LONGEST_FOLDER, socket_folder
+from wjoin.worker_sockets import socket_settings
 
 FOLDER = "spark.python.unix.domain.socket.dir"
 
 
 def test_the_folder_is_of_this_user_alone_and_goes_with_the_process():
     program = (
-        "from wjoin.worker_sockets import socket_folder; f = socket_folder(); print(f, f.stat().st_mode)"
+        "from wjoin.executor.spark.sockets import socket_folder; "
+        "f = socket_folder(); print(f, f.stat().st_mode)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     folder, mode = done.stdout.split()

@@ -15,8 +15,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 import wjoin.executor.spark.workers.wjoin_daemon as daemon
+from wjoin.executor.spark.sockets import LONGEST_FOLDER, socket_folder
 from wjoin.worker_daemon import start_daemon
-from wjoin.worker_sockets import LONGEST_FOLDER, socket_folder, socket_settings
+from wjoin.worker_sockets import socket_settings
 
 SOCKETS = "spark.python.unix.domain.socket"
 
@@ -86,6 +87,29 @@ def test_all_kinds_of_workers_come_from_one_daemon(session: Any) -> None:
     # By value: a worker cannot import this module.
     with_state = grouped.transformWithStateInPandas(Parent(), "parent BIGINT", "append", "none").head()
     assert str(with_state[0]) == in_worker(session.spark, os.getppid)
+
+
+class Forked(Parent):
+    """Writes down, wherever it is initialized, what runs the process that has started that Python."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        super().init(handle)
+        with Path(self._file).open("a") as written:
+            written.write(Path(f"/proc/{os.getppid()}/cmdline").read_text().replace("\0", " ") + "\n")
+
+
+def test_the_python_of_a_start_is_forked(session: Any, tmp_path: Path) -> None:
+    """Rests on it: executor/spark/warm.py. Without it Spark waits until PySpark is imported."""
+    rows = session.readStream.format("rate").load().groupBy("value")
+    grouped = rows.transformWithStateInPandas(Forked(f"{tmp_path}/by"), "parent BIGINT", "append", "none")
+    query = grouped.writeStream.format("noop").trigger(availableNow=True).start()
+    query.awaitTermination()
+    # On the driver, and in the tasks, whose workers are forked by the daemon.
+    by = set((tmp_path / "by").read_text().splitlines())
+    assert by and all("-m wjoin_warm" in each for each in by)
 
 
 def test_what_is_started_early_ends_without_a_word(spark: SparkSession, capfd: Any) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
+from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.meter import Meter
 from wjoin.executor.spark.once import select_name
 from wjoin.measured.compared_tables import measured_tables
@@ -47,7 +48,8 @@ def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect], meters: Se
 
 def _run(frame: DataFrame) -> list[Progress]:
     """Return the counts of every micro-batch over what the sources hold."""
-    query = frame.writeStream.format("noop").queryName(select_name()).trigger(availableNow=True).start()
+    writer = frame.writeStream.format("noop").queryName(select_name()).trigger(availableNow=True)
+    query = begin(frame.sparkSession, writer.start, "the query of EXPLAIN ANALYZE")
     found: dict[int, Progress] = {}
     while True:
         ended = query.awaitTermination(_POLL_SECONDS)

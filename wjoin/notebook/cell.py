@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from wjoin.executor.spark.beginning import begin
 from wjoin.explain import explain
 from wjoin.explanation import Explanation
 from wjoin.failures import placed
@@ -215,7 +216,8 @@ class Cell:
         """Return a table of all the rows that a SELECT finds in what its sources hold."""
         name = f"wjoin_kept_{next(_numbers)}"
         writer = frame.writeStream.format("memory").queryName(name).outputMode("append")
-        cell = self._follow(writer.trigger(availableNow=True).start(), statement, values, None)
+        query = begin(self.session.spark, writer.trigger(availableNow=True).start, "the SELECT")
+        cell = self._follow(query, statement, values, None)
         cell.wait()
         if cell.running.stopped:
             raise Interrupted

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
+from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.once import select_name
 from wjoin.notebook.tables import Table, as_texts, table
 from wjoin.printed import run_once
@@ -83,7 +84,7 @@ class SelectRows:
             writer = writer.trigger(availableNow=True)
         elif every is not None:
             writer = writer.trigger(processingTime=every)
-        return writer.start()
+        return begin(self._frame.sparkSession, writer.start, "the SELECT")
 
     def table(self, batches: int) -> Table:
         """Return the rows after so many micro-batches, which are read where there are more than before."""
