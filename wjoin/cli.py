@@ -81,7 +81,8 @@ def _run(options: argparse.Namespace) -> int:
         how = How(options.once, options.rows, options.checkpoint, options.trigger)
         try:
             for statement in statements:
-                started = carry_out(session, text, statement, params, how)
+                with _told(statement):
+                    started = carry_out(session, text, statement, params, how)
                 running += started
                 if options.once:
                     follow(started, session.settle, out, options.json)
@@ -94,6 +95,15 @@ def _run(options: argparse.Namespace) -> int:
             print(f"Stopped cleanly{_goes_on(running)}", file=sys.stderr, flush=True)
             report(running, out)
     return GOOD
+
+
+def _told(statement: Statement) -> contextlib.AbstractContextManager[None]:
+    """Tell on a terminal that a statement runs which prints nothing."""
+    if not isinstance(statement, InsertInto) or not sys.stderr.isatty():
+        return contextlib.nullcontext()
+    from wjoin.live import Waiting
+
+    return Waiting(f"INSERT INTO {'.'.join(each.name for each in statement.target)}").ticking()
 
 
 @contextlib.contextmanager

@@ -1,11 +1,13 @@
 """Progress of running queries: a live table on a terminal, lines of JSON, or what is being waited for."""
 
 import contextlib
+import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
+from typing import TYPE_CHECKING, TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -13,9 +15,13 @@ from rich.live import Live
 from rich.status import Status
 from rich.table import Table
 
+from wjoin.executor.spark.beginning import tasks
 from wjoin.measured.progress import Progress, time_text
 from wjoin.measured.totals import Totals
 from wjoin.running import Running
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
 
 _COLUMNS = (
     "query",
@@ -35,13 +41,21 @@ _LEFT = ("query", "watermark", "now")
 
 
 class Waiting:
-    """Says on standard error what is being waited for, and how long: redrawn on a terminal, else once."""
+    """Says on standard error what is being waited for, and how long: redrawn on a terminal, else once.
 
-    def __init__(self, what: str) -> None:
+    ``tells`` says on a terminal what of it is happening.
+    """
+
+    def __init__(self, what: str, tells: Callable[[], str] = str) -> None:
         self._what = what
+        self._tells = tells
         self._began = time.monotonic()
-        console = Console(stderr=True)
-        self._status = Status("", console=console) if console.is_terminal else None
+        self._terminal: TextIO | None = None
+        self._status: Status | None = None
+        if Console(stderr=True).is_terminal:
+            # While Java starts, standard error is its log: the terminal stays this one.
+            self._terminal = os.fdopen(os.dup(sys.stderr.fileno()), "w")
+            self._status = Status("", console=Console(file=self._terminal, force_terminal=True))
 
     def __enter__(self) -> "Waiting":
         if self._status is None:
@@ -72,13 +86,15 @@ class Waiting:
     def tick(self) -> None:
         """Show how long it has taken so far, on a terminal."""
         if self._status is not None:
-            self._status.update(f"{self._what} ... {time.monotonic() - self._began:.0f} s")
+            now = "".join(f", {told}" for told in [self._tells()] if told)
+            self._status.update(f"{self._what}{now} ... {time.monotonic() - self._began:.0f} s")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._status is not None:
+        if self._status is not None and self._terminal is not None:
             self._status.stop()
+            self._terminal.close()
 
 
 class LiveProgress:
@@ -117,12 +133,14 @@ class LiveProgress:
         if self._live is not None:
             self._live.update(self._table(running))
         else:
-            self._wait_for([each.name for each in running if not each.totals.known and each.query.isActive])
+            self._wait_for([each for each in running if not each.totals.known and each.query.isActive])
 
-    def _wait_for(self, names: Sequence[str]) -> None:
-        if names and self._waiting is None:
-            self._waiting = Waiting(f"First micro-batch of {', '.join(names)}").__enter__()
-        elif names and self._waiting is not None:
+    def _wait_for(self, begun: Sequence[Running]) -> None:
+        if begun and self._waiting is None:
+            names = ", ".join(each.name for each in begun)
+            first = begun[0].query
+            self._waiting = Waiting(f"First micro-batch of {names}", lambda: _work(first)).__enter__()
+        elif begun and self._waiting is not None:
             self._waiting.tick()
         elif self._waiting is not None:
             self._waiting.__exit__(None, None, None)
@@ -159,13 +177,20 @@ def _cells(totals: Totals) -> list[str]:
     ]
 
 
+def _work(query: "StreamingQuery") -> str:
+    """Return how much of its first micro-batch a query has done, empty where nobody tells."""
+    done, most = tasks(query) or (0, 0)
+    return f"{done} of {most} tasks" if most else ""
+
+
 def _now(running: Running) -> str:
     """Return what a query is doing: its first micro-batch, rows, or nothing since when."""
     totals = running.totals
     if not running.query.isActive:
         return "ended"
     if not totals.known:
-        return f"first micro-batch, {time.monotonic() - running.began:.0f} s"
+        doing = ", ".join(("first micro-batch", *filter(None, [_work(running.query)])))
+        return f"{doing}, {time.monotonic() - running.began:.0f} s"
     status = running.query.status
     if status["isTriggerActive"] and status["isDataAvailable"]:
         return "running"

@@ -110,7 +110,7 @@ class Running:
         failed = self.query.exception() is not None
         done = self.totals.line()
         if (failed or self.stopped) and not self.totals.known:
-            done = "no micro-batch was completed"
+            done = "no micro-batch has been reported"
         return f"{self.name}: {'failed, ' if failed else ''}{done}, {seconds:.1f} s"
 
     def stop(self) -> None:
@@ -118,5 +118,5 @@ class Running:
         if self.query.isActive:
             self.stopped = True
             self.query.stop()
-        if self.seconds is None:
-            self.seconds = time.monotonic() - self.began
+        # Whoever sees that it has ended has its last reports.
+        self.look()

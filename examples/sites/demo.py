@@ -20,6 +20,7 @@ import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql.streaming import StreamingQuery
 
 import wjoin
 from wjoin.testing.site import Site
@@ -32,6 +33,9 @@ WRITTEN_AS = ("grpc://127.0.0.1:7771", "grpc://127.0.0.1:7772")
 START = 1_700_000_000_000_000
 SECONDS = 40
 """How long the routers send."""
+
+REST = 10
+"""For how many seconds the query must have had nothing to do at the end."""
 
 BEFORE = 5
 """How many of these seconds are over when the query begins."""
@@ -98,12 +102,15 @@ def counted(metrics: list[str], seconds: float) -> Sent:
     return Sent(seconds, size, rows * (PACKET_BYTES + 16))
 
 
-def watch(metrics: list[str], sending: threading.Thread) -> Iterator[Sent]:
-    """Yield each second what has been sent, until some seconds after the routers have ended."""
-    began, rest = time.monotonic(), 15
+def watch(metrics: list[str], sending: threading.Thread, query: StreamingQuery) -> Iterator[Sent]:
+    """Yield each second what has been sent, until the query has worked off all that the routers have sent.
+
+    It ends when the query does, too.
+    """
+    began, rest = time.monotonic(), REST
     told = 0.0
-    while rest:
-        rest -= not sending.is_alive()
+    while rest and query.isActive:
+        rest = REST if sending.is_alive() or query.status["isDataAvailable"] else rest - 1
         found = counted(metrics, time.monotonic() - began)
         if found.seconds >= told:
             told += 5
@@ -158,8 +165,11 @@ def run(folder: Path, picture: Path) -> int:
         sending = threading.Thread(target=send, args=[folder], daemon=True)
         sending.start()
         (started,) = session.run_script(query, once=False, checkpoint=str(folder / "checkpoints"))
-        found = list(watch(metrics, sending))
+        found = list(watch(metrics, sending, started))
+        (running,) = session.running
         started.stop()
+        if running.failed is not None:
+            raise running.failed
         results = session.read.parquet(f"{folder}/seen_twice").count()
         session.spark.stop()
     draw(found, picture)
@@ -179,7 +189,12 @@ def main() -> int:
     parser.add_argument("--picture", type=Path, default=Path("bytes.svg"), help="where the picture goes")
     picture = parser.parse_args().picture
     with tempfile.TemporaryDirectory(prefix="wjoin-sites-") as folder:
-        return run(Path(folder), picture)
+        try:
+            return run(Path(folder), picture)
+        except (wjoin.WJoinError, AssertionError) as error:
+            # Of the query, or of a site that did not answer in time.
+            print(error, file=sys.stderr)
+            return 1
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from pyspark import StatusTracker
+from pyspark import SparkContext, StatusTracker
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -66,6 +66,18 @@ def tracker(spark: SparkSession) -> StatusTracker | None:
     """Return what tells of Spark's jobs, None under Spark Connect."""
     context: Any = getattr(spark, "_sc", None)
     return None if context is None else context.statusTracker()
+
+
+def tasks(query: StreamingQuery) -> tuple[int, int] | None:
+    """Return how many tasks of a query have been done, and how many it has; None where nobody tells."""
+    context: Any = SparkContext._active_spark_context
+    if context is None:
+        return None
+    jobs = context.statusTracker()
+    found = [jobs.getJobInfo(each) for each in jobs.getJobIdsForGroup(str(query.runId))]
+    stages = [jobs.getStageInfo(each) for job in found if job is not None for each in job.stageIds]
+    known = [each for each in stages if each is not None]
+    return sum(each.numCompletedTasks for each in known), sum(each.numTasks for each in known)
 
 
 def _has_jobs(spark: SparkSession, query: StreamingQuery) -> bool:

@@ -9,7 +9,7 @@ from wjoin.planner.names import suggestion
 
 USAGE = """\
 %%wjoin [options] [NAME <<]      statements, with semicolons between them, in the lines below
-%wjoin [options] [NAME <<] ...   one statement or several in this line
+%wjoin [options] [NAME <<] ...   one statement or several in this line; NAME << may stand before options
 
 NAME <<             keep the last result as the Python variable NAME, and do not show it
 -o NAME             keep it and show it
@@ -58,9 +58,11 @@ def read_options(line: str) -> tuple[Options, str]:
     Raises WJoinError WJ603 for an option that is unknown or has no good value.
     """
     options, place = Options(), 0
-    while found := _OPTION.match(line, place):
+    while found := _OPTION.match(line, place) or (_KEPT.match(line, place) if options.show else None):
         name, place = found[1], found.end()
-        if name in _FLAGS:
+        if found.re is _KEPT:
+            options = replace(options, **_read("NAME <<", name), show=False)
+        elif name in _FLAGS:
             flag: dict[str, Any] = {_FLAGS[name]: True}
             options = replace(options, **flag)
         elif name in _VALUES:
@@ -74,9 +76,6 @@ def read_options(line: str) -> tuple[Options, str]:
         else:
             remedy = suggestion(name, [*_FLAGS, *_VALUES]) or "%wjoin --help lists the options"
             raise WJoinError("WJ603", f"%wjoin has no option {name}", help=remedy)
-    if found := _KEPT.match(line, place):
-        place = found.end()
-        options = replace(options, **_read("NAME <<", found[1]), show=False)
     return options, line[place:].lstrip()
 
 
