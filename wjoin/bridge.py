@@ -45,6 +45,9 @@ from wjoin.views import prepare_view, view_head
 INSIDE = "wjoin.inside"
 """The local property of threads whose statements are Spark's (``wjoin.sql.Planner``)."""
 
+WORK = "wjoin-work"
+"""By which name the process of Spark has the object that gives work (``wjoin.sql.Work``)."""
+
 THREADS = 16
 """How many statements are planned at once."""
 
@@ -75,7 +78,7 @@ class Bridge:
         )
         # PySpark makes the first session that it sees the application's own: not a user's, who will leave.
         SparkSession(self._context)
-        self._planner = jvm.wjoin.sql.Planner
+        self._work = JavaObject(WORK, gateway._gateway_client)
         self._sessions: dict[str, Session] = {}
         self._ended: set[str] = set()
         self._users: dict[str, str | None] = {}
@@ -85,7 +88,7 @@ class Bridge:
         """Answer what is asked, until the process ends."""
         with ThreadPoolExecutor(THREADS) as pool:
             while True:
-                request = self._planner.next()
+                request = self._work.next()
                 if request is not None:
                     self._take(request, pool)
                 self._let_go()
@@ -107,7 +110,7 @@ class Bridge:
                     session.let_go()
                     with self._lock:
                         del self._sessions[name], self._users[name]
-                        self._planner.holds(len(self._sessions))
+                        self._work.holds(len(self._sessions))
                     # Java keeps what Python refers to, and some of that refers to itself.
                     del session
                     gc.collect()
@@ -151,9 +154,9 @@ class Bridge:
         """Have Java say, when the application ends, which of the queries that have begun end with it."""
         for each in begun:
             run = str(each.query.runId)
-            self._planner.runs(run, each.name)
+            self._work.runs(run, each.name)
             if not each.query.isActive:
-                self._planner.ended(run)
+                self._work.ended(run)
 
     def _is_command(self, request: Any, text: str) -> bool:
         """Return whether a statement of Spark's makes a view of a stream; tell Spark of predicates in it."""
@@ -182,7 +185,7 @@ class Bridge:
             if name not in self._sessions:
                 self._sessions[name] = connect(SparkSession(self._context, java))
                 self._users[name] = request.user()
-                self._planner.holds(len(self._sessions))
+                self._work.holds(len(self._sessions))
             return self._sessions[name]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyspark
 
 from wjoin.class_archive import reading_options
+from wjoin.doors import door_settings
 from wjoin.java_classes import CLASS_PATHS, PLUGINS, class_settings
 from wjoin.worker_daemon import WORKERS_PATH, daemon_settings
 from wjoin.worker_sockets import socket_settings
@@ -38,6 +39,7 @@ def embedded_settings(given: Mapping[str, str] | None = None) -> dict[str, str]:
     given = given or {}
     settings = {**_SETTINGS, JAVA_SETTING: JAVA_OPTIONS, "spark.driver.memory": _driver_memory()}
     settings.update(_checkpoint_settings())
+    settings.update(door_settings(given))
     if not given.get("spark.master", "local").startswith("local"):
         return {**settings, **given}
     settings.update(socket_settings(pyspark.__version__))

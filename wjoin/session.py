@@ -22,6 +22,7 @@ from wjoin.catalog import (
     microseconds,
 )
 from wjoin.context import Context
+from wjoin.doors import behind_doors
 from wjoin.embedded import embedded_settings
 from wjoin.engine import Engine
 from wjoin.executor.spark.warm import end_with
@@ -271,7 +272,7 @@ def connect(spark: SparkSession | None = None, **conf: str) -> Session:
 
 def _connected(spark: SparkSession | None, conf: dict[str, str], log: str | None) -> Session:
     if spark is None:
-        with logged(log):
+        with logged(log), behind_doors(conf):
             started = _embedded(embedded_settings(conf))
         start_daemon(started)
         return Session(started)

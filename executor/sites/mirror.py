@@ -66,7 +66,7 @@ class Mirror:
         if self.folder is None or not tuples.num_rows:
             return
         with self._optional():
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             files = self._files()
             if len(files) >= MOST_FILES:
                 tuples = self._together(files, tuples)

@@ -82,7 +82,7 @@ class SliceCache:
         unfinished = path.with_suffix(f".{os.getpid()}")
         with self._optional():
             self._sweep()
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
             room = os.statvfs(path.parent)
             if room.f_bavail * room.f_frsize < self._spare + len(data):
                 self._tell(f"the disk of {path.parent} is almost full")

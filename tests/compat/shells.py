@@ -36,7 +36,7 @@ def shell(folder: Path, name: str, *arguments: str, merged: bool = False) -> sub
     """Run a shell of Spark's by ``wjoin NAME`` to its end; ``merged``: with its errors among its output."""
     search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return subprocess.run(
-        [sys.executable, "-m", "wjoin.cli", name, *arguments],
+        [sys.executable, "-P", "-m", "wjoin.cli", name, *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": search},
         stdin=subprocess.DEVNULL,

@@ -19,6 +19,9 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import py4j.ClientServer;
+import py4j.Gateway;
+import py4j.GatewayServer;
 
 /**
  * The process in Python that plans the statements of wjoin, one for an application.
@@ -67,7 +70,9 @@ public final class Planner {
     try {
       Py4JServer server = new Py4JServer(context.getConf());
       start(server);
-      ProcessBuilder builder = new ProcessBuilder(python, "-m", "wjoin.bridge");
+      gateway(server).putObject(Work.NAME, new Work(this));
+      // -P: not what lies in the folder where somebody has started Spark.
+      ProcessBuilder builder = new ProcessBuilder(python, "-P", "-m", "wjoin.bridge");
       builder.environment().put("PYSPARK_GATEWAY_PORT", Integer.toString(server.getListeningPort()));
       builder.environment().put("PYSPARK_GATEWAY_SECRET", server.secret());
       builder.environment().put("PYSPARK_PYTHON", python);
@@ -96,6 +101,12 @@ public final class Planner {
     } catch (InterruptedException stopped) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  private static Gateway gateway(Py4JServer server) {
+    return server.server() instanceof ClientServer both
+        ? both.getJavaServer().getGateway()
+        : ((GatewayServer) server.server()).getGateway();
   }
 
   /** Return the plan of a statement, or null where it is Spark's alone. */
@@ -139,18 +150,14 @@ public final class Planner {
   }
 
   /** Return the next thing to do for Python, null where there is none for a while. */
-  public static Request next() throws InterruptedException {
-    Planner planner = current();
-    if (planner == null) {
-      return null;
-    }
-    planner.asking = true;
-    planner.attached = true;
+  Request next() throws InterruptedException {
+    asking = true;
+    attached = true;
     try {
-      return planner.waiting.poll(IDLE_SECONDS, TimeUnit.SECONDS);
+      return waiting.poll(IDLE_SECONDS, TimeUnit.SECONDS);
     } finally {
-      planner.asked = System.nanoTime();
-      planner.asking = false;
+      asked = System.nanoTime();
+      asking = false;
     }
   }
 
@@ -160,18 +167,18 @@ public final class Planner {
   }
 
   /** Note how many sessions the process in Python holds from now on. */
-  public static void holds(int sessions) {
+  static void holds(int sessions) {
     LOG.info("W-join SQL is planned for {} sessions", sessions);
     held = sessions;
   }
 
   /** Note a query that a session has started, by the number of its run. */
-  public static void runs(String run, String name) {
+  static void runs(String run, String name) {
     queries.add(run, name);
   }
 
   /** Note that a query had ended when it was noted. */
-  public static void ended(String run) {
+  static void ended(String run) {
     queries.remove(run);
   }
 

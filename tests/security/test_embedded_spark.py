@@ -1,0 +1,176 @@
+"""Who reaches the Spark that wjoin starts on this machine: nobody from outside, and no stranger on it."""
+
+import ipaddress
+import os
+import socket
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.packages import ROOT
+from wjoin.doors import SAFE_WORKERS, behind_doors, door_environment, door_settings
+from wjoin.embedded import embedded_settings
+from wjoin.spark_shells import given_settings
+from wjoin.web.access import LOOPBACK
+
+LISTENS = "0A"
+STRANGE = "strange.Visitor"
+
+STARTED = """
+import sys, time
+import wjoin
+spark = wjoin.connect(**{settings!r}).spark
+spark.range(3).count()
+java = spark._jvm.java.lang.ProcessHandle.current().pid()
+print(java, spark.sparkContext.getConf().get("spark.driver.port"), flush=True)
+sys.stdin.read()
+"""
+
+
+def listening(process: int) -> set[tuple[str, int]]:
+    """Return the addresses and ports at which a process takes connections."""
+    own = {each.readlink().name for each in Path(f"/proc/{process}/fd").iterdir() if each.is_symlink()}
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == LISTENS and f"socket:[{inode}]" in own:
+                address, port = local.split(":")
+                words = struct.unpack(f">{len(address) // 8}I", bytes.fromhex(address))
+                packed = struct.pack(f"<{len(words)}I", *words)
+                found.add((str(_unmapped(ipaddress.ip_address(packed))), int(port, 16)))
+    return found
+
+
+def _unmapped(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> object:
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def strange_object() -> bytes:
+    """Return what Java writes for an object of a class that it does not know, without fields."""
+    name = STRANGE.encode()
+    return b"\xac\xed\x00\x05sr" + struct.pack(">H", len(name)) + name + bytes(8) + b"\x02\x00\x00xp"
+
+
+def answer_to_a_stranger(port: int) -> bytes:
+    """Send Spark's driver a call with an object of the sender's choice; return what it answers."""
+    name = b"MapOutputTracker"
+    host = LOOPBACK.encode()
+    message = b"\x00\x01" + struct.pack(">H", len(host)) + host + struct.pack(">i", port)
+    message += struct.pack(">H", len(name)) + name + strange_object()
+    call = b"\x03" + struct.pack(">qi", 1, len(message)) + message
+    with socket.create_connection((LOOPBACK, port), timeout=30) as connection:
+        connection.sendall(struct.pack(">q", len(call) + 8) + call)
+        answer = b""
+        while len(answer) < 8 or len(answer) < struct.unpack(">q", answer[:8])[0]:
+            if not (more := connection.recv(1 << 16)):
+                break
+            answer += more
+        return answer
+
+
+def test_it_listens_on_this_machine_alone(spark: SparkSession):
+    java = spark._jvm.java.lang.ProcessHandle.current().pid()
+    found = listening(java)
+    assert spark.sparkContext.getConf().get("spark.driver.port") in {str(port) for _, port in found}
+    assert {address for address, _ in found} == {LOOPBACK}
+
+
+def test_it_reads_nothing_of_a_stranger(spark: SparkSession):
+    answer = answer_to_a_stranger(int(spark.sparkContext.getConf().get("spark.driver.port")))
+    assert b"Expected SaslMessage" in answer
+    assert STRANGE.encode() not in answer
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "outside", "read"),
+    [
+        pytest.param({"spark.ui.enabled": "true"}, {}, set(), False, id="with the UI"),
+        pytest.param({"spark.authenticate": "false"}, {}, set(), True, id="a user who wants no secret"),
+        pytest.param({}, {"SPARK_LOCAL_IP": "0.0.0.0"}, {"::"}, False, id="a user who names an address"),
+    ],
+)
+def test_what_the_user_says_counts(
+    tmp_path: Path, settings: dict[str, str], environment: dict[str, str], outside: set[str], read: bool
+):
+    command = [sys.executable, "-c", STARTED.format(settings=settings)]
+    search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, **environment, "PYTHONPATH": search},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as running:
+        try:
+            java, port = map(int, running.stdout.readline().split())
+            assert {address for address, _ in listening(java)} - {LOOPBACK} == outside
+            # Without a secret, the attack of this module makes Java look for a class that a stranger names.
+            assert (STRANGE.encode() in answer_to_a_stranger(port)) is read
+        finally:
+            running.communicate("")
+
+
+def test_a_spark_of_a_cluster_is_left_as_it_is():
+    for master in ("yarn", "spark://elsewhere:7077", "k8s://https://elsewhere"):
+        assert door_settings({"spark.master": master}).items() <= SAFE_WORKERS.items()
+        assert door_environment({"spark.master": master}) == os.environ
+
+
+def test_settings_of_the_user_stay():
+    theirs = {"spark.driver.host": "10.0.0.7", "spark.authenticate": "false"}
+    assert door_settings(theirs).items() <= SAFE_WORKERS.items()
+    assert embedded_settings(theirs).items() >= theirs.items()
+    assert door_environment(theirs) == os.environ
+
+
+@pytest.mark.parametrize("imports", [True, False])
+def test_workers_import_from_the_folder_of_the_start_only_where_this_process_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, imports: bool
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", ["", *sys.path] if imports else [each for each in sys.path if each])
+    assert (SAFE_WORKERS.items() <= door_settings({}).items()) is not imports
+
+
+def test_secrets_of_this_process_do_not_go_on(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("WJOIN_WEB_TOKEN", "a token of the page")
+    before = dict(os.environ)
+    with behind_doors({}):
+        assert "WJOIN_WEB_TOKEN" not in os.environ
+        assert os.environ["SPARK_LOCAL_IP"] == LOOPBACK
+        os.environ["PYSPARK_PYTHON"] = "set inside"
+    assert os.environ.pop("PYSPARK_PYTHON") == "set inside"
+    assert os.environ == {name: value for name, value in before.items() if name != "PYSPARK_PYTHON"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "master"),
+    [
+        ((), None),
+        (("--master", "yarn"), "yarn"),
+        (("--master=local[2]", "-e", "SELECT 1"), "local[2]"),
+        (("--conf", "spark.master=yarn"), "yarn"),
+        (("-c", "spark.master=a", "--conf=spark.master=b"), "b"),
+        (("--remote", "sc://elsewhere"), "sc://elsewhere"),
+    ],
+)
+def test_where_a_shell_of_spark_runs_is_known(tmp_path: Path, arguments: tuple[str, ...], master: str | None):
+    assert given_settings(arguments, tmp_path).get("spark.master") == master
+
+
+def test_files_of_settings_count_below_options(tmp_path: Path):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text("# mine\nspark.master  yarn\nspark.ui.port=4050\n")
+    assert given_settings((), tmp_path) == {"spark.master": "yarn", "spark.ui.port": "4050"}
+    assert given_settings(("--master", "local"), tmp_path)["spark.master"] == "local"
+    other = tmp_path / "other.conf"
+    other.write_text("spark.master: mesos://elsewhere\n")
+    assert given_settings(("--properties-file", str(other)), tmp_path) == {
+        "spark.master": "mesos://elsewhere"
+    }
