@@ -26,9 +26,10 @@ def moved(values: Values, distance: float | None, slack: float) -> Values | None
         return None
     if slack or values.dtype.kind == "f":
         fractions = values.astype(np.float64)
-        # Beyond the greatest number is infinity; what is infinite already may become NaN.
+        # Beyond the greatest number is infinity. What is infinite stays so: its share would make NaN of it.
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(fractions + distance + slack * np.abs(fractions))
+            found = fractions + distance + slack * np.abs(fractions)
+        return np.where(np.isinf(fractions), fractions, found)
     return shifted(values, int(distance), 0)
 
 

@@ -284,7 +284,9 @@ def _near(operator: str, left: Numbers, right: Numbers, error: float) -> BoolArr
     if operator in (">", ">="):
         return np.asarray(left + error >= right)
     if operator == "=":
-        return np.asarray(np.abs(left - right) <= error)
+        # Of what is infinite the difference is no number.
+        with np.errstate(invalid="ignore"):
+            return np.asarray((left == right) | (np.abs(left - right) <= error))
     return np.ones(np.broadcast_shapes(left.shape, right.shape), bool)
 
 

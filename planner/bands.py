@@ -5,7 +5,7 @@ difference ``A.x - B.x`` (S2J, "Optimizations": an ordered index for inequality 
 are implied by the condition, which is checked as well: they may only ever be too wide.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import ceil, floor, isfinite
 
@@ -19,6 +19,9 @@ Number = int | float
 
 _DOUBLE_SLACK, _FLOAT_SLACK = 2.0**-48, 2.0**-19
 """Far more than sums of a few DOUBLE or FLOAT values can be rounded by, as a share of their size."""
+
+_MOST = {"float": 1e30, "double": 1e290}
+"""Constants beyond which a sum with the greatest number of a type may be infinite."""
 
 _MAXIMUM_DIGITS = 38
 _TURNED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
@@ -41,16 +44,20 @@ class ColumnBand:
 
 @dataclass(frozen=True)
 class _Sum:
-    """Columns that are added and subtracted, a constant, and the sizes of all constants in it."""
+    """Columns that are added and subtracted, a constant, and the sizes of all constants in it.
+
+    ``terms``: how many values are added, each of which makes a DECIMAL a digit longer.
+    """
 
     plus: tuple[StreamColumn, ...] = ()
     minus: tuple[StreamColumn, ...] = ()
     constant: Decimal = Decimal(0)
     size: Decimal = Decimal(0)
     rounded: bool = False
+    terms: int = 1
 
     def __neg__(self) -> "_Sum":
-        return _Sum(self.minus, self.plus, -self.constant, self.size, self.rounded)
+        return replace(self, plus=self.minus, minus=self.plus, constant=-self.constant)
 
     def __add__(self, other: "_Sum") -> "_Sum":
         return _Sum(
@@ -59,6 +66,7 @@ class _Sum:
             self.constant + other.constant,
             self.size + other.size,
             self.rounded or other.rounded,
+            self.terms + other.terms,
         )
 
     @property
@@ -200,12 +208,15 @@ def _is_difference(each: _Sum) -> bool:
     decimals = [kind for kind in types if kind.startswith("decimal(")]
     if not all(kind in decimals or kind in INTEGRAL or kind in ("float", "double") for kind in types):
         return False
+    if any(each.size > _MOST[kind] for kind in types if kind in _MOST):
+        return False
     digits = [_digits(kind) for kind in types]
     constant = each.size.as_tuple()
     exponent = constant.exponent if isinstance(constant.exponent, int) else 0
     digits.append((max(0, len(constant.digits) + exponent), max(0, -exponent)))
     # A DECIMAL that is too long is rounded, by more than any slack.
-    exact = max(whole for whole, _ in digits) + max(part for _, part in digits) + 2 <= _MAXIMUM_DIGITS
+    longest = max(whole for whole, _ in digits) + max(part for _, part in digits)
+    exact = longest + each.terms <= _MAXIMUM_DIGITS
     return exact or not decimals
 
 
@@ -214,7 +225,7 @@ def _digits(kind: str) -> tuple[int, int]:
     if kind.startswith("decimal("):
         precision, scale = (int(each) for each in kind[len("decimal(") : -1].split(","))
         return precision - scale, scale
-    return (19, 0) if kind in INTEGRAL else (0, 0)
+    return (20, 0) if kind in INTEGRAL else (0, 0)
 
 
 def _band(bounds: _Bounds) -> ColumnBand:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from wjoin.parts.routes.registry import ROUTES, applicable
+from wjoin.parts.routes.registry import ROUTES, applicable, plainest
 from wjoin.planner.cost.psp import even
 from wjoin.planner.physical import Band, PhysicalPlan, Stage
 from wjoin.planner.slices import band_width, closed_bands, slice_length
@@ -102,7 +102,9 @@ def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) 
                 for workers in worker_numbers(room, wished=granted)
                 for each in _slices(plan, number, name, workers, room)
             ]
-    return tuple(found)
+    # On one core there is nothing to share out.
+    plain = plainest(keyed=stage.keyed, inputs=len(stage.inputs), hop=stage.hop)
+    return tuple(found) or (Placement(plain),)
 
 
 def worker_numbers(room: Room, *, wished: bool) -> tuple[int | None, ...]:

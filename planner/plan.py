@@ -11,7 +11,7 @@ from wjoin.planner.at_once import at_once, can_meet_at_once
 from wjoin.planner.bands import ColumnBand, merged_band
 from wjoin.planner.bind import BoundSelect, bind, static_relations
 from wjoin.planner.candidates import Candidate, Weighing, candidates
-from wjoin.planner.catalog import Estimate, Relation, Types
+from wjoin.planner.catalog import WHOLE, Estimate, Relation, Types
 from wjoin.planner.choice import options, wished_route
 from wjoin.planner.conditions import ReadCondition, Unread
 from wjoin.planner.conjuncts import (
@@ -413,7 +413,8 @@ def _indexes(
         band, checked = each.band, isinstance(each, ColumnComparison)
         if {band.left.stream, band.right.stream} & set(static):
             continue
-        if not checked and band.slack == 0 and not types.fails_on_overflow():
+        whole = any(each.column.type.lower() in WHOLE for each in (band.left, band.right))
+        if not checked and whole and not types.fails_on_overflow():
             # A sum that Spark wraps around may be near where the values are not.
             continue
         merged = [(n, both) for n, (other, _) in enumerate(found) if (both := merged_band(other, band))]
@@ -474,7 +475,9 @@ def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLooku
 def _edits(
     block: SelectBlock, bound: BoundSelect, residual: Sequence[LaterCondition], placeholder: str
 ) -> tuple[Edit, ...]:
-    where = f" WHERE {' AND '.join(f'({each.text})' for each in residual)}" if residual else ""
+    # A lone name in parentheses, such as (true), would be the columns of a relation with the alias WHERE.
+    conditions = " AND ".join(f"({each.text})" for each in residual)
+    where = f" WHERE {conditions if len(residual) > 1 else f'({conditions})'}" if residual else ""
     source = Edit(block.source.start, block.source.end, f"FROM {placeholder}{where}")
     hints = [Edit(hint.span.start, hint.span.end, "") for hint in block.hints]
     return tuple(sorted([*bound.edits, *hints, source]))

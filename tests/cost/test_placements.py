@@ -327,6 +327,18 @@ def test_ranges_of_values_are_weighed_where_a_band_is_closed() -> None:
         plan(hint="/*+ PLAN(RANGE) */")
 
 
+@pytest.mark.parametrize("cores", [1, 2, 4])
+@pytest.mark.parametrize(
+    "where",
+    ["abs(A.speed - B.speed) <= 5", "abs(A.speed - B.speed) <= 5 AND B.speed < C.speed"],
+)
+def test_ranges_of_values_for_one_link_of_three_streams(cores: int, where: str) -> None:
+    """The other link has rows by time, and all on one worker where there is one core."""
+    planned = plan(where, cores, hint="/*+ PLAN(RANGE, 2) */", streams="ABC")
+    routes = [each.route for each in planned.physical.stages]
+    assert routes == ["range", "single" if cores == 1 else "psp"]
+
+
 def test_ranges_of_values_stay_on_a_checkpoint() -> None:
     asked = plan(BAND, hint="/*+ PLAN(RANGE, 3) */")
     lies = stage(asked)

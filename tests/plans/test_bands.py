@@ -1,10 +1,13 @@
 """Which conditions bound the difference of two streams' columns, and by how much."""
 
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 
-from tests.plans.catalogue import plan
+from tests.plans.catalogue import FakeTypes, plan
+from wjoin.executor.bands import inside, moved
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.physical import Band
 
@@ -88,6 +91,10 @@ def test_bounds_of_fractions_are_a_little_wider(
         ("ticks", "A.v <= B.v + rand()"),
         # NaN - x is NaN, which is above all numbers: that is true for NaN on either side.
         ("camera", "A.speed - B.speed >= 1"),
+        # A sum that is too large is infinite, and as large as all that is infinite.
+        ("camera", "A.speed - 1.5e308 <= B.speed"),
+        ("plant", "A.reading <= B.reading + 1e31"),
+        ("camera", "A.speed <= B.speed + 1e400"),
         # Sums of dates and times have rules of their own.
         ("plant", "A.day <= B.day + 1"),
         ("camera", "A.ts <= B.ts + INTERVAL 1 SECOND"),
@@ -107,6 +114,33 @@ def test_dates_fractions_and_decimals_are_searched_in_their_own_way() -> None:
     (of_decimal,) = planned.physical.stages[0].bands
     stream, column = of_decimal.left
     assert planned.physical.streams[stream].columns[column].expression == "CAST(A.level AS DOUBLE)"
+
+
+def test_long_sums_of_decimals_have_no_band() -> None:
+    """Each sum makes them a digit longer; with more than 38 Spark rounds."""
+    for terms, found in ((1, 1), (30, 0)):
+        sum_ = " + 0.01" * terms
+        assert len(bands("badge", f"A.level{sum_} <= B.level")) == found
+
+
+def test_sums_of_whole_numbers_have_no_band_where_they_may_begin_anew() -> None:
+    """As Spark's without its ANSI mode, also where they are compared with fractions."""
+    with patch.object(FakeTypes, "fails_on_overflow", lambda types: False):
+        for condition in ("A.v + 1 <= B.w", "A.v + 1 <= B.w + 5e-1"):
+            assert bands("ticks", condition) == ()
+        assert len(bands("ticks", "A.v <= B.v")) == 1
+
+
+@pytest.mark.parametrize("slack", [2.0**-48, 2.0**-19])
+def test_what_is_infinite_is_near_its_like(slack: float) -> None:
+    values = np.array([-np.inf, -1.0, 0.0, 1.7e308, np.inf])
+    left, right = (each.reshape(-1) for each in np.meshgrid(values, values, indexing="ij"))
+    kept = inside(Band((0, 0), (1, 0), -1, 1, slack, checked=False), left, right).reshape(5, 5)
+    wanted = np.eye(5, dtype=bool)
+    wanted[1, 2] = wanted[2, 1] = True
+    assert (kept == wanted).all()
+    for distance in (-1, 1):
+        assert (np.isinf(moved(values, distance, np.copysign(slack, distance))) == np.isinf(values)).all()
 
 
 def test_the_band_that_keeps_least_orders_an_input() -> None:
