@@ -1,5 +1,6 @@
 """The FROM list of a SELECT with a window clause: its relations and explicit joins."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from wjoin.grammar.clauses import SyntaxSlip, duration_end, read_watermark
@@ -68,8 +69,28 @@ def _join(code: Code, place: int) -> int:
     if kind not in ([], ["INNER"], ["CROSS"]):
         span = code.span(place, after)
         name = " ".join(kind)
-        raise WJoinError("WJ107", f"{name} JOIN is not supported with a window clause", span=span)
+        message = f"{name} JOIN is not supported with a window clause"
+        raise WJoinError("WJ107", message, span=span, help=_instead(kind))
     return after
+
+
+_INNER = {
+    "ASOF": "gives a row for each partner inside the window, not for the nearest one",
+    "SEMI": "gives a row for each partner of a row, not one",
+    "ANTI": "gives the rows that have a partner, not those without one",
+    "LEFT": "loses the rows of the left side that have no partner",
+    "RIGHT": "loses the rows of the right side that have no partner",
+    "FULL": "loses the rows of both sides that have no partner",
+}
+"""What an inner join does in the place of a join of another kind, by the first of its words that is here."""
+
+
+def _instead(kind: Sequence[str]) -> str:
+    """Return what can stand in the place of a join that is not an inner one, and what it would do."""
+    differs = next((f", but it {does}" for word, does in _INNER.items() if word in kind), "")
+    if "NATURAL" in kind:
+        return f"name the common columns: JOIN … USING (column, …){differs}"
+    return f"JOIN … ON can stand here{differs}"
 
 
 def _not_a_source(code: Code, place: int) -> WJoinError:

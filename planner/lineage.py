@@ -4,15 +4,21 @@ What it cannot prove it denies: an expression, a union, an aggregate or a join o
 of which the delay is known.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from wjoin.grammar.tokens import Kind, scan, unquoted
+from wjoin.grammar.tokens import Kind, Token, is_name, scan, string_value, unquoted
 from wjoin.planner.catalog import Delay, Delays
+from wjoin.planner.edits import Edit, apply_edits
+
+_SESSION = (["session"], ["system", "session"])
+"""Qualifiers of what lives in the session, as temporary views do."""
+
+_BEFORE_QUERY = frozenset({"ALL", "DISTINCT", "EXCEPT", "INTERSECT", "MINUS", "SETMINUS", "UNION"})
 
 IsStream = Callable[[str], bool]
 """Tells whether a relation, by its name as it stands in the query, streams though nothing declares it."""
@@ -35,13 +41,13 @@ class _Source:
 
 
 def query_delays(query: str, declared: Mapping[str, Delays], is_stream: IsStream) -> Delays | None:
-    """Return the delays of a query's columns; None where it reads no declared stream.
+    """Return the delays of a query's columns; None where no declared stream is seen in it.
 
-    ``declared`` has the streams by their names in lower case.
+    ``declared`` has the streams by their names in lower case. Syntax that is not understood here, and a
+    view that the session does not know, may hide one: whoever can ask Spark must (see ``wjoin.delays``).
     """
-    try:
-        tree = sqlglot.parse_one(query, read="spark")
-    except SqlglotError:
+    tree = _tree(query)
+    if tree is None:
         return {} if _names(query) & declared.keys() else None
     return _query(tree, _Scope(declared, {}, is_stream))
 
@@ -55,9 +61,8 @@ def joined_streams(query: str, declared: Mapping[str, Delays]) -> list[tuple[str
     """Return for each SELECT of a query that joins declared streams the names that they have in it."""
     if not _names(query) & declared.keys():
         return []
-    try:
-        tree = sqlglot.parse_one(query, read="spark")
-    except SqlglotError:
+    tree = _tree(query)
+    if tree is None:
         return []
     found = []
     for select in tree.find_all(exp.Select):
@@ -71,8 +76,52 @@ def joined_streams(query: str, declared: Mapping[str, Delays]) -> list[tuple[str
     return found
 
 
+def session_name(parts: Sequence[str]) -> str | None:
+    """Return the name, lower case, that a dotted name has in the session; None where it is a catalog's.
+
+    >>> session_name(["Clicks"]), session_name(["SESSION", "clicks"]), session_name(["default", "clicks"])
+    ('clicks', 'clicks', None)
+    """
+    *qualifier, name = (part.lower() for part in parts)
+    return name if not qualifier or qualifier in _SESSION else None
+
+
 def _names(query: str) -> set[str]:
     return {unquoted(token.text).lower() for token in scan(query) if token.kind in (Kind.WORD, Kind.QUOTED)}
+
+
+def _tree(query: str) -> exp.Expr | None:
+    """Return the tree of a query, None where it cannot be read."""
+    try:
+        return sqlglot.parse_one(apply_edits(query, _respelt(query)), read="spark")
+    except SqlglotError:
+        return None
+
+
+def _respelt(query: str) -> list[Edit]:
+    """Return edits that spell TABLE name, STREAM name and IDENTIFIER('name') in words that sqlglot knows."""
+    tokens = scan(query)
+    edits = []
+    for place, token in enumerate(tokens):
+        following = tokens[place + 1] if place + 1 < len(tokens) else None
+        if following is None or (place and tokens[place - 1].text == "."):
+            continue
+        before = tokens[place - 1] if place else None
+        named = is_name(following) and following.word != "AS"
+        if token.word == "TABLE" and named and _may_begin_query(before):
+            edits.append(Edit(token.start, token.end, "SELECT * FROM"))
+        elif token.word == "STREAM" and named and before is not None and before.word in ("FROM", "JOIN"):
+            edits.append(Edit(token.start, token.end, ""))
+        elif token.word == "IDENTIFIER" and following.text == "(" and place + 3 < len(tokens):
+            name, closing = tokens[place + 2], tokens[place + 3]
+            if name.kind is Kind.STRING and closing.text == ")":
+                edits.append(Edit(token.start, closing.end, string_value(name.text, name.span)))
+    return edits
+
+
+def _may_begin_query(before: Token | None) -> bool:
+    """Return whether a query can begin behind a token."""
+    return before is None or before.text in ("(", ")") or before.word in _BEFORE_QUERY
 
 
 def _query(tree: exp.Expr, scope: _Scope) -> Delays | None:
@@ -102,10 +151,11 @@ def _reads(tree: exp.Expr, scope: _Scope) -> bool:
 
 
 def _table(table: exp.Table, scope: _Scope) -> Delays | None:
-    name = table.name.lower()
-    if table.args.get("db"):
+    parts = [part.name for part in table.parts]
+    name = session_name(parts)
+    if name is None:
         return None
-    return scope.tables[name] if name in scope.tables else scope.declared.get(name)
+    return scope.tables[name] if len(parts) == 1 and name in scope.tables else scope.declared.get(name)
 
 
 def _select(select: exp.Select, scope: _Scope) -> Delays | None:
@@ -156,7 +206,7 @@ def _streams(source: _Source, scope: _Scope) -> bool:
         table.name.lower() not in scope.tables and scope.is_stream(table.sql(dialect="spark"))
         for each in tables
         for table in [_bare(each)]
-        if table.name
+        if table.name or isinstance(table.this, exp.Func)
     )
 
 

@@ -40,7 +40,7 @@ from wjoin.predicates import called_names, called_predicates
 from wjoin.query_statements import STOPPED_SCHEMA
 from wjoin.running import Running
 from wjoin.session import Session, connect
-from wjoin.views import prepare_view, view_head
+from wjoin.views import changed_view, changes_view, prepare_view, view_head
 
 INSIDE = "wjoin.inside"
 """The local property of threads whose statements are Spark's (``wjoin.sql.Planner``)."""
@@ -159,11 +159,16 @@ class Bridge:
                 self._work.ended(run)
 
     def _is_command(self, request: Any, text: str) -> bool:
-        """Return whether a statement of Spark's makes a view of a stream; tell Spark of predicates in it."""
-        if not called_names(text) and view_head(text) is None:
+        """Return whether a statement of Spark's is ours to run: it is about a view of a stream.
+
+        Tells Spark of predicates in it.
+        """
+        if not called_names(text) and view_head(text) is None and not changes_view(text):
             return False
         session = self._session(request)
         called_predicates(session.spark, text)
+        if (dropped := changed_view(session.declarations, text)) is not None:
+            return session.declarations.stream(dropped.name) is not None
         return prepare_view(session.context.engine, session.declarations, text).delays is not None
 
     def _left_by(self, user: str | None) -> tuple[Running, ...]:

@@ -143,7 +143,8 @@ def find_stream(catalog: Catalog, name: Identifier, text: str, instead: str) -> 
 
 def find_sink(catalog: Catalog, name: Identifier, text: str, instead: str) -> SinkDeclaration:
     """Return a sink by name; as ``find_stream``."""
-    _refuse_other(catalog.sinks, catalog.streams, name, text, ("a stream", "a sink"), instead)
+    streams = {key: each for key, each in catalog.streams.items() if each.source != "view"}
+    _refuse_other(catalog.sinks, streams, name, text, ("a stream", "a sink"), instead)
     return find(catalog.sinks, "sink", name.name, name.span, text)
 
 

@@ -1,30 +1,71 @@
 """What is known of the disorder of a query's columns, from the streams and W-joins that it reads."""
 
-from collections.abc import Mapping
+import contextlib
+import io
+import re
+from collections.abc import Callable, Mapping
 
 from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame
 
 from wjoin.catalog import Catalog
 from wjoin.engine import Engine
+from wjoin.grammar.tokens import names_in
 from wjoin.planner.catalog import Delay, Delays
 from wjoin.planner.conjuncts import MATCH_COLUMNS
 from wjoin.planner.lineage import query_delays
 from wjoin.planner.plan import PlannedSelect
 
+_VIEW = re.compile(r"\bView \((?:`(?:[^`]|``)*`\.)*`((?:[^`]|``)*)`,")
+"""How Spark writes a temporary view, which each declared stream is, in an analyzed plan."""
+
 
 def relation_delays(
-    query: str, catalog: Catalog, engine: Engine, joined: Mapping[str, Delays] | None = None
+    query: str,
+    catalog: Catalog,
+    engine: Engine,
+    rows: Callable[[], DataFrame],
+    joined: Mapping[str, Delays] | None = None,
 ) -> Delays | None:
-    """Return the delays of a query's columns, None where it reads no stream; ``joined`` are more streams."""
+    """Return the delays of a query's columns, None where it reads no stream.
+
+    ``rows`` are those of the query, ``joined`` more streams. A query that reads a stream in a way that is
+    not understood has no column of which the delay is known.
+    """
+    joined = joined or {}
+    if not catalog.streams and not joined:
+        return None
 
     def streams(name: str) -> bool:
-        try:
-            return bool(engine.run(f"SELECT * FROM {name}").isStreaming)
-        except (AnalysisException, ParseException):
-            # Spark refuses the statement, too.
-            return False
+        # A function may have parameters, without which Spark cannot tell.
+        return _streams(lambda: engine.run(f"SELECT * FROM {name}"), refused="(" in name)
 
-    return query_delays(query, {**catalog.delays, **(joined or {})}, streams)
+    found = query_delays(query, {**catalog.delays, **joined}, streams)
+    if found is None and (names_in(query) & joined.keys() or _hides(rows, catalog)):
+        return {}
+    return found
+
+
+def _streams(rows: Callable[[], DataFrame], *, refused: bool = False) -> bool:
+    """Return whether rows stream; ``refused`` where Spark refuses them, as it mostly does the statement."""
+    try:
+        return bool(rows().isStreaming)
+    except (AnalysisException, ParseException):
+        return refused
+
+
+def _hides(rows: Callable[[], DataFrame], catalog: Catalog) -> bool:
+    """Return whether Spark sees a declared stream in a query that streams."""
+    return _streams(rows) and not catalog.streams.keys().isdisjoint(views_in(rows()))
+
+
+def views_in(rows: DataFrame) -> set[str]:
+    """Return the names, lower case, of the temporary views that a DataFrame reads, at any depth."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        # Of a stream Spark explains the analyzed plan only, and says why not the others.
+        rows.explain("extended")
+    return {name.replace("``", "`").lower() for name in _VIEW.findall(printed.getvalue())}
 
 
 def output_delay(planned: PlannedSelect) -> int | None:

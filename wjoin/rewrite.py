@@ -5,7 +5,7 @@ text is read again until no W-join remains. The user's own text around the joins
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from wjoin.names import invented_names
 from wjoin.options import require_operator, require_streaming
 from wjoin.planner.catalog import Delays, Relation
 from wjoin.planner.layouts import UNKNOWN
+from wjoin.planner.lineage import session_name
 from wjoin.planner.names import suggestion
 from wjoin.planner.physical import Method, PhysicalPlan, Shipping, TimeKind
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
@@ -104,7 +105,8 @@ def joined_view(
 ) -> tuple[DataFrame, Delays]:
     """Return the rows of a query (see ``joined_rows``) and the delays of its columns."""
     rewriting = rewrite(context, text, query, params)
-    return rewriting.run_placed(), rewriting.delays(rewriting.text) or {}
+    rows = rewriting.run_placed()
+    return rows, rewriting.delays(rewriting.text, lambda: rows) or {}
 
 
 @dataclass
@@ -220,8 +222,9 @@ class Rewriting:
             frame = self._frame(block, item)
             inputs.append(frame)
             samples.append(partial(self._sampled, block, item, frame))
-            known = self.context.catalog.known(item.parts[0].name) if len(item.parts) == 1 else {}
-            relation = describe(frame, self._declaration(block, item), known)
+            name = _session_name(item)
+            known = {} if name is None else self.context.catalog.known(name)
+            relation = describe(frame, self._declaration(block, item, frame), known)
             declared = self._declared(block, item)
             relation = _told_by_sites(relation, declared)
             relations.append(
@@ -368,21 +371,24 @@ class Rewriting:
 
     def _declared(self, block: SelectBlock, item: FromItem) -> StreamDeclaration | None:
         """Return the declaration of a FROM item that is a stream by its name."""
-        named = len(item.parts) == 1 and not block.withs
-        return self.context.catalog.stream(item.parts[0].name) if named else None
+        name = None if block.withs and len(item.parts) == 1 else _session_name(item)
+        return None if name is None else self.context.catalog.stream(name)
 
-    def _declaration(self, block: SelectBlock, item: FromItem) -> StreamDeclaration | None:
+    def _declaration(self, block: SelectBlock, item: FromItem, frame: DataFrame) -> StreamDeclaration | None:
         """Return what is known of the time of a FROM item: declared, or derived from what it reads."""
         declared = self._declared(block, item)
         if declared is not None:
             return declared
-        delays = self.delays(self._with(block, item))
+        delays = self.delays(self._with(block, item), lambda: frame)
         return None if delays is None else StreamDeclaration("", None, delays, "view", derived=True)
 
-    def delays(self, query: str) -> Delays | None:
-        """Return the delays of a query's columns, None where it reads neither a stream nor a W-join."""
+    def delays(self, query: str, rows: Callable[[], DataFrame]) -> Delays | None:
+        """Return the delays of a query's columns, None where it reads neither a stream nor a W-join.
+
+        ``rows`` are those of the query.
+        """
         joined = {_placeholder(number): output_delays(each) for number, each in enumerate(self.planned)}
-        return relation_delays(query, self.context.catalog, self.context.engine, joined)
+        return relation_delays(query, self.context.catalog, self.context.engine, rows, joined)
 
     def _watermarked(self, block: SelectBlock, item: FromItem) -> bool:
         """Return whether a FROM item reads a W-join whose result has a watermark of Spark's."""
@@ -400,6 +406,11 @@ class Rewriting:
         for edits in reversed(self.passes):
             start, end = _before(edits, start), _before(edits, end)
         return error.at(Span(start, max(start + 1, end)), self.original)
+
+
+def _session_name(item: FromItem) -> str | None:
+    """Return the name that a FROM item has in the session, None where it has none."""
+    return session_name([part.name for part in item.parts]) if item.parts else None
 
 
 def _told_by_sites(relation: Relation, declared: StreamDeclaration | None) -> Relation:

@@ -94,7 +94,8 @@ def describe_sink(engine: Engine, catalog: Catalog, text: str, statement: Descri
 def drop_sink(catalog: Catalog, text: str, statement: DropSink) -> None:
     """Forget a sink; what was written stays, and so do its running queries. Raises WJoinError WJ602."""
     name = statement.name.name.lower()
-    if statement.if_exists and name not in catalog.sinks:
+    declared = catalog.stream(name)
+    if statement.if_exists and name not in catalog.sinks and (declared is None or declared.source == "view"):
         return
     find_sink(catalog, statement.name, text, "DROP STREAM {}")
     del catalog.sinks[name]

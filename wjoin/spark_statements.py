@@ -10,14 +10,13 @@ from wjoin.engine import Engine
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.planner.lineage import joined_streams
 from wjoin.predicates import called_predicates
-from wjoin.views import prepare_view
+from wjoin.views import changed_view, prepare_view, view_head
 
 
 def pass_through(engine: Engine, catalog: Catalog, text: str, args: Any, params: dict[str, Any]) -> DataFrame:
     """Send a statement to Spark as it stands."""
     # Spark calls them itself here, and knows them after this.
     called_predicates(engine.spark, text)
-    prepared = prepare_view(engine, catalog, text)
     variables = {
         name: value for name, value in params.items() if re.search(r"\{" + re.escape(name) + r"\b", text)
     }
@@ -25,7 +24,15 @@ def pass_through(engine: Engine, catalog: Catalog, text: str, args: Any, params:
     if named:
         args = {**(args or {}), **named}
     given = {} if args is None else {"args": args}
-    rows = engine.run(prepared.text, **given, **variables)
+
+    def run(statement: str) -> DataFrame:
+        return engine.run(statement, **given, **variables)
+
+    dropped = changed_view(catalog, text)
+    prepared = prepare_view(engine, catalog, text, run)
+    rows = run(prepared.text)
+    if dropped is not None:
+        catalog.note_view(dropped.name, None)
     if prepared.name is not None:
         catalog.note_view(prepared.name, prepared.delays)
     _warn_of_unbounded(catalog, prepared.text, rows)
@@ -34,7 +41,8 @@ def pass_through(engine: Engine, catalog: Catalog, text: str, args: Any, params:
 
 def _warn_of_unbounded(catalog: Catalog, text: str, rows: DataFrame) -> None:
     """Warn where Spark joins streams without a window: it keeps every row of them for ever."""
-    joined = joined_streams(text, catalog.delays)
+    head = view_head(text)
+    joined = joined_streams(text[head.query :] if head else text, catalog.delays)
     if not joined or not rows.isStreaming:
         return
     for names in joined:

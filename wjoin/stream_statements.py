@@ -37,6 +37,8 @@ def create_stream(engine: Engine, catalog: Catalog, text: str, statement: Create
     """
     name = statement.name.name
     if catalog.stream(name) is not None:
+        _forget_dropped(engine, catalog)
+    if catalog.stream(name) is not None:
         if statement.if_not_exists:
             return
         if not statement.or_replace:
@@ -158,7 +160,7 @@ def show_streams(engine: Engine, catalog: Catalog) -> DataFrame:
 
 
 def _forget_dropped(engine: Engine, catalog: Catalog) -> None:
-    """Forget streams and views over streams that DROP VIEW, which is Spark's, has dropped."""
+    """Forget streams and views over streams that Spark was told to drop without us."""
     for name, stream in list(catalog.streams.items()):
         if not engine.exists(quoted(stream.name)):
             del catalog.streams[name]
@@ -185,10 +187,15 @@ def describe_stream(engine: Engine, catalog: Catalog, text: str, statement: Desc
 
 
 def drop_stream(engine: Engine, catalog: Catalog, text: str, statement: DropStream) -> None:
-    """Forget a stream. Raises WJoinError WJ602."""
+    """Forget a stream. Raises WJoinError WJ602, also for a view or a sink of that name."""
     name = statement.name.name
-    if statement.if_exists and catalog.stream(name) is None:
+    declared = catalog.stream(name)
+    if declared is None and statement.if_exists and name.lower() not in catalog.sinks:
         return
+    if declared is not None and declared.source == "view":
+        message = f"{name} is a view, not a stream"
+        help = f"write DROP VIEW {name}"
+        raise WJoinError("WJ602", message, span=statement.name.span, text=text, help=help)
     find_stream(catalog, statement.name, text, "DROP SINK {}")
     del catalog.streams[name.lower()]
     engine.spark.catalog.dropTempView(name)

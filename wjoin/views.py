@@ -1,5 +1,6 @@
 """Views over streams: over window joins, and Spark's own statements that read a declared stream."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -14,18 +15,21 @@ from wjoin.grammar.syntax import CreateView, Identifier
 from wjoin.grammar.tokens import identifier, is_name, scan
 from wjoin.planner.catalog import Delays
 from wjoin.planner.layout import quoted
+from wjoin.planner.lineage import session_name
 
 _TEMPORARY = ("TEMP", "TEMPORARY")
 
 
 class ViewHead(NamedTuple):
-    """What stands before the query of a CREATE VIEW.
+    """What stands before the query of a CREATE VIEW or of an ALTER VIEW.
 
-    ``words`` are those before VIEW, ``view`` the place of VIEW, ``if_not_exists`` that of IF NOT EXISTS
-    (empty where it is not written), ``names`` the parts of the view's name, ``plain`` whether the query
-    follows it, so that the view has the columns of the query. ``query`` is where that begins.
+    ``verb`` is the first word, ``words`` are those before VIEW, ``view`` the place of VIEW, ``if_not_exists``
+    that of IF NOT EXISTS (empty where it is not written), ``names`` the parts of the view's name, ``plain``
+    whether the query follows it, so that the view has the columns of the query. ``query`` is where that
+    begins.
     """
 
+    verb: str
     words: tuple[str, ...]
     view: Span
     if_not_exists: Span
@@ -35,10 +39,10 @@ class ViewHead(NamedTuple):
 
 
 def view_head(text: str) -> ViewHead | None:
-    """Return the head of a CREATE VIEW, None for any other statement."""
+    """Return the head of a CREATE VIEW or ALTER VIEW with a query, None for any other statement."""
     code = pair(text, scan(text))
     words = [code.word(place) for place in range(min(8, len(code.tokens)))]
-    if words[:1] != ["CREATE"] or "VIEW" not in words:
+    if words[:1] not in (["CREATE"], ["ALTER"]) or "VIEW" not in words:
         return None
     view = words.index("VIEW")
     name = view + 1 + 3 * (words[view + 1 : view + 4] == ["IF", "NOT", "EXISTS"])
@@ -53,6 +57,7 @@ def view_head(text: str) -> ViewHead | None:
     if body is None or body + 1 >= len(code.tokens) or not names:
         return None
     return ViewHead(
+        words[0],
         tuple(words[1:view]),
         code.tokens[view].span,
         code.span(view + 1, name),
@@ -73,19 +78,23 @@ class Prepared(NamedTuple):
     delays: Delays | None = None
 
 
-def prepare_view(engine: Engine, catalog: Catalog, text: str) -> Prepared:
+def prepare_view(
+    engine: Engine, catalog: Catalog, text: str, run: Callable[[str], DataFrame] | None = None
+) -> Prepared:
     """Return the statement by which Spark makes a view; any other statement as it stands.
 
-    A stream is a name of its session, so a view that reads one is a temporary view for Spark.
+    ``run`` runs a query with the statement's parameters. A stream is a name of its session, so a view that
+    reads one is a temporary view for Spark.
     Raises WJoinError WJ606 for one that would have to outlive the session.
     """
     head = view_head(text)
     if head is None or "GLOBAL" in head.words:
         return Prepared(text)
     name = head.names[-1].name
-    delays = relation_delays(text[head.query :].rstrip().rstrip(";"), catalog, engine)
-    if delays is None:
-        return Prepared(text, name if len(head.names) == 1 else None)
+    query = text[head.query :].rstrip().rstrip(";")
+    delays = relation_delays(query, catalog, engine, lambda: (run or engine.run)(query))
+    if delays is None or head.verb == "ALTER":
+        return Prepared(text, name if len(head.names) == 1 else None, delays)
     if not set(head.words) & set(_TEMPORARY):
         if len(head.names) > 1:
             raise WJoinError(
@@ -99,6 +108,41 @@ def prepare_view(engine: Engine, catalog: Catalog, text: str) -> Prepared:
             return Prepared(f"SELECT * FROM {quoted(name)} LIMIT 0")
         text = f"{text[: head.view.start]}TEMPORARY VIEW{text[max(head.view.end, head.if_not_exists.end) :]}"
     return Prepared(text, name, delays if head.plain else {})
+
+
+_CHANGES = (["DROP", "VIEW"], ["DROP", "TABLE"], ["ALTER", "VIEW"])
+
+
+def changes_view(text: str) -> bool:
+    """Return whether a statement is a DROP VIEW, DROP TABLE or ALTER VIEW."""
+    return [token.word for token in scan(text)[:2]] in _CHANGES
+
+
+def changed_view(catalog: Catalog, text: str) -> Identifier | None:
+    """Return the name of the session that a DROP VIEW or DROP TABLE is about, None for any other statement.
+
+    Raises WJoinError WJ602 where it is that of a stream; ALTER VIEW raises the same.
+    """
+    if not changes_view(text):
+        return None
+    code = pair(text, scan(text))
+    verb, kind = code.word(0), code.word(1)
+    place = 4 if [code.word(2), code.word(3)] == ["IF", "EXISTS"] else 2
+    parts: list[Identifier] = []
+    while place < len(code.tokens) and is_name(code.tokens[place]):
+        parts.append(identifier(code.tokens[place]))
+        place += 2 if code.mark(place + 1) == "." else len(code.tokens)
+    if not parts or session_name([each.name for each in parts]) is None:
+        return None
+    name = parts[-1]
+    stream = catalog.stream(name.name)
+    if stream is not None and stream.source != "view":
+        remedy = f"write DROP STREAM {name.name}"
+        if verb == "ALTER":
+            remedy = f"write CREATE OR REPLACE STREAM {name.name} …"
+        message = f"{name.name} is a stream, not a {kind.lower()}"
+        raise WJoinError("WJ602", message, span=name.span, text=text, help=remedy)
+    return name if verb == "DROP" else None
 
 
 def create_view(

@@ -15,7 +15,7 @@ STREAMS = {
 
 
 def delays(query: str) -> object:
-    return query_delays(query, STREAMS, lambda name: name == "raw")
+    return query_delays(query, STREAMS, lambda name: name.lower().startswith("raw"))
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,18 @@ def delays(query: str) -> object:
         ("SELECT t FROM ma WHERE id IN (SELECT id FROM names)", {"t": MS}),
         ("SELECT A.ts AS first, match_time FROM joined", {"first": JOIN, "match_time": SECOND}),
         ("SELECT ts FROM plain", {"ts": UNDECLARED}),
+        ("TABLE ma", {"t": MS}),
+        ("SELECT * FROM (TABLE ma)", {"t": MS}),
+        ("WITH c AS (TABLE mb) TABLE c", {"ts": SECOND}),
+        ("TABLE mb |> WHERE id > 1 |> SELECT ts AS at", {"at": SECOND}),
+        ("FROM mb |> EXTEND id + 1 AS more", {"ts": SECOND}),
+        ("SELECT * FROM IDENTIFIER('mb')", {"ts": SECOND}),
+        ("SELECT * FROM STREAM mb", {"ts": SECOND}),
+        ("SELECT * FROM session.mb", {"ts": SECOND}),
+        ("SELECT m.ts AS at FROM SYSTEM.`session`.MB AS m", {"at": SECOND}),
+        ("SELECT * FROM mb TABLESAMPLE (10 PERCENT)", {"ts": SECOND}),
+        ("WITH c AS (WITH d AS (SELECT * FROM mb) SELECT * FROM d) SELECT ts AS at FROM c", {"at": SECOND}),
+        ("SELECT table.ts AS at FROM mb AS table", {"at": SECOND}),
     ],
 )
 def test_an_untouched_event_time_keeps_its_delay(query: str, expected: object) -> None:
@@ -59,6 +71,13 @@ def test_an_untouched_event_time_keeps_its_delay(query: str, expected: object) -
         "SELECT t FROM ma WATERMARK t DELAY OF 5 AS m",
         "SELECT count(*) AS t FROM names WHERE id IN (SELECT id FROM ma)",
         "WITH c(t) AS (SELECT id FROM ma) SELECT t FROM c",
+        "TABLE ma UNION ALL TABLE ma",
+        "SELECT t FROM ma INTERSECT TABLE ma",
+        "SELECT * FROM ma PIVOT (max(t) AS t FOR id IN (1, 2))",
+        "SELECT a.t FROM ma a JOIN IDENTIFIER('mb') b ON a.id = b.id",
+        "SELECT a.t FROM ma a JOIN raw(1) USING (id)",
+        "FROM ma |> SELECT id, t + 1 AS t",
+        "FROM ma |> AGGREGATE max(t) AS t GROUP BY id",
     ],
 )
 def test_what_cannot_be_proven_has_no_delay(query: str) -> None:
@@ -72,6 +91,8 @@ def test_what_cannot_be_proven_has_no_delay(query: str) -> None:
         "SELECT ma.t FROM names AS ma",
         "WITH ma AS (SELECT 1 AS t) SELECT * FROM ma",
         "SELECT t FROM other.ma",
+        "TABLE names",
+        "SELECT (ma.table) FROM names AS ma",
         "SELECT 1 -- ma",
     ],
 )

@@ -101,17 +101,40 @@ def test_a_view_that_names_a_stream_in_its_text_only_is_none_of_it(
     assert "ma" not in session.declarations.streams
 
 
-def test_a_view_made_outside_is_a_stream_without_a_declared_delay(
+def test_a_view_made_outside_has_no_delay_that_could_be_assumed(
     session: wjoin.Session, folders: dict[str, Path]
 ) -> None:
-    declare(session, folders, "id BIGINT, t BIGINT", "WATERMARK t DELAY OF 2000")
-    for name in folders:
-        session.spark.sql(f"CREATE TEMP VIEW v{name} AS SELECT id, timestamp_millis(t) AS ts FROM {name}")
-    with pytest.warns(wjoin.WJoinWarning, match="nobody has told how far rows of A") as told:
-        explained = session.explain(JOIN.format("vma", "vmb", "2 SECONDS"))
-    assert [each.message.code for each in told] == ["WJ801", "WJ801"]
-    assert "vma WATERMARK ts DELAY OF INTERVAL 10 SECONDS AS A" in str(told[0].message)
+    declare(session, folders, "id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 2 SECONDS")
+    session.spark.sql("CREATE TEMP VIEW by_spark AS TABLE ma")
+    session.spark.sql("CREATE OR REPLACE GLOBAL TEMP VIEW by_all AS SELECT * FROM ma")
+    session.table("ma").where("id >= 0").createOrReplaceTempView("by_python")
+    session.sql("CREATE VIEW by_name AS SELECT * FROM IDENTIFIER(:name)", name="ma")
+    session.sql("CREATE VIEW changed AS TABLE ma")
+    session.sql("ALTER VIEW changed AS SELECT id, ts + INTERVAL 1 HOUR AS ts FROM ma")
+    for name in ("by_spark", "global_temp.by_all", "by_python", "by_name", "changed", "IDENTIFIER('m'||'a')"):
+        with pytest.raises(wjoin.WJoinError, match="how far rows of A may be out of order by ts") as told:
+            session.explain(JOIN.format(name, "mb", "2 SECONDS"))
+        assert told.value.code == "WJ215"
+    session.sql("DROP VIEW global_temp.by_all")
+    rows = session.readStream.schema("id BIGINT, ts TIMESTAMP").json(str(folders["ma"]))
+    rows.createOrReplaceTempView("nobodys")
+    with pytest.warns(wjoin.WJoinWarning, match="nobody has told how far rows of A") as warned:
+        explained = session.explain(JOIN.format("nobodys", "mb", "2 SECONDS"))
+    assert [each.message.code for each in warned] == ["WJ801"]
+    assert "nobodys WATERMARK ts DELAY OF INTERVAL 10 SECONDS AS A" in str(warned[0].message)
     assert "delay 0 s (none declared)" in explained
+
+
+def test_a_delay_comes_through_every_way_to_name_a_stream(
+    session: wjoin.Session, folders: dict[str, Path]
+) -> None:
+    declare(session, folders, "id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 2 SECONDS")
+    session.sql("CREATE TEMPORARY VIEW v AS TABLE ma")
+    session.sql("CREATE VIEW w AS FROM v |> WHERE id >= 0")
+    names = ["v", "w", "`V`", "(TABLE ma)", "IDENTIFIER('ma')", "session.ma", "(FROM ma |> WHERE id >= 0)"]
+    for name in names:
+        assert ": event time ts, delay 2 s;" in session.explain(JOIN.format(name, "mb", "2 SECONDS")), name
+    assert results(session, JOIN.format("(TABLE w)", "IDENTIFIER('mb')", "2 SECONDS")) == ROWS
 
 
 def test_a_forgotten_watermark_is_told_and_so_are_its_late_rows(
@@ -181,6 +204,28 @@ def test_a_key_that_is_null_in_every_row_is_told(
     ) as told:
         session.run_script(insert, checkpoint=str(tmp_path / "checkpoints"))
     assert [each.message.code for each in told] == ["WJ806"]
+
+
+def test_a_stream_is_dropped_as_a_stream_only(session: wjoin.Session, folders: dict[str, Path]) -> None:
+    declare(session, folders, "id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 2 SECONDS")
+    session.sql("CREATE VIEW v AS TABLE ma")
+    for statement, remedy in (
+        ("DROP VIEW ma", "write DROP STREAM ma"),
+        ("DROP VIEW IF EXISTS session.`MA`", "write DROP STREAM MA"),
+        ("DROP TABLE ma", "write DROP STREAM ma"),
+        ("ALTER VIEW ma AS SELECT 1 AS id", "write CREATE OR REPLACE STREAM ma …"),
+        ("DROP STREAM v", "write DROP VIEW v"),
+        ("DROP STREAM IF EXISTS v", "write DROP VIEW v"),
+        ("DROP SINK IF EXISTS ma", "write DROP STREAM ma"),
+    ):
+        with pytest.raises(wjoin.WJoinError) as told:
+            session.sql(statement)
+        assert (told.value.code, told.value.help) == ("WJ602", remedy)
+    session.sql("DROP VIEW v")
+    session.sql("DROP STREAM ma")
+    assert [row.name for row in session.sql("SHOW STREAMS").collect()] == ["mb"]
+    session.spark.catalog.dropTempView("mb")
+    declare(session, folders, "id BIGINT, ts TIMESTAMP")
 
 
 def test_every_session_on_a_spark_knows_its_streams(session: wjoin.Session, folders: dict[str, Path]) -> None:
