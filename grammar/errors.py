@@ -320,6 +320,11 @@ _ENTRIES = (
         "a package that a site's source needs is not installed",
         "pip install 'wjoin[site-kafka]'",
     ),
+    ErrorCode(
+        "WJ906",
+        "another site uses the data folder",
+        "stop it, or give this site a data folder of its own",
+    ),
 )
 
 CATALOGUE = {entry.code: entry for entry in _ENTRIES}

@@ -7,8 +7,15 @@ from itertools import chain
 import pyarrow as pa
 
 from wjoin.sites.failures import SiteError
-from wjoin.sites.held import EXTENT_SCHEMA, decode_extent_request, decode_wanted, extent_to_batch
-from wjoin.sites.protocol import ROW, Request, count_of_numbers, decode_keys, decode_numbers
+from wjoin.sites.held import (
+    EXTENT_SCHEMA,
+    decode_extent_request,
+    decode_wanted,
+    extent_to_batch,
+    parts_of_wanted,
+)
+from wjoin.sites.keys import PackedKeys, decode_keys
+from wjoin.sites.protocol import ROW, Request, count_of_numbers, decode_numbers
 from wjoin.sites.reduction import Passing, as_column
 from wjoin.sites.site import Site
 from wjoin.sites.store import StreamStore
@@ -17,6 +24,8 @@ Answer = tuple[pa.Schema, Iterator[pa.RecordBatch]]
 
 _MOST_NOISE = 8_000_000
 _NOISE_BLOCK = 500_000
+_HASHED = 2
+"""Keys take so many times their bytes once they are looked up."""
 
 
 def answer(site: Site, request: Request, body: memoryview) -> Answer:
@@ -24,6 +33,8 @@ def answer(site: Site, request: Request, body: memoryview) -> Answer:
     if request.compression not in (None, "zstd", "lz4"):
         raise SiteError("broken", f"the compression {request.compression:.20} is neither zstd nor lz4")
     if request.kind == "probe":
+        if request.stream or request.lineage or request.columns:
+            raise SiteError("broken", "a probe is of no stream")
         return _noise(request.stop)
     if request.kind not in _KINDS:
         raise SiteError("broken", f"there is no request of the kind {request.kind:.60}")
@@ -38,6 +49,16 @@ def answer(site: Site, request: Request, body: memoryview) -> Answer:
     if body and request.kind == "rows":
         raise SiteError("broken", "a request for all rows has no body")
     return _KINDS[request.kind](site, store, request, body)
+
+
+def weight(site: Site, request: Request, body: memoryview) -> int:
+    """Return about how many bytes a request takes while it is answered. Raises SiteError."""
+    if request.kind == "values":
+        return _HASHED * _keys(site, body).size
+    if request.kind == "reduced":
+        _, rest = parts_of_wanted(body)
+        return len(body) + (_HASHED * _keys(site, rest).size if len(rest) else 0)
+    return 2 * len(body)
 
 
 def _check_columns(store: StreamStore, columns: Sequence[str]) -> None:
@@ -79,9 +100,13 @@ def _full(site: Site, store: StreamStore, request: Request, body: memoryview) ->
     return _schema(store, request.columns, numbered=False), chain([next(parts)], parts)
 
 
+def _keys(site: Site, body: memoryview) -> PackedKeys:
+    limits = site.config.limits
+    return decode_keys(body, limits.max_request_rows, limits.max_request_bytes)
+
+
 def _values(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
-    keys = decode_keys(body)
-    site.config.limits.check_rows(keys.num_rows)
+    keys = _keys(site, body).unpack()
     _check_columns(store, keys.schema.names)
     if not keys.schema.names:
         raise SiteError("broken", "the keys have no column")
@@ -107,8 +132,7 @@ def _reduced(site: Site, store: StreamStore, request: Request, body: memoryview)
     kind = store.options.schema.field(wanted.column).type
     keys = None
     if len(rest):
-        found = decode_keys(rest)
-        site.config.limits.check_rows(found.num_rows)
+        found = _keys(site, rest).unpack()
         if found.schema.names != [wanted.column]:
             raise SiteError("broken", f"the keys are not the one column {wanted.column}")
         keys = as_column(found.column(0), kind)

@@ -1,6 +1,7 @@
 """What asks a site for facts and rows: it waits for a site that cannot be reached, and goes on exactly."""
 
 import json
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from wjoin.sites.calls import Caller
 from wjoin.sites.failures import SiteError
 from wjoin.sites.held import Extent, HeldRange
 from wjoin.sites.held_calls import HeldCalls
+from wjoin.sites.keys import NESTED_ROWS, distinct_keys, encode_keys, is_nested, plain_keys
 from wjoin.sites.protocol import (
     ROW,
     Link,
@@ -19,7 +21,6 @@ from wjoin.sites.protocol import (
     Request,
     SiteAddress,
     StreamFacts,
-    encode_keys,
     encode_numbers,
     encode_request,
     facts_from_json,
@@ -182,8 +183,9 @@ class SiteClient:
         order of numbers within a request of the site's limit of keys. Equal means as in Spark's joins: NULL
         never.
         """
-        keys = _distinct(keys)
-        most = self._limit("max_request_rows")
+        # Each once, so that a split of them gives no row twice.
+        keys = distinct_keys(plain_keys(keys))
+        most = min(self._limit("max_request_rows"), NESTED_ROWS if is_nested(keys) else sys.maxsize)
         for low in range(0, keys.num_rows, most):
             some = keys.slice(low, most)
             yield from self._values(stream, lineage, some, start, stop, columns)
@@ -191,7 +193,8 @@ class SiteClient:
     def _values(
         self, stream: str, lineage: str, keys: pa.RecordBatch, start: int, stop: int, columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        if len(body := encode_keys(keys)) > self._limit("max_request_bytes") - 10_000 and keys.num_rows > 1:
+        body, room = encode_keys(keys), self._limit("max_request_bytes") - 10_000
+        if max(len(body), keys.nbytes) > room and keys.num_rows > 1:
             half = keys.num_rows // 2
             for part in (keys.slice(0, half), keys.slice(half)):
                 yield from self._values(stream, lineage, part, start, stop, columns)
@@ -315,15 +318,6 @@ class SiteClient:
 
 def _are(numbers: pa.Array, start: int, stop: int) -> bool:
     return bool(np.array_equal(numbers.to_numpy(), np.arange(start, stop)))
-
-
-def _distinct(keys: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the keys, each once, so that a split of them gives no row twice."""
-    if any(pa.types.is_nested(each.type) for each in keys.schema):
-        return keys
-    table = pa.Table.from_batches([keys])
-    found = table.group_by(keys.schema.names, use_threads=False).aggregate([]).select(keys.schema.names)
-    return found.combine_chunks().to_batches()[0] if found.num_rows else keys.slice(0, 0)
 
 
 __all__ = ["ROW", "SiteClient"]

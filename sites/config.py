@@ -13,6 +13,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.sites.access import Listen, parse_listen
 from wjoin.sites.columns import parse_columns
 from wjoin.sites.limits import Limits
+from wjoin.sites.names import MOST_NAME, shown
 from wjoin.sites.records import EPOCHS
 from wjoin.sites.retention import Retention
 from wjoin.sites.source_folder import FORMATS
@@ -54,6 +55,7 @@ class SiteConfig:
     segment_bytes: int
     sync: bool
     metrics: Listen | None
+    metrics_token_file: Path | None
     limits: Limits
     streams: tuple[StreamConfig, ...]
 
@@ -68,6 +70,7 @@ _SITE = (
     "segment_bytes",
     "sync",
     "metrics",
+    "metrics_token_file",
     "limits",
 )
 _STREAM = (
@@ -108,7 +111,8 @@ def read_config(path: Path) -> SiteConfig:
         segment_bytes=min(site.size("segment_bytes", "128 MB"), memory // (4 * len(found))),
         sync=site.boolean("sync", False),
         metrics=_listen(site, "metrics", None),
-        limits=_limits(site),
+        metrics_token_file=_file(site, "metrics_token_file", path.parent),
+        limits=_limits(site).within(memory),
         streams=found,
     )
     _check_access(config)
@@ -129,10 +133,14 @@ def _check_access(config: SiteConfig) -> None:
         raise WJoinError(
             "WJ902", f"{config.listen} can be reached from other machines, and [site] has no {what}"
         )
-    if config.metrics is not None and not config.metrics.loopback and config.token_file is None:
-        raise WJoinError(
-            "WJ902", f"metrics at {config.metrics} can be reached from other machines without a token"
-        )
+    if config.metrics is None or config.metrics.loopback:
+        return
+    where = f"metrics at {config.metrics} can be reached from other machines"
+    if config.token_file is None and config.metrics_token_file is None:
+        raise WJoinError("WJ902", f"{where} without a token")
+    if config.certificate is None and config.metrics_token_file is None:
+        help = "give [site] a certificate and a key, or a metrics_token_file of its own"
+        raise WJoinError("WJ902", f"{where}, and the site's own token would travel in clear", help=help)
 
 
 def _listen(site: "_Table", name: str, default: str | None) -> Listen | None:
@@ -161,6 +169,8 @@ def _limits(site: "_Table") -> Limits:
 
 def _stream(name: str, plain: Any, folder: Path) -> StreamConfig:
     where = f"streams.{name}"
+    if not name.isprintable() or "/" in name or name.startswith(".") or len(name.encode()) > MOST_NAME:
+        raise WJoinError("WJ901", f"{shown(where)} cannot be the name of a stream and of its folder")
     if not isinstance(plain, dict):
         raise WJoinError("WJ901", f"{where} is no table", help=f"write [{where}]")
     table = _Table(plain, where, _STREAM)

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from wjoin.sites.names import shown
+
 KINDS = ("unreachable", "refused", "lineage", "gone", "schema", "limit", "broken", "failed", "busy", "filter")
 """Kinds of failures. "busy" is retried by the client, and reaches its caller as "unreachable" at the end;
 where the site does not have a "filter", the client pushes it and asks again.
@@ -54,6 +56,16 @@ def unpacked(extra: bytes | None, site: str) -> SiteError | None:
         found = json.loads(extra or b"null")
     except ValueError:
         return None
-    if not isinstance(found, dict) or found.get("kind") not in KINDS or not isinstance(found["message"], str):
+    if (
+        not isinstance(found, dict)
+        or found.get("kind") not in KINDS
+        or not isinstance(found.get("message"), str)
+    ):
         return None
-    return SiteError(found["kind"], found["message"], site=site, help=found.get("help"))
+    help = found.get("help")
+    return SiteError(
+        found["kind"],
+        shown(found["message"]),
+        site=site,
+        help=shown(help) if isinstance(help, str) else None,
+    )

@@ -11,7 +11,13 @@ from typing import Any
 import pyarrow as pa
 
 from wjoin.sites.failures import SiteError
-from wjoin.sites.protocol import read_json
+from wjoin.sites.protocol import HEAD_BYTES, read_json
+
+MOST_RANGES = 10_000
+"""Ranges of one request at the most."""
+
+RANGE_BYTES = 66
+"""A range in JSON at the most."""
 
 _LENGTH = struct.Struct("<I")
 _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
@@ -125,7 +131,7 @@ def encode_extent_request(ceiling: int, mark: int | None) -> bytes:
 
 def decode_extent_request(body: memoryview) -> tuple[int, int | None]:
     """Return ceiling and mark of a body. Raises SiteError "broken"."""
-    plain = read_json(bytes(body))
+    plain = read_json(body)
     ceiling, mark = plain.pop("ceiling", None), plain.pop("mark", None)
     if plain or not _is_int64(ceiling) or not (mark is None or _is_int64(mark)):
         raise SiteError("broken", "the ceiling or the mark of the request is missing or wrong")
@@ -158,12 +164,18 @@ def encode_wanted(wanted: Wanted, keys: bytes) -> bytes:
     return b"".join((_LENGTH.pack(len(head)), head, keys))
 
 
-def decode_wanted(body: memoryview) -> tuple[Wanted, memoryview]:
-    """Return what a body asks for, and its keys. Raises SiteError "broken"."""
+def parts_of_wanted(body: memoryview) -> tuple[memoryview, memoryview]:
+    """Return the JSON of a body, and its keys. Raises SiteError "broken"."""
     if len(body) < _LENGTH.size or _LENGTH.unpack_from(body)[0] > len(body) - _LENGTH.size:
         raise SiteError("broken", "the request for held rows has been cut off")
     end = _LENGTH.size + _LENGTH.unpack_from(body)[0]
-    plain = read_json(bytes(body[_LENGTH.size : end]))
+    return body[_LENGTH.size : end], body[end:]
+
+
+def decode_wanted(body: memoryview) -> tuple[Wanted, memoryview]:
+    """Return what a body asks for, and its keys. Raises SiteError "broken" or "limit"."""
+    head, keys = parts_of_wanted(body)
+    plain = read_json(head, HEAD_BYTES + MOST_RANGES * RANGE_BYTES)
     entries = {"column": str, "ranges": list, "besides": bool}
     wrong = set(plain) != {*Wanted.__dataclass_fields__} or not all(
         isinstance(plain[name], kind) for name, kind in entries.items()
@@ -175,7 +187,7 @@ def decode_wanted(body: memoryview) -> tuple[Wanted, memoryview]:
     ranges = tuple(HeldRange(*each) for each in plain["ranges"])
     if any(one.stop > other.start for one, other in pairwise(ranges)):
         raise SiteError("broken", "the ranges of the request do not ascend")
-    return Wanted(**{**plain, "ranges": ranges}), body[end:]
+    return Wanted(**{**plain, "ranges": ranges}), keys
 
 
 def _is_range(given: Any) -> bool:

@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 from wjoin.sites.calls import Caller
 from wjoin.sites.failures import SiteError
 from wjoin.sites.held import (
+    MOST_RANGES,
+    RANGE_BYTES,
     Extent,
     HeldRange,
     Wanted,
@@ -19,12 +21,9 @@ from wjoin.sites.held import (
     encode_wanted,
     extent_from_batches,
 )
-from wjoin.sites.protocol import Request, encode_keys, encode_request
+from wjoin.sites.keys import encode_keys
+from wjoin.sites.protocol import Request, encode_request
 from wjoin.sites.value_filter import ValueFilter
-
-_MOST_RANGES = 10_000
-_RANGE_BYTES = 66
-"""A range in JSON at the most."""
 
 _HEAD_BYTES = 10_000
 """What a request has besides ranges and keys."""
@@ -61,7 +60,7 @@ class HeldCalls:
             given = None
         if given is None and (filter is None or filter.count == 0):
             return
-        most = max(1, min(_MOST_RANGES, self.limit("max_request_bytes") // (2 * _RANGE_BYTES)))
+        most = max(1, min(MOST_RANGES, self.limit("max_request_bytes") // (2 * RANGE_BYTES)))
         whole = disjoint(ranges)
         for low in range(0, len(whole), most):
             some = Wanted(column, whole[low : low + most], high, None if filter is None else filter.digest)
@@ -75,13 +74,13 @@ class HeldCalls:
         if keys is None:
             yield b""
             return
-        room = self.limit("max_request_bytes") - _HEAD_BYTES - ranges * _RANGE_BYTES
+        room = self.limit("max_request_bytes") - _HEAD_BYTES - ranges * RANGE_BYTES
         most = self.limit("max_request_rows")
         waiting = [keys.slice(low, most) for low in range(0, len(keys), most)]
         while waiting:
             part = waiting.pop(0)
             body = encode_keys(pa.record_batch({column: part}))
-            if len(body) > room and len(part) > 1:
+            if max(len(body), part.nbytes) > room and len(part) > 1:
                 half = len(part) // 2
                 waiting[:0] = [part.slice(0, half), part.slice(half)]
             else:

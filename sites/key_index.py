@@ -4,7 +4,7 @@ Hashes are of 64 bits and the same in every process; what they find is compared 
 A NULL equals nothing, -0.0 equals 0.0, and NaN equals NaN, as in Spark's equi-joins.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,9 @@ Positions = npt.NDArray[np.int64]
 
 SKETCH = 4096
 """Least hashes that are kept of a column: the error of the estimate is about 1/√4096."""
+
+_PAIRS = 1_000_000
+"""Pairs of rows and keys of equal hashes that are compared at a time."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -85,13 +88,20 @@ class KeyIndex:
     hashes: Hashes
     positions: npt.NDArray[np.int32]
 
-    def find(self, wanted: Hashes) -> tuple[Positions, Positions]:
-        """Return the pairs (position of a row, position in ``wanted``) of equal hashes."""
+    def pairs(self, wanted: Hashes) -> Iterator[tuple[Positions, Positions]]:
+        """Yield the pairs (position of a row, position in ``wanted``) of equal hashes, some at a time."""
         low = np.searchsorted(self.hashes, wanted, "left")
         count = np.searchsorted(self.hashes, wanted, "right") - low
-        which = np.repeat(np.arange(len(wanted)), count)
-        within = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-        return self.positions[low[which] + within].astype(np.int64), which
+        ends = np.cumsum(count)
+        begin = 0
+        while begin < len(wanted):
+            before = int(ends[begin - 1]) if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, before + _PAIRS, "right")))
+            some = count[begin:end]
+            which = np.repeat(np.arange(begin, end), some)
+            within = np.arange(len(which)) - np.repeat(np.cumsum(some) - some, some)
+            yield self.positions[low[which] + within].astype(np.int64), which
+            begin = end
 
 
 def make_index(columns: Sequence[pa.Array]) -> KeyIndex:
@@ -118,11 +128,13 @@ def matches(index: KeyIndex, columns: Sequence[pa.Array], keys: Sequence[pa.Arra
     """Return the positions of rows whose columns equal some row of ``keys``, ascending, each once."""
     hashes, there = row_hashes(keys)
     wanted = np.flatnonzero(there)
-    rows, which = index.find(hashes[wanted])
-    same = np.ones(len(rows), np.bool_)
-    for column, key in zip(columns, keys, strict=True):
-        same &= _equal(column.take(pa.array(rows)), key.take(pa.array(wanted[which])))
-    return np.unique(rows[same])
+    found = [np.empty(0, np.int64)]
+    for rows, which in index.pairs(hashes[wanted]):
+        same = np.ones(len(rows), np.bool_)
+        for column, key in zip(columns, keys, strict=True):
+            same &= _equal(column.take(pa.array(rows)), key.take(pa.array(wanted[which])))
+        found.append(rows[same])
+    return np.unique(np.concatenate(found))
 
 
 def _equal(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:

@@ -1,21 +1,23 @@
 """What a site counts, in Prometheus' text form, version 0.0.4, and the server that tells it."""
 
+import socket
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.sites.access import Listen, admits
-from wjoin.sites.bounded_server import BoundedServer
+from wjoin.sites.bounded_server import BoundedHandler, BoundedServer
+from wjoin.sites.loopback import is_own_name
+from wjoin.sites.names import shown
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-_SECONDS = 10.0
-_MOST_REQUESTS = 8
+_MOST_REQUESTS = 32
 
 Sample = tuple[dict[str, str], float]
 
@@ -83,23 +85,25 @@ def _lines(metric: Metric) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+    # Prometheus knows three escapes; what does not print is written out, its backslash being one of them.
+    return shown(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
 class MetricsServer(BoundedServer):
-    """Serves /metrics; where a token is given, only to who has it."""
+    """Serves /metrics, over TLS where there is a ``context``; where a token is given, only to who has it."""
 
     allow_reuse_address = True
 
-    def __init__(self, listen: Listen, token: str | None, read: Callable[[], str]) -> None:
+    def __init__(
+        self, listen: Listen, token: str | None, context: ssl.SSLContext | None, read: Callable[[], str]
+    ) -> None:
         self.read = read
         self.token = token
+        self.listen = listen
         if ":" in listen.host:
-            import socket
-
             self.address_family = socket.AF_INET6
         try:
-            super().__init__((listen.host, listen.port), _Handler, _MOST_REQUESTS)
+            super().__init__((listen.host, listen.port), _Handler, _MOST_REQUESTS, context)
         except OSError as error:
             raise WJoinError("WJ903", f"metrics cannot be served at {listen}: {error.strerror}") from error
 
@@ -111,30 +115,21 @@ class MetricsServer(BoundedServer):
         """Say nothing: whoever asked has gone, or was too slow."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(BoundedHandler):
     """Answers one request."""
 
     server: MetricsServer
-    server_version = "wjoin"
-    sys_version = ""
-    timeout = _SECONDS
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 (the name that http.server asks for)
         """Answer with the metrics."""
-        if not admits(self.server.token, {"authorization": [self.headers["Authorization"] or ""]}):
-            self._send(HTTPStatus.UNAUTHORIZED, "the token is missing or wrong\n")
+        server = self.server
+        if server.listen.loopback and not is_own_name(self.headers["Host"]):
+            self.send_error(HTTPStatus.FORBIDDEN, "this is served under the names of this machine only")
+        elif not admits(server.token, {"authorization": [self.headers["Authorization"] or ""]}):
+            self.send_error(HTTPStatus.UNAUTHORIZED, "the token is missing or wrong")
         elif self.path != "/metrics":
-            self._send(HTTPStatus.NOT_FOUND, "there is only /metrics\n")
+            self.send_error(HTTPStatus.NOT_FOUND, "there is only /metrics")
         else:
-            self._send(HTTPStatus.OK, self.server.read())
+            self.answer(HTTPStatus.OK, CONTENT_TYPE, server.read())
 
-    def _send(self, status: HTTPStatus, text: str) -> None:
-        body = text.encode()
-        self.send_response(status)
-        self.send_header("Content-Type", CONTENT_TYPE)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *values: Any) -> None:
-        """Log nothing."""
+    do_HEAD = do_GET  # noqa: N815 (the name that http.server asks for)

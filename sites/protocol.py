@@ -21,6 +21,12 @@ Numbers = npt.NDArray[np.int64]
 
 _HEAD = struct.Struct("<4sI")
 _MAGIC = b"WJS1"
+HEAD_BYTES = 64_000
+"""JSON of a request at the most: the names of thousands of columns."""
+
+_LEAST_OBJECT = 8
+"""Bytes that a list or an object in JSON has at the least, on average."""
+
 _LEAST_STEP, _GREATEST_STEP = 0, (1 << 32) - 1
 
 
@@ -155,7 +161,7 @@ def decode_request(ticket: bytes) -> tuple[Request, memoryview]:
     if length > len(view) - _HEAD.size:
         raise SiteError("broken", "the request has been cut off")
     body = view[_HEAD.size + length :]
-    plain = read_json(bytes(view[_HEAD.size : _HEAD.size + length]))
+    plain = read_json(view[_HEAD.size : _HEAD.size + length])
     for name, value in plain.items():
         # JSON has true and false where Python takes them for numbers.
         if name not in _TYPES or not isinstance(value, _TYPES[name]) or isinstance(value, bool):
@@ -166,10 +172,21 @@ def decode_request(ticket: bytes) -> tuple[Request, memoryview]:
     return Request(**plain, columns=tuple(columns)), body
 
 
-def read_json(text: bytes) -> dict[str, Any]:
-    """Return the object of a JSON text. Raises SiteError "broken"."""
+def read_json(text: memoryview | bytes, most_bytes: int = HEAD_BYTES) -> dict[str, Any]:
+    """Return the object of a JSON text, its texts such as UTF-8 has. Raises SiteError "broken" or "limit"."""
+    if len(text) > most_bytes:
+        raise SiteError(
+            "limit", f"JSON of {len(text)} bytes is asked to be read, and the limit is {most_bytes}"
+        )
+    data = bytes(text)
+    # An empty list takes as much memory as fifty letters.
+    if sum(map(data.count, (b"[", b"{"))) > most_bytes // _LEAST_OBJECT:
+        raise SiteError("broken", "the request has more lists than it may have")
     try:
-        plain = json.loads(text or b"{}")
+        plain = json.loads(data or b"{}")
+        if b"\\u" in data:
+            # Lone surrogates can be written so, and in no other text.
+            json.dumps(plain, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise SiteError("broken", f"the request cannot be read as JSON: {type(error).__name__}") from error
     if not isinstance(plain, dict):
@@ -201,25 +218,3 @@ def decode_numbers(body: memoryview) -> Numbers:
 def count_of_numbers(body: memoryview) -> int:
     """Return how many numbers a body has, without reading them."""
     return len(body) // 8 if bytes(body[:1]) == b"8" else max(0, (len(body) - 1) // 4 - 1)
-
-
-def encode_keys(keys: pa.RecordBatch) -> bytes:
-    """Return the rows of keys as an Arrow stream, compressed."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, keys.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_batch(keys)
-    return bytes(sink.getvalue())
-
-
-def decode_keys(body: memoryview) -> pa.RecordBatch:
-    """Return the keys of ``encode_keys``, checked. Raises SiteError "broken"."""
-    try:
-        with pa.ipc.open_stream(pa.py_buffer(body)) as reader:
-            batches = list(reader)
-        for batch in batches:
-            batch.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise SiteError("broken", f"the keys of the request cannot be read: {error}") from error
-    if len(batches) != 1:
-        raise SiteError("broken", "the keys of the request are not one batch")
-    return batches[0]

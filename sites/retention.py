@@ -106,7 +106,8 @@ def load_consumers(path: Path) -> list[Consumer]:
     if not path.exists():
         return []
     try:
-        return [_consumer(each) for each in json.loads(path.read_text("utf-8"))]
+        found = [_consumer(each) for each in json.loads(path.read_text("utf-8"))]
+        return [each for each in found if each.name.isprintable()]
     except (ValueError, TypeError, KeyError) as error:
         _LOG.warning("%s cannot be read; its consumers tell again what they need: %r", path, error)
         return []

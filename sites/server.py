@@ -3,21 +3,32 @@
 import json
 import logging
 import os
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from wjoin.sites.access import TokenCheck, read_secret
-from wjoin.sites.answers import answer
-from wjoin.sites.connections import ConnectionGuard, raise_file_limit
+from wjoin.sites.access import TokenCheck, admits, read_secret
+from wjoin.sites.answers import answer, weight
 from wjoin.sites.failures import SiteError, packed
-from wjoin.sites.limits import Calls
+from wjoin.sites.front import Front, raise_file_limit, tls
+from wjoin.sites.http2 import Room, Rules
+from wjoin.sites.limits import Calls, Lease
+from wjoin.sites.names import MOST_NAME
 from wjoin.sites.protocol import decode_request, facts_to_json, read_json
 from wjoin.sites.site import Site
 
 _LOG = logging.getLogger("wjoin.sites")
+
+_NO_METHOD = SiteError("broken", "a site answers DoAction and DoGet, and no other method")
+
+_ROOM_SHARE = 8
+"""Requests that are under way take this part of the memory at the most, and so do those that are answered."""
+
+_MOST_REQUESTS = 2
+"""What is larger than a request may be is refused with a reason; what is so many times as large, unread."""
 
 
 class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
@@ -25,21 +36,22 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
 
     def __init__(self, site: Site, token: str | None) -> None:
         config = site.config
-        certificates = None
+        context = None
         if config.certificate is not None and config.key is not None:
-            certificates = [(read_secret(config.certificate), read_secret(config.key))]
-        scheme = "grpc+tls" if certificates else "grpc"
+            context = tls(read_secret(config.certificate), read_secret(config.key))
+        limits = config.limits
         self.site = site
         self.check = TokenCheck(token)
-        self._calls = Calls(config.limits.max_calls)
-        raise_file_limit(config.limits.max_connections)
-        super().__init__(
-            f"{scheme}://{config.listen}", tls_certificates=certificates, middleware={"token": self.check}
+        self._calls = Calls(limits.max_calls, config.memory // _ROOM_SHARE)
+        raise_file_limit(limits.max_connections)
+        rules = Rules(
+            lambda headers: admits(token, headers),
+            min(_MOST_REQUESTS * limits.max_request_bytes, config.memory // _ROOM_SHARE),
+            Room(config.memory // _ROOM_SHARE),
         )
-        self.guard = ConnectionGuard(
-            self.port, config.limits.max_connections, config.limits.max_request_bytes
-        )
-        self.guard.start()
+        self.front = Front(config.listen, context, rules, limits.max_connections, self._calls.waiting)
+        super().__init__(f"grpc+unix://{self.front.door}", middleware={"token": self.check})
+        self.front.start()
 
     def list_actions(self, context: Any) -> list[tuple[str, str]]:
         """Return what can be asked besides rows."""
@@ -56,16 +68,25 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
 
     def do_action(self, context: Any, action: Any) -> Iterator[bytes]:
         """Answer an action with one JSON text."""
-        self.guard.asked(context.peer())
         try:
             body = action.body.to_pybytes() if action.body is not None else b""
             self.site.config.limits.check_bytes(len(body))
             found = self._push(body) if action.type == "filter" else self._act(action.type, read_json(body))
-        except SiteError as error:
-            raise self._failure(error) from error
         except Exception as error:
-            raise self._unexpected(error) from error
+            raise self._told(error) from error
         return iter([json.dumps(found).encode()])
+
+    def get_flight_info(self, context: Any, descriptor: Any) -> Any:
+        """Refuse: a site has actions and tickets only."""
+        raise self._failure(_NO_METHOD)
+
+    def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
+        """Refuse, as above."""
+        raise self._failure(_NO_METHOD)
+
+    do_exchange = do_put
+    get_schema = get_flight_info
+    list_flights = get_flight_info
 
     def _push(self, body: bytes) -> dict[str, Any]:
         return {"digest": self.site.filters.push(body).digest}
@@ -94,48 +115,57 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
         if kind == "consumer":
             name, read = _entry(given, "name", str), _entry(given, "read", int)
             floor = _entry(given, "floor", int, optional=True)
-            if not 0 < len(name) <= 200 or not 0 <= read <= store.next:
+            if not 0 < len(name) <= MOST_NAME or not name.isprintable():
+                message = f"the name of a consumer has 1 to {MOST_NAME} characters, and all of them print"
+                raise SiteError("broken", message)
+            if not 0 <= read <= store.next:
                 raise SiteError("broken", f"a consumer cannot have read up to row {read}")
             store.keep_for(name, read, floor)
         return {"next": store.next}
 
     def do_get(self, context: Any, ticket: Any) -> Any:
         """Answer a request for rows."""
-        self.guard.asked(context.peer())
+        lease: Lease | None = None
         try:
-            limits = self.site.config.limits
-            limits.check_bytes(len(ticket.ticket))
-            request, body = decode_request(ticket.ticket)
+            given = ticket.ticket
+            self.site.config.limits.check_bytes(len(given))
+            request, body = decode_request(given)
+            lease = self._calls.begin(context.peer(), weight(self.site, request, body))
             schema, blocks = answer(self.site, request, body)
             options = pa.ipc.IpcWriteOptions(compression=request.compression)
-        except SiteError as error:
-            raise self._failure(error) from error
         except Exception as error:
-            raise self._unexpected(error) from error
+            if lease is not None:
+                lease.release()
+            raise self._told(error) from error
         self.site.counts.asked(request.kind, request.stream)
-        sent = self._counted(request.kind, request.stream, blocks, options)
+        sent = self._counted(lease, request.kind, request.stream, blocks, options)
         return flight.GeneratorStream(schema, sent, options)
 
     def _counted(
-        self, kind: str, stream: str, blocks: Iterator[pa.RecordBatch], options: Any
+        self, lease: Lease, kind: str, stream: str, blocks: Iterator[pa.RecordBatch], options: Any
     ) -> Iterator[tuple[pa.RecordBatch, bytes] | pa.RecordBatch]:
         """Yield blocks; the first has beside it how many bytes it has on the way, and without compression."""
         ratio: float | None = None
         try:
-            with self._calls.one():
-                for block in blocks:
-                    plain = pa.ipc.get_record_batch_size(block)
-                    if ratio is None:
-                        travels = plain if options.compression is None else _message_bytes(block, options)
-                        ratio = travels / plain
-                        yield block, json.dumps({"bytes": travels, "plain": plain}).encode()
-                    else:
-                        yield block
-                    self.site.counts.sent(kind, stream, block.num_rows, int(ratio * plain))
-        except SiteError as error:
-            raise self._failure(error) from error
+            for block in blocks:
+                plain = pa.ipc.get_record_batch_size(block)
+                told = None
+                if ratio is None:
+                    travels = plain if options.compression is None else _message_bytes(block, options)
+                    ratio = travels / plain
+                    told = json.dumps({"bytes": travels, "plain": plain}).encode()
+                lease.sending = time.monotonic()
+                yield block if told is None else (block, told)
+                lease.sending = None
+                self.site.counts.sent(kind, stream, block.num_rows, int(ratio * plain))
         except Exception as error:
-            raise self._unexpected(error) from error
+            raise self._told(error) from error
+        finally:
+            lease.release()
+
+    def _told(self, error: Exception) -> Exception:
+        """Return an error as it travels."""
+        return self._failure(error) if isinstance(error, SiteError) else self._unexpected(error)
 
     def _failure(self, error: SiteError) -> Exception:
         self.site.counts.failed(error.kind)

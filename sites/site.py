@@ -42,7 +42,7 @@ class Site:
     def __init__(self, config: SiteConfig) -> None:
         self.config = config
         self.counts = Counts()
-        self.filters = Filters(min(config.limits.max_filter_bytes, config.memory // 4))
+        self.filters = Filters(config.limits.max_filter_bytes)
         # A piece of work maps a segment at the most, before it is seen.
         self._memory = Memory(config.memory - 2 * config.segment_bytes, self._let_go)
         self._stop = threading.Event()

@@ -6,6 +6,7 @@ from typing import Any
 from wjoin.sites.access import read_secret, read_token
 from wjoin.sites.client import SiteClient
 from wjoin.sites.config import SiteConfig
+from wjoin.sites.names import shown
 from wjoin.sites.protocol import SiteAddress
 from wjoin.sites.units import shown_size
 
@@ -43,7 +44,7 @@ def status(address: SiteAddress) -> str:
     """Return the table. Raises SiteError."""
     with SiteClient(address) as client:
         found = client.status()
-    return table([_HEAD, *(_cells(each) for each in found["streams"])])
+    return table([_HEAD, *(tuple(map(shown, _cells(each))) for each in found["streams"])])
 
 
 def _cells(stream: dict[str, Any]) -> tuple[str, ...]:
@@ -70,10 +71,10 @@ def release(address: SiteAddress, name: str) -> tuple[str, bool]:
         released = client.release(name)
         streams = [] if released else client.status()["streams"]
     if released:
-        lines = (f"{stream}: released {each}" for stream, names in released.items() for each in names)
+        lines = (shown(f"{stream}: released {each}") for stream, names in released.items() for each in names)
         return "\n".join(lines), True
     known = sorted({each for stream in streams for each in stream.get("consumers", ())})
-    there = f"it has {', '.join(known)}" if known else "it has none"
+    there = shown(f"it has {', '.join(known)}") if known else "it has none"
     return f"the site has no consumer {name}; {there}", False
 
 

@@ -37,6 +37,10 @@ _LOG = logging.getLogger("wjoin.sites")
 _PIECES = 32
 """Small batches that are held before they are joined to one: rows by number stay quick to find."""
 
+MOST_CONSUMERS = 1_000
+"""Consumers of a stream at the most."""
+
+_SAVED_EVERY = 1.0
 _DROPPED = "dropped.json"
 
 
@@ -75,11 +79,13 @@ class StreamStore:
         self._lock = threading.Lock()
         self._next = 0
         self._latest: int | None = None
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.lineage = _lineage(folder, options)
         self._sealed: tuple[Piece, ...] = ()
         self._open: tuple[Piece, ...] = ()
         self._consumers = {each.name: each for each in load_consumers(folder / "consumers.json")}
+        self._saving = threading.Lock()
+        self._saved = 0.0
         self.position: Position = {}
         self.forced = 0
         self._log: Log
@@ -247,12 +253,26 @@ class StreamStore:
         )
 
     def keep_for(self, name: str, read: int, floor: int | None) -> None:
-        """Remember how far a consumer has read, and the least event time that it may still ask for."""
+        """Remember how far a consumer has read, and the least event time that it may still ask for.
+
+        Raises SiteError "limit" for one more than there may be.
+        """
+        now = time.time()
         with self._lock:
-            self._consumers[name] = Consumer(name, read, floor, time.time())
-            until = time.time() - self.options.retention.lease
-            self._consumers = {each.name: each for each in self._consumers.values() if each.seen >= until}
-            save_consumers(self.folder / "consumers.json", self._consumers.values())
+            fresh = name not in self._consumers
+            if fresh and len(self._consumers) >= MOST_CONSUMERS:
+                until = now - self.options.retention.lease
+                self._consumers = {key: each for key, each in self._consumers.items() if each.seen >= until}
+            if fresh and len(self._consumers) >= MOST_CONSUMERS:
+                raise SiteError(
+                    "limit",
+                    f"stream {self.options.stream} has {MOST_CONSUMERS} consumers already",
+                    help="let go of those that are not needed any more: wjoin site release",
+                )
+            self._consumers[name] = Consumer(name, read, floor, now)
+        # A consumer that is told anew soon tells again: what is on disk asks for more rows, not for less.
+        if fresh or now - self._saved >= _SAVED_EVERY:
+            self._save_consumers()
 
     def release(self, name: str) -> tuple[str, ...]:
         """Forget the consumers of a name, or of a query by its id; return their names.
@@ -262,9 +282,17 @@ class StreamStore:
         with self._lock:
             found = tuple(each for each in self._consumers if is_of(each, name))
             self._consumers = {key: each for key, each in self._consumers.items() if key not in found}
-            if found:
-                save_consumers(self.folder / "consumers.json", self._consumers.values())
+        if found:
+            self._save_consumers()
         return found
+
+    def _save_consumers(self) -> None:
+        """Write the consumers; those who read or append do not wait for it."""
+        with self._saving:
+            self._saved = time.time()
+            with self._lock:
+                known = [*self._consumers.values()]
+            save_consumers(self.folder / "consumers.json", known)
 
     def _parts(self, start: int, stop: int) -> list[Part]:
         return parts_of(self.pieces(), self._next, start, stop, self.options.stream)
@@ -351,6 +379,8 @@ class StreamStore:
 
     def close(self) -> None:
         """Write no more."""
+        if self._consumers:
+            self._save_consumers()
         self._log.close()
 
 

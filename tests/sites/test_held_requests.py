@@ -16,7 +16,8 @@ from tests.sites.stores import extent_by_hand, without_size
 from wjoin.sites.block_size import block_bytes
 from wjoin.sites.failures import SiteError, unpacked
 from wjoin.sites.held import HeldRange, Wanted, encode_wanted
-from wjoin.sites.protocol import ROW, Link, Request, encode_keys, encode_request
+from wjoin.sites.keys import encode_keys
+from wjoin.sites.protocol import ROW, Link, Request, encode_request
 from wjoin.sites.value_filter import ValueFilter
 from wjoin.testing.slow_link import SlowLink, port_of
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests.sites.processes import Process, Sites, put, rows_of, stream_of, wait_for_rows
 from wjoin.sites.failures import SiteError, unpacked
-from wjoin.sites.protocol import ROW, Request, decode_numbers, encode_keys, encode_numbers, encode_request
+from wjoin.sites.keys import encode_keys
+from wjoin.sites.protocol import ROW, Request, decode_numbers, encode_numbers, encode_request
 
 pytestmark = pytest.mark.slow
 

@@ -154,7 +154,7 @@ def test_what_cannot_be_told_is_an_answer_and_not_a_traceback(capfd):
 
 
 def test_who_asks_slowly_or_nonsense_or_too_much_does_not_stop_others(serve, monkeypatch, capfd):
-    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(server._Handler, "seconds", 0.5)
     web = serve()
     slow = socket.create_connection(("127.0.0.1", web.port))
     slow.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
@@ -177,7 +177,8 @@ def test_who_asks_slowly_or_nonsense_or_too_much_does_not_stop_others(serve, mon
     assert capfd.readouterr() == ("", "")
 
 
-def test_more_than_so_many_at_a_time_are_told_to_come_again(serve):
+def test_more_than_so_many_at_a_time_are_told_to_come_again(serve, monkeypatch):
+    monkeypatch.setattr(server._Server, "patience", 60.0)
     web = serve()
     waiting = [socket.create_connection(("127.0.0.1", web.port)) for _ in range(server.MOST_REQUESTS)]
     answer = until(lambda: (each := asked(web, "/")).status == 503 and each, "the server has too many")

@@ -55,17 +55,6 @@ def parse_address(text: str) -> Address:
     return Address((found["host"] or LOOPBACK).strip("[]"), int(found["port"]))
 
 
-def is_own_name(header: str | None) -> bool:
-    """Return whether the Host header of a request names this machine as it names itself.
-
-    Elsewhere a page of another site has had its name lead here (DNS rebinding).
-    """
-    if header is None:
-        return False
-    found = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::\d*)?", header.strip())
-    return found is not None and is_loopback(found[1].strip("[]"))
-
-
 def token_for(address: Address, token: str | None) -> str | None:
     """Return the token that requests must have: the given one, that of the environment, or a new one.
 

@@ -2,14 +2,12 @@
 
 import contextlib
 import html
-import io
 import socket
 import socketserver
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -19,9 +17,10 @@ from pyspark.sql.streaming import StreamingQuery
 from wjoin.grammar.errors import WJoinError
 from wjoin.queries import Queries
 from wjoin.running import Running
-from wjoin.sites.bounded_server import BoundedServer
-from wjoin.web.access import Address, admits, is_own_name, token_for
-from wjoin.web.answers import PLAIN, Refused, Site, answer, is_look
+from wjoin.sites.bounded_server import REQUEST_SECONDS, BoundedHandler, BoundedServer
+from wjoin.sites.loopback import is_own_name
+from wjoin.web.access import Address, admits, token_for
+from wjoin.web.answers import Refused, Site, answer, is_look
 from wjoin.web.present import Known
 from wjoin.web.watched import Watch
 
@@ -32,9 +31,6 @@ _PORTS = 20
 
 MOST_REQUESTS = 32
 """Requests that are answered at a time; others are told to come again."""
-
-REQUEST_SECONDS = 10.0
-"""How long a request may take to arrive, and an answer to leave."""
 
 _BUSY = b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
 
@@ -192,37 +188,12 @@ class _Server(BoundedServer):
         """Say nothing: whoever asked has gone, or was too slow."""
 
 
-class _Deadline(io.RawIOBase):
-    """What comes from a connection until a time, however slowly."""
-
-    def __init__(self, connection: socket.socket, seconds: float) -> None:
-        self._connection = connection
-        self._until = time.monotonic() + seconds
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        left = self._until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("the request took too long")
-        self._connection.settimeout(left)
-        return self._connection.recv_into(buffer)
-
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(BoundedHandler):
     """Answers one request."""
 
     server: _Server
-    server_version = "wjoin"
-    sys_version = ""
 
-    def setup(self) -> None:
-        """Give the request a time by which it must be here, and the answer one."""
-        super().setup()
-        self.rfile = io.BufferedReader(_Deadline(self.connection, REQUEST_SECONDS))
-
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 (the name that http.server asks for)
         """Answer with what is asked for."""
         try:
             kind, body = self._answer()
@@ -232,7 +203,7 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception:  # noqa: BLE001 (a page that cannot be made must not be a traceback in a terminal)
             self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, "this cannot be told at present")
             return
-        self._send(HTTPStatus.OK, kind, body)
+        self.answer(HTTPStatus.OK, kind, body)
 
     do_HEAD = do_GET  # noqa: N815 (the name that http.server asks for)
 
@@ -250,24 +221,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.looked = time.monotonic()
         return answer(self.server.site, address.path, asked)
 
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer with a line that says what is wrong."""
-        status = HTTPStatus(code)
-        self._send(status, PLAIN, f"{message or status.phrase}\n")
-
-    def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
-        body = text.encode()
-        self.connection.settimeout(REQUEST_SECONDS)
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        if status is HTTPStatus.UNAUTHORIZED:
-            self.send_header("WWW-Authenticate", 'Bearer realm="wjoin"')
-        for name, value in _HEADERS.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, format: str, *values: Any) -> None:
-        """Log nothing."""
+    def answer(self, status: HTTPStatus, kind: str, text: str, more: Mapping[str, str] | None = None) -> None:
+        """Send an answer."""
+        asked = {"WWW-Authenticate": 'Bearer realm="wjoin"'} if status is HTTPStatus.UNAUTHORIZED else {}
+        super().answer(status, kind, text, {**asked, **_HEADERS})
