@@ -11,7 +11,7 @@ import wjoin
 from tests.packages import ROOT, module_name, source_files
 
 DOORS = {
-    *("wjoin", "wjoin.bridge", "wjoin.carried_out", "wjoin.cli", "wjoin.prepare", "wjoin.starting"),
+    *("wjoin", "wjoin.bridge", "wjoin.carried_out", "wjoin.cli", "wjoin.connecting", "wjoin.starting"),
     *("wjoin.notebook.cell", "wjoin.notebook.sessions"),
 }
 """The modules that import the session: what users import, the command line and what makes one for it, the

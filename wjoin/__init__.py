@@ -10,9 +10,10 @@ if (_ROOT / "grammar").is_dir() and not (_ROOT / "wjoin" / "grammar").is_dir():
 
 if TYPE_CHECKING:
     from wjoin.committed import committed_files
+    from wjoin.connecting import connect
     from wjoin.grammar.errors import WJoinError, WJoinWarning
     from wjoin.options import configure
-    from wjoin.session import Session, connect, disable, enable
+    from wjoin.session import Session, disable, enable
     from wjoin.udfs.predicate import predicate
 
 __all__ = [
@@ -34,7 +35,7 @@ _HOMES = {
     "WJoinWarning": "wjoin.grammar.errors",
     "committed_files": "wjoin.committed",
     "configure": "wjoin.options",
-    "connect": "wjoin.session",
+    "connect": "wjoin.connecting",
     "disable": "wjoin.session",
     "enable": "wjoin.session",
     "predicate": "wjoin.udfs.predicate",

@@ -20,6 +20,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from wjoin.complaints import printed_warnings
+from wjoin.connecting import connect
 from wjoin.failures import cause
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
@@ -39,7 +40,7 @@ from wjoin.grammar.syntax import (
 from wjoin.predicates import called_names, called_predicates
 from wjoin.query_statements import STOPPED_SCHEMA
 from wjoin.running import Running
-from wjoin.session import Session, connect
+from wjoin.session import Session
 from wjoin.views import changed_view, changes_view, prepare_view, view_head
 
 INSIDE = "wjoin.inside"

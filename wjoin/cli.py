@@ -72,11 +72,12 @@ def _run(options: argparse.Namespace) -> int:
         from wjoin.web.access import parse_address
 
         address = parse_address(options.web)
-    from wjoin.following import follow, report
-
     out = sys.stderr if options.json else sys.stdout
     running: list[Running] = []
     with embedded(options) as session, stopping(), _web(session, address):
+        # Spark has been starting without them.
+        from wjoin.following import follow, report
+
         # The paths of the options are whole ones now.
         how = How(options.once, options.rows, options.checkpoint, options.trigger)
         try:
@@ -101,7 +102,7 @@ def _told(statement: Statement) -> contextlib.AbstractContextManager[None]:
     """Tell on a terminal that a statement runs which prints nothing."""
     if not isinstance(statement, InsertInto) or not sys.stderr.isatty():
         return contextlib.nullcontext()
-    from wjoin.live import Waiting
+    from wjoin.waiting import Waiting
 
     return Waiting(f"INSERT INTO {'.'.join(each.name for each in statement.target)}").ticking()
 
@@ -159,8 +160,8 @@ def _spark_shell(options: argparse.Namespace) -> int:
 def _checkpoint(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     old, new = absolute(options.old), absolute(options.new)
-    from wjoin.live import Waiting
     from wjoin.repartition import repartition
+    from wjoin.waiting import Waiting
 
     with embedded(options) as session, stopping():
         with Waiting("Writing the state anew").ticking():
@@ -233,8 +234,8 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 
 def _prepare(options: argparse.Namespace) -> int:
-    from wjoin.live import Waiting
     from wjoin.prepare import prepare
+    from wjoin.waiting import Waiting
 
     began = time.monotonic()
     with Waiting("Running a small join, and keeping the classes that Java has read").ticking():

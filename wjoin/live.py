@@ -1,24 +1,20 @@
 """Progress of running queries: a live table on a terminal, lines of JSON, or what is being waited for."""
 
-import contextlib
-import os
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.live import Live
-from rich.status import Status
 from rich.table import Table
 
 from wjoin.executor.spark.beginning import tasks
 from wjoin.measured.progress import Progress, time_text
 from wjoin.measured.totals import Totals
 from wjoin.running import Running
+from wjoin.waiting import Waiting
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
@@ -36,65 +32,7 @@ _COLUMNS = (
     "no time",
     "now",
 )
-_TICK_SECONDS = 0.5
 _LEFT = ("query", "watermark", "now")
-
-
-class Waiting:
-    """Says on standard error what is being waited for, and how long: redrawn on a terminal, else once.
-
-    ``tells`` says on a terminal what of it is happening.
-    """
-
-    def __init__(self, what: str, tells: Callable[[], str] = str) -> None:
-        self._what = what
-        self._tells = tells
-        self._began = time.monotonic()
-        self._terminal: TextIO | None = None
-        self._status: Status | None = None
-        if Console(stderr=True).is_terminal:
-            # While Java starts, standard error is its log: the terminal stays this one.
-            self._terminal = os.fdopen(os.dup(sys.stderr.fileno()), "w")
-            self._status = Status("", console=Console(file=self._terminal, force_terminal=True))
-
-    def __enter__(self) -> "Waiting":
-        if self._status is None:
-            print(f"{self._what} ...", file=sys.stderr, flush=True)
-        else:
-            self._status.start()
-            self.tick()
-        return self
-
-    @contextlib.contextmanager
-    def ticking(self) -> Iterator[None]:
-        """Show it while something else runs that does not tick."""
-        ended = threading.Event()
-
-        def tick() -> None:
-            while not ended.wait(_TICK_SECONDS):
-                self.tick()
-
-        clock = threading.Thread(target=tick, daemon=True)
-        with self:
-            clock.start()
-            try:
-                yield
-            finally:
-                ended.set()
-                clock.join()
-
-    def tick(self) -> None:
-        """Show how long it has taken so far, on a terminal."""
-        if self._status is not None:
-            now = "".join(f", {told}" for told in [self._tells()] if told)
-            self._status.update(f"{self._what}{now} ... {time.monotonic() - self._began:.0f} s")
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._status is not None and self._terminal is not None:
-            self._status.stop()
-            self._terminal.close()
 
 
 class LiveProgress:

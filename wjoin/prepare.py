@@ -9,9 +9,9 @@ from typing import Any
 from pyspark import SparkContext
 
 from wjoin.class_archive import SUFFIX, archive_folder, archive_name, writing_options
+from wjoin.connecting import connect
 from wjoin.embedded import JAVA_OPTIONS, JAVA_SETTING
 from wjoin.grammar.errors import WJoinError
-from wjoin.session import connect
 
 _ENDING_SECONDS = 300
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -22,10 +21,7 @@ from wjoin.catalog import (
     microseconds,
 )
 from wjoin.context import Context
-from wjoin.doors import behind_doors
-from wjoin.embedded import embedded_settings
 from wjoin.engine import Engine
-from wjoin.executor.spark.warm import end_with
 from wjoin.explain import explain
 from wjoin.explanation import Explanation
 from wjoin.failures import RAISED_BY_SPARK, failure, placed
@@ -34,18 +30,17 @@ from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
 from wjoin.inserts import insert
 from wjoin.measured.dropped import unwatch
-from wjoin.options import configure, in_pipeline, prepare
+from wjoin.options import in_pipeline, prepare
 from wjoin.planner.names import suggestion
 from wjoin.queries import Queries
 from wjoin.repartition import Repartitioned, repartition
 from wjoin.running import Running
 from wjoin.settings import Settings
-from wjoin.spark_process import log_path, logged
+from wjoin.spark_process import log_path
 from wjoin.spark_statements import pass_through
 from wjoin.statements import execute
 from wjoin.web.access import LOOPBACK, Address
 from wjoin.web.server import Web, serve
-from wjoin.worker_daemon import DAEMON, DAEMON_MODULE, start_daemon, start_warm, warm_settings
 
 
 class Session:
@@ -251,50 +246,6 @@ def _is_sparks(statement: Statement, positional: bool) -> bool:
     if positional and isinstance(statement, InsertInto):
         statement = statement.body
     return isinstance(statement, SparkStatement)
-
-
-def connect(spark: SparkSession | None = None, **conf: str) -> Session:
-    """Return a Session on ``spark``, or on an embedded local Spark tuned for streaming on this machine.
-
-    ``conf`` are Spark settings (``connect(**{"spark.driver.memory": "8g"})``); on a running
-    session only those that it can still change take effect. Names that begin with ``wjoin.`` are
-    settings of the session, as SET takes them, and ``wjoin.log``: the file of the embedded Spark's log,
-    or ``stderr`` (see ``Session.spark_log``).
-    """
-    log = conf.pop("wjoin.log", None)
-    own = {name: value for name, value in conf.items() if name.lower().startswith("wjoin.")}
-    conf = {name: value for name, value in conf.items() if name not in own}
-    session = _connected(spark, conf, log)
-    for name, value in own.items():
-        session.context.settings.set(name, value)
-    return session
-
-
-def _connected(spark: SparkSession | None, conf: dict[str, str], log: str | None) -> Session:
-    if spark is None:
-        with logged(log), behind_doors(conf):
-            started = _embedded(embedded_settings(conf))
-        start_daemon(started)
-        return Session(started)
-    if log is not None:
-        raise WJoinError("WJ603", "wjoin.log is for the Spark that connect() starts, and this one runs")
-    prepare(spark)
-    for name, value in conf.items():
-        spark.conf.set(name, value)
-    return Session(spark)
-
-
-def _embedded(settings: Mapping[str, str]) -> SparkSession:
-    """Start the embedded Spark, or return the one that runs."""
-    builder = configure(SparkSession.builder.master("local[*]").appName("wjoin"))
-    runs = SparkContext._active_spark_context is not None
-    warm = None if runs or settings.get(DAEMON_MODULE) != DAEMON else start_warm(settings)
-    for name, value in {**settings, **({} if warm is None else warm_settings(warm))}.items():
-        builder = builder.config(name, value)
-    started = builder.getOrCreate()
-    if warm is not None:
-        end_with(started.sparkContext, warm)
-    return started
 
 
 _enabled: "WeakKeyDictionary[SparkSession, Session]" = WeakKeyDictionary()

@@ -38,12 +38,14 @@ def embedded(options: argparse.Namespace) -> "Iterator[Session]":
     settings = spark_settings(options)
     if getattr(options, "checkpoint", None) is not None:
         options.checkpoint = absolute(options.checkpoint)
-    from wjoin.live import Waiting
-    from wjoin.predicates import load
-    from wjoin.session import connect
+    from wjoin.connecting import connect
+    from wjoin.waiting import Waiting
 
-    for file in getattr(options, "udf", []):
-        load(file)
+    if files := getattr(options, "udf", []):
+        from wjoin.predicates import load
+
+        for file in files:
+            load(file)
     with _script_folder(getattr(options, "file", None)):
         with Waiting("Starting Spark").ticking():
             session = connect(None, **settings)

@@ -4,12 +4,15 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from wjoin.executor.spark import warm
 from wjoin.executor.spark.workers.wjoin_daemon import PRELOADED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DAEMON = "wjoin_daemon"
 """The module of the daemon, as Spark finds it in the folder that it has on its workers' path."""
@@ -74,7 +77,7 @@ def start_daemon(spark: SparkSession) -> threading.Thread:
 def _use_workers(spark: SparkSession) -> None:
     """Run a function without effect in as many workers as there are cores."""
 
-    def unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def unchanged(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         # Not sent by its name: it would be there only where wjoin can be imported.
         yield from batches
 

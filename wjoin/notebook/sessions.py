@@ -5,8 +5,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from wjoin.connecting import connect
 from wjoin.notebook.screen import Screen
-from wjoin.session import Session, connect
+from wjoin.session import Session
 
 _NAMES = ("session", "spark")
 """Variables of a notebook that may hold its Spark, the first that does counts."""

@@ -28,8 +28,8 @@ def start_spark(
     """
 
     def connected() -> "Session":
+        from wjoin.connecting import connect
         from wjoin.predicates import load
-        from wjoin.session import connect
         from wjoin.shell.gone import quiet_end
 
         prompted.wait(_PROMPTED_SECONDS)
