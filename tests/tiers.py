@@ -109,6 +109,10 @@ THOROUGH = (
     "cost/test_model.py::test_results_comparisons_and_state_are_as_expected[near of a key]",
     "cost/test_calibrate.py::test_the_runs_compare_as_many_pairs_as_they_say[nlw-20000]",
     *(
+        f"cost/test_windows.py::test_results_of_windows_of_any_ratio_are_as_many_as_expected[{case}"
+        for case in (*(f"{seed}-1" for seed in (5, 8, 13, *range(17, 40))), "0-4", "7-4", "9-4")
+    ),
+    *(
         f"cost/test_calls.py::test_calls_are_as_expected_and_the_plan_with_few_is_chosen[{case}]"
         for case in ("0.1-True", "0.5-False")
     ),

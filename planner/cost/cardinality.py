@@ -4,6 +4,11 @@ A probe is played on a sample of tuples: each grows by one input at a time, its 
 the range in which the bounds of the plan look for it, its weight multiplied by the rows that are
 expected there. So every kind of bounds, asymmetric windows and derived ones need one rule only.
 
+No draw is ever thrown away, as narrow windows beside wide ones would leave none. The times of a
+result are drawn one after the other from the ranges of the closed windows, which are never empty;
+those of a partial result that is met, too, in the place of times that its own stage has drawn. LCA and
+GCA find the results of EXACT, and how many are in some alternative of the windows is a ratio of volumes.
+
 Keys have two kinds of values: the most frequent one, which is taken to be the same on all
 inputs, and all others, equally frequent. They are taken to be independent of time and of each
 other; where the results of a stage were measured, its keys agree as much more or less often as
@@ -12,26 +17,25 @@ these tell.
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from wjoin.parts.kernels.kernel import StepEstimate
 from wjoin.planner.catalog import Origin
+from wjoin.planner.cost.alternatives import HALF_A_UNIT, even_draws, share_inside
 from wjoin.planner.cost.estimates import Arrival, Floats, InputEstimate, ProbeEstimate, StageEstimate
 from wjoin.planner.measurement import stage_name
 from wjoin.planner.physical import (
     Band,
+    Bounds,
     Operand,
     PhysicalPlan,
     PredicateCheck,
     Stage,
     StageInput,
-    Step,
     UpperBounds,
-    WindowCheck,
 )
 from wjoin.planner.probes import (
     chosen_orders,
@@ -40,8 +44,6 @@ from wjoin.planner.probes import (
     kept_for,
     linked_first,
     origins,
-    step_to,
-    window_checks,
 )
 from wjoin.planner.reach import reach
 from wjoin.planner.statistics import KEYLESS, UNIQUE, KeyStatistics, StreamStatistics
@@ -56,38 +58,96 @@ EXHAUSTIVE_INPUTS = 5
 """Inputs of a stage up to which every order is tried; beyond, the next input is the one that grows least."""
 
 
-def estimate_stages(
+@dataclass(frozen=True)
+class _Sample:
+    """Partial tuples: the times of each stream, and how many real tuples each stands for, by key.
+
+    ``volume``: how much of their times each stands for, in units of time for each stream after the first.
+    """
+
+    times: dict[int, Floats]
+    heavy: Floats
+    light: Floats
+    volume: Floats
+
+    @property
+    def weights(self) -> Floats:
+        return self.heavy + self.light
+
+    @property
+    def tuples(self) -> float:
+        return float(self.weights.mean())
+
+    def times_as_many(self, factor: float) -> "_Sample":
+        return replace(
+            self, heavy=self.heavy * factor, light=self.light * factor, volume=self.volume * factor
+        )
+
+
+_Samples = dict[tuple[tuple[int, ...], frozenset[int]], _Sample]
+"""Of a stage's results, by the streams whose new rows begin them, and by all their streams."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a stage is expected to do, and samples of its results."""
+
+    estimate: StageEstimate
+    samples: _Samples
+
+
+def play_stages(
     plan: PhysicalPlan,
     statistics: Sequence[StreamStatistics],
     arrival: Arrival,
     hull: UpperBounds,
     shares: Mapping[Band, float],
     agreements: Sequence[float | None] | None = None,
-) -> tuple[StageEstimate, ...]:
+    exact: Sequence[Played] | None = None,
+    whole: Sequence[Played] | None = None,
+) -> tuple[Played, ...]:
     """Return what each stage of a plan is expected to do; rows are kept as the bounds of ``hull`` ask.
 
     ``shares``: what each band keeps of all pairs. ``agreements`` are those of the stages; without them
-    they follow from what was measured.
+    they follow from what was measured. ``exact``: the same plan with the bounds EXACT, for one with others.
+    ``whole``: all passes together, where the plan is one of several: it meets what all have found before.
     Probes whose order the plan has chosen are played in this, others in the one that makes the fewest tuples.
     """
-    done: list[StageEstimate] = []
-    samples: list[_Samples] = []
+    done: list[Played] = []
     for place, stage in enumerate(plan.stages):
         inputs = tuple(
-            _input(plan, stage, number, statistics, done, samples, arrival, hull)
+            _input(plan, stage, number, statistics, done if whole is None else whole, arrival, hull)
             for number in range(len(stage.inputs))
         )
         agreement = None if agreements is None else agreements[place]
         rates = [each.kept_rate for each in statistics]
-        estimate, sample = _StagePlay(plan, stage, inputs, arrival, shares, agreement, rates).play()
+        found = None if exact is None else exact[place]
+        share = _inside_alternatives(plan, place, arrival)
+        play = _StagePlay(plan, stage, inputs, arrival, shares, agreement, rates, share, found)
+        played = play.play()
         expected = _measured_results(plan, stage, statistics) if agreements is None else None
-        if expected is not None and estimate.results > 0:
+        if expected is not None and played.estimate.results > 0:
             # Every step of a probe makes as many times more tuples.
-            agreement = (expected / estimate.results) ** (1 / (len(inputs) - 1))
-            estimate, sample = _StagePlay(plan, stage, inputs, arrival, shares, agreement, rates).play()
-        done.append(estimate)
-        samples.append(sample)
+            agreement = (expected / played.estimate.results) ** (1 / (len(inputs) - 1))
+            played = _StagePlay(plan, stage, inputs, arrival, shares, agreement, rates, share, found).play()
+        done.append(played)
     return tuple(done)
+
+
+def _inside_alternatives(plan: PhysicalPlan, place: int, arrival: Arrival) -> float:
+    """Return which part of what a stage finds inside the hull of the windows is inside some alternative.
+
+    A pass inside the hull leaves out the others in the last stage; passes apart never find them.
+    """
+    if not plan.branches or not (plan.apart or place == len(plan.stages) - 1):
+        return 1.0
+    stage = plan.stages[place]
+
+    def share(members: tuple[int, ...]) -> float:
+        return share_inside(plan.upper, plan.branches, members, arrival.duration)
+
+    before = math.prod(share(each.members) for each in stage.inputs) if plan.apart else 1.0
+    return share(stage.members) / before if before else 0.0
 
 
 def _measured_results(
@@ -108,38 +168,12 @@ def _measured_results(
     return sum(found) / len(found) if found else None
 
 
-@dataclass(frozen=True)
-class _Sample:
-    """Partial tuples: the times of each stream, and how many real tuples each stands for, by key."""
-
-    times: dict[int, Floats]
-    heavy: Floats
-    light: Floats
-
-    @property
-    def weights(self) -> Floats:
-        return self.heavy + self.light
-
-    @property
-    def tuples(self) -> float:
-        return float(self.weights.mean())
-
-
-_Samples = dict[tuple[tuple[int, ...], frozenset[int]], _Sample]
-"""Of a stage's results, by the streams whose new rows begin them, and by all their streams."""
-
-
-def _largest(samples: _Samples) -> _Sample:
-    return max(samples.values(), key=lambda each: each.tuples)
-
-
 def _input(
     plan: PhysicalPlan,
     stage: Stage,
     number: int,
     statistics: Sequence[StreamStatistics],
-    done: Sequence[StageEstimate],
-    samples: Sequence[_Samples],
+    done: Sequence[Played],
     arrival: Arrival,
     hull: UpperBounds,
 ) -> InputEstimate:
@@ -149,29 +183,33 @@ def _input(
     key = KEYLESS if each.key is None else statistics[each.key[0]].keys[each.key[1]]
     key = UNIQUE if each.gathered else key
     offsets: tuple[Floats, ...] = ()
+    volume = 1.0
     if each.stage is None or each.carried:
         rate = statistics[each.members[0]].kept_rate
-    elif each.origin is not None:
-        sample = samples[each.stage][each.newest, frozenset(each.members)]
-        rate = sample.tuples
-        offsets = _offsets(sample, members)
     else:
-        rate = done[each.stage].results
-        offsets = _offsets(_largest(samples[each.stage]), members)
+        before = done[each.stage]
+        begun = each.newest, frozenset(each.members)
+        found = list(before.samples.values()) if each.origin is None else [before.samples[begun]]
+        rate = sum(sample.tuples for sample in found)
+        offsets = _offsets(found, members)
+        volume = sum(float(sample.volume.mean()) for sample in found)
     width = sum(statistics[member].width.value for member in each.members)
-    return InputEstimate(
-        members, rate, width, key, offsets, _kept(plan, stage, number, offsets, arrival, hull)
-    )
+    kept = _kept(plan, stage, number, offsets, arrival, hull)
+    return InputEstimate(members, rate, width, key, offsets, kept, volume)
 
 
-def _offsets(sample: _Sample, members: Sequence[int]) -> tuple[Floats, ...]:
+def _offsets(samples: Sequence[_Sample], members: Sequence[int]) -> tuple[Floats, ...]:
     """Return times of results, relative to those of their first member: a sample of equal weights."""
-    weights = sample.weights
-    total = weights.sum()
-    share = weights / total if total > 0 else np.full(len(weights), 1 / len(weights))
-    chosen = np.searchsorted(np.cumsum(share), (np.arange(SAMPLE) + 0.5) / SAMPLE).clip(max=SAMPLE - 1)
-    first = sample.times[members[0]][chosen]
-    return tuple(sample.times[member][chosen] - first for member in members[1:])
+    weights = np.concatenate([sample.weights for sample in samples])
+    total, size = weights.sum(), len(weights)
+    share = weights / total if total > 0 else np.full(size, 1 / size)
+    chosen = np.searchsorted(np.cumsum(share), (np.arange(SAMPLE) + 0.5) / SAMPLE).clip(max=size - 1)
+
+    def times(member: int) -> Floats:
+        return np.asarray(np.concatenate([sample.times[member] for sample in samples])[chosen])
+
+    first = times(members[0])
+    return tuple(times(member) - first for member in members[1:])
 
 
 def _kept(
@@ -182,27 +220,31 @@ def _kept(
     arrival: Arrival,
     hull: UpperBounds,
 ) -> float:
-    """Return how long a tuple of an input stays, after the time of its first member."""
+    """Return how long a tuple of an input stays, from when its newest row has come."""
     if not arrival.streaming:
         return arrival.duration
     each = stage.inputs[number]
     if each.gathered:
         return 0.0
     ahead = reach(stage.bounds, hull, plan.staged).ahead
-    shifts = (0.0, *(float(offset.mean()) for offset in offsets))
-    latest = 0.0
+    shifts = (np.zeros(SAMPLE), *offsets)
+    latest = np.zeros(SAMPLE)
     for other in kept_for(stage, number):
         ends = [
-            arrival.duration if bound is None else bound + shift
+            np.full(SAMPLE, arrival.duration) if bound is None else bound + shift
             for member, shift in zip(each.members, shifts, strict=True)
             for bound in (ahead[member][other],)
         ]
-        latest = max(latest, min(ends) + plan.streams[other].delay)
-    return max(0.0, latest)
+        latest = np.maximum(latest, np.minimum.reduce(ends) + plan.streams[other].delay)
+    return float(np.maximum(0.0, latest - np.maximum.reduce(shifts)).mean())
 
 
 class _StagePlay:
-    """The probes of one stage."""
+    """The probes of one stage.
+
+    ``inside``: which part of the complete tuples is a result; ``exact``: the stage with the bounds EXACT,
+    where it has others.
+    """
 
     def __init__(
         self,
@@ -213,6 +255,8 @@ class _StagePlay:
         shares: Mapping[Band, float],
         agreement: float | None,
         rates: Sequence[float],
+        inside: float,
+        exact: Played | None,
     ) -> None:
         self._plan = plan
         self._stage = stage
@@ -222,16 +266,21 @@ class _StagePlay:
         self._rates = rates
         self._measured = agreement
         self._agreement = 1.0 if agreement is None else agreement
+        self._inside = inside
+        self._exact = exact
         self._reach = reach(stage.bounds, plan.upper, plan.staged)
         self._orders = chosen_orders(stage) or {}
-        spread = np.random.default_rng(20020226)
-        # One draw for each input: estimates of different orders and bounds then differ by these alone.
-        self._draws = spread.random((len(inputs) + 1, SAMPLE))
+        # One draw for each stream: estimates of different orders and bounds then differ by these alone.
+        self._draws = even_draws(len(plan.streams) + 1, SAMPLE)
 
-    def play(self) -> tuple[StageEstimate, _Samples]:
+    def play(self) -> Played:
         """Return the estimate, and samples of the results."""
         probes = []
         samples: _Samples = {}
+        if self._exact is not None:
+            found = self._exact.estimate.probes
+            probes = [self._wider(each, self._probe(each.origin, each.order)[0]) for each in found]
+            return Played(StageEstimate(self._inputs, tuple(probes), self._measured), self._exact.samples)
         for first in origins(self._stage, streaming=self._arrival.streaming):
             begun = self._stage.inputs[first]
             for order in begun.chains or (self._order(first),):
@@ -239,7 +288,17 @@ class _StagePlay:
                 probes.append(probe)
                 members = (self._stage.inputs[number].members for number in (first, *order))
                 samples[begun.newest, frozenset(itertools.chain(*members))] = sample
-        return StageEstimate(self._inputs, tuple(probes), self._measured), samples
+        return Played(StageEstimate(self._inputs, tuple(probes), self._measured), samples)
+
+    def _wider(self, exact: ProbeEstimate, played: ProbeEstimate) -> ProbeEstimate:
+        """Return a probe by wider bounds, whose results are those of the exact one.
+
+        The last step leaves out what is outside the windows before it calls predicates.
+        """
+        *before, last = played.steps
+        found = exact.steps[-1]
+        last = replace(last, tuples=found.tuples, predicate_seconds=found.predicate_seconds)
+        return replace(played, steps=(*before, last), results=exact.results)
 
     def _order(self, first: int) -> Sequence[int]:
         return self._orders[first] if first in self._orders else self._best_order(first)
@@ -280,10 +339,7 @@ class _StagePlay:
         for place, number in enumerate(order):
             step, sample = self._step([first, *order[:place]], sample, number)
             steps.append(step)
-        complete = np.logical_or.reduce(
-            [_within(upper, sample) for upper in self._plan.branches or (self._plan.upper,)]
-        )
-        sample = _Sample(sample.times, sample.heavy * complete, sample.light * complete)
+        sample = sample.times_as_many(self._inside)
         return ProbeEstimate(first, tuple(steps), sample.tuples), sample
 
     def _start(self, first: int) -> _Sample:
@@ -293,11 +349,11 @@ class _StagePlay:
         anchor = self._draws[-1] * length
         share = own.key.heaviest.value
         every = np.full(SAMPLE, own.rate)
-        return _Sample(_times(own, anchor), every * share, every * (1 - share))
+        volume = np.full(SAMPLE, own.volume)
+        return _Sample(_times(own, anchor), every * share, every * (1 - share), volume)
 
     def _step(self, joined: Sequence[int], sample: _Sample, number: int) -> tuple[StepEstimate, _Sample]:
         first, target = joined[0], self._inputs[number]
-        step = step_to(self._plan, self._stage, joined, number, self._reach, self._plan.upper)
         met = self._stage.inputs[number]
         newest = self._newest(first, number)
         if met.gathered:
@@ -306,8 +362,11 @@ class _StagePlay:
             rows = np.full(SAMPLE, target.rate / self._rates[met.members[0]])
             agree = 1.0, 1.0
         else:
-            low, length = self._looks(step, sample, newest)
+            low, length = self._looks(sample.times, target.members[0], newest)
             rows = target.rate * length
+            if self._arrival.streaming:
+                # Partial results are dropped when one of their rows is too old.
+                rows = np.minimum(rows, target.rate * max(0.0, newest) + target.kept_rows)
             agree = self._agree(self._inputs[first].key, target.key)
         heavy, light = sample.heavy * rows * agree[0], sample.light * rows * agree[1]
         matching = float((heavy + light).mean())
@@ -323,13 +382,19 @@ class _StagePlay:
         conditions = self._conditions(sample, met)
         share = self._share(sample, met, conditions)
         heavy, light = heavy * share, light * share
-        grown_times = {**sample.times, **_times(target, low + self._draws[number] * length)}
-        grown = _Sample(grown_times, heavy, light)
-        if step.windows:
-            keep = _inside(step.windows, grown)
-            grown = _Sample(grown_times, heavy * keep, light * keep)
+        if self._stage.bounds is Bounds.EXACT and len(met.members) > 1:
+            times, volume = self._drawn(first, number, sample)
+            density = target.rate / target.volume if target.volume else 0.0
+            density /= self._rates[met.members[0]] if met.gathered else 1.0
+            inside = np.divide(volume * density, rows, out=np.zeros(SAMPLE), where=rows > 0)
+            heavy, light = heavy * inside, light * inside
+        else:
+            anchor = low + self._draws[target.members[0]] * length
+            times, volume = {**sample.times, **_times(target, anchor)}, length * target.volume
+        grown = _Sample(times, heavy, light, sample.volume * volume)
         checked = grown.tuples
-        called, grown = self._called(step, joined, number, grown)
+        predicates = list(completed(self._stage.predicates, sample.times, met.members))
+        called, grown = self._called(predicates, joined, number, grown)
         weights = sample.weights
         return (
             StepEstimate(
@@ -350,11 +415,11 @@ class _StagePlay:
         )
 
     def _called(
-        self, step: Step, joined: Sequence[int], number: int, grown: _Sample
+        self, predicates: Sequence[PredicateCheck], joined: Sequence[int], number: int, grown: _Sample
     ) -> tuple[float, _Sample]:
         """Return the seconds that the predicates of a step take, and what they leave."""
         seconds, left = 0.0, 1.0
-        for each in step.predicates:
+        for each in predicates:
             calls = min(grown.tuples * left, self._distinct(each, joined, number))
             seconds += calls * each.cost_us.value / 1e6
             left *= each.share.value
@@ -382,14 +447,41 @@ class _StagePlay:
         )
         return self._arrival.newest(turns[first], turns[number])
 
-    def _looks(self, step: Step, sample: _Sample, newest: float) -> tuple[Floats, Floats]:
-        """Return from when on tuples look for rows, and for how long; there are none after ``newest``."""
-        low, high = np.full(SAMPLE, newest - self._arrival.duration), np.full(SAMPLE, newest)
-        for each in step.ranges:
-            if each.back is not None:
-                low = np.maximum(low, sample.times[each.stream] - each.back)
-            if each.ahead is not None:
-                high = np.minimum(high, sample.times[each.stream] + each.ahead)
+    def _drawn(self, first: int, number: int, sample: _Sample) -> tuple[dict[int, Floats], Floats]:
+        """Return the times of tuples with those of a partial result that they meet, and the volume of these.
+
+        Each is drawn from the range that the windows leave between those before.
+        """
+        target, gathered = self._inputs[number], self._stage.inputs[number].gathered
+        newest = self._newest(first, number)
+        later = self._arrival.duration if self._arrival.streaming else 0.0
+        times, volume = dict(sample.times), np.ones(SAMPLE)
+        for member in target.members:
+            if member in times:
+                continue
+            if gathered:
+                newest, later = self._arrival.newest(target.members[0], member), 0.0
+            # Where the first one is, the others are, sooner or later.
+            low, length = self._looks(times, member, newest, later if member != target.members[0] else 0.0)
+            times[member] = low + self._draws[member] * length
+            volume = volume * length
+        return times, volume
+
+    def _looks(
+        self, times: Mapping[int, Floats], member: int, newest: float, later: float = 0.0
+    ) -> tuple[Floats, Floats]:
+        """Return from when on tuples with some times look for rows of a stream, and for how long.
+
+        There are none more than ``later`` after ``newest``. Bounds are inclusive, of whole units: each is
+        half a unit wider.
+        """
+        low, high = np.full(SAMPLE, newest - self._arrival.duration), np.full(SAMPLE, newest + later)
+        for stream, time in times.items():
+            back, ahead = self._reach.back[stream][member], self._reach.ahead[stream][member]
+            if back is not None:
+                low = np.maximum(low, time - back - HALF_A_UNIT)
+            if ahead is not None:
+                high = np.minimum(high, time + ahead + HALF_A_UNIT)
         return low, np.maximum(0.0, high - low)
 
     def _agree(self, first: KeyStatistics, second: KeyStatistics) -> tuple[float, float]:
@@ -425,14 +517,3 @@ def _times(own: InputEstimate, anchor: Floats) -> dict[int, Floats]:
 def _tail(first: KeyStatistics, second: KeyStatistics) -> float:
     """Return how many values the tuples share that have not the most frequent one."""
     return max(1.0, first.distinct.value - 1, second.distinct.value - 1)
-
-
-def _inside(windows: Iterable[WindowCheck], sample: _Sample) -> npt.NDArray[np.bool_]:
-    keep = np.ones(SAMPLE, bool)
-    for each in windows:
-        keep &= sample.times[each.second] - sample.times[each.first] <= each.upper
-    return keep
-
-
-def _within(upper: UpperBounds, sample: _Sample) -> npt.NDArray[np.bool_]:
-    return _inside(window_checks(upper, sample.times, sample.times), sample)

@@ -22,6 +22,8 @@ class InputEstimate:
 
     ``rate``: tuples per unit of time. ``width``: bytes of a tuple. ``offsets``: for each member
     after the first, times relative to the first's, a sample. ``kept``: how long a tuple stays.
+    ``volume``: how much the windows leave of the times of the members after the first, in units of time for
+    each of them.
     """
 
     members: tuple[int, ...]
@@ -30,6 +32,7 @@ class InputEstimate:
     key: KeyStatistics
     offsets: tuple[Floats, ...]
     kept: float
+    volume: float = 1.0
 
     @property
     def kept_rows(self) -> float:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.planner.catalog import Estimate
-from wjoin.planner.cost.cardinality import estimate_stages
+from wjoin.planner.cost.cardinality import Played, play_stages
 from wjoin.planner.cost.constants import Constants
 from wjoin.planner.cost.estimates import ROW_BYTES, Arrival, InputEstimate, StageEstimate
 from wjoin.planner.cost.psp import Spread, spread
 from wjoin.planner.held import is_held
-from wjoin.planner.physical import Band, Bounds, Method, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.physical import Band, Bounds, Method, Passes, PhysicalPlan, Stage, UpperBounds
 from wjoin.planner.probes import chosen_orders
 from wjoin.planner.statistics import StreamStatistics
 
@@ -121,23 +121,45 @@ class CostModel:
         known = settings.constants
         self.constants = known if arrival.streaming else known.over_tables()
         self.units = units
-        self._known: dict[Hashable, tuple[StageEstimate, ...]] = {}
+        self._known: dict[Hashable, tuple[Played, ...]] = {}
         self._agreements: dict[Hashable, Agreements] = {}
 
-    def stages(
-        self, plan: PhysicalPlan, hull: UpperBounds | None = None, agreements: Agreements | None = None
-    ) -> tuple[StageEstimate, ...]:
+    def stages(self, plan: PhysicalPlan, hull: UpperBounds | None = None) -> tuple[StageEstimate, ...]:
         """Return what the stages of a plan are expected to do, the same for every kernel.
 
-        ``hull``: the bounds by which rows are kept, where they are not those of the plan. ``agreements``:
-        those of its keys, where the plan is a pass over some of the windows only.
+        ``hull``: the bounds by which rows are kept, where they are not those of the plan.
         """
-        agreements = self._measured(plan) if agreements is None else agreements
-        played = tuple((stage.bounds, tuple((chosen_orders(stage) or {}).items())) for stage in plan.stages)
-        key = (_joined(plan), played, hull or plan.upper, agreements)
+        found = self._played(plan, hull or plan.upper, self._measured(plan))
+        return tuple(each.estimate for each in found)
+
+    def _passes(self, plan: PhysicalPlan) -> list[tuple[StageEstimate, ...]]:
+        """Return what the stages do in each pass over the windows."""
+        if not plan.apart:
+            return [self.stages(plan)]
+        agreements = self._measured(plan)
+        passes = (replace(plan, upper=branch, branches=()) for branch in plan.branches)
+        found = [self._played(each, plan.upper, agreements, plan.branches) for each in passes]
+        return [tuple(each.estimate for each in played) for played in found]
+
+    def _played(
+        self,
+        plan: PhysicalPlan,
+        hull: UpperBounds,
+        agreements: Agreements,
+        alternatives: tuple[UpperBounds, ...] = (),
+    ) -> tuple[Played, ...]:
+        """Return what stages do; ``alternatives``: those of all passes, where the plan is one of them."""
+        orders = tuple((stage.bounds, tuple((chosen_orders(stage) or {}).items())) for stage in plan.stages)
+        key = (_joined(plan), plan.apart, orders, hull, agreements, alternatives)
         if key not in self._known:
-            self._known[key] = estimate_stages(
-                plan, self.statistics, self.arrival, hull or plan.upper, self.shares, agreements
+            narrowest = with_bounds(plan, Bounds.EXACT)
+            exact = None if narrowest == plan else self._played(narrowest, hull, agreements, alternatives)
+            whole = None
+            if alternatives:
+                apart = replace(plan, upper=hull, branches=alternatives)
+                whole = self._played(apart, hull, agreements)
+            self._known[key] = play_stages(
+                plan, self.statistics, self.arrival, hull, self.shares, agreements, exact, whole
             )
         return self._known[key]
 
@@ -147,10 +169,10 @@ class CostModel:
             return (None,) * len(plan.stages)
         key = _joined(plan)
         if key not in self._agreements:
-            exact = _exact(plan)
+            exact = _in_hull(plan)
             shape = replace(exact, stages=tuple(replace(stage, probes=()) for stage in exact.stages))
-            found = estimate_stages(shape, self.statistics, self.arrival, plan.upper, self.shares)
-            self._agreements[key] = tuple(each.agreement for each in found)
+            found = play_stages(shape, self.statistics, self.arrival, plan.upper, self.shares)
+            self._agreements[key] = tuple(each.estimate.agreement for each in found)
         return self._agreements[key]
 
     def estimate(self, plan: PhysicalPlan) -> Estimated:
@@ -158,8 +180,8 @@ class CostModel:
         count = _Count(self.units)
         native = plan.method is Method.NATIVE
         whole = self.stages(plan)
-        # They are the same under all bounds; what wider ones estimate of them is less certain.
-        exact = self.stages(_exact(plan))
+        # They are the same under all bounds and in all passes.
+        exact = self.stages(_in_hull(plan))
         rate = sum(self.statistics[stream].rate.value for stream in plan.staged)
         results = exact[-1].results if exact else rate
         width_out = sum(self.statistics[stream].width.value for stream in plan.staged)
@@ -180,8 +202,7 @@ class CostModel:
             if not plan.stages:
                 count.add("results", results, own)
                 shuffled = sum(self._sent(count, each, 1.0) for each in self._streams(plan))
-            agreements = self._measured(plan)
-            passes = [self.stages(each, plan.upper, agreements) for each in _passes(plan)]
+            passes = self._passes(plan)
             for number, stage in enumerate(plan.stages):
                 inputs = whole[number].inputs
                 lies = spread(plan, stage, inputs, self._partitions, self.cores, self.arrival, self.shares)
@@ -259,16 +280,14 @@ def _joined(plan: PhysicalPlan) -> Hashable:
     return plan.streams, plan.upper, plan.branches, inputs, conditions
 
 
-def _exact(plan: PhysicalPlan) -> PhysicalPlan:
-    """Return a plan with the narrowest bounds."""
-    return replace(plan, stages=tuple(replace(stage, bounds=Bounds.EXACT) for stage in plan.stages))
+def with_bounds(plan: PhysicalPlan, bounds: Bounds) -> PhysicalPlan:
+    """Return a plan whose stages look for partners by other bounds."""
+    return replace(plan, stages=tuple(replace(stage, bounds=bounds) for stage in plan.stages))
 
 
-def _passes(plan: PhysicalPlan) -> list[PhysicalPlan]:
-    """Return the plan of each pass over the windows."""
-    if plan.apart:
-        return [replace(plan, upper=branch, branches=()) for branch in plan.branches]
-    return [plan]
+def _in_hull(plan: PhysicalPlan) -> PhysicalPlan:
+    """Return a plan with the narrowest bounds, and with one pass inside the hull of the windows."""
+    return replace(with_bounds(plan, Bounds.EXACT), passes=Passes.HULL)
 
 
 class _Count:
@@ -313,7 +332,7 @@ def _multiway(
             if step.predicate_seconds:
                 count.add("predicates", times * step.predicate_seconds, 1)
         if stage.bounds is not Bounds.EXACT and probe.steps:
-            count.add("tuples", probe.steps[-1].tuples, constants.tuple)
+            count.add("tuples", probe.steps[-1].checked, constants.tuple)
 
 
 @dataclass(frozen=True)

@@ -260,7 +260,7 @@ def matched_share(plan: PhysicalPlan, stream: int, model: CostModel) -> Estimate
     """Return the share of the rows of a stream, of those that its filters keep, that are in a result.
 
     Where one key links all streams: of its most frequent value, and of all others, as section 5.1 has it of
-    values that are all as frequent. Elsewhere results come to the rows at random.
+    values that are all as frequent. Elsewhere the results of every stage come to the rows at random.
     """
     known = model.statistics[stream]
     if known.matched is not None:
@@ -269,7 +269,12 @@ def matched_share(plan: PhysicalPlan, stream: int, model: CostModel) -> Estimate
     results = found[-1].results / max(known.kept_rate, 1e-12) if found else 1.0
     if len(plan.stages) == 1 and plan.stages[0].keyed and found[0].agreement is None:
         return Estimate(min(results, _matched_by_key(plan, stream, found[0], model.statistics)))
-    return Estimate(min(results, 1.0 - math.exp(-results)))
+    made = [
+        each.results / max(known.kept_rate, 1e-12)
+        for stage, each in zip(plan.stages, found, strict=True)
+        if stream in stage.members and not stage.hop
+    ]
+    return Estimate(min(1.0 - math.exp(-each) for each in (*made, results)))
 
 
 def _matched_by_key(

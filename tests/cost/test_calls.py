@@ -37,6 +37,6 @@ def test_calls_are_as_expected_and_the_plan_with_few_is_chosen(share: float, who
     found = {each.layout: calls(load, each) for each in ours}
     for each in ours:
         expected = each.estimated.cost.terms["predicates"] / COST_US * 1e6
-        assert expected == pytest.approx(found[each.layout], rel=0.2), each.layout
+        assert expected == pytest.approx(found[each.layout], rel=0.3), each.layout
     chosen = choices_theta.planned(load).candidates[0]
     assert found[chosen.layout] <= 1.5 * min(found.values())
