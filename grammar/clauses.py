@@ -18,7 +18,10 @@ from wjoin.grammar.nodes import build
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Kind, Token, is_name, scan, string_value
 
-_MARKS = {"(": "LPAR", ")": "RPAR", ",": "COMMA", "=": "EQUAL", "-": "MINUS", "+": "PLUS", ".": "DOT"}
+_MARKS = {
+    **{"(": "LPAR", ")": "RPAR", ",": "COMMA", "=": "EQUAL", "-": "MINUS", "+": "PLUS", ".": "DOT"},
+    "||": "_CONCAT",
+}
 _TYPES = {
     Kind.QUOTED: "NAME",
     Kind.STRING: "STRING",

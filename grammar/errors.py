@@ -93,6 +93,11 @@ _ENTRIES = (
         "a predicate is called with the wrong number of arguments, or its answer is no condition",
         "SHOW PREDICATES lists those of each",
     ),
+    ErrorCode(
+        "WJ221",
+        "no condition joins a table without event time to the streams",
+        "add an equality, such as A.id = T.id, or write CROSS JOIN",
+    ),
     # 3xx: the window graph
     ErrorCode("WJ301", "the windows do not connect all streams", "add a window between the parts"),
     ErrorCode("WJ302", "the windows contradict each other", "widen one window of the cycle"),
@@ -159,6 +164,12 @@ _ENTRIES = (
         "the live picture cannot be served",
         "give an address of this machine and a free port, such as 127.0.0.1:4950",
     ),
+    ErrorCode(
+        "WJ619",
+        "a wjoin.toml cannot be read, or has an entry that means nothing",
+        "give it tables [settings], [parameters] and [profiles.NAME.…], see docs/running.md",
+    ),
+    ErrorCode("WJ620", "wjoin.toml has no such profile", "see docs/running.md, section Profiles"),
     # 7xx: while running
     ErrorCode(
         "WJ701",

@@ -210,11 +210,21 @@ class _Nodes(Transformer[Leaf, Any]):
         del meta
         return f"-{leaf.value}"
 
-    def option(self, meta: Meta, key: Leaf, value: str) -> tuple[Leaf, str]:
+    def given(self, meta: Meta, leaf: Leaf) -> syntax.Composed:
+        return syntax.Composed((self.parameter(meta, leaf),))
+
+    def joined(self, meta: Meta, *pieces: str | syntax.Composed) -> str | syntax.Composed:
+        del meta
+        if all(isinstance(piece, str) for piece in pieces):
+            return "".join(str(piece) for piece in pieces)
+        parts = [piece.parts if isinstance(piece, syntax.Composed) else (piece,) for piece in pieces]
+        return syntax.Composed(tuple(part for each in parts for part in each))
+
+    def option(self, meta: Meta, key: Leaf, value: str | syntax.Composed) -> "_Pair":
         del meta
         return key, value
 
-    def options(self, meta: Meta, *pairs: tuple[Leaf, str]) -> "_Options":
+    def options(self, meta: Meta, *pairs: "_Pair") -> "_Options":
         seen: set[str] = set()
         for key, _ in pairs:
             if key.lower() in seen:
@@ -225,7 +235,11 @@ class _Nodes(Transformer[Leaf, Any]):
                     help="keep one of them",
                 )
             seen.add(key.lower())
-        return _Options(tuple((key.value, value) for key, value in pairs), _span(meta))
+        return _Options(
+            tuple((key.value, value) for key, value in pairs if isinstance(value, str)),
+            tuple((key.value, value) for key, value in pairs if isinstance(value, syntax.Composed)),
+            _span(meta),
+        )
 
     def partitioned(self, meta: Meta, *names: syntax.Identifier) -> "_Partitioned":
         return _Partitioned(names, _span(meta))
@@ -252,9 +266,8 @@ class _Nodes(Transformer[Leaf, Any]):
             )
         return _RecordKey(names[0], _span(meta))
 
-    def site_address(self, meta: Meta, leaf: Leaf) -> str:
-        del meta
-        return _string(leaf)
+    def site_address(self, meta: Meta, leaf: Leaf) -> str | syntax.Parameter:
+        return self.parameter(meta, leaf) if leaf.type == "PARAMETER" else _string(leaf)
 
     def site(self, meta: Meta, *parts: Any) -> syntax.AtSite:
         named = [part for part in parts if isinstance(part, syntax.Identifier)]
@@ -263,7 +276,8 @@ class _Nodes(Transformer[Leaf, Any]):
         if again is not None:
             message = f"the site {again} is given twice"
             raise WJoinError("WJ106", message, span=_span(meta), help="keep one of them")
-        return syntax.AtSite(addresses, named[0] if named else None, _span(meta))
+        given = tuple(part for part in parts if isinstance(part, syntax.Parameter))
+        return syntax.AtSite(addresses, named[0] if named else None, _span(meta), given)
 
     def create_stream(
         self, meta: Meta, or_replace: bool, if_not_exists: bool, name: syntax.Identifier, *parts: Any
@@ -286,6 +300,7 @@ class _Nodes(Transformer[Leaf, Any]):
             computed=columns.computed if columns else (),
             record_format=record_format.name if record_format else None,
             site=site,
+            composed=options.composed if options else (),
         )
 
     def create_sink(
@@ -306,6 +321,7 @@ class _Nodes(Transformer[Leaf, Any]):
             span=_span(meta),
             record_format=record_format.name if record_format else None,
             key=key.column if key else None,
+            composed=options.composed if options else (),
         )
 
     def show_streams(self, meta: Meta) -> syntax.ShowStreams:
@@ -383,8 +399,12 @@ class _Columns(NamedTuple):
     watermarks: list[syntax.Watermark]
 
 
+_Pair = tuple[Leaf, str | syntax.Composed]
+
+
 class _Options(NamedTuple):
     pairs: tuple[tuple[str, str], ...]
+    composed: tuple[tuple[str, syntax.Composed], ...]
     span: Span
 
 

@@ -173,8 +173,15 @@ def _columns(statement: syntax.CreateStream) -> str:
 def _source(statement: syntax.CreateStream | syntax.CreateSink) -> str:
     site = statement.site if isinstance(statement, syntax.CreateStream) else None
     origin = _site(site) if site is not None else _provider(statement.provider.name)
-    pairs = ", ".join(f"{print_string(key)} {print_string(value)}" for key, value in statement.options)
-    return f" {origin}" + (f" OPTIONS ({pairs})" if pairs else "")
+    pairs = [f"{print_string(key)} {print_string(value)}" for key, value in statement.options]
+    pairs += [f"{print_string(key)} {_composed(value)}" for key, value in statement.composed]
+    return f" {origin}" + (f" OPTIONS ({', '.join(pairs)})" if pairs else "")
+
+
+def _composed(value: syntax.Composed) -> str:
+    return " || ".join(
+        print_string(part) if isinstance(part, str) else f":{part.name}" for part in value.parts
+    )
 
 
 def _provider(name: str) -> str:
@@ -182,8 +189,9 @@ def _provider(name: str) -> str:
 
 
 def _site(site: syntax.AtSite) -> str:
-    listed = ", ".join(map(print_string, site.addresses))
-    where = f"AT SITE {listed}" if len(site.addresses) == 1 else f"AT SITES ({listed})"
+    addresses = [*map(print_string, site.addresses), *(f":{each.name}" for each in site.given)]
+    listed = ", ".join(addresses)
+    where = f"AT SITE {listed}" if len(addresses) == 1 else f"AT SITES ({listed})"
     return where if site.stream is None else f"{where} STREAM {print_name(site.stream.name)}"
 
 

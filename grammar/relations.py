@@ -1,6 +1,7 @@
 """The FROM list of a SELECT with a window clause: its relations and explicit joins."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from wjoin.grammar.clauses import SyntaxSlip, duration_end, read_watermark
@@ -46,8 +47,9 @@ def read_sources(code: Code, start: int, end: int) -> Sources:
             items.append(item)
             continue
         after = _join(code, place)
+        crossed = code.word(place) == "CROSS"
         item, place = _item(code, after, end)
-        items.append(item)
+        items.append(replace(item, crossed=crossed))
         if code.word(place) == "ON" and place < end:
             stop = _condition_end(code, place + 1, end)
             conditions.append((place + 1, stop))

@@ -476,6 +476,7 @@ _WORDS = {
     "MINUS": "-",
     "PLUS": "+",
     "DOT": "a dot",
+    "_CONCAT": "||",
     "NAME": "a name",
     "STRING": "a string",
     "NUMBER": "a number",

@@ -151,7 +151,7 @@ class FromItem:
     with its parentheses, or a table function, a name with column aliases and the like);
     ``parts`` are the parts of a plain table name, empty for all else, which then has an
     alias. ``streaming`` says whether the word STREAM
-    stands before it; it is not in ``relation``.
+    stands before it; it is not in ``relation``. ``crossed``: it is joined by CROSS JOIN.
     """
 
     relation: Span
@@ -160,6 +160,7 @@ class FromItem:
     watermark: Watermark | None
     span: Span = field(compare=False)
     streaming: bool = False
+    crossed: bool = False
 
 
 @dataclass(frozen=True)
@@ -240,6 +241,13 @@ class ComputedColumn:
     expression_span: Span = field(compare=False)
 
 
+@dataclass(frozen=True)
+class Composed:
+    """The value of an option with parameters: ``:root || '/camera1'``; its parts one after the other."""
+
+    parts: tuple[str | Parameter, ...]
+
+
 SITE_FORMAT = "wjoin_site"
 """The name of Spark's data source for streams at sites."""
 
@@ -251,12 +259,14 @@ ROW_NUMBER = "__wjoin_row"
 class AtSite:
     """``AT SITE 'address' [STREAM name]`` or ``AT SITES ('address', …) [STREAM name]``.
 
-    ``stream`` is the stream's name there, None where it has the same one.
+    ``stream`` is the stream's name there, None where it has the same one. ``given`` are addresses that are
+    parameters.
     """
 
     addresses: tuple[str, ...]
     stream: Identifier | None
     span: Span = field(compare=False)
+    given: tuple[Parameter, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -266,7 +276,7 @@ class CreateStream:
     ``columns`` are those that the source holds, as Spark DDL; None when the source knows them
     itself. ``computed`` are the others of the list. ``record_format``: how the source's records are
     written, json, csv or avro; None where that is not said. ``site``: where it is read from sites, in the
-    place of USING; the provider is then ``SITE_FORMAT``.
+    place of USING; the provider is then ``SITE_FORMAT``. ``composed`` are the options with parameters.
     """
 
     name: Identifier
@@ -280,6 +290,7 @@ class CreateStream:
     computed: tuple[ComputedColumn, ...] = ()
     record_format: Identifier | None = None
     site: AtSite | None = None
+    composed: tuple[tuple[str, Composed], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -287,7 +298,8 @@ class CreateSink:
     """``CREATE [OR REPLACE] SINK [IF NOT EXISTS] name USING format [OPTIONS (…)] [PARTITIONED BY (…)]``.
 
     ``record_format``, of ``FORMAT name``, says how its records are written: json, csv or avro. ``key``, of
-    ``KEY (column)``, is the column that is their key. Both are None where they are not said.
+    ``KEY (column)``, is the column that is their key. Both are None where they are not said. ``composed``
+    are the options with parameters.
     """
 
     name: Identifier
@@ -299,6 +311,7 @@ class CreateSink:
     span: Span = field(compare=False)
     record_format: Identifier | None = None
     key: Identifier | None = None
+    composed: tuple[tuple[str, Composed], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.catalog import Relation
-from wjoin.planner.conjuncts import Conjunct, Residual, bind_conjunct, using_equality
+from wjoin.planner.conjuncts import Conjunct, Residual, bind_conjunct, streams_of, using_equality
 from wjoin.planner.edits import Edit
-from wjoin.planner.event_time import EventTime, event_times
+from wjoin.planner.event_time import EventTimes, event_times
 from wjoin.planner.names import Scope, Source, StreamColumn, visible_columns
 from wjoin.planner.outputs import Output, Reads, bind_select_list, bind_tail
 from wjoin.udfs.predicate import Predicate
@@ -25,7 +25,7 @@ class BoundSelect:
     """
 
     sources: tuple[Source, ...]
-    times: tuple[EventTime, ...]
+    times: EventTimes
     conjuncts: tuple[Conjunct, ...]
     reads: tuple[StreamColumn, ...]
     matches: frozenset[str]
@@ -40,17 +40,18 @@ def bind(
     parameters: Mapping[str, object],
     predicates: Mapping[str, Predicate],
 ) -> BoundSelect:
-    """Bind a block; raises WJ108, WJ201 to WJ210, WJ213, WJ217 and the errors of durations."""
+    """Bind a block; raises WJ108, WJ201 to WJ210, WJ213, WJ217, WJ221 and the errors of durations."""
     sources = _sources(text, block.items, relations)
-    times = event_times(text, sources, parameters)
+    times = event_times(text, sources, parameters, block.window)
     visible, pairs = visible_columns(text, sources, block.using)
     scope = Scope(sources, visible)
     listed, outputs = bind_select_list(text, block.select_list, scope)
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
-    static = static_relations(sources)
+    static = static_relations(sources, times)
     conjuncts += [
         bind_conjunct(text, span, scope, parameters, predicates, static) for span in block.conjuncts
     ]
+    _refuse_unjoined(sources, times, conjuncts)
     after = Reads((), frozenset(), ())
     if block.tail.of(text).strip():
         distinct = _is_distinct(text, block)
@@ -67,10 +68,31 @@ def bind(
     )
 
 
-def static_relations(sources: Sequence[Source]) -> frozenset[int]:
-    """Return the relations that Spark joins after the streams: tables beside streams."""
+def static_relations(sources: Sequence[Source], times: EventTimes) -> frozenset[int]:
+    """Return the relations that Spark joins after the others: tables beside streams or without event time."""
     streaming = any(each.relation.streaming for each in sources)
-    return frozenset(each.number for each in sources if streaming and not each.relation.streaming)
+    return frozenset(
+        each.number
+        for each, time in zip(sources, times, strict=True)
+        if time is None or (streaming and not each.relation.streaming)
+    )
+
+
+def _refuse_unjoined(sources: Sequence[Source], times: EventTimes, conjuncts: Sequence[Conjunct]) -> None:
+    """Raise WJ221 where every row of a table without event time would meet every combination, unsaid."""
+    linked = [streams_of(each) for each in conjuncts]
+    for source, time in zip(sources, times, strict=True):
+        if time is not None or source.item.crossed:
+            continue
+        if not any(source.number in each and len(each) > 1 for each in linked):
+            other = next(each for each, dated in zip(sources, times, strict=True) if dated is not None)
+            raise WJoinError(
+                "WJ221",
+                f"no condition joins {source.name}, a table without event time, to the streams",
+                span=source.item.span,
+                help=f"add one, such as {other.name}.id = {source.name}.id; or write CROSS JOIN to have each "
+                "of its rows with every combination",
+            )
 
 
 def _sources(text: str, items: Sequence[FromItem], relations: Sequence[Relation]) -> tuple[Source, ...]:

@@ -103,6 +103,19 @@ class PredicateCall:
 Conjunct = Filter | Equality | ColumnComparison | PredicateCall | Residual
 
 
+def streams_of(conjunct: Conjunct) -> set[int]:
+    """Return the streams whose columns a conjunct reads."""
+    match conjunct:
+        case Filter(stream):
+            return {stream}
+        case Equality(left, right) | ColumnComparison(left, _, right):
+            return {left.stream, right.stream}
+        case PredicateCall(_, read):
+            return set(read.streams)
+        case Residual(_, columns):
+            return {each.stream for each in columns}
+
+
 def bind_conjunct(
     text: str,
     span: Span,

@@ -1,17 +1,19 @@
 """Which column of each stream is its event time, and how late its rows may come."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import Identifier
+from wjoin.grammar.syntax import Identifier, WindowCondition
 from wjoin.planner.catalog import Column
 from wjoin.planner.durations import duration_value, human
 from wjoin.planner.names import Source, find_column
 from wjoin.planner.physical import TimeKind
-from wjoin.planner.time_columns import remedy_for_type, remedy_without_timestamp
+from wjoin.planner.time_columns import convertible, remedy_for_type, remedy_without_timestamp
+from wjoin.planner.window_graph import names_in_window
 
+_TIMESTAMPS = (TimeKind.TIMESTAMP, TimeKind.TIMESTAMP_NTZ)
 _INTEGRAL = {"tinyint", "smallint", "int", "integer", "bigint", "byte", "short", "long"}
 
 
@@ -29,21 +31,65 @@ class EventTime:
     ahead: int | None = None
 
 
+EventTimes = tuple[EventTime | None, ...]
+"""The event time of each source, None for a table that has none: it is in no window."""
+
+
 def event_times(
-    text: str, sources: Sequence[Source], parameters: Mapping[str, object]
-) -> tuple[EventTime, ...]:
+    text: str, sources: Sequence[Source], parameters: Mapping[str, object], window: WindowCondition
+) -> EventTimes:
     """Return the event time of each source.
 
     A WATERMARK clause of the FROM item stands before the declaration of the relation, and that
-    before the only timestamp column. Raises WJ202, WJ205 to WJ208 and the errors of durations.
+    before the only timestamp column. A table without any of these that no window names has none, where two
+    others have one. Raises WJ202, WJ205 to WJ208 and the errors of durations.
     """
-    times = tuple(_event_time(text, source, parameters) for source in sources)
-    for source, time in zip(sources[1:], times[1:], strict=True):
-        if time.kind is not times[0].kind:
-            first = f"{sources[0].name}.{times[0].column.name} is {times[0].column.type}"
-            message = f"{first}, but {source.name}.{time.column.name} is {time.column.type}"
+    named = names_in_window(window)
+    timeless = {each.number for each in sources if _is_timeless(each, named)}
+    if len(sources) - len(timeless) < 2:
+        timeless = set()
+    times = tuple(
+        None if source.number in timeless else _dated(text, source, parameters, others=len(sources) - 1)
+        for source in sources
+    )
+    dated = [(source, time) for source, time in zip(sources, times, strict=True) if time is not None]
+    first, begun = dated[0]
+    for source, time in dated[1:]:
+        if time.kind is not begun.kind:
+            shown = f"{first.name}.{begun.column.name} is {begun.column.type}"
+            message = f"{shown}, but {source.name}.{time.column.name} is {time.column.type}"
             raise WJoinError("WJ208", message, span=source.item.span)
     return times
+
+
+def _dated(text: str, source: Source, parameters: Mapping[str, object], others: int) -> EventTime:
+    """Return the event time of a source; for a table beside several others errors say how it needs none."""
+    try:
+        return _event_time(text, source, parameters)
+    except WJoinError as error:
+        if error.code not in ("WJ205", "WJ206") or source.relation.streaming or others < 2:
+            raise
+        remedy = "without an event time it can be joined where windows name other streams only"
+        if error.code == "WJ206":
+            remedy = "in a subquery without these columns it needs none"
+        raise WJoinError(error.code, error.message, span=error.span, help=f"{error.help}; {remedy}") from None
+
+
+def _is_timeless(source: Source, named: Collection[str] | None) -> bool:
+    """Return whether a source is a table that no window can be about; ``named`` are those that windows name.
+
+    None: a window names all. A column that may be meant as event time then keeps it from being one.
+    """
+    relation = source.relation
+    if relation.streaming or relation.event_time is not None or source.item.watermark is not None:
+        return False
+    if relation.derived and len(relation.delays) == 1:
+        return False
+    if any(time_kind(column.type) in _TIMESTAMPS for column in relation.columns):
+        return False
+    if named is None:
+        return not convertible(relation.columns)
+    return source.name.lower() not in named
 
 
 def _event_time(text: str, source: Source, parameters: Mapping[str, object]) -> EventTime:
@@ -83,7 +129,7 @@ def _event_time(text: str, source: Source, parameters: Mapping[str, object]) -> 
     )
 
 
-def undated(sources: Sequence[Source], times: Sequence[EventTime]) -> str:
+def undated(sources: Sequence[Source], times: Sequence[EventTime | None]) -> str:
     """Return why MATCH_TIME cannot go by the watermarks that Spark has of some inputs; empty where it can.
 
     A result is completed by a row that is not late on its own stream. Spark's watermark is the least of
@@ -91,7 +137,7 @@ def undated(sources: Sequence[Source], times: Sequence[EventTime]) -> str:
     """
     for source, time in zip(sources, times, strict=True):
         relation = source.relation
-        if not relation.watermark:
+        if time is None or not relation.watermark:
             continue
         own = relation.watermarks.get(time.column.name.lower())
         if own is None:
@@ -129,8 +175,7 @@ def time_kind(type_name: str) -> TimeKind | None:
 
 
 def _only_timestamp(text: str, source: Source) -> Column:
-    timestamps = (TimeKind.TIMESTAMP, TimeKind.TIMESTAMP_NTZ)
-    candidates = [column for column in source.relation.columns if time_kind(column.type) in timestamps]
+    candidates = [column for column in source.relation.columns if time_kind(column.type) in _TIMESTAMPS]
     if len(candidates) == 1:
         return candidates[0]
     if not candidates and source.relation.derived and len(source.relation.delays) == 1:

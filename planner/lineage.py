@@ -14,6 +14,7 @@ from sqlglot.errors import SqlglotError
 from wjoin.grammar.tokens import Kind, Token, is_name, scan, string_value, unquoted
 from wjoin.planner.catalog import Delay, Delays
 from wjoin.planner.edits import Edit, apply_edits
+from wjoin.planner.proposals import proposed_window
 
 _SESSION = (["session"], ["system", "session"])
 """Qualifiers of what lives in the session, as temporary views do."""
@@ -57,8 +58,16 @@ def reads(query: str, declared: Mapping[str, Delays]) -> bool:
     return query_delays(query, declared, lambda _: True) is not None
 
 
-def joined_streams(query: str, declared: Mapping[str, Delays]) -> list[tuple[str, ...]]:
-    """Return for each SELECT of a query that joins declared streams the names that they have in it."""
+@dataclass(frozen=True)
+class JoinedStreams:
+    """The names that streams have in a SELECT, and the window clause that its conditions say, if any."""
+
+    names: tuple[str, ...]
+    window: str | None
+
+
+def joined_streams(query: str, declared: Mapping[str, Delays]) -> list[JoinedStreams]:
+    """Return for each SELECT of a query that joins declared streams what it joins."""
     if not _names(query) & declared.keys():
         return []
     tree = _tree(query)
@@ -70,9 +79,10 @@ def joined_streams(query: str, declared: Mapping[str, Delays]) -> list[tuple[str
         scope = _Scope(
             declared, {each.alias.lower(): None for each in tree.find_all(exp.CTE)}, lambda _: False
         )
-        names = tuple(each.alias_or_name for each in tables if _table(each, scope) is not None)
-        if len(names) > 1:
-            found.append(names)
+        delays = {each.alias_or_name: _table(each, scope) for each in tables}
+        times = {name: set(each) for name, each in delays.items() if each is not None}
+        if len(times) > 1:
+            found.append(JoinedStreams(tuple(times), proposed_window(select, times)))
     return found
 
 

@@ -113,6 +113,7 @@ class SiteScan:
 class StreamScan:
     """What is read of one stream. ``codes`` are its join keys, one for each stage that uses one.
 
+    ``event_time`` is empty for a table without one, which is in no window and no stage.
     ``ahead``: how many microseconds later than its micro-batch a row of it may be, None where that is not
     declared (see ``planner.ahead``). ``site``: how it travels, None where it is not at a site.
     """
@@ -126,6 +127,11 @@ class StreamScan:
     streaming: bool
     ahead: int | None = None
     site: SiteScan | None = None
+
+    @property
+    def dated(self) -> bool:
+        """Whether its rows have an event time."""
+        return bool(self.event_time)
 
 
 @dataclass(frozen=True)

@@ -160,15 +160,24 @@ def _plan(
     bound = bind(text, block, relations, parameters, predicates)
     names = [source.name for source in bound.sources]
     streaming = any(source.relation.streaming for source in bound.sources)
-    kind = bound.times[0].kind
-    graph = window_graph(block.window, names, kind, parameters, must_connect=streaming)
+    timeless = frozenset(number for number, time in enumerate(bound.times) if time is None)
+    static = static_relations(bound.sources, bound.times)
+    kind = next(time.kind for time in bound.times if time is not None)
+    graph = window_graph(
+        block.window,
+        names,
+        kind,
+        parameters,
+        must_connect=streaming,
+        timeless=timeless,
+        static=sorted(static - timeless),
+    )
 
     calls = [tried(each.read, trials) for each in bound.conjuncts if isinstance(each, PredicateCall)]
 
     # 2. Equality classes, and the sequences of stages that can use them.
     equalities = [typed(each, types) for each in bound.conjuncts if isinstance(each, Equality)]
     classes, implied = equality_classes([each for each in equalities if can_be_key(each.common)])
-    static = static_relations(bound.sources)
     filters = _distinct([*(each for each in bound.conjuncts if isinstance(each, Filter)), *implied])
     firsts = (None, *range(len(classes)))
     whole = list(dict.fromkeys(decompose(len(names), classes, static, first=each) for each in firsts))
@@ -249,7 +258,7 @@ def _plan(
     logical = LogicalPlan(
         names=tuple(names),
         relations=tuple(source.item.relation.of(text) for source in bound.sources),
-        event_times=tuple(time.column.name for time in bound.times),
+        event_times=tuple("" if time is None else time.column.name for time in bound.times),
         graph=graph,
         classes=classes,
         filters=filters,
@@ -288,7 +297,8 @@ def _links(bound: BoundSelect) -> Iterator[Collection[int]]:
 def _undeclared(bound: BoundSelect, plan: PhysicalPlan) -> tuple[int, ...]:
     if not plan.stages:
         return ()
-    return tuple(n for n in plan.staged if plan.streams[n].streaming and not bound.times[n].declared)
+    told = [time is None or time.declared for time in bound.times]
+    return tuple(n for n in plan.staged if plan.streams[n].streaming and not told[n])
 
 
 @dataclass(frozen=True)
@@ -376,7 +386,9 @@ def _shape(
         ),
         alternatives=tuple(branch.upper for branch in graph.branches) if len(graph.branches) > 1 else (),
         match=bound.matches,
-        match_delay=match_delay([time.delay for time in bound.times], graph.upper, static),
+        match_delay=match_delay(
+            [None if time is None else time.delay for time in bound.times], graph.upper, static
+        ),
         undated=undated(bound.sources, bound.times),
     )
     plan = PhysicalPlan(
@@ -425,16 +437,21 @@ def _indexes(
     return [Index(band, checked, band_share(band, relations)) for band, checked in found]
 
 
-def match_delay(delays: Sequence[int], upper: UpperBounds, static: Collection[int] = ()) -> int | None:
+def match_delay(delays: Sequence[int | None], upper: UpperBounds, static: Collection[int] = ()) -> int | None:
     """Return how far MATCH_TIME of a result may lie behind one emitted before, None when unbounded.
 
     The row of stream i that completes a result is at most ``delays[i]`` behind its stream, and
     no result emitted before reaches further beyond that than the widest window from i, to a
-    static relation as well. A row of a static relation completes nothing.
+    static relation as well. A row of a static relation completes nothing. None for a delay: the
+    relation has no event time.
     """
     greatest = 0
     for stream, (delay, row) in enumerate(zip(delays, upper, strict=True)):
-        for bound in row if stream not in static else ():
+        if stream in static or delay is None:
+            continue
+        for other, bound in zip(delays, row, strict=True):
+            if other is None:
+                continue
             if bound is None:
                 return None
             greatest = max(greatest, delay + max(0, bound))

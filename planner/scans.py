@@ -14,7 +14,7 @@ class ScanBuilder:
     Add the outputs first: a column that the join needs, too, is then the same scan column.
     """
 
-    def __init__(self, source: Source, time: EventTime) -> None:
+    def __init__(self, source: Source, time: EventTime | None) -> None:
         self._source = source
         self._time = time
         self._columns: list[ScanColumn] = []
@@ -68,11 +68,11 @@ class ScanBuilder:
         """Return what was collected."""
         return StreamScan(
             alias=self._source.name,
-            event_time=self._time.column.name,
-            delay=self._time.delay,
+            event_time="" if self._time is None else self._time.column.name,
+            delay=0 if self._time is None else self._time.delay,
             filters=filters,
             columns=tuple(self._columns),
             codes=tuple(self._codes),
             streaming=self._source.relation.streaming,
-            ahead=self._time.ahead,
+            ahead=None if self._time is None else self._time.ahead,
         )

@@ -62,16 +62,21 @@ def remedy_for_type(column: Column, columns: Sequence[Column]) -> str:
     return ""
 
 
+def convertible(columns: Sequence[Column]) -> Column | None:
+    """Return the first column that is named like a time and of which a timestamp can be made."""
+    timely = (each for each in columns if is_time_name(each.name))
+    return next((each for each in timely if remedy_for_type(each, columns)), None)
+
+
 def remedy_without_timestamp(columns: Sequence[Column], relation: str, alias: str) -> str:
     """Return what to do where a relation has no timestamp column; it proposes columns named like a time."""
-    timely = [column for column in columns if is_time_name(column.name)]
-    remedies = [(remedy_for_type(column, columns), column) for column in timely]
-    remedy, column = next(((remedy, column) for remedy, column in remedies if remedy), ("", None))
+    column = convertible(columns)
     if column is None:
         general = "a stream needs a TIMESTAMP, TIMESTAMP_NTZ or integral column that is a time"
         if not any(each.type in INTEGRAL for each in columns):
             return general
         return f"{general}; name an integral one: {relation} WATERMARK column DELAY OF 5 AS {alias}"
+    remedy = remedy_for_type(column, columns)
     if column.type not in _EPOCH:
         return remedy
     name = quoted_if_needed(column.name)

@@ -6,7 +6,7 @@ windows and tightens given ones; a cycle of negative length is a contradiction. 
 is a set of such networks, one to a branch (W-join 2002, forms 1 to 3 and path joins).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise, product
@@ -68,13 +68,16 @@ def window_graph(
     parameters: Mapping[str, object],
     *,
     must_connect: bool,
+    timeless: Collection[int] = (),
+    static: Collection[int] = (),
 ) -> WindowGraph:
     """Return the completed graph of a window condition.
 
-    ``must_connect`` asks for an error where a branch leaves streams unconnected. Raises WJ110,
-    WJ201, WJ212, WJ301 to WJ306 and WJ501.
+    Of the streams ``timeless`` nothing is bounded; ``static`` are tables beside streams. ``must_connect``
+    asks for an error where a branch leaves streams unconnected. Raises WJ110, WJ201, WJ212, WJ301 to WJ306
+    and WJ501.
     """
-    reader = _Reader(tuple(names), kind, parameters)
+    reader = _Reader(tuple(names), kind, parameters, frozenset(timeless))
     if (alternatives := _count(condition)) > MAXIMUM_BRANCHES:
         message = f"the window condition has {alternatives} alternatives; {MAXIMUM_BRANCHES} are allowed"
         raise WJoinError("WJ306", message, span=condition.span)
@@ -84,7 +87,8 @@ def window_graph(
     conjunctions = reader.alternatives(condition)
     for edges in conjunctions:
         if must_connect:
-            _check_connected(edges, names, condition.span, "an alternative of " if conjunctions[1:] else "")
+            which = "an alternative of " if conjunctions[1:] else ""
+            _check_connected(edges, names, timeless, static, condition.span, which)
         cycle = negative_cycle(edges, len(names))
         if cycle:
             contradictory += 1
@@ -95,6 +99,24 @@ def window_graph(
         raise first_error
     kept = _without_included(branches)
     return WindowGraph(tuple(names), kind, kept, hull([branch.upper for branch in kept]), contradictory)
+
+
+def names_in_window(condition: syntax.WindowCondition) -> frozenset[str] | None:
+    """Return the names, lower case, that a window condition has; None where a window is of all streams."""
+    match condition:
+        case syntax.WindowAll():
+            return None
+        case syntax.WindowAnd(terms) | syntax.WindowOr(terms):
+            found = [names_in_window(term) for term in terms]
+            known = [each for each in found if each is not None]
+            return frozenset().union(*known) if len(known) == len(found) else None
+        case syntax.WindowPair(first, second) | syntax.WindowBetween(first, second):
+            streams: tuple[syntax.Identifier, ...] = (first, second)
+        case syntax.WindowPath(streams):
+            pass
+        case syntax.WindowStream(stream) | syntax.WindowRows(stream):
+            streams = (stream,)
+    return frozenset(each.name.lower() for each in streams)
 
 
 def _count(condition: syntax.WindowCondition) -> int:
@@ -115,6 +137,7 @@ class _Reader:
     names: tuple[str, ...]
     kind: TimeKind
     parameters: Mapping[str, object]
+    timeless: frozenset[int]
 
     def alternatives(self, condition: syntax.WindowCondition) -> list[tuple[Edge, ...]]:
         """Return the disjunctive normal form: the edges of each conjunction."""
@@ -159,8 +182,8 @@ class _Reader:
         ]
 
     def _all(self, bound: int, span: Span) -> tuple[Edge, ...]:
-        numbers = range(len(self.names))
-        return tuple(Edge(source, other, bound, span) for source in numbers for other in self._others(source))
+        dated = [number for number in range(len(self.names)) if number not in self.timeless]
+        return tuple(Edge(source, other, bound, span) for source in dated for other in self._others(source))
 
     def _window_between(
         self, ends: tuple[int, int], low: syntax.Duration, high: syntax.Duration, span: Span
@@ -189,7 +212,8 @@ class _Reader:
         return ends
 
     def _others(self, stream: int) -> list[int]:
-        return [number for number in range(len(self.names)) if number != stream]
+        numbers = range(len(self.names))
+        return [number for number in numbers if number != stream and number not in self.timeless]
 
     def _stream(self, name: syntax.Identifier) -> int:
         for number, each in enumerate(self.names):
@@ -284,8 +308,16 @@ def _contradiction(cycle: Sequence[Edge], names: Sequence[str], kind: TimeKind) 
     return WJoinError("WJ302", message, span=span)
 
 
-def _check_connected(edges: Sequence[Edge], names: Sequence[str], span: Span, which: str) -> None:
-    part = list(range(len(names)))
+def _check_connected(
+    edges: Sequence[Edge],
+    names: Sequence[str],
+    timeless: Collection[int],
+    static: Collection[int],
+    span: Span,
+    which: str,
+) -> None:
+    first = next(number for number in range(len(names)) if number not in timeless)
+    part = [first if number in timeless else number for number in range(len(names))]
     for edge in edges:
         old, new = part[edge.source], part[edge.target]
         part = [new if each == old else each for each in part]
@@ -299,7 +331,14 @@ def _check_connected(edges: Sequence[Edge], names: Sequence[str], span: Span, wh
     message = f"{which}the windows {verb} not connect all streams: {' and '.join(groups)} are apart"
     one, other = (names[part.index(each)] for each in list(dict.fromkeys(part))[:2])
     help = f"add a window between the parts, for example WINDOW ({one}, {other}) = …"
+    tables = [names[number] for number in static if all(each in static for each in _part_of(part, number))]
+    if tables:
+        help += f"; {tables[0]}, a table, needs none in a subquery without its time column"
     raise WJoinError("WJ301", message, span=span, help=help)
+
+
+def _part_of(part: Sequence[int], number: int) -> list[int]:
+    return [each for each, other in enumerate(part) if other == part[number]]
 
 
 def hull(closures: Sequence[UpperBounds]) -> UpperBounds:

@@ -78,6 +78,10 @@ THOROUGH = (
     *("session/test_checkpoints.py", "session/test_class_archive.py", "session/test_computed_columns.py"),
     *("notebook/test_flights.py", "notebook/test_lab.py", "notebook/test_magics.py", "notebook/test_page.py"),
     "session/test_docs_pages.py",
+    *(
+        f"results/test_tables_without_time.py::test_the_result_is_that_of_spark[{case}]"
+        for case in ("one equality", "links two streams", "each row", "two tables, one a subquery")
+    ),
     *("session/test_failures.py", "session/test_spark_process.py"),
     *("shell/test_piped.py", "shell/test_terminal.py"),
     *("sites/test_access.py", "sites/test_faults.py", "sites/test_held.py", "sites/test_held_joins.py"),

@@ -1,6 +1,7 @@
 """The arguments of the command line."""
 
 import argparse
+import os
 import re
 import sys
 from importlib.metadata import version
@@ -9,6 +10,7 @@ from typing import Any
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.explain import FORMATS
+from wjoin.project import Project, read_project
 from wjoin.site_commands import add_site
 from wjoin.web.access import is_address
 
@@ -93,6 +95,9 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         command.add_argument(
             "--param", action="append", default=[], metavar="NAME=VALUE", help="a value for :NAME"
         )
+        command.add_argument(
+            "--profile", metavar="NAME", help="a profile of the wjoin.toml beside the script"
+        )
     for command in (run, shell, check, explain, repartition, demo, calibrate, prepare, site):
         command.add_argument("--debug", action="store_true", help="show tracebacks and Spark's log")
     options, left = parser.parse_known_args(arguments)
@@ -150,8 +155,28 @@ def read_script(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
             "give a file of statements, or -e and statements",
             help=f"see wjoin {options.command} --help",
         )
-    params = pairs(options.param, "--param")
+    params = given_parameters(options)
     return (options.sql, params) if options.sql is not None else (read_file(options.file), params)
+
+
+def given_project(options: argparse.Namespace) -> Project:
+    """Return what the wjoin.toml beside the script gives, or this folder's in the shell and without one.
+
+    Raises WJoinError WJ619 and WJ620.
+    """
+    if not hasattr(options, "profile"):
+        return Project()
+    file = None if options.command == "shell" else options.file
+    folder = Path(file).resolve().parent if file is not None else Path.cwd()
+    return read_project(folder, options.profile or os.environ.get("WJOIN_PROFILE") or None)
+
+
+def given_parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the values of parameters that a command line and its wjoin.toml give.
+
+    Raises WJoinError WJ603, WJ619 and WJ620.
+    """
+    return {**given_project(options).parameters, **pairs(options.param, "--param")}
 
 
 def read_file(file: str) -> str:
@@ -170,9 +195,9 @@ def source_name(options: argparse.Namespace) -> str:
     return str(getattr(options, "file", None) or "<sql>")
 
 
-def absolute(path: str) -> str:
-    """Return a path of the command line that the script's folder does not change."""
-    return path if _SCHEME.match(path) else str(Path(path).resolve())
+def absolute(path: str, folder: Path | None = None) -> str:
+    """Return a path of the command line, or of ``folder``, that the script's folder does not change."""
+    return path if _SCHEME.match(path) else str(Path(folder or ".", path).resolve())
 
 
 def pairs(items: list[str], option: str) -> dict[str, str]:

@@ -78,7 +78,7 @@ def output_delay(planned: PlannedSelect) -> int | None:
     """
     plan = planned.physical
     delays = []
-    for a in range(len(plan.streams)):
+    for a in (number for number, scan in enumerate(plan.streams) if scan.dated):
         for i in plan.staged:
             back, forth = plan.upper[a][i], plan.upper[i][a]
             if back is None or forth is None:
@@ -91,6 +91,6 @@ def output_delays(planned: PlannedSelect) -> Delays:
     """Return the delays of the columns of a join's results that are times: event times and match times."""
     delay = Delay(output_delay(planned))
     times = zip(planned.physical.streams, planned.logical.event_times, strict=True)
-    own = {f"{scan.alias}.{time}".lower(): delay for scan, time in times}
+    own = {f"{scan.alias}.{time}".lower(): delay for scan, time in times if time}
     latest = Delay(planned.physical.outputs[0].match_delay)
     return {**own, MATCH_COLUMNS["time"]: latest, MATCH_COLUMNS["start"]: delay}

@@ -1,13 +1,14 @@
 """The settings of a session, as SET takes them."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 
 from wjoin.engine import Engine
 from wjoin.executor.stretches import STRETCH_BYTES
+from wjoin.given import setting_value
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.hints import HINTS
@@ -128,10 +129,13 @@ class Settings:
         return STRETCH_BYTES if value is None else _bytes("wjoin.stretch", value)
 
 
-def set_option(engine: Engine, settings: Settings, text: str, statement: SetOption) -> DataFrame:
-    """Give a setting of wjoin a value; return its name and value. Raises WJoinError WJ603."""
+def set_option(
+    engine: Engine, settings: Settings, text: str, statement: SetOption, params: Mapping[str, object]
+) -> DataFrame:
+    """Give a setting of wjoin a value; return its name and value. Raises WJoinError WJ212 and WJ603."""
     try:
-        settings.set(statement.key, statement.value)
+        value = setting_value(statement.value, params)
+        settings.set(statement.key, value)
     except WJoinError as error:
         raise WJoinError(error.code, error.message, span=statement.span, text=text, help=error.help) from None
-    return engine.rows([(statement.key.lower(), statement.value)], "key STRING, value STRING")
+    return engine.rows([(statement.key.lower(), value)], "key STRING, value STRING")

@@ -1,5 +1,6 @@
 """The statements about sinks, and those that show how streams and sinks were declared."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -7,6 +8,7 @@ from pyspark.sql import DataFrame
 from wjoin.catalog import Catalog, SinkDeclaration, StreamDeclaration, find_sink, find_stream
 from wjoin.engine import Engine
 from wjoin.format_options import RECORDS_WRITTEN, SINK_OPTIONS, check_options, option_span, own_option
+from wjoin.given import given_sink
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.printer import print_declaration
 from wjoin.grammar.spans import Span
@@ -24,8 +26,11 @@ from wjoin.records import check_format, written_records
 from wjoin.triggers import processing_time
 
 
-def create_sink(engine: Engine, catalog: Catalog, text: str, statement: CreateSink) -> None:
-    """Declare a sink. Raises WJoinError WJ106, WJ601, WJ603, WJ616 and WJ617."""
+def create_sink(
+    engine: Engine, catalog: Catalog, text: str, statement: CreateSink, params: Mapping[str, object]
+) -> None:
+    """Declare a sink. Raises WJoinError WJ106, WJ212, WJ601, WJ603, WJ616 and WJ617."""
+    statement = given_sink(statement, text, params)
     name = statement.name.name
     if name.lower() in catalog.sinks:
         if statement.if_not_exists:

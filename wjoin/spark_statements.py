@@ -45,11 +45,13 @@ def _warn_of_unbounded(catalog: Catalog, text: str, rows: DataFrame) -> None:
     joined = joined_streams(text[head.query :] if head else text, catalog.delays)
     if not joined or not rows.isStreaming:
         return
-    for names in joined:
-        first, second, *_ = names
+    for each in joined:
+        first, second, *_ = each.names
         warning = WJoinWarning(
             "WJ802",
-            f"{' and '.join(names)} are joined without a window clause: Spark keeps all of their rows",
-            help=f"write after FROM, for example, WINDOW ({first}, {second}) = 10 SECONDS",
+            f"{' and '.join(each.names)} are joined without a window clause: Spark keeps all of their rows",
+            help=f"write after FROM, for example, WINDOW ({first}, {second}) = 10 SECONDS"
+            if each.window is None
+            else f"write after FROM what the conditions say: {each.window}",
         )
-        catalog.warn_once(f"joined.{'.'.join(names)}.{text}", warning)
+        catalog.warn_once(f"joined.{'.'.join(each.names)}.{text}", warning)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wjoin.arguments import absolute, pairs
+from wjoin.arguments import absolute, given_project, pairs
 
 if TYPE_CHECKING:
     from wjoin.session import Session
@@ -23,13 +23,22 @@ _PATHS = ("spark.sql.warehouse.dir", "wjoin.checkpoint", "wjoin.log")
 
 
 def spark_settings(options: argparse.Namespace) -> dict[str, str]:
-    """Return the settings of the embedded Spark that a command line asks for. Raises WJoinError WJ603."""
-    settings = pairs(getattr(options, "set", []), "--set")
-    settings.setdefault("spark.sql.warehouse.dir", "spark-warehouse")
-    for name in _PATHS:
-        if settings.get(name, "stderr") != "stderr":
-            settings[name] = absolute(settings[name])
+    """Return the settings of the embedded Spark that a command line and its wjoin.toml ask for.
+
+    Raises WJoinError WJ603, WJ619 and WJ620.
+    """
+    project = given_project(options)
+    settings = _whole({"spark.sql.warehouse.dir": "spark-warehouse"}, None)
+    if project.file is not None:
+        settings |= _whole(project.settings, project.file.parent)
+    settings |= _whole(pairs(getattr(options, "set", []), "--set"), None)
     return {**LOG_TO_TERMINAL, **settings} if options.debug else settings
+
+
+def _whole(settings: dict[str, str], folder: Path | None) -> dict[str, str]:
+    """Return settings whose paths are whole ones: those of ``folder``, or of the command line."""
+    paths = {name for name in _PATHS if settings.get(name, "stderr") != "stderr"}
+    return {name: absolute(value, folder) if name in paths else value for name, value in settings.items()}
 
 
 @contextlib.contextmanager

@@ -73,7 +73,7 @@ def _executed(context: Context, text: str, statement: Statement, params: dict[st
             # Java reads rows of Python's own types only.
             return engine.rows([(str(plan),)], "plan STRING")
         case CreateStream():
-            create_stream(engine, catalog, text, statement)
+            create_stream(engine, catalog, text, statement, params)
         case ShowStreams():
             return show_streams(engine, catalog)
         case DescribeStream():
@@ -85,7 +85,7 @@ def _executed(context: Context, text: str, statement: Statement, params: dict[st
         case AnalyzeStream():
             return analyze_stream(engine, catalog, text, statement)
         case CreateSink():
-            create_sink(engine, catalog, text, statement)
+            create_sink(engine, catalog, text, statement, params)
         case ShowSinks():
             return show_sinks(engine, catalog)
         case ShowPredicates():
@@ -103,7 +103,7 @@ def _executed(context: Context, text: str, statement: Statement, params: dict[st
         case ShowCreateStream() | ShowCreateSink():
             return show_create(engine, catalog, text, statement)
         case SetOption():
-            return set_option(engine, settings, text, statement)
+            return set_option(engine, settings, text, statement, params)
         case _:
             assert_never(statement)
     return engine.nothing()

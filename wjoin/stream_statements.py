@@ -1,6 +1,7 @@
 """The statements that declare streams, show them and forget them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -9,10 +10,19 @@ from wjoin.computed import with_computed
 from wjoin.engine import Engine
 from wjoin.failures import first_line
 from wjoin.format_options import RECORDS_READ, STREAM_OPTIONS, check_options, own_option, without
+from wjoin.given import given_stream
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import CreateStream, DescribeStream, DropStream
+from wjoin.grammar.syntax import (
+    BareNumber,
+    CreateStream,
+    DescribeStream,
+    DropStream,
+    Parameter,
+    TimeDuration,
+    Watermark,
+)
 from wjoin.kafka import is_kafka, missing_package, read_from_the_start, refuse_absent
 from wjoin.planner.catalog import Column
 from wjoin.planner.durations import duration_value, human
@@ -30,10 +40,12 @@ AHEAD = "wjoin.ahead"
 """The option of a stream that says how much later than its micro-batch a row may be."""
 
 
-def create_stream(engine: Engine, catalog: Catalog, text: str, statement: CreateStream) -> None:
+def create_stream(
+    engine: Engine, catalog: Catalog, text: str, statement: CreateStream, params: Mapping[str, object]
+) -> None:
     """Declare a stream.
 
-    Raises WJoinError WJ106, WJ110, WJ202, WJ207, WJ216, WJ305, WJ601, WJ603, WJ604, WJ616 and WJ617.
+    Raises WJoinError WJ106, WJ110, WJ202, WJ207, WJ212, WJ216, WJ305, WJ601, WJ603, WJ604, WJ616 and WJ617.
     """
     name = statement.name.name
     if catalog.stream(name) is not None:
@@ -45,6 +57,7 @@ def create_stream(engine: Engine, catalog: Catalog, text: str, statement: Create
             raise WJoinError(
                 "WJ601", f"the stream {name} exists already", span=statement.name.span, text=text
             )
+    statement = given_stream(statement, text, params)
     check_format(statement, text)
     names = [option for option, _ in statement.options]
     more = RECORDS_READ[statement.record_format.name] if statement.record_format else frozenset[str]()
@@ -89,7 +102,9 @@ def create_stream(engine: Engine, catalog: Catalog, text: str, statement: Create
         try:
             kind = checked_kind(name, columns[event_time.lower()], [*columns.values()], column.span)
             if statement.watermark.delay is not None:
-                delay = duration_value(statement.watermark.delay, kind, {})
+                delay = duration_value(statement.watermark.delay, kind, params)
+                if isinstance(statement.watermark.delay, Parameter):
+                    statement = replace(statement, watermark=_with_delay(statement.watermark, delay, kind))
         except WJoinError as error:
             raise _with_remedy(error, columns[event_time.lower()], [*columns.values()]).within(text) from None
     frame.createOrReplaceTempView(name)
@@ -99,6 +114,15 @@ def create_stream(engine: Engine, catalog: Catalog, text: str, statement: Create
         name, event_time, delays, statement.provider.name, rows=rows, statement=statement, site=site
     )
     catalog.add_stream(declared)
+
+
+def _with_delay(watermark: Watermark, delay: int, kind: TimeKind) -> Watermark:
+    """Return a WATERMARK clause with its delay in figures. Raises WJoinError WJ110 for a negative one."""
+    if delay < 0:
+        raise WJoinError("WJ110", "a delay cannot be negative", span=watermark.span, help="give 0 or more")
+    if kind is TimeKind.INTEGRAL:
+        return replace(watermark, delay=BareNumber(delay, watermark.span))
+    return replace(watermark, delay=TimeDuration(delay, watermark.span))
 
 
 def _opened(engine: Engine, statement: CreateStream, text: str) -> tuple[DataFrame, DataFrame | None]:

@@ -28,16 +28,16 @@ def relation_rows(
 ) -> DataFrame:
     """Return the filtered rows of a relation that no stage reads: its struct and its event time.
 
-    They are those of ``dated_rows``.
+    They are those of ``dated_rows``, all of a table that has no event time.
     """
     scan = plan.streams[stream]
-    time = event_time_expression(scan)
-    rows = dated_rows(plan, stream, source, query)
+    time = event_time_expression(scan) if scan.dated else "CAST(NULL AS BOOLEAN)"
+    rows = dated_rows(plan, stream, source, query) if scan.dated else source.alias(scan.alias)
     for each in scan.filters:
         rows = rows.filter(F.expr(each))
     columns = [each for each in output.columns if each[0] == stream]
     made = structs(plan, columns, lambda stream, number: F.expr(scan.columns[number].expression))
-    if plan.time_kind is TimeKind.INTEGRAL:
+    if scan.dated and plan.time_kind is TimeKind.INTEGRAL:
         time = f"CAST({time} AS BIGINT)"
     return rows.select(*made, F.expr(time).alias(joined_time(stream)))
 
@@ -53,10 +53,11 @@ def look_up(
     for join in plan.lookups:
         right = relation_rows(plan, output, join.stream, inputs[join.stream], query)
         conditions = [f"({each})" for each in _conditions(plan, output, join, joined)] or ["true"]
-        # The stages must be read once and to their end, or their state is not committed. Spark
-        # stops reading beside an empty broadcast hash table, and reads one side of a Cartesian
-        # product again and again.
-        right = right.hint("shuffle_hash" if join.equalities else "broadcast")
+        if plan.streaming:
+            # The stages must be read once and to their end, or their state is not committed. Spark
+            # stops reading beside an empty broadcast hash table, and reads one side of a Cartesian
+            # product again and again.
+            right = right.hint("shuffle_hash" if join.equalities else "broadcast")
         rows = rows.join(right, F.expr(" AND ".join(conditions)))
         joined.append(join.stream)
     shown = dict.fromkeys(plan.streams[stream].alias for stream, _ in output.columns)
@@ -104,7 +105,7 @@ def _bound(kind: TimeKind, first: str, second: str, bound: int) -> str:
 
 
 def _match(plan: PhysicalPlan, match: str) -> str:
-    times = ", ".join(joined_time(stream) for stream in range(len(plan.streams)))
+    times = ", ".join(joined_time(stream) for stream, scan in enumerate(plan.streams) if scan.dated)
     latest, earliest = f"greatest({times})", f"least({times})"
     if match != "span":
         return latest if match == "time" else earliest

@@ -178,7 +178,8 @@ def _words(plan: PhysicalPlan) -> Iterator[str]:
     """Yield what the fingerprints are made of in words, to tell a difference by."""
     yield f"{len(plan.streams)} streams, method {plan.method.value}"
     for scan in plan.streams:
-        yield f"{scan.alias}: event time {scan.event_time}, delay {human(scan.delay, plan.time_kind)}"
+        time = f"event time {scan.event_time}" if scan.dated else "no event time"
+        yield f"{scan.alias}: {time}, delay {human(scan.delay, plan.time_kind)}"
         yield f"{scan.alias}: filters {' AND '.join(scan.filters) or 'none'}"
         yield f"{scan.alias}: columns {', '.join(column.expression for column in scan.columns) or 'none'}"
     for first, row in zip(plan.streams, plan.upper, strict=True):

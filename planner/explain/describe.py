@@ -41,14 +41,18 @@ def describe(planned: PlannedSelect) -> doc.Document:
     streams = tuple(_streams(planned))
     known = zip(plan.streams, planned.statistics, strict=True)
     statistics = tuple(_statistics(scan, each, unit) for scan, each in known)
-    unknown = [stream for stream, each in zip(streams, statistics, strict=True) if not each.known]
+    unknown = [
+        stream
+        for stream, each in zip(streams, statistics, strict=True)
+        if stream.event_time and not each.known
+    ]
     native = plan.method is Method.NATIVE
     (output,) = plan.outputs
     return doc.Document(
         format=doc.FORMAT,
         time=logical.graph.kind.value,
         streams=streams,
-        constraints=_constraints(logical.graph),
+        constraints=_constraints(logical.graph, [n for n, scan in enumerate(plan.streams) if scan.dated]),
         equality_classes=tuple(
             doc.ClassEntry(each.type, tuple(part.text for part in each.parts)) for each in logical.classes
         ),
@@ -188,9 +192,9 @@ def _assumptions(planned: PlannedSelect) -> Iterator[str]:
         yield "results: the estimate assumes that keys and times are independent"
 
 
-def _constraints(graph: WindowGraph) -> doc.ConstraintsEntry:
+def _constraints(graph: WindowGraph, dated: Sequence[int]) -> doc.ConstraintsEntry:
     branches = list(enumerate(graph.branches, start=1))
-    pairs = list(combinations(range(len(graph.names)), 2))
+    pairs = list(combinations(dated, 2))
     given = [_window(graph, branch.given, *pair, number) for number, branch in branches for pair in pairs]
     completed = [_completed(graph, branch, *pair, number) for number, branch in branches for pair in pairs]
     return doc.ConstraintsEntry(

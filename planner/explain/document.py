@@ -26,8 +26,9 @@ class EstimateEntry:
 class StreamEntry:
     """One FROM item.
 
-    ``undeclared``: rows can be late, and nobody has told how far. ``kept_for``: how much later than a
-    row of it those of each other stream may be for it to be kept; empty where nothing is kept.
+    ``event_time`` is empty for a table that has none. ``undeclared``: rows can be late, and nobody has told
+    how far. ``kept_for``: how much later than a row of it those of each other stream may be for it to be
+    kept; empty where nothing is kept.
     ``unbounded``: the streams of which no window bounds how far they may be after it. ``columns`` are read by
     the rest of the statement, ``joined_by`` values that travel, too, and that only the join reads.
     """

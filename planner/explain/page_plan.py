@@ -177,7 +177,7 @@ def _feed(document: Document, entry: InputEntry, made: Sequence[_Box]) -> _Box:
 
 
 def _source(document: Document, stream: StreamEntry, kept: str) -> _Box:
-    time = f"event time {stream.event_time}"
+    time = f"event time {stream.event_time}" if stream.event_time else "no event time"
     if stream.streaming:
         time += f", delay {words.signed(stream.delay, document)}"
     texts = [

@@ -52,7 +52,8 @@ def _later(document: doc.Document) -> Iterator[str]:
 def _stream(each: doc.StreamEntry, document: doc.Document) -> str:
     delay = f", delay {lasting(each.delay, document)}" if each.streaming else ""
     delay += " (none declared)" if each.undeclared else ""
-    return f"{shown(each)}: event time {each.event_time}{delay}; columns {travelling(each)}"
+    time = f"event time {each.event_time}{delay}" if each.event_time else "a table without event time"
+    return f"{shown(each)}: {time}; columns {travelling(each)}"
 
 
 def _constraints(document: doc.Document) -> Iterator[tuple[str, list[str]]]:

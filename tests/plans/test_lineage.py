@@ -115,4 +115,50 @@ def test_a_name_that_merely_occurs_reads_no_stream(query: str) -> None:
     ],
 )
 def test_joins_of_streams_without_a_window_are_found(query: str, expected: object) -> None:
-    assert joined_streams(query, STREAMS) == expected
+    assert [each.names for each in joined_streams(query, STREAMS)] == expected
+
+
+@pytest.mark.parametrize(
+    ("conditions", "window"),
+    [
+        ("I.id = C.id", None),
+        ("C.ts BETWEEN I.ts AND I.ts + INTERVAL 1 HOUR", "WINDOW (I, C) BETWEEN 0 SECONDS AND 1 HOUR"),
+        ("C.ts > I.ts AND I.ts + INTERVAL '9' DAY >= C.ts", "WINDOW (I, C) BETWEEN 0 SECONDS AND 9 DAYS"),
+        ("abs(timestampdiff(SECOND, I.ts, C.ts)) <= 5", "WINDOW (I, C) = 5 SECONDS"),
+        ("abs(unix_millis(I.ts) - unix_millis(C.ts)) < 1500", "WINDOW (I, C) = 1500 MILLISECONDS"),
+        (
+            "unix_seconds(C.ts) - unix_seconds(I.ts) BETWEEN 0 AND 7",
+            "WINDOW (I, C) BETWEEN 0 SECONDS AND 7 SECONDS",
+        ),
+        ("C.ts - I.ts <= INTERVAL 1 DAY AND I.ts <= C.ts", "WINDOW (I, C) BETWEEN 0 SECONDS AND 1 DAY"),
+        ("C.ts >= I.ts - INTERVAL 10 MINUTES", "WINDOW (I, C) BETWEEN -10 MINUTES AND 10 SECONDS"),
+        ("C.ts <= I.ts", "WINDOW (I, C) BETWEEN -10 SECONDS AND 0 SECONDS"),
+        ("(I.ts = C.ts)", "WINDOW (I, C) = 0 SECONDS"),
+        (
+            "C.ts < I.ts + INTERVAL 1 HOUR AND C.ts < I.ts + INTERVAL 2 HOURS AND C.ts >= I.ts",
+            "WINDOW (I, C) BETWEEN 0 SECONDS AND 1 HOUR",
+        ),
+        ("C.ts < I.ts OR C.id = I.id", None),
+        ("C.id < I.id + 5 AND C.ts > current_timestamp()", None),
+        ("C.ts >= I.ts + INTERVAL 1 HOUR AND C.ts <= I.ts", None),
+    ],
+)
+def test_the_window_that_the_conditions_say_is_proposed(conditions: str, window: str | None) -> None:
+    streams = {"impressions": {"ts": SECOND}, "clicks": {"ts": SECOND}}
+    for query in (
+        f"SELECT * FROM impressions I, clicks C WHERE {conditions}",
+        f"SELECT * FROM impressions I JOIN clicks C ON {conditions}",
+    ):
+        (joined,) = joined_streams(query, streams)
+        assert joined.window == window
+
+
+def test_windows_of_integral_times_and_of_more_streams_are_proposed() -> None:
+    (joined,) = joined_streams("SELECT * FROM ma a, ma b WHERE b.t BETWEEN a.t AND a.t + 5", STREAMS)
+    assert joined.window == "WINDOW (a, b) BETWEEN 0 AND 5"
+    (joined,) = joined_streams(
+        "SELECT * FROM mb a JOIN mb b ON abs(timestampdiff(MINUTE, a.ts, b.ts)) <= 2 "
+        "JOIN mb c ON c.ts BETWEEN b.ts AND b.ts + INTERVAL 1 HOUR",
+        STREAMS,
+    )
+    assert joined.window == "WINDOW (a, b) = 2 MINUTES AND WINDOW (b, c) BETWEEN 0 SECONDS AND 1 HOUR"

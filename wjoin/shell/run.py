@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 import wjoin
-from wjoin.arguments import absolute, pairs, read_file
+from wjoin.arguments import absolute, given_parameters, read_file
 from wjoin.shell.shell import Choices
 from wjoin.starting import embedded, spark_settings, stopping
 
@@ -19,7 +19,7 @@ _DUMB = ("", "dumb", "unknown")
 
 def run_shell(options: argparse.Namespace) -> int:
     """Run the shell; return the exit status. Raises WJoinError for wrong options and for what is piped in."""
-    params = pairs(options.param, "--param")
+    params = given_parameters(options)
     first = None if options.file is None else read_file(options.file)
     if options.checkpoint is not None:
         options.checkpoint = absolute(options.checkpoint)
