@@ -159,6 +159,11 @@ _ENTRIES = (
         "the live picture cannot be served",
         "give an address of this machine and a free port, such as 127.0.0.1:4950",
     ),
+    ErrorCode(
+        "WJ621",
+        "all rows of a SELECT over streams are asked for, and they go on",
+        "start a query that writes them: INSERT INTO a sink, or writeStream",
+    ),
     # 7xx: while running
     ErrorCode(
         "WJ701",
@@ -227,6 +232,12 @@ _ENTRIES = (
         "WJ715",
         "a site is another one than the checkpoint has read, or has other columns",
         _START_ANEW,
+    ),
+    ErrorCode(
+        "WJ716",
+        "the log of a sink's folder, _spark_metadata, lacks entries or cannot be read",
+        "put the file back from a copy; without it nobody can tell which files these micro-batches wrote: "
+        "write the results anew, from a new checkpoint folder into a new folder",
     ),
     # 8xx: warnings
     ErrorCode(

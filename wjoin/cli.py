@@ -74,11 +74,13 @@ def _run(options: argparse.Namespace) -> int:
         address = parse_address(options.web)
     from wjoin.following import follow, report
 
-    out = sys.stderr if options.json else sys.stdout
+    form = options.format or ("json" if options.json else "table")
+    # What other programs read is rows and reports alone.
+    out = sys.stdout if form == "table" and not options.json else sys.stderr
     running: list[Running] = []
     with embedded(options) as session, stopping(), _web(session, address):
         # The paths of the options are whole ones now.
-        how = How(options.once, options.rows, options.checkpoint, options.trigger)
+        how = How(options.once, options.rows, options.checkpoint, options.trigger, form)
         try:
             for statement in statements:
                 started = carry_out(session, text, statement, params, how)

@@ -5,7 +5,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from types import TracebackType
+from typing import TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -84,6 +86,7 @@ class Waiting:
 class LiveProgress:
     """Shows every report of Spark once as JSON, or what each query has done in a table on a terminal.
 
+    Reports of a SELECT are on standard error, as its rows are on standard output.
     Elsewhere it says which first micro-batch is being waited for.
     """
 
@@ -112,7 +115,7 @@ class LiveProgress:
         for each in running:
             if self._json and not any(known is each for known in self._told):
                 self._told.append(each)
-                each.tell(_print)
+                each.tell(partial(_print, sys.stdout if each.sink is not None else sys.stderr))
             each.look()
         if self._live is not None:
             self._live.update(self._table(running))
@@ -137,8 +140,8 @@ class LiveProgress:
         return table
 
 
-def _print(progress: Progress) -> None:
-    print(progress.as_json(), flush=True)
+def _print(out: TextIO, progress: Progress) -> None:
+    print(progress.as_json(), file=out, flush=True)
 
 
 def _cells(totals: Totals) -> list[str]:

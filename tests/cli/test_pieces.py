@@ -205,6 +205,37 @@ def test_committed_files_are_those_of_complete_micro_batches(tmp_path: Path) -> 
     assert committed_files(str(tmp_path)) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("1", None, "has no entry of micro-batch 1"),
+        ("9.compact", None, "has no entry of micro-batches 2, 3, 4, 5, 6, …"),
+        ("10", b"", "10, the entry of micro-batch 10, cannot be read: it begins with '' in place of 'v1'"),
+        ("10", b'v1\n{"path":"file:/a","act', "the entry of micro-batch 10, cannot be read: "),
+        ("10", b'v1\n{"path":"file:/a"}', "the entry of micro-batch 10, cannot be read: 'action'"),
+        ("10", b'v1\n["file:/a"]', "the entry of micro-batch 10, cannot be read: "),
+        ("9.compact", b"v1\n\xff\xfe", "the entry of micro-batches up to 9, cannot be read: "),
+    ],
+)
+def test_a_damaged_log_of_a_sink_is_told(tmp_path: Path, name: str, content: bytes | None, said: str) -> None:
+    log = tmp_path / "_spark_metadata"
+    log.mkdir()
+    entry = f'v1\n{{"path":"file://{tmp_path}/a","action":"add"}}'
+    names = ["0", "1", "2"] if name == "1" else ["0", "1", "9.compact", "10"]
+    for each in names:
+        (log / each).write_text(entry)
+    assert committed_files(tmp_path) == [f"{tmp_path}/a"]
+    if content is None:
+        (log / name).unlink()
+    else:
+        (log / name).write_bytes(content)
+    with pytest.raises(WJoinError) as caught:
+        committed_files(tmp_path)
+    assert caught.value.code == "WJ716"
+    assert said in caught.value.message
+    assert "from a copy" in caught.value.help
+
+
 def test_warnings_are_printed_once_and_without_python_lines(capsys: pytest.CaptureFixture[str]) -> None:
     text = "SELECT 1\nFROM a"
     with printed_warnings("script.sql"):
