@@ -170,6 +170,11 @@ _ENTRIES = (
         "give it tables [settings], [parameters] and [profiles.NAME.…], see docs/running.md",
     ),
     ErrorCode("WJ620", "wjoin.toml has no such profile", "see docs/running.md, section Profiles"),
+    ErrorCode(
+        "WJ621",
+        "all rows of a SELECT over streams are asked for, and they go on",
+        "start a query that writes them: INSERT INTO a sink, or writeStream",
+    ),
     # 7xx: while running
     ErrorCode(
         "WJ701",
@@ -238,6 +243,12 @@ _ENTRIES = (
         "WJ715",
         "a site is another one than the checkpoint has read, or has other columns",
         _START_ANEW,
+    ),
+    ErrorCode(
+        "WJ716",
+        "the log of a sink's folder, _spark_metadata, lacks entries or cannot be read",
+        "put the file back from a copy; without it nobody can tell which files these micro-batches wrote: "
+        "write the results anew, from a new checkpoint folder into a new folder",
     ),
     ErrorCode(
         "WJ717",

@@ -9,6 +9,7 @@ LONG = (
     ),
     "compat/test_extensions.py::test_what_users_of_jdbc_have_declared_is_let_go_once_they_have_left",
     "faults/test_kill.py::test_driver_killed_at_random_moments[plain]",
+    "cli/test_cli.py::test_a_select_ends_quietly_when_nobody_reads_its_lines_any_more",
     # Sources and sinks.
     *("delta", "iceberg", "kafka/test_docs_page.py"),
     "kafka/test_joins.py::test_an_idle_partition_holds_nothing_back",
@@ -108,6 +109,7 @@ THOROUGH = (
     "cli/test_cli.py::test_explain_without_a_window_join_shows_spark_s_plan",
     *(f"cli/test_printed.py::test_a_stream_is_printed_once[{rows}]" for rows in (3, 1000)),
     "cli/test_printed.py::test_many_rows_are_printed_in_pages[100]",
+    "cli/test_printed.py::test_a_stream_as_lines[json-False]",
     "stream/test_skew.py::test_a_query_that_has_begun_without_goes_on_so",
     "stream/test_skew.py::test_the_rows_of_the_most_frequent_key_are_shared_out[STRING]",
     "cost/test_model.py::test_results_comparisons_and_state_are_as_expected[near of a key]",

@@ -31,8 +31,17 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", title="commands")
     run = commands.add_parser("run", help="run a script of W-join SQL")
     run.add_argument("--once", action="store_true", help="work off all that the sources hold, then end")
-    run.add_argument("--json", action="store_true", help="one line of JSON for each micro-batch")
-    run.add_argument("--rows", type=_rows, default=20, metavar="N", help="rows of a SELECT to print (20)")
+    run.add_argument(
+        "--format", choices=("table", "csv", "json"), help="how to print the rows of a SELECT (table)"
+    )
+    run.add_argument(
+        "--json",
+        action="store_true",
+        help="one line of JSON for each micro-batch, and for each row of a SELECT",
+    )
+    run.add_argument(
+        "--rows", type=_rows, metavar="N", help="rows of a SELECT to print (20 of a table, else all)"
+    )
     run.add_argument(
         "--web",
         nargs="?",

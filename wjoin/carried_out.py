@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 class How:
     """How statements are carried out.
 
-    ``once``: streams are read as far as they reach now. ``rows``: how many rows of a SELECT are printed.
-    ``checkpoint`` and ``trigger`` are those of the command line, None where it has none.
+    ``once``: streams are read as far as they reach now. ``rows``: how many rows of a SELECT are printed, None
+    for as many as ``form`` has by itself, which is one of ``wjoin.printed.print_rows``. ``checkpoint`` and
+    ``trigger`` are those of the command line, None where it has none.
     """
 
     once: bool
-    rows: int
+    rows: int | None
     checkpoint: str | None = None
     trigger: str | None = None
+    form: str = "table"
 
 
 def carry_out(
@@ -61,12 +63,12 @@ def _show(
         if isinstance(statement, Explain) and frame.columns == ["plan"]:
             print("\n".join(row[0] for row in frame.collect()))
         elif not frame.isStreaming:
-            print_rows(frame, how.rows)
+            print_rows(frame, how.rows, how.form)
         elif how.once:
-            print_once(frame, how.rows)
+            print_once(frame, how.rows, how.form)
         else:
             every = how.trigger or session.context.settings.get("wjoin.trigger")
-            query = start_printing(frame, how.rows, processing_time(every) if every else None)
+            query = start_printing(frame, how.rows, processing_time(every) if every else None, how.form)
             print(
                 "The SELECT has no checkpoint: it begins with all that its sources hold, and again when it is"
                 " run again",

@@ -72,14 +72,16 @@ def _run(options: argparse.Namespace) -> int:
         from wjoin.web.access import parse_address
 
         address = parse_address(options.web)
-    out = sys.stderr if options.json else sys.stdout
+    form = options.format or ("json" if options.json else "table")
+    # What other programs read is rows and reports alone.
+    out = sys.stdout if form == "table" and not options.json else sys.stderr
     running: list[Running] = []
     with embedded(options) as session, stopping(), _web(session, address):
         # Spark has been starting without them.
         from wjoin.following import follow, report
 
         # The paths of the options are whole ones now.
-        how = How(options.once, options.rows, options.checkpoint, options.trigger)
+        how = How(options.once, options.rows, options.checkpoint, options.trigger, form)
         try:
             for statement in statements:
                 with _told(statement):

@@ -8,13 +8,14 @@ from wjoin.live import LiveProgress
 from wjoin.running import Running
 
 _POLL_SECONDS = 0.3
+_BROKEN = "BrokenPipeError: [Errno 32]"
 
 
 def follow(running: Sequence[Running], settle: Callable[[], None], out: TextIO, as_json: bool) -> None:
     """Show queries until all have ended, then a line on ``out`` for each; a failure ends the others.
 
-    ``settle`` is called once all have ended. Raises the error of the first that failed, and
-    KeyboardInterrupt where it is stopped.
+    ``settle`` is called once all have ended. Raises the error of the first that failed, KeyboardInterrupt
+    where it is stopped, and BrokenPipeError where nobody reads the rows of a SELECT any more.
     """
     if not running:
         return
@@ -30,6 +31,8 @@ def follow(running: Sequence[Running], settle: Callable[[], None], out: TextIO, 
                 each.stop()
             live.show(running)
             settle()
+    if any(each.sink is None and _BROKEN in str(each.query.exception()) for each in running):
+        raise BrokenPipeError
     report(running, out)
     for each in running:
         if (error := each.failed) is not None:

@@ -1,9 +1,11 @@
 """Progress of running queries: a live table on a terminal, lines of JSON, or what is being waited for."""
 
+import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -38,6 +40,7 @@ _LEFT = ("query", "watermark", "now")
 class LiveProgress:
     """Shows every report of Spark once as JSON, or what each query has done in a table on a terminal.
 
+    Reports of a SELECT are on standard error, as its rows are on standard output.
     Elsewhere it says which first micro-batch is being waited for.
     """
 
@@ -66,7 +69,7 @@ class LiveProgress:
         for each in running:
             if self._json and not any(known is each for known in self._told):
                 self._told.append(each)
-                each.tell(_print)
+                each.tell(partial(_print, sys.stdout if each.sink is not None else sys.stderr))
             each.look()
         if self._live is not None:
             self._live.update(self._table(running))
@@ -93,8 +96,8 @@ class LiveProgress:
         return table
 
 
-def _print(progress: Progress) -> None:
-    print(progress.as_json(), flush=True)
+def _print(out: TextIO, progress: Progress) -> None:
+    print(progress.as_json(), file=out, flush=True)
 
 
 def _cells(totals: Totals) -> list[str]:
@@ -107,8 +110,8 @@ def _cells(totals: Totals) -> list[str]:
         f"{totals.rows_in:,}",
         f"{totals.matches:,}",
         f"{newest.rows_per_second:,.0f}",
-        f"{sum(newest.state_rows.values()):,}",
-        f"{newest.state_bytes / 1e6:,.1f} MB",
+        f"{newest.rows_of_state:,}",
+        f"{newest.bytes_of_state / 1e6:,.1f} MB",
         _watermark(newest),
         f"{totals.late:,}",
         f"{totals.null_times:,}",

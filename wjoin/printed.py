@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from pyspark.sql import functions as F
 
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.once import select_name
+from wjoin.row_lines import csv_lines, csv_record, different_names, json_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,12 +21,41 @@ if TYPE_CHECKING:
 PAGE_ROWS = 100_000
 """Rows that are printed as one table: the driver holds them as text."""
 
+TABLE_ROWS = 20
+"""Rows that are printed as a table where nobody has said how many; of the other forms all are."""
+
 _NUMBER = "__wjoin_number"
 _PARTITION_BITS = 33
 
 
-def print_rows(frame: "DataFrame", most: int) -> None:
-    """Print at most so many rows of a table; many of them as several tables."""
+def print_rows(frame: "DataFrame", most: int | None, form: str = "table") -> None:
+    """Print at most so many rows; ``form`` is ``table``, ``csv`` or ``json``."""
+    if form == "table":
+        _print_table(frame, TABLE_ROWS if most is None else most)
+        return
+    _print_heading(frame, form)
+    with run_once(frame) as (kept, count):
+        _print_lines(kept, count, most, form)
+
+
+def _print_heading(frame: "DataFrame", form: str) -> None:
+    """Print the names of columns, where they stand above all rows."""
+    if form == "csv":
+        print(csv_record(different_names(frame.columns)), flush=True)
+
+
+def _print_lines(kept: "DataFrame", count: int, most: int | None, form: str) -> None:
+    """Print at most so many rows, of which there are ``count``, as lines for other programs."""
+    shown = kept if most is None or count <= most else kept.limit(most)
+    for line in csv_lines(shown) if form == "csv" else json_lines(shown):
+        print(line)
+    sys.stdout.flush()
+    if most is not None and count > most:
+        print(f"only the first {most:,} rows are printed, as --rows says", file=sys.stderr, flush=True)
+
+
+def _print_table(frame: "DataFrame", most: int) -> None:
+    """Print at most so many rows as a table; many of them as several tables."""
     if most <= PAGE_ROWS:
         frame.show(most, truncate=False)
         return
@@ -54,16 +85,18 @@ def _pages(numbered: "DataFrame") -> "Iterator[tuple[int, int]]":
             yield number + first, min(PAGE_ROWS, rows - first)
 
 
-def print_once(frame: "DataFrame", most: int) -> None:
-    """Print at most so many rows of what a stream's sources hold."""
-    print_rows(rows_once(frame, most), most)
+def print_once(frame: "DataFrame", most: int | None, form: str = "table") -> None:
+    """Print at most so many rows of what a stream's sources hold, in a form of ``print_rows``."""
+    if most is None and form == "table":
+        most = TABLE_ROWS
+    print_rows(rows_once(frame, most), most, form)
 
 
-def rows_once(frame: "DataFrame", most: int) -> "DataFrame":
-    """Run a stream over what its sources hold; return at most one row more than so many."""
+def rows_once(frame: "DataFrame", most: int | None) -> "DataFrame":
+    """Run a stream over what its sources hold; return at most one row more than so many, None for all."""
     found: list[DataFrame] = []
     # One more than is shown tells that there are more.
-    missing = most + 1
+    missing = sys.maxsize if most is None else most + 1
 
     def take(rows: "DataFrame", batch: int) -> None:
         nonlocal missing
@@ -80,12 +113,22 @@ def rows_once(frame: "DataFrame", most: int) -> "DataFrame":
     return functools.reduce(lambda first, second: first.union(second), found or [empty])
 
 
-def start_printing(frame: "DataFrame", most: int, every: str | None) -> "StreamingQuery":
-    """Start a query that prints the new rows of each micro-batch, at most so many of each."""
+def start_printing(
+    frame: "DataFrame", most: int | None, every: str | None, form: str = "table"
+) -> "StreamingQuery":
+    """Start a query that prints the new rows of each micro-batch, at most so many of each.
+
+    ``form`` is one of ``print_rows``.
+    """
+    _print_heading(frame, form)
 
     def show(rows: "DataFrame", batch: int, count: int) -> None:
-        print_rows(rows, most)
-        print(f"micro-batch {batch}: {count:,} new row{'s' if count != 1 else ''}", flush=True)
+        if form == "table":
+            print_rows(rows, most)
+        else:
+            _print_lines(rows, count, most, form)
+        told = sys.stdout if form == "table" else sys.stderr
+        print(f"micro-batch {batch}: {count:,} new row{'s' if count != 1 else ''}", file=told, flush=True)
 
     return start_showing(frame, every, show)
 

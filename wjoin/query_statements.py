@@ -29,7 +29,7 @@ def show_queries(engine: Engine, queries: Queries) -> DataFrame:
                 each.totals.rows_in,
                 newest.rows_per_second if newest is not None else None,
                 each.totals.matches,
-                sum(newest.state_rows.values()) if newest is not None else None,
+                newest.rows_of_state if newest is not None else None,
                 each.totals.late,
             )
         )
@@ -68,7 +68,7 @@ def _newest(running: Running) -> list[tuple[str, str | None]]:
         return []
     rows: list[tuple[str, str | None]] = [
         ("micro-batch", f"{newest.batch}, {newest.seconds:.1f} s, {newest.rows_per_second:,.0f} rows/s"),
-        ("kept", f"{sum(newest.state_rows.values()):,} rows, {newest.state_bytes / 1e6:,.1f} MB"),
+        ("kept", f"{newest.rows_of_state:,} rows, {newest.bytes_of_state / 1e6:,.1f} MB"),
     ]
     rows += [(f"watermark of {alias}", time_text(time)) for alias, time in newest.watermarks.items()]
     rows += [(f"lag of {alias}", f"{seconds:,.1f} s") for alias, seconds in newest.lag.items()]

@@ -72,7 +72,7 @@ class Running:
             active = self.query.isActive
             newest = self.totals.newest
             for report in new_reports(self.query, None if newest is None else newest.batch):
-                progress = read(report)
+                progress = read(report).after(self.totals.newest)
                 if self.totals.add(progress):
                     self.history.append(progress)
                     for told in self._told:

@@ -8,9 +8,13 @@ from pyspark.sql import DataFrame
 from wjoin.catalog import Catalog
 from wjoin.engine import Engine
 from wjoin.grammar.errors import WJoinWarning
-from wjoin.planner.lineage import joined_streams
+from wjoin.grammar.tokens import scan, unquoted
+from wjoin.planner.lineage import joined_streams, reads
 from wjoin.predicates import called_predicates
+from wjoin.streaming_rows import refuse_actions
 from wjoin.views import changed_view, prepare_view, view_head
+
+_QUERIES = ("SELECT", "WITH", "FROM", "TABLE")
 
 
 def pass_through(engine: Engine, catalog: Catalog, text: str, args: Any, params: dict[str, Any]) -> DataFrame:
@@ -36,7 +40,14 @@ def pass_through(engine: Engine, catalog: Catalog, text: str, args: Any, params:
     if prepared.name is not None:
         catalog.note_view(prepared.name, prepared.delays)
     _warn_of_unbounded(catalog, prepared.text, rows)
-    return rows
+    return refuse_actions(rows) if _is_of_streams(catalog, prepared.text, rows) else rows
+
+
+def _is_of_streams(catalog: Catalog, text: str, rows: DataFrame) -> bool:
+    """Return whether a statement has the rows of a declared stream; Spark is asked only where it may."""
+    tokens = scan(text)
+    named = any(unquoted(token.text).lower() in catalog.delays for token in tokens)
+    return named and tokens[0].word in _QUERIES and reads(text, catalog.delays) and rows.isStreaming
 
 
 def _warn_of_unbounded(catalog: Catalog, text: str, rows: DataFrame) -> None:

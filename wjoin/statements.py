@@ -41,6 +41,7 @@ from wjoin.sinks import create_sink, describe_sink, drop_sink, show_create, show
 from wjoin.spark_statements import pass_through
 from wjoin.statistics import alter_stream, analyze_stream
 from wjoin.stream_statements import create_stream, describe_stream, drop_stream, show_streams
+from wjoin.streaming_rows import refuse_actions
 from wjoin.views import create_view
 
 
@@ -110,7 +111,8 @@ def _executed(context: Context, text: str, statement: Statement, params: dict[st
 
 
 def _query(context: Context, text: str, query: Query, params: dict[str, Any]) -> DataFrame:
-    return joined_rows(context, text, query, params)[0]
+    rows, joins = joined_rows(context, text, query, params)
+    return refuse_actions(rows) if any(each.physical.streaming for each in joins.planned) else rows
 
 
 def _create_view(context: Context, text: str, statement: CreateView, params: dict[str, Any]) -> None:

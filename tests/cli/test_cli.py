@@ -74,10 +74,10 @@ def test_once_runs_everything_and_a_second_run_adds_nothing(tmp_path: Path, decl
     )
     first = wjoin(*run)
     assert first.returncode == 0, first.stderr
-    lines = [json.loads(line) for line in first.stdout.splitlines() if line.startswith("{")]
+    *lines, row = map(json.loads, first.stdout.splitlines())
     assert [line["batch"] for line in lines] == [0, 1, 2]
     assert sum(line["rows_in"]["A"] for line in lines) == 60
-    assert "|2  |" in first.stdout
+    assert row == {"two": 2}
     assert (
         "pairs: 120 rows in (A 60, B 60), 50 results of the join, 0 late, 0 without event time"
         in first.stderr
@@ -157,6 +157,22 @@ def test_streaming_select_prints_its_rows(tmp_path: Path, declarations: str) -> 
     assert re.search(r"^SELECT: (80|120) rows in .*, (40|60) results of the join", printed, re.MULTILINE)
     assert "no checkpoint" in said
     assert said.rstrip().endswith("Stopped cleanly")
+
+
+@pytest.mark.long
+def test_a_select_ends_quietly_when_nobody_reads_its_lines_any_more(
+    tmp_path: Path, declarations: str
+) -> None:
+    command = [sys.executable, "-m", "wjoin.cli", "run", script(tmp_path, f"{declarations} {JOIN}"), "--json"]
+    with (tmp_path / "errors").open("w") as errors:
+        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)
+    assert running.stdout is not None
+    with running.stdout as lines:
+        assert json.loads(lines.readline()).keys() == {"k", "v"}
+    assert running.wait(timeout=100) == 1
+    said = (tmp_path / "errors").read_text()
+    assert "error" not in said
+    assert "Traceback" not in said
 
 
 @pytest.mark.long

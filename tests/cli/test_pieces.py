@@ -16,9 +16,11 @@ from wjoin.failures import cause, failure, first_line
 from wjoin.format_options import SINK_OPTIONS, STREAM_OPTIONS, check_options
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
+from wjoin.live import _cells
 from wjoin.measured.totals import Totals
 from wjoin.progress import read
 from wjoin.triggers import processing_time
+from wjoin.web.points import History
 
 
 def report(batch: int, rows: int | None, start: str = "2024-05-01T12:00:00.000Z") -> dict[str, object]:
@@ -51,6 +53,36 @@ def test_an_idle_report_neither_hides_what_was_nor_what_comes() -> None:
     assert totals.line() == (
         "16 rows in (A 16), 8 results of the join, 2 late, 4 without event time, 2 micro-batches"
     )
+
+
+def test_a_micro_batch_without_rows_leaves_the_state_as_it_was() -> None:
+    told = report(0, 10)
+    counts = told["observedMetrics"]["wjoin:1:0"]["counts"]  # type: ignore[index]
+    counts |= {"seen:A": 1_714_564_800_000_000, "delay:A": 1_000_000}
+    first = read(told)
+    # Spark makes one to close groups; no worker of the join reports.
+    told = report(1, 0, "2024-05-01T12:00:10.000Z")
+    told["observedMetrics"] = {"wjoin:1:0": {"counts": dict.fromkeys(counts)}}
+    told["stateOperators"] = [
+        {"operatorName": "stateStoreSave", "numRowsTotal": 3, "memoryUsedBytes": 30}
+        | {"numRowsDroppedByWatermark": 0}
+    ]
+    silent = read(told)
+    assert silent.state_rows == {}
+    second = silent.after(first)
+    assert (second.rows_of_state, second.bytes_of_state) == (7 + 3, 70 + 30)
+    assert (second.watermarks, second.seen) == (first.watermarks, first.seen)
+    assert (second.rows_in, second.matches) == ({}, 0)
+    assert silent.after(None) == silent
+    # The page has no zero between two values, and the number of the table.
+    history = History(0.0)
+    for each in (first, second, read(report(2, 4, "2024-05-01T12:00:20.000Z")).after(second)):
+        history.add(each)
+    kept = [each.rows_of_state for each in history.read().points]
+    assert kept == [7, 10, 7]
+    totals = Totals()
+    assert totals.add(first) and totals.add(second)
+    assert _cells(totals)[4:6] == ["10", "0.0 MB"]
 
 
 def test_a_query_without_a_join_tells_the_rows_of_its_sources() -> None:
@@ -203,6 +235,37 @@ def test_committed_files_are_those_of_complete_micro_batches(tmp_path: Path) -> 
     entry(".11.tmp", "unfinished")
     expected = [f"{tmp_path}/{name}" for name in ("a", "b", "k=1 2/c", "d")]
     assert committed_files(str(tmp_path)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("1", None, "has no entry of micro-batch 1"),
+        ("9.compact", None, "has no entry of micro-batches 2, 3, 4, 5, 6, …"),
+        ("10", b"", "10, the entry of micro-batch 10, cannot be read: it begins with '' in place of 'v1'"),
+        ("10", b'v1\n{"path":"file:/a","act', "the entry of micro-batch 10, cannot be read: "),
+        ("10", b'v1\n{"path":"file:/a"}', "the entry of micro-batch 10, cannot be read: 'action'"),
+        ("10", b'v1\n["file:/a"]', "the entry of micro-batch 10, cannot be read: "),
+        ("9.compact", b"v1\n\xff\xfe", "the entry of micro-batches up to 9, cannot be read: "),
+    ],
+)
+def test_a_damaged_log_of_a_sink_is_told(tmp_path: Path, name: str, content: bytes | None, said: str) -> None:
+    log = tmp_path / "_spark_metadata"
+    log.mkdir()
+    entry = f'v1\n{{"path":"file://{tmp_path}/a","action":"add"}}'
+    names = ["0", "1", "2"] if name == "1" else ["0", "1", "9.compact", "10"]
+    for each in names:
+        (log / each).write_text(entry)
+    assert committed_files(tmp_path) == [f"{tmp_path}/a"]
+    if content is None:
+        (log / name).unlink()
+    else:
+        (log / name).write_bytes(content)
+    with pytest.raises(WJoinError) as caught:
+        committed_files(tmp_path)
+    assert caught.value.code == "WJ716"
+    assert said in caught.value.message
+    assert "from a copy" in caught.value.help
 
 
 def test_warnings_are_printed_once_and_without_python_lines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -285,3 +285,29 @@ def test_settings_are_taken_by_connect(cameras: SparkSession) -> None:
     assert wjoin.connect(cameras, **{"wjoin.checkpoint": "/there"}).settings == {"wjoin.checkpoint": "/there"}
     with pytest.raises(WJoinError, match="WJ603"):
         wjoin.connect(cameras, **{"wjoin.nothing": "1"})
+
+
+@pytest.mark.parametrize("text", [JOIN, "/* all */ WITH x AS (SELECT * FROM live1) SELECT * FROM x"])
+def test_rows_of_a_stream_that_are_asked_for_at_once_say_what_to_do(
+    session: wjoin.Session, cameras: SparkSession, tmp_path: Path, text: str
+) -> None:
+    for number in (1, 2):
+        folder = write_files(session.table(f"camera{number}"), tmp_path / str(number))
+        session.sql(
+            f"CREATE STREAM live{number} (obj_id INT, ts TIMESTAMP) USING parquet OPTIONS (path '{folder}')"
+            " WATERMARK ts DELAY OF INTERVAL 5 SECONDS"
+        )
+    rows = session.sql(text.replace("camera", "live"))
+    for action in (rows.show, rows.collect, rows.head, rows.toPandas, rows.count):
+        with pytest.raises(WJoinError, match=r"WJ621.*\n.*INSERT INTO a sink, or \.writeStream") as caught:
+            action()
+    # What it says is to be tried as it stands.
+    way = caught.value.help.partition("there now: ")[2].partition(", then ")
+    assert way[2] == "session.table('seen').count()"
+    eval(f"rows{way[0]}", {"rows": rows})
+    assert eval(way[2], {"session": session}) == (1 if text == JOIN else 2)
+    session.sql("DROP VIEW seen")
+    # What is not its rows is as ever.
+    assert rows.isStreaming
+    assert rows.limit(1).columns == rows.columns
+    assert rows.schema == session.sql(text.replace("camera", "live")).schema

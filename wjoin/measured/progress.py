@@ -3,7 +3,7 @@
 import ast
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -73,6 +73,32 @@ class Progress:
     def rows_per_second(self) -> float:
         """Rows read per second of processing."""
         return sum(self.rows_in.values()) / self.seconds if self.seconds else 0.0
+
+    @property
+    def rows_of_state(self) -> int:
+        """Rows kept, of the W-joins and of Spark's own operators."""
+        return sum(self.state_rows.values()) + self.spark_state_rows
+
+    @property
+    def bytes_of_state(self) -> int:
+        """Their size."""
+        return self.state_bytes + self.spark_state_bytes
+
+    def after(self, before: "Progress | None") -> "Progress":
+        """Return the same with what W-joins kept and had seen ``before``, where it tells nothing of that.
+
+        In a micro-batch without rows, as Spark makes one to close groups, no worker of a W-join reports.
+        """
+        if before is None or self.idle or self.state_rows or not before.state_rows:
+            return self
+        return replace(
+            self,
+            state_rows=before.state_rows,
+            state_bytes=before.state_bytes,
+            watermarks=before.watermarks,
+            seen=before.seen,
+            furthest=before.furthest,
+        )
 
     @property
     def lag(self) -> dict[str, float]:

@@ -99,7 +99,7 @@ def _lines(points: Sequence[Point], at: datetime) -> Iterator[Markup]:
     found = [(each, each.ends - each.begins) for each in _fewer(points) if each.ends > each.begins]
     of_rows = [(each.begins, each.ends, each.rows_in / span) for each, span in found]
     of_matches = [(each.begins, each.ends, each.matched / span) for each, span in found]
-    of_state = [(each.begins, each.ends, float(sum(each.kept.values()))) for each, _ in found]
+    of_state = [(each.begins, each.ends, float(each.rows_of_state)) for each, _ in found]
     of_lag = [(each.begins, each.ends, max(each.lag.values())) for each, _ in found if each.lag]
     over = f"the last {_span(ends - begins)}"
     for name, steps in (

@@ -35,6 +35,7 @@ def charts(at: Now) -> list[Chart]:
     total = at.hour.total
     stages = tuple(total.matches)
     names = tuple(stage_name(at, *map(int, key.split("."))) for key in stages)
+    of_spark = [_SPARK] if any(each.spark_rows for each in at.hour.points) else []
     parts = tuple(
         sorted((each for each in total.parts if each != WHOLE), key=total.parts.__getitem__, reverse=True)
     )
@@ -63,8 +64,8 @@ def charts(at: Now) -> list[Chart]:
             lambda p, s: _per_second(p, p.matches.get(s, 0)),
             names=names,
         ),
-        Chart("kept", "Rows of state", "", tuple(total.kept), lambda p, s: p.kept.get(s)),
-        Chart("bytes", "Size of the state", "bytes", _sizes(total), _size),
+        Chart("kept", "Rows of state", "", (*total.kept, *of_spark), _kept),
+        Chart("bytes", "Size of the state", "bytes", (*([_OWN] if total.kept else []), *of_spark), _size),
         Chart("lost", "Rows dropped", "rows/s", _LOST, lambda p, s: _per_second(p, _lost(p, s))),
         Chart("parts", "Time of a micro-batch", "s", (*parts, _REST), _part, stacked=True),
     ]
@@ -85,9 +86,8 @@ def _lost(point: Point, reason: str) -> int:
     return sum(counts[reason].values()) if reason in counts else point.dropped
 
 
-def _sizes(total: Point) -> tuple[str, ...]:
-    own = (_OWN,) if total.kept else ()
-    return (*own, _SPARK) if total.spark_rows else own
+def _kept(point: Point, name: str) -> float | None:
+    return point.spark_rows if name == _SPARK else point.kept.get(name)
 
 
 def _size(point: Point, name: str) -> float:

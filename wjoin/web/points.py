@@ -60,6 +60,16 @@ class Point:
         return sum(self.rows.values()) if self.rows else self.source_rows
 
     @property
+    def rows_of_state(self) -> int:
+        """The rows kept after it, by the W-joins and by Spark's own operators."""
+        return sum(self.kept.values()) + self.spark_rows
+
+    @property
+    def bytes_of_state(self) -> int:
+        """Their size."""
+        return self.kept_bytes + self.spark_bytes
+
+    @property
     def lost(self) -> int:
         """The rows dropped, for whatever reason."""
         return self.dropped + sum(sum(each.values()) for each in (self.late, self.undated, self.ahead))

@@ -100,8 +100,7 @@ def _tiles(at: Now) -> Iterator[tuple[str, str]]:
         name = max(lag, key=lambda each: lag[each])
         yield behind(lag[name]), f"behind the clock: {name}"
     if total.kept or total.spark_rows:
-        kept = sum(total.kept.values()) + total.spark_rows
-        yield figure(kept), f"rows of state, {size(total.kept_bytes + total.spark_bytes)}"
+        yield figure(total.rows_of_state), f"rows of state, {size(total.bytes_of_state)}"
     yield figure(total.lost), "rows dropped: late, no time, too far ahead"
     if total.batches:
         newest = next(each for each in reversed(at.hour.points) if each.batches)
