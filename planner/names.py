@@ -3,10 +3,10 @@
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.grammar.suggestions import nearest, suggestion
 from wjoin.grammar.syntax import FromItem, Identifier, UsingColumns
 from wjoin.grammar.tokens import scan
 from wjoin.planner.catalog import Column, Relation
@@ -160,7 +160,7 @@ class Scope:
             help = suggestion(first.name, names) or f"the streams are {', '.join(names)}"
             return WJoinError("WJ201", f"{first.name} is not a stream of FROM", span=first.span, help=help)
         columns = [each.column.name for each in self.visible]
-        near = _nearest(first.name, [*columns, *also])
+        near = nearest(first.name, [*columns, *also])
         owner = next((each for each in self.visible if each.column.name == near), None)
         if near is None:
             help = "the columns are " + _shortened(dict.fromkeys(columns))
@@ -238,7 +238,7 @@ def _left_side(name: Identifier, visible: Sequence[StreamColumn], sources: Seque
         owners = [sources[each.stream].name for each in found]
         message = f"the column {name.name} of USING is in {_listed(owners)}"
         raise WJoinError("WJ203", message, span=name.span, help="write the join condition with ON")
-    near = _nearest(name.name, [each.column.name for each in visible])
+    near = nearest(name.name, [each.column.name for each in visible])
     help = f"did you mean {near}?" if near else ""
     message = f"no stream before the join has a column {name.name}"
     raise WJoinError("WJ202", message, span=name.span, help=help)
@@ -249,18 +249,6 @@ def _no_column(source: Source, wanted: Identifier) -> WJoinError:
     help = suggestion(wanted.name, names) or f"the columns of {source.name} are {_shortened(names)}"
     message = f"the stream {source.name} has no column {wanted.name}"
     return WJoinError("WJ202", message, span=wanted.span, help=help)
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return a remedy that names the nearest of the known names, empty where none is near."""
-    near = _nearest(name, known)
-    return f"did you mean {near}?" if near else ""
-
-
-def _nearest(name: str, known: Iterable[str]) -> str | None:
-    by_lower = {each.lower(): each for each in known}
-    near = get_close_matches(name.lower(), by_lower, n=1)
-    return by_lower[near[0]] if near else None
 
 
 def _shortened(names: Iterable[str], most: int = 12) -> str:

@@ -8,13 +8,13 @@ is a set of such networks, one to a branch (W-join 2002, forms 1 to 3 and path j
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import pairwise, product
 from math import prod
 
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.grammar.suggestions import suggestion
 from wjoin.planner.durations import duration_value, human
 from wjoin.planner.physical import TimeKind, UpperBounds
 
@@ -219,9 +219,7 @@ class _Reader:
         for number, each in enumerate(self.names):
             if name.matches(each):
                 return number
-        lowered = {each.lower(): each for each in self.names}
-        near = get_close_matches(name.name.lower(), lowered, n=1)
-        help = f"did you mean {lowered[near[0]]}?" if near else f"the streams are {', '.join(self.names)}"
+        help = suggestion(name.name, self.names) or f"the streams are {', '.join(self.names)}"
         raise WJoinError("WJ201", f"{name.name} is not a stream of FROM", span=name.span, help=help)
 
 

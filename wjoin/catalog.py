@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
+from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import CreateSink, CreateStream, Identifier
 from wjoin.notices import warn
 from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
 from wjoin.planner.event_time import time_kind
-from wjoin.planner.names import suggestion
 from wjoin.planner.physical import TimeKind
 from wjoin.site_streams import StreamAtSites
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import SITE_FORMAT
 from wjoin.grammar.tokens import scan
-from wjoin.planner.names import suggestion
 
 _FILES_READ = """
     path cleanSource discardCachedInputRatio fileNameOnly latestFirst maxBytesPerTrigger maxCachedFiles

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from wjoin.format_options import own_option
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.names import suggestion
+from wjoin.grammar.suggestions import suggestion
 
 PROVIDER = "kafka"
 SERVERS = "kafka.bootstrap.servers"

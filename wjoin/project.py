@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.names import suggestion
+from wjoin.grammar.suggestions import suggestion
 
 FILE = "wjoin.toml"
 

@@ -4,9 +4,9 @@ from pyspark.sql import DataFrame
 
 from wjoin.engine import Engine
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import DescribeQuery, Identifier, StopQuery
 from wjoin.measured.progress import time_text
-from wjoin.planner.names import suggestion
 from wjoin.queries import Queries
 from wjoin.running import Running
 

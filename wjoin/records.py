@@ -20,11 +20,11 @@ from wjoin.format_options import (
     without,
 )
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import CreateSink, CreateStream, Identifier, InsertInto
 from wjoin.kafka import is_kafka, missing_package
 from wjoin.measured.progress import BROKEN, LOSABLE
 from wjoin.planner.layout import quoted
-from wjoin.planner.names import suggestion
 
 QUALIFIER = "kafka"
 """The struct, for computed columns, of all that Kafka tells of a record."""

@@ -27,6 +27,7 @@ from wjoin.failures import first_line, placed
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
+from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import FromItem, InsertInto, Query, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.measured.dropped import watch
@@ -36,7 +37,6 @@ from wjoin.options import require_operator, require_streaming
 from wjoin.planner.catalog import Delays, Relation
 from wjoin.planner.layouts import UNKNOWN
 from wjoin.planner.lineage import session_name
-from wjoin.planner.names import suggestion
 from wjoin.planner.physical import Method, PhysicalPlan, Shipping, TimeKind
 from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
 from wjoin.predicates import called_predicates

@@ -27,11 +27,11 @@ from wjoin.explanation import Explanation
 from wjoin.failures import RAISED_BY_SPARK, failure, placed
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
+from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
 from wjoin.inserts import insert
 from wjoin.measured.dropped import unwatch
 from wjoin.options import in_pipeline, prepare
-from wjoin.planner.names import suggestion
 from wjoin.queries import Queries
 from wjoin.repartition import Repartitioned, repartition
 from wjoin.running import Running

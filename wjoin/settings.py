@@ -13,11 +13,11 @@ from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.hints import HINTS
 from wjoin.grammar.spans import Span
+from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import SetOption
 from wjoin.planner.choice import check_setting
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.names import suggestion
 from wjoin.triggers import processing_time
 
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}

@@ -10,11 +10,11 @@ from wjoin.engine import Engine
 from wjoin.executor.spark.analyze import Profile, analyze
 from wjoin.failures import RAISED_BY_SPARK, cause
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import AlterStream, AnalyzeStream, StatisticEntry
 from wjoin.planner.catalog import Origin
 from wjoin.planner.durations import duration_value
 from wjoin.planner.layout import quoted
-from wjoin.planner.names import suggestion
 from wjoin.planner.physical import TimeKind
 from wjoin.planner.statistics import statistic_unit, units_per_second
 from wjoin.relations import event_time, stream_fields, time_kind

@@ -14,6 +14,7 @@ from wjoin.given import given_stream
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import (
     BareNumber,
     CreateStream,
@@ -28,7 +29,6 @@ from wjoin.planner.catalog import Column
 from wjoin.planner.durations import duration_value, human
 from wjoin.planner.event_time import checked_kind
 from wjoin.planner.layout import quoted
-from wjoin.planner.names import suggestion
 from wjoin.planner.physical import TimeKind
 from wjoin.planner.time_columns import remedy_for_type
 from wjoin.records import check_format, read_records, reading_options, with_losses_told

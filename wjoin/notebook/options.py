@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.names import suggestion
+from wjoin.grammar.suggestions import suggestion
 
 USAGE = """\
 %%wjoin [options] [NAME <<]      statements, with semicolons between them, in the lines below

@@ -18,9 +18,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-# By its name on the workers' path: there may be no wjoin.
-_daemon = importlib.import_module("wjoin_daemon")
+from types import ModuleType
 
 _TAKEN = b"y"
 _STREAMS = 3
@@ -49,8 +47,9 @@ def main() -> None:
     listener = socket.socket(fileno=int(sys.argv[1]))
     # A terminal tells all processes of an interrupt; Java decides what it means for these.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.path[:] = _daemon.installed_first(sys.path)
-    _daemon.preload(sys.argv[2:])
+    daemon = _daemon()
+    sys.path[:] = daemon.installed_first(sys.path)
+    daemon.preload(sys.argv[2:])
     gc.collect()
     gc.freeze()
     Warm(listener).serve()
@@ -163,7 +162,7 @@ def _ran(request: Request, streams: Sequence[int]) -> int:
         sys.path[0] = request.folder
     named = request.environment.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[1:1] = [each for each in named if each and each not in sys.path]
-    sys.path[:] = _daemon.installed_first(sys.path)
+    sys.path[:] = _daemon().installed_first(sys.path)
     sys.argv[:] = [request.module, *request.arguments]
     # It runs as if it were the first, and is imported anew where another module needs it.
     sys.modules.pop(request.module, None)
@@ -179,6 +178,11 @@ def _ran(request: Request, streams: Sequence[int]) -> int:
             with contextlib.suppress(OSError):
                 written.flush()
     return 0
+
+
+def _daemon() -> ModuleType:
+    """Return the module of the workers' daemon by its name on their path: there may be no wjoin."""
+    return importlib.import_module("wjoin_daemon")
 
 
 def _end(process: int) -> None:
