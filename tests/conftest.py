@@ -37,12 +37,14 @@ hypothesis.settings.load_profile("wjoin")
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the costs that this machine's user has calibrated out of the plans that tests expect.
 
-    And give every JVM, also of processes that tests start, the option of the shared one.
+    And give every JVM, also of processes that tests start, the option of the shared one, and start no process
+    in the background.
     """
     folder = tempfile.TemporaryDirectory(prefix="wjoin-tests-")
     config.add_cleanup(folder.cleanup)
     os.environ["XDG_CONFIG_HOME"] = folder.name
     os.environ.setdefault("SPARK_SUBMIT_OPTS", _QUICK_START)
+    os.environ["WJOIN_PREPARE"] = "off"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -9,10 +9,11 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from wjoin.doors import behind_doors
-from wjoin.embedded import embedded_settings
+from wjoin.embedded import JAVA_SETTING, embedded_settings
 from wjoin.executor.spark.warm import end_with
 from wjoin.grammar.errors import WJoinError
 from wjoin.options import configure, prepare
+from wjoin.preparing import SETTING, leave_preparing
 from wjoin.spark_process import logged
 from wjoin.worker_daemon import DAEMON, DAEMON_MODULE, start_daemon, start_warm, warm_settings
 
@@ -26,12 +27,18 @@ def connect(spark: SparkSession | None = None, **conf: str) -> "Session":
     ``conf`` are Spark settings (``connect(**{"spark.driver.memory": "8g"})``); on a running
     session only those that it can still change take effect. Names that begin with ``wjoin.`` are
     settings of the session, as SET takes them, and ``wjoin.log``: the file of the embedded Spark's log,
-    or ``stderr`` (see ``Session.spark_log``).
+    or ``stderr`` (see ``Session.spark_log``), and ``wjoin.prepare``: ``off`` where the first session of a
+    machine shall not leave it to a process in the background that later ones start sooner.
     """
-    log = conf.pop("wjoin.log", None)
+    log, preparing = conf.pop("wjoin.log", None), conf.pop("wjoin.prepare", None)
     own = {name: value for name, value in conf.items() if name.lower().startswith("wjoin.")}
     conf = {name: value for name, value in conf.items() if name not in own}
-    spark = _started(conf, log) if spark is None else _prepared(spark, conf, log)
+    if spark is None:
+        spark = _started(conf, log)
+        if JAVA_SETTING not in conf:
+            leave_preparing(preparing)
+    else:
+        _on(spark, conf, {"wjoin.log": log, SETTING: preparing})
     from wjoin.session import Session
 
     session = Session(spark)
@@ -49,13 +56,13 @@ def _started(conf: Mapping[str, str], log: str | None) -> SparkSession:
     return started
 
 
-def _prepared(spark: SparkSession, conf: Mapping[str, str], log: str | None) -> SparkSession:
-    if log is not None:
-        raise WJoinError("WJ603", "wjoin.log is for the Spark that connect() starts, and this one runs")
+def _on(spark: SparkSession, conf: Mapping[str, str], only_started: Mapping[str, str | None]) -> None:
+    for name, value in only_started.items():
+        if value is not None:
+            raise WJoinError("WJ603", f"{name} is for the Spark that connect() starts, and this one runs")
     prepare(spark)
     for name, value in conf.items():
         spark.conf.set(name, value)
-    return spark
 
 
 def _embedded(settings: Mapping[str, str]) -> SparkSession:

@@ -12,6 +12,7 @@ from wjoin.class_archive import SUFFIX, archive_folder, archive_name, writing_op
 from wjoin.connecting import connect
 from wjoin.embedded import JAVA_OPTIONS, JAVA_SETTING
 from wjoin.grammar.errors import WJoinError
+from wjoin.preparing import SETTING, begun_file
 
 _ENDING_SECONDS = 300
 
@@ -46,7 +47,7 @@ def prepare(settings: Mapping[str, str]) -> Path:
         unfinished = Path(scratch, f"{name}{SUFFIX}")
         options = f"{JAVA_OPTIONS} {writing_options(unfinished)}"
         with contextlib.chdir(scratch):
-            session = connect(None, **{**settings, JAVA_SETTING: options})
+            session = connect(None, **{**settings, JAVA_SETTING: options, SETTING: "off"})
             session.run_script(_SCRIPT, checkpoint="checkpoints")
             session.sql(_RESULTS).collect()
             session.spark.stop()
@@ -56,6 +57,7 @@ def prepare(settings: Mapping[str, str]) -> Path:
         file = folder / f"{name}-{unfinished.stat().st_size}{SUFFIX}"
         for earlier in folder.glob(f"{name}-*{SUFFIX}"):
             earlier.unlink()
+        begun_file(name).unlink(missing_ok=True)
         # Whoever starts meanwhile has the whole file, or none.
         return unfinished.rename(file)
 

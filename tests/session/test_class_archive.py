@@ -1,5 +1,8 @@
 """``wjoin prepare``: Spark starts from an archive of its classes, and from nothing that is not whole."""
 
+import contextlib
+import os
+import signal
 import subprocess
 import zipfile
 from collections.abc import Iterator
@@ -9,6 +12,8 @@ import pytest
 
 from tests.programs import run_python
 from wjoin.class_archive import archive_name, reading_options
+from wjoin.grammar.errors import WJoinError
+from wjoin.preparing import leave_preparing
 
 pytestmark = [pytest.mark.spark]
 
@@ -62,6 +67,45 @@ def test_an_archive_that_has_been_cut_off_is_left_alone(archive: Path, tmp_path:
         (tmp_path / "wjoin" / archive.name).write_bytes(whole.read(archive.stat().st_size // 2))
     done = run(tmp_path, "-c", STARTED)
     assert (done.returncode, done.stdout, done.stderr) == (0, "False\n", "")
+
+
+PREPARING = "from wjoin.preparing import leave_preparing; leave_preparing(None)"
+
+
+def in_background(cache: Path) -> list[int]:
+    """The processes that prepare a cache."""
+    wanted = f"XDG_CACHE_HOME={cache}".encode()
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            prepares = (each / "cmdline").read_bytes().endswith(b"wjoin.cli\0prepare\0")
+            if prepares and wanted in (each / "environ").read_bytes().split(b"\0"):
+                found.append(int(each.name))
+    return found
+
+
+def test_the_first_session_leaves_it_to_a_process_of_the_lowest_priority(tmp_path: Path):
+    """Not waited for: on a busy machine it has no time at all."""
+    first = run_python(tmp_path, "-c", PREPARING, XDG_CACHE_HOME=str(tmp_path), WJOIN_PREPARE="on")
+    processes = in_background(tmp_path)
+    try:
+        second = run_python(tmp_path, "-c", PREPARING, XDG_CACHE_HOME=str(tmp_path), WJOIN_PREPARE="on")
+        (process,) = processes
+        assert os.getpriority(os.PRIO_PROCESS, process) == 19
+        assert first.stderr.startswith("wjoin: a process of the lowest priority ")
+        assert (second.stdout, second.stderr) == ("", "")
+        assert in_background(tmp_path) == processes
+    finally:
+        for each in processes:
+            os.killpg(each, signal.SIGKILL)
+
+
+def test_it_is_left_where_somebody_has_said_so(tmp_path: Path):
+    done = run_python(tmp_path, "-c", PREPARING, XDG_CACHE_HOME=str(tmp_path), WJOIN_PREPARE="off")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(WJoinError, match="known: on, off"):
+        leave_preparing("never")
 
 
 def test_there_is_nothing_to_start_from_where_nothing_was_prepared(
