@@ -7,12 +7,13 @@ of which the delay is known.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.tokens import Kind, scan, unquoted
 from wjoin.planner.catalog import Delay, Delays
+from wjoin.planner.trees import parse
 
 IsStream = Callable[[str], bool]
 """Tells whether a relation, by its name as it stands in the query, streams though nothing declares it."""
@@ -40,8 +41,8 @@ def query_delays(query: str, declared: Mapping[str, Delays], is_stream: IsStream
     ``declared`` has the streams by their names in lower case.
     """
     try:
-        tree = sqlglot.parse_one(query, read="spark")
-    except SqlglotError:
+        tree = parse(query)
+    except (SqlglotError, WJoinError):
         return {} if _names(query) & declared.keys() else None
     return _query(tree, _Scope(declared, {}, is_stream))
 
@@ -56,8 +57,8 @@ def joined_streams(query: str, declared: Mapping[str, Delays]) -> list[tuple[str
     if not _names(query) & declared.keys():
         return []
     try:
-        tree = sqlglot.parse_one(query, read="spark")
-    except SqlglotError:
+        tree = parse(query)
+    except (SqlglotError, WJoinError):
         return []
     found = []
     for select in tree.find_all(exp.Select):
