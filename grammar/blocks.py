@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.lookahead import CLAUSE_WORDS, is_strong
-from wjoin.grammar.nesting import MAXIMAL_DEPTH, Code, refuse_unclosed
+from wjoin.grammar.nesting import MAXIMAL_DEPTH, Code, refuse_unclosed, too_deep
 from wjoin.grammar.selects import divide, is_from, read_block
 from wjoin.grammar.spans import Span
+from wjoin.grammar.stack import room
 from wjoin.grammar.syntax import SelectBlock
 
 _SET_OPERATIONS = frozenset({"UNION", "INTERSECT", "EXCEPT", "MINUS", "SETMINUS"})
@@ -18,11 +19,29 @@ def find_blocks(code: Code, start: int = 0, end: int | None = None) -> tuple[Sel
     Raises WJ1xx and WJ210 for a clause, or the SELECT around it, that cannot be read.
     """
     end = len(code.tokens) if end is None else end
-    if code.depth > MAXIMAL_DEPTH or not any(token.word in CLAUSE_WORDS for token in code.tokens):
+    if not any(token.word in CLAUSE_WORDS for token in code.tokens):
+        return ()
+    if code.depth > MAXIMAL_DEPTH:
+        _refuse_deep(code, start, end)
         return ()
     found = _region(code, start, end, ())
     _refuse_misplaced(code, start, end, found)
     return tuple(found)
+
+
+def _refuse_deep(code: Code, start: int, end: int) -> None:
+    """Raise WJ114 where a statement that has a window clause has too many parentheses inside each other."""
+    try:
+        with room():
+            found = _region(code, start, end, ())
+    except RecursionError:
+        # No window clause is looked for in what is that deep; Spark does not read it either.
+        return
+    depth = 0
+    for token in code.tokens if found else ():
+        depth = max(0, depth + (token.text == "(") - (token.text == ")"))
+        if depth > MAXIMAL_DEPTH:
+            raise too_deep(token.span)
 
 
 def _refuse_misplaced(code: Code, start: int, end: int, blocks: Sequence[SelectBlock]) -> None:

@@ -47,6 +47,11 @@ _ENTRIES = (
         "a statistic is unknown, given twice, or has a value that it cannot have",
         "give each of those that docs/language.md lists in section Statistics at most once",
     ),
+    ErrorCode(
+        "WJ114",
+        "an expression is too deep: more than 100 parentheses, CASE or NOT inside each other",
+        "write it flatter, or compute a part in a subquery; a chain of AND, OR or + may have any length",
+    ),
     # 2xx: names and expressions
     ErrorCode("WJ201", "a stream name is not in FROM", "use an alias of the FROM list"),
     ErrorCode("WJ202", "a column is not in the stream", "check the spelling"),

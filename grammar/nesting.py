@@ -8,7 +8,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Kind, Token
 
 MAXIMAL_DEPTH = 100
-"""Deepest nesting of parentheses in which a window clause is looked for."""
+"""How deep a statement with a window clause may be: parentheses, CASE and NOT inside each other."""
 
 QUERY_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM"})
 """Words with which a query begins."""
@@ -119,6 +119,11 @@ def pair(text: str, tokens: list[Token]) -> Code:
             opening = opened.pop()
             partner[opening], partner[place] = place, opening
     return Code(text, tokens, partner, depth)
+
+
+def too_deep(span: Span) -> WJoinError:
+    """Return the error for what stands too deep at a place."""
+    return WJoinError("WJ114", f"this stands inside more than {MAXIMAL_DEPTH} others", span=span)
 
 
 def refuse_unclosed(code: Code) -> None:

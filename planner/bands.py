@@ -7,11 +7,12 @@ are implied by the condition, which is checked as well: they may only ever be to
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from math import ceil, floor, isfinite
+from math import ceil, floor
 
 from sqlglot import exp
 
 from wjoin.planner.catalog import INTEGRAL, WHOLE
+from wjoin.planner.literals import in_reach, number
 from wjoin.planner.meaning import Meaning
 from wjoin.planner.names import StreamColumn
 
@@ -173,22 +174,34 @@ class _Reader:
                 inside = self._sum(node.this)
                 return None if inside is None else -inside
             case exp.Add() | exp.Sub():
-                first, second = self._sum(node.this), self._sum(node.expression)
-                if first is None or second is None:
-                    return None
-                return first + (second if isinstance(node, exp.Add) else -second)
+                return self._added(node)
             case exp.Column():
                 found = self._meaning.column(node)
                 return None if found is None else _Sum(plus=(found,))
             case exp.Literal() if not node.is_string:
-                return _constant(Decimal(node.name), rounded="e" in node.name.lower())
+                value = number(node.name)
+                return None if value is None else _constant(value, rounded="e" in node.name.lower())
             case exp.Placeholder():
                 return _parameter(self._meaning.parameters.get(node.name))
         return None
 
+    def _added(self, node: exp.Expr) -> _Sum | None:
+        """Return a sum of terms, of which there may be thousands."""
+        terms = []
+        while isinstance(node, exp.Add | exp.Sub):
+            terms.append((isinstance(node, exp.Add), node.expression))
+            node = node.this
+        total = self._sum(node)
+        for added, term in reversed(terms):
+            each = None if total is None else self._sum(term)
+            if total is None or each is None:
+                return None
+            total = total + (each if added else -each)
+        return total
+
 
 def _parameter(value: object) -> _Sum | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not in_reach(value):
         return None
     return _constant(Decimal(value), rounded=isinstance(value, float))
 

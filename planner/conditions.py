@@ -23,6 +23,7 @@ from wjoin.planner.expressions import (
     is_decimal,
     is_numeric,
 )
+from wjoin.planner.literals import number
 from wjoin.planner.meaning import Meaning
 from wjoin.planner.names import StreamColumn
 from wjoin.planner.patterns import like
@@ -111,7 +112,7 @@ class _Reader:
         """Return any expression."""
         self._depth += 1
         if self._depth > MAXIMUM_DEPTH:
-            raise _Stopped("too many parentheses")
+            raise _Stopped("a very deep expression")
         found = self._value(node)
         self._depth -= 1
         return found
@@ -359,11 +360,12 @@ def _number(text: str) -> Constant:
     if "e" in text.lower():
         # DOUBLE or DECIMAL, as a setting says.
         raise _Stopped("a number with an exponent")
-    if "." not in text:
-        value = int(text)
-        if -(2**63) <= value < 2**63:
-            return Constant(value, "int" if -(2**31) <= value < 2**31 else "bigint")
-    return _decimal(Decimal(text))
+    value = number(text)
+    if value is None:
+        raise _Stopped("a number that no DOUBLE reaches")
+    if "." not in text and -(2**63) <= value < 2**63:
+        return Constant(int(value), "int" if -(2**31) <= value < 2**31 else "bigint")
+    return _decimal(value)
 
 
 def _decimal(value: Decimal) -> Constant:
@@ -378,13 +380,12 @@ def _decimal(value: Decimal) -> Constant:
 
 def _cast(literal: exp.Literal, kind: str, *, typed: bool) -> Constant:
     """Return the value of a literal; ``typed`` where its type stands before it, as in DATE '2024-01-01'."""
-    whole = not literal.is_string and literal.name.isdigit()
-    if kind == "double" and not literal.is_string:
-        return Constant(float(literal.name), kind)
-    if kind in ("tinyint", "smallint", "int", "bigint") and whole:
-        value = int(literal.name)
-        if value < 2 ** {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}[kind]:
-            return Constant(value, kind)
+    value = None if literal.is_string else number(literal.name)
+    if kind == "double" and value is not None:
+        return Constant(float(value), kind)
+    bits = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}.get(kind)
+    if bits is not None and value is not None and literal.name.isdigit() and value < 2**bits:
+        return Constant(int(value), kind)
     if kind == "date" and literal.is_string and _DAY.fullmatch(literal.name):
         try:
             return Constant((date.fromisoformat(literal.name) - _EPOCH).days, kind)

@@ -7,14 +7,15 @@ of which the delay is known.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.tokens import Kind, Token, is_name, scan, string_value, unquoted
 from wjoin.planner.catalog import Delay, Delays
 from wjoin.planner.edits import Edit, apply_edits
 from wjoin.planner.proposals import proposed_window
+from wjoin.planner.trees import parse
 
 _SESSION = (["session"], ["system", "session"])
 """Qualifiers of what lives in the session, as temporary views do."""
@@ -103,8 +104,8 @@ def _names(query: str) -> set[str]:
 def _tree(query: str) -> exp.Expr | None:
     """Return the tree of a query, None where it cannot be read."""
     try:
-        return sqlglot.parse_one(apply_edits(query, _respelt(query)), read="spark")
-    except SqlglotError:
+        return parse(apply_edits(query, _respelt(query)))
+    except (SqlglotError, WJoinError):
         return None
 
 

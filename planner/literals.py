@@ -2,7 +2,7 @@
 
 import math
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 
 def literal(value: object) -> str | None:
@@ -28,3 +28,28 @@ def literal(value: object) -> str | None:
         case date() if not isinstance(value, datetime):
             return f"DATE '{value.isoformat()}'"
     return None
+
+
+def number(text: str) -> Decimal | None:
+    """Return the number that a literal without a suffix spells, None where it is none, or beyond all DOUBLEs.
+
+    >>> number("1.50"), number("2e3"), number("1e"), number("9" * 400)
+    (Decimal('1.50'), Decimal('2E+3'), None, None)
+    """
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return None
+    return value if in_reach(value) else None
+
+
+def in_reach(value: float | Decimal) -> bool:
+    """Return whether a number is finite as a DOUBLE, which one of 400 digits is not.
+
+    >>> in_reach(5), in_reach(10**400), in_reach(math.nan)
+    (True, False, False)
+    """
+    try:
+        return math.isfinite(float(value))
+    except (OverflowError, ValueError):
+        return False

@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokens import TokenType
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.nesting import too_deep
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Identifier
 from wjoin.grammar.tokens import Kind, Token, scan
+from wjoin.planner.trees import parse
 
 MATCH_FUNCTIONS = {"match_time": "time", "match_start": "start", "match_span": "span"}
 
@@ -43,7 +44,7 @@ _AGGREGATES = _words("""
 """)
 _OWN_SYNTAX = _words("""
     CAST TRY_CAST SAFE_CAST EXTRACT TRIM POSITION SUBSTRING SUBSTR OVERLAY TIMESTAMPADD TIMESTAMPDIFF
-    DATEADD DATEDIFF DATE_ADD DATE_DIFF GROUP SETS CUBE ROLLUP PLACING FOR ALL
+    DATEADD DATEDIFF DATE_ADD DATE_DIFF BY GROUP SETS CUBE ROLLUP PLACING FOR ALL
 """)
 """Words before a parenthesis whose arguments are not a plain list of expressions."""
 
@@ -128,7 +129,7 @@ def function_name(text: str, piece: Piece, call: exp.Anonymous) -> str:
 
 
 def read_condition(text: str, span: Span) -> Piece:
-    """Analyse one expression; raises WJ210 where it cannot be read."""
+    """Analyse one expression; raises WJ210 where it cannot be read, and WJ114 where it is too deep."""
     select = _parse(text, span, _SELECT, "the condition")
     items = select.expressions
     extra = [key for key, value in select.args.items() if value and key != "expressions"]
@@ -138,7 +139,7 @@ def read_condition(text: str, span: Span) -> Piece:
 
 
 def read_select_list(text: str, span: Span) -> Piece:
-    """Analyse a select list; raises WJ210 where it cannot be read."""
+    """Analyse a select list; raises WJ210 where it cannot be read, and WJ114 where it is too deep."""
     select = _parse(text, span, _SELECT, "the select list")
     if not select.expressions:
         raise WJoinError("WJ210", "the select list is empty", span=span)
@@ -146,7 +147,7 @@ def read_select_list(text: str, span: Span) -> Piece:
 
 
 def read_tail(text: str, span: Span) -> Piece:
-    """Analyse what follows FROM, WINDOW and WHERE: GROUP BY to the end; raises WJ210."""
+    """Analyse what follows FROM, WINDOW and WHERE: GROUP BY to the end; raises WJ210 and WJ114."""
     prefix = "SELECT 1 FROM p "
     select = _parse(text, span, prefix, "the clauses after the join")
     parts = [(key, value) for key, value in select.args.items() if key not in ("expressions", "from_")]
@@ -165,7 +166,11 @@ def read_tail(text: str, span: Span) -> Piece:
 def _parse(text: str, span: Span, prefix: str, what: str) -> exp.Select:
     masked = prefix + _masked(text, span)
     try:
-        tree = sqlglot.parse_one(masked, dialect="spark")
+        tree = parse(masked)
+    except WJoinError as error:
+        deep = error.span or Span(0, len(masked))
+        shift = span.start - len(prefix)
+        raise too_deep(Span(max(deep.start + shift, span.start), deep.end + shift)) from None
     except ParseError as error:
         place = _error_place(masked, error)
         raise _unreadable(text, span, what, place - len(prefix) + span.start) from None
@@ -297,19 +302,28 @@ class _Collector:
                 return ListItem((root.expression.name,), False)
         return ListItem((), False)
 
-    def visit(self, node: exp.Expr, place: _Place) -> None:
-        """Collect what ``node`` and the nodes below it hold."""
+    def visit(self, root: exp.Expr, place: _Place) -> None:
+        """Collect what ``root`` and the nodes below it hold."""
+        waiting = [(root, place)]
+        while waiting:
+            node, place = waiting.pop()
+            inside = self._visit(node, place)
+            if inside is not None:
+                waiting += [(child, inside) for child in reversed(list(node.iter_expressions()))]
+
+    def _visit(self, node: exp.Expr, place: _Place) -> _Place | None:
+        """Collect what one node holds, and return where the nodes below it stand, None to leave them out."""
         match node:
             case exp.Column():
                 self._column(node, place)
-                return
+                return None
             case exp.Star():
                 self._star(node, (), place)
-                return
+                return None
             case exp.Anonymous():
                 place = self._call(node, place)
                 if self._is_count_star(node):
-                    return
+                    return None
             case exp.AggFunc():
                 self.is_aggregate = self.is_aggregate or place.hidden_by is None
                 place = _Place(place.clause, True, place.hidden_by)
@@ -321,8 +335,7 @@ class _Collector:
                 place = _Place(place.clause, False, hidden)
             case exp.SetOperation():
                 self.has_subquery = True
-        for child in node.iter_expressions():
-            self.visit(child, place)
+        return place
 
     def _column(self, node: exp.Column, place: _Place) -> None:
         if isinstance(node.this, exp.Star):

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import isfinite
 from typing import Protocol
 
 from sqlglot import exp
@@ -11,6 +10,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.conditions import COMPARISONS
+from wjoin.planner.literals import in_reach, number
 from wjoin.planner.meaning import Meaning
 from wjoin.planner.names import StreamColumn
 from wjoin.udfs.predicate import Predicate
@@ -169,8 +169,7 @@ def _number(node: exp.Expr, meaning: Meaning) -> float | None:
     value = _constant(node, meaning)
     if isinstance(value, bool | str) or value is None:
         return None
-    number = float(value)
-    return number if isfinite(number) else None
+    return float(value) if in_reach(value) else None
 
 
 def _argument(node: exp.Expr, meaning: Meaning) -> StreamColumn | Value | None:
@@ -190,8 +189,9 @@ def _constant(node: exp.Expr, meaning: Meaning) -> Value | None:
         case exp.Literal():
             if node.is_string:
                 return node.name
-            return int(node.name) if node.name.isdigit() else float(node.name)
+            given = number(node.name)
+            return given if given is None else int(given) if node.name.isdigit() else float(given)
         case exp.Placeholder():
-            given = meaning.parameters.get(node.name)
-            return given if isinstance(given, bool | int | float | str) else None
+            passed = meaning.parameters.get(node.name)
+            return passed if isinstance(passed, bool | int | float | str) else None
     return None

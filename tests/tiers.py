@@ -24,6 +24,7 @@ LONG = (
     "papers/test_semijoin.py",
     *(f"papers/test_wjoin2002.py::test_{word}" for word in ("baselines", "claims", "joins_with", "tables")),
     # Random statements, and those of each kind.
+    "parse/test_fuzz.py::test_statements_of_the_corpus_changed_at_random[10000]",
     "native/test_native.py::test_a_stream_in_micro_batches_gives_the_defined_result_or_is_refused[2]",
     "native/test_native.py::test_a_row_is_late",
     "properties/test_batch.py::test_any_statement_in_batch_gives_the_defined_result[3]",
@@ -105,6 +106,7 @@ THOROUGH = (
     "cli/test_cli.py::test_streaming_select_prints_its_rows",
     "cli/test_cli.py::test_once_runs_everything_and_a_second_run_adds_nothing",
     *("examples/test_examples.py::test_command_line", "sites/test_kept.py"),
+    "parse/test_fuzz.py::test_statements_of_the_corpus_changed_at_random",
     # Of the fast tests what others test, too.
     "cli/test_cli.py::test_explain_without_a_window_join_shows_spark_s_plan",
     *(f"cli/test_printed.py::test_a_stream_is_printed_once[{rows}]" for rows in (3, 1000)),

@@ -1,4 +1,4 @@
-"""The first session of a machine has a process of the lowest priority prepare that later ones start sooner."""
+"""The first session leaves it to a process of the lowest priority that later ones start sooner."""
 
 import contextlib
 import os

@@ -5,6 +5,7 @@ import pytest
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
+from wjoin.grammar.spans import Span
 
 
 def blocks(text: str) -> tuple[syntax.SelectBlock, ...]:
@@ -292,4 +293,7 @@ def test_deep_nesting() -> None:
     deep = "(" * 60 + JOIN + ")" * 60
     assert block(f"SELECT * FROM {deep} x").span.of(f"SELECT * FROM {deep} x") == JOIN
     beyond = "SELECT * FROM A, B " + "(" * 5000 + "WINDOW = 1" + ")" * 5000
-    assert isinstance(parse_script(beyond).statements[0], syntax.SparkStatement)
+    with pytest.raises(WJoinError) as refused:
+        parse_script(beyond)
+    assert refused.value.code == "WJ114"
+    assert refused.value.span == Span(beyond.index("(") + 100, beyond.index("(") + 101)

@@ -1,10 +1,13 @@
 """Whatever is typed ends in a Script or a coded error with its place."""
 
+import random
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.parse.fuzzing import failures
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 
@@ -85,3 +88,13 @@ def test_mutated_statements(statement: str, data: st.DataObject) -> None:
             case _:
                 pieces.insert(place, pieces[place])
     check("".join(pieces))
+
+
+@pytest.mark.parametrize("count", [10_000, 100_000])
+def test_statements_of_the_corpus_changed_at_random(count: int) -> None:
+    """Whatever they say, they are planned or refused: see tests/parse/fuzzing.py."""
+    first = 0 if count == 10_000 else random.SystemRandom().randrange(10**9)
+    wrong, told = failures(range(first, first + count))
+    assert not wrong, "\n\n".join(wrong[:5])
+    assert told["planned"] > count // 20
+    assert len(told) > 30, "few kinds of errors"
