@@ -99,6 +99,11 @@ _ENTRIES = (
         "SHOW PREDICATES lists those of each",
     ),
     ErrorCode(
+        "WJ220",
+        "duplicates of a stream cannot be dropped",
+        "declare its event time, a TIMESTAMP, and the delay: WATERMARK column DELAY OF INTERVAL n SECONDS",
+    ),
+    ErrorCode(
         "WJ221",
         "no condition joins a table without event time to the streams",
         "add an equality, such as A.id = T.id, or write CROSS JOIN",
@@ -319,6 +324,11 @@ _ENTRIES = (
         "WJ812",
         "a session of Spark that Python has not started has ended while queries ran: they have ended with it",
         "give the same statements again, they go on from their checkpoints; or run a script with wjoin run",
+    ),
+    ErrorCode(
+        "WJ813",
+        "a query has worked off what there is, and groups of it wait for later rows",
+        "they come when all streams have passed them: run it again on its checkpoint, with more rows",
     ),
     ErrorCode(
         "WJ814",

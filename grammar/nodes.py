@@ -266,6 +266,9 @@ class _Nodes(Transformer[Leaf, Any]):
             )
         return _RecordKey(names[0], _span(meta))
 
+    def unique(self, meta: Meta, *names: syntax.Identifier) -> "_Unique":
+        return _Unique(names, _span(meta))
+
     def site_address(self, meta: Meta, leaf: Leaf) -> str | syntax.Parameter:
         return self.parameter(meta, leaf) if leaf.type == "PARAMETER" else _string(leaf)
 
@@ -288,6 +291,7 @@ class _Nodes(Transformer[Leaf, Any]):
         watermark = _only([*(columns.watermarks if columns else ()), *marks], "WATERMARK clause", meta)
         record_format = _only([part for part in parts if isinstance(part, _Format)], "FORMAT clause", meta)
         site = _only([part for part in parts if isinstance(part, syntax.AtSite)], "site", meta)
+        unique = _only([part for part in parts if isinstance(part, _Unique)], "DROP DUPLICATES clause", meta)
         return syntax.CreateStream(
             name=name,
             or_replace=or_replace,
@@ -301,6 +305,7 @@ class _Nodes(Transformer[Leaf, Any]):
             record_format=record_format.name if record_format else None,
             site=site,
             composed=options.composed if options else (),
+            unique=unique.columns if unique else (),
         )
 
     def create_sink(
@@ -415,6 +420,11 @@ class _Partitioned(NamedTuple):
 
 class _Format(NamedTuple):
     name: syntax.Identifier
+    span: Span
+
+
+class _Unique(NamedTuple):
+    columns: tuple[syntax.Identifier, ...]
     span: Span
 
 

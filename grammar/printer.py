@@ -102,7 +102,9 @@ def print_declaration(statement: Declaration) -> str:
         case syntax.CreateStream():
             columns = _columns(statement)
             mark = "" if statement.watermark is None else f" {print_watermark(statement.watermark)}"
-            return f"{_head('STREAM', statement)}{columns}{_source(statement)}{_format(statement)}{mark}"
+            once = f" DROP DUPLICATES ON ({_names(statement.unique)})" if statement.unique else ""
+            source = f"{_source(statement)}{_format(statement)}"
+            return f"{_head('STREAM', statement)}{columns}{source}{mark}{once}"
         case syntax.CreateSink():
             folders = statement.partitioned_by
             partitioned = f" PARTITIONED BY ({_names(folders)})" if folders else ""

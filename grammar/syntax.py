@@ -277,6 +277,7 @@ class CreateStream:
     itself. ``computed`` are the others of the list. ``record_format``: how the source's records are
     written, json, csv or avro; None where that is not said. ``site``: where it is read from sites, in the
     place of USING; the provider is then ``SITE_FORMAT``. ``composed`` are the options with parameters.
+    ``unique``, of ``DROP DUPLICATES ON (…)``, are the columns that are equal in copies of a row.
     """
 
     name: Identifier
@@ -291,6 +292,7 @@ class CreateStream:
     record_format: Identifier | None = None
     site: AtSite | None = None
     composed: tuple[tuple[str, Composed], ...] = ()
+    unique: tuple[Identifier, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -233,6 +233,7 @@ def _start(
     running = Running(
         query, text, target, statement.span, name, sink.name, folder, began=began, started=started
     )
+    running.append = mode == "append"
     if joins is not None:
         running.planned, running.compiled = joins.planned, tuple(joins.plans)
     context.queries.add(running)

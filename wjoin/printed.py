@@ -11,6 +11,10 @@ from pyspark.sql import functions as F
 
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.once import select_name
+from wjoin.measured.progress import read
+from wjoin.measured.reports import last_report
+from wjoin.notices import tell
+from wjoin.open_groups import waiting, waits
 from wjoin.row_lines import csv_lines, csv_record, different_names, json_lines
 
 if TYPE_CHECKING:
@@ -108,7 +112,11 @@ def rows_once(frame: "DataFrame", most: int | None) -> "DataFrame":
                 missing -= min(count, missing)
 
     writer = frame.writeStream.foreachBatch(take).outputMode("append").queryName(select_name())
-    begin(frame.sparkSession, writer.trigger(availableNow=True).start, "the SELECT").awaitTermination()
+    query = begin(frame.sparkSession, writer.trigger(availableNow=True).start, "the SELECT")
+    query.awaitTermination()
+    report = last_report(query)
+    if words := waiting(None if report is None else read(report)):
+        tell(waits("the SELECT", words))
     empty = frame.sparkSession.createDataFrame([], frame.schema)
     return functools.reduce(lambda first, second: first.union(second), found or [empty])
 

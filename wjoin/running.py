@@ -14,6 +14,7 @@ from wjoin.grammar.spans import Span
 from wjoin.measured.progress import Progress, read
 from wjoin.measured.reports import new_reports
 from wjoin.measured.totals import Totals
+from wjoin.open_groups import waiting
 from wjoin.planner.explain.describe import describe
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class Running:
     ``name`` is that of its sink, with a number where an earlier query into it still runs. ``span`` is what
     an error of it is about, ``statement`` its whole statement, both of ``text``. ``sink`` and ``checkpoint``
     are None for a SELECT whose rows are printed. ``planned`` are its W-joins, innermost first, ``compiled``
-    the numbers under which they were. ``seconds`` is how long it ran, None while it does.
+    the numbers under which they were. ``append``: whether groups come out when they are complete, and once.
+    ``seconds`` is how long it ran, None while it does.
     """
 
     query: "StreamingQuery"
@@ -45,6 +47,7 @@ class Running:
     checkpoint: str | None = None
     planned: "tuple[PlannedSelect, ...]" = ()
     compiled: tuple[int, ...] = ()
+    append: bool = True
     began: float = field(default_factory=time.monotonic)
     started: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
     totals: Totals = field(default_factory=Totals)
@@ -111,7 +114,14 @@ class Running:
         done = self.totals.line()
         if (failed or self.stopped) and not self.totals.known:
             done = "no micro-batch has been reported"
+        if waits := self.waits:
+            done += f"; {waits}"
         return f"{self.name}: {'failed, ' if failed else ''}{done}, {seconds:.1f} s"
+
+    @property
+    def waits(self) -> str:
+        """What it has read and not yet given, and for what that waits; empty where nothing does."""
+        return waiting(self.totals.newest, self.planned) if self.append else ""
 
     def stop(self) -> None:
         """Stop the query where it still runs, without waiting for its micro-batch."""

@@ -31,6 +31,8 @@ from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
 from wjoin.inserts import insert
 from wjoin.measured.dropped import unwatch
+from wjoin.notices import tell
+from wjoin.open_groups import waits
 from wjoin.options import in_pipeline, prepare
 from wjoin.queries import Queries
 from wjoin.repartition import Repartitioned, repartition
@@ -199,6 +201,9 @@ class Session:
             raise failure(error, name.span, text, sink=name.name, checkpoint=running.checkpoint) from error
         finally:
             self.settle()
+        running.look()
+        if running.waits:
+            tell(waits(f"the query {running.name}", running.waits))
 
     def repartition(
         self, text: str, old: str, new: str, partitions: int, *, name: str = "<script>", **params: Any

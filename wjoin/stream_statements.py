@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField
 
 from wjoin.catalog import Catalog, StreamDeclaration, declared_ahead, declared_delays, find_stream
 from wjoin.computed import with_computed
+from wjoin.duplicates import without_duplicates
 from wjoin.engine import Engine
 from wjoin.failures import first_line
 from wjoin.format_options import RECORDS_READ, STREAM_OPTIONS, check_options, own_option, without
@@ -20,6 +22,7 @@ from wjoin.grammar.syntax import (
     CreateStream,
     DescribeStream,
     DropStream,
+    Identifier,
     Parameter,
     TimeDuration,
     Watermark,
@@ -45,7 +48,8 @@ def create_stream(
 ) -> None:
     """Declare a stream.
 
-    Raises WJoinError WJ106, WJ110, WJ202, WJ207, WJ212, WJ216, WJ305, WJ601, WJ603, WJ604, WJ616 and WJ617.
+    Raises WJoinError WJ106, WJ110, WJ202, WJ207, WJ212, WJ216, WJ220, WJ305, WJ601, WJ603, WJ604, WJ616
+    and WJ617.
     """
     name = statement.name.name
     if catalog.stream(name) is not None:
@@ -89,15 +93,7 @@ def create_stream(
     event_time, delay = None, None
     if statement.watermark is not None:
         column = statement.watermark.column
-        if column.name.lower() not in fields:
-            raise WJoinError(
-                "WJ202",
-                f"the stream {name} has no column {column.name}",
-                span=column.span,
-                text=text,
-                help=suggestion(column.name, fields) or f"it has {', '.join(fields)}",
-            )
-        event_time = fields[column.name.lower()].name
+        event_time = _field(name, column, fields, text).name
         columns = {each: Column(field.name, field.dataType.simpleString()) for each, field in fields.items()}
         try:
             kind = checked_kind(name, columns[event_time.lower()], [*columns.values()], column.span)
@@ -107,9 +103,16 @@ def create_stream(
                     statement = replace(statement, watermark=_with_delay(statement.watermark, delay, kind))
         except WJoinError as error:
             raise _with_remedy(error, columns[event_time.lower()], [*columns.values()]).within(text) from None
-    frame.createOrReplaceTempView(name)
     types = {each.name: each.dataType.simpleString() for each in fields.values()}
     delays = declared_delays(event_time, delay, types, _ahead(statement, event_time, types, text))
+    if statement.unique:
+        keys = [_field(name, each, fields, text).name for each in statement.unique]
+        try:
+            known = delays.get((event_time or "").lower())
+            frame = without_duplicates(frame, statement, event_time, known, keys)
+        except WJoinError as error:
+            raise error.within(text) from None
+    frame.createOrReplaceTempView(name)
     declared = StreamDeclaration(
         name, event_time, delays, statement.provider.name, rows=rows, statement=statement, site=site
     )
@@ -123,6 +126,19 @@ def _with_delay(watermark: Watermark, delay: int, kind: TimeKind) -> Watermark:
     if kind is TimeKind.INTEGRAL:
         return replace(watermark, delay=BareNumber(delay, watermark.span))
     return replace(watermark, delay=TimeDuration(delay, watermark.span))
+
+
+def _field(stream: str, column: Identifier, fields: Mapping[str, StructField], text: str) -> StructField:
+    """Return a column of a stream by its name. Raises WJ202."""
+    if column.name.lower() not in fields:
+        raise WJoinError(
+            "WJ202",
+            f"the stream {stream} has no column {column.name}",
+            span=column.span,
+            text=text,
+            help=suggestion(column.name, fields) or f"it has {', '.join(fields)}",
+        )
+    return fields[column.name.lower()]
 
 
 def _opened(engine: Engine, statement: CreateStream, text: str) -> tuple[DataFrame, DataFrame | None]:
@@ -199,6 +215,7 @@ def describe_stream(engine: Engine, catalog: Catalog, text: str, statement: Desc
     computed = (
         {each.name.name: each.expression for each in stream.statement.computed} if stream.statement else {}
     )
+    unique = {each.name.lower() for each in stream.statement.unique} if stream.statement else set()
     rows = []
     for name, kind in fields.items():
         notes = [f"event time, out of order by up to {delay}"] if name == time else []
@@ -206,6 +223,7 @@ def describe_stream(engine: Engine, catalog: Catalog, text: str, statement: Desc
         if known is not None and known.ahead is not None:
             notes.append(f"at most {human(known.ahead, TimeKind.TIMESTAMP)} ahead of the clock")
         notes += [f"computed: {computed[name]}"] if name in computed else []
+        notes += ["equal in duplicates, which are dropped"] if name.lower() in unique else []
         rows.append((name, kind, "; ".join(notes) or None))
     return engine.rows(rows, "col_name STRING, data_type STRING, comment STRING")
 

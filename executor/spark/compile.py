@@ -25,7 +25,7 @@ from wjoin.executor.spark.announce import Announce
 from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
 from wjoin.executor.spark.messages import MESSAGES
 from wjoin.executor.spark.meter import Meter, rows_part, stage_part
-from wjoin.executor.spark.native import WATERMARKED, native_rows, watermark_delay
+from wjoin.executor.spark.native import native_rows, unmoved, watermark_delay, watermarked
 from wjoin.executor.spark.observe import observed, work_counts
 from wjoin.executor.spark.operator import Operator
 from wjoin.executor.spark.pack import AHEAD, KEEP, Pack
@@ -33,7 +33,7 @@ from wjoin.executor.spark.processor import JoinProcessor
 from wjoin.executor.spark.site_source import arrow_schema
 from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.typing import KEY_TYPES, typed
-from wjoin.executor.spark.unpack import MATCH_COLUMNS, Unpack, flat_name
+from wjoin.executor.spark.unpack import MARK, MATCH_COLUMNS, Unpack, flat_name
 from wjoin.executor.spark.warm import served
 from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.step import StageLogic
@@ -57,6 +57,7 @@ from wjoin.planner.physical import (
     StreamScan,
     TimeKind,
 )
+from wjoin.planner.to_come import is_dated
 from wjoin.udfs.predicate import Predicate
 
 _DATED = "__wjoin_dated"
@@ -150,13 +151,14 @@ def _output(
 ) -> DataFrame:
     if joined is not None:
         rows = _unpacked(plan, output, joined, inputs, sites)
-        if not plan.lookups:
-            return rows
-        return _dated(plan, output, look_up(plan, output, rows, inputs, counting.query))
+        if plan.lookups:
+            rows = look_up(plan, output, rows, inputs, counting.query)
+        return _dated(plan, output, rows)
     if plan.stages:
         return native_rows(plan, output, inputs, counting.query, None if plan.streaming else counting.meter)
     only = plan.staged[0]
-    rows = relation_rows(plan, output, only, inputs[only], counting.query)
+    source = _marked_input(plan, only, inputs[only]) if is_dated(plan, output) else inputs[only]
+    rows = relation_rows(plan, output, only, source, counting.query)
     return _dated(plan, output, look_up(plan, output, rows, inputs, counting.query))
 
 
@@ -222,13 +224,9 @@ def _stageless(plan: PhysicalPlan) -> PhysicalPlan:
 def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
     """Return what the pack of a stream reads: event time, the filter's verdict, codes, columns."""
     scan = plan.streams[number]
-    dated = any(_is_dated(plan, output) and not output.undated for output in plan.outputs)
-    if dated and plan.watermarked and number not in plan.watermarked:
+    if plan.watermarked and any(is_dated(plan, output) for output in plan.outputs):
         # MATCH_TIME goes by the watermarks of the inputs, so each must have one.
-        own = F.col(quoted(scan.event_time))
-        ahead = F.expr(too_far_ahead(quoted(scan.event_time), plan.time_kind, scan.ahead))
-        source = source.withColumn(_DATED, F.when(~ahead, own))
-        source = source.withWatermark(_DATED, watermark_delay(scan.delay))
+        source = _marked_input(plan, number, source)
     rows = source.alias(scan.alias)
     time = F.expr(_time(scan, plan.time_kind)).alias(time_name(number))
     values = [(code_name(number, n), F.expr(key_code(code))) for n, code in enumerate(scan.codes)]
@@ -258,6 +256,17 @@ def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
     kept = F.col(KEEP)
     hidden = (F.when(kept, value).alias(name) for name, value in values)
     return typed(judged.select(time, *hidden, *judged_ahead, kept), {**types, KEEP: BooleanType()})
+
+
+def _marked_input(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
+    """Return an input with a watermark of Spark's, by its event time where it comes without one."""
+    if number in plan.watermarked:
+        return source
+    scan = plan.streams[number]
+    own = F.col(quoted(scan.event_time))
+    ahead = F.expr(too_far_ahead(quoted(scan.event_time), plan.time_kind, scan.ahead))
+    dated = source.withColumn(_DATED, F.when(~ahead, own))
+    return dated.withWatermark(_DATED, watermark_delay(scan.delay))
 
 
 def _time(scan: StreamScan, kind: TimeKind) -> str:
@@ -317,28 +326,29 @@ def _unpacked(
         span = match == "span" and plan.time_kind is not TimeKind.INTEGRAL
         kind = DayTimeIntervalType() if span else _TIME_TYPES[plan.time_kind]
         fields.append(StructField(MATCH_COLUMNS[match], kind))
+    marked = is_dated(plan, output) and not plan.watermarked
+    if marked:
+        fields.append(StructField(MARK, _TIME_TYPES[plan.time_kind]))
     if not fields:
         fields.append(StructField("rows", BooleanType()))
-    unpack = Unpack(_stageless(plan), output, sites, uuid.uuid4().hex if sites else "")
+    schema = arrow_schema(StructType(fields)) if marked else None
+    unpack = Unpack(_stageless(plan), output, schema, sites, uuid.uuid4().hex if sites else "")
     flat = joined.mapInArrow(unpack.__call__, StructType(fields))
+    if marked:
+        # No filter of the statement comes below this one, where it would remove the marks.
+        dated = time_name(times[0]) if times else MATCH_COLUMNS["time"]
+        flat = flat.withWatermark(MARK, watermark_delay(0)).filter(unmoved(f"{dated} IS NOT NULL"))
     columns = [F.col(time_name(stream)).alias(joined_time(stream)) for stream in times]
     columns += [F.col(MATCH_COLUMNS[match]) for match in matches]
-    if not plan.lookups:
-        flat = _dated(plan, output, flat)
     made = structs(plan, plan.staged_columns(output), lambda *each: F.col(flat_name(*each)))
     return flat.select(*(made + columns or [F.col("rows")]))
 
 
 def _dated(plan: PhysicalPlan, output: Output, rows: DataFrame) -> DataFrame:
-    """Return rows with a watermark on MATCH_TIME where it is asked for and can be an event time."""
-    time = MATCH_COLUMNS["time"]
-    if not _is_dated(plan, output) or output.match_delay is None or output.undated:
+    """Return rows whose MATCH_TIME is an event time of Spark's, where it is asked for and can be one.
+
+    A watermark is at work below: that of the last stage's marks, or those of the inputs.
+    """
+    if not is_dated(plan, output):
         return rows
-    if plan.watermarked:
-        return rows.withMetadata(time, WATERMARKED)
-    return rows.withWatermark(time, watermark_delay(output.match_delay))
-
-
-def _is_dated(plan: PhysicalPlan, output: Output) -> bool:
-    # Spark takes a TIMESTAMP only as event time of a watermark.
-    return plan.streaming and "time" in output.match and plan.time_kind is TimeKind.TIMESTAMP
+    return rows.withMetadata(MATCH_COLUMNS["time"], watermarked(output.match_delay or 0))

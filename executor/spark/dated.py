@@ -32,16 +32,35 @@ def dated_rows(plan: PhysicalPlan, stream: int, source: DataFrame, query: int) -
     rows = source.alias(scan.alias)
     if not scan.streaming:
         return rows.filter(F.expr(f"{time} IS NOT NULL"))
+    return true_rows(rows, time, plan.time_kind, scan.ahead, f"{PREFIX}:{query}:{stream}", scan.alias)
+
+
+def true_rows(
+    rows: DataFrame,
+    time: str,
+    kind: TimeKind,
+    ahead: int | None,
+    name: str,
+    subject: str,
+    *,
+    read: bool = False,
+) -> DataFrame:
+    """Return the rows of a stream whose event time can be true.
+
+    Spark's progress has the counts of the others as ``name``, each after a colon with the ``subject``;
+    ``read``: and their sum as that of rows read.
+    """
     # Spark observes nothing that asks for the time of the micro-batch itself.
-    rows = rows.select("*", F.expr(too_far_ahead(time, plan.time_kind, scan.ahead)).alias(AHEAD))
-    number = _MICROSECONDS[plan.time_kind].format(time)
+    rows = rows.select("*", F.expr(too_far_ahead(time, kind, ahead)).alias(AHEAD))
+    number = _MICROSECONDS[kind].format(time)
     counts = {
         "undated": f"count_if({time} IS NULL)",
         "ahead": f"count_if({AHEAD})",
         "furthest": f"coalesce(max(IF({AHEAD}, {number}, NULL)), {NOTHING_SEEN}L)",
     }
+    if read:
+        counts["rows"] = f"count_if({time} IS NULL OR {AHEAD})"
     observed = rows.observe(
-        f"{PREFIX}:{query}:{stream}",
-        *(F.expr(f"{value} AS {quoted(f'{name}:{scan.alias}')}") for name, value in counts.items()),
+        name, *(F.expr(f"{value} AS {quoted(f'{each}:{subject}')}") for each, value in counts.items())
     )
     return observed.filter(F.expr(f"{time} IS NOT NULL AND NOT {AHEAD}")).drop(AHEAD)

@@ -1,7 +1,8 @@
 """The messages between Spark's stages: blocks, progress, announcements and reports, as rows of one schema.
 
 - A *block* brings tuples to a worker, for an input of its stage, as what the route says (``Role``).
-- *Progress* tells a worker the greatest event time of a stream.
+- *Progress* tells a worker the greatest event time of a stream; out of the last stage, the least
+  MATCH_TIME that may still come.
 - An *announcement* tells a worker of new rows that are held at their site, for an input of its stage.
 - A *report* tells what was counted of a stream, or of a stage; it is addressed to one worker, so that it
   counts once.
@@ -30,7 +31,7 @@ PROGRESS, REPORT, ANNOUNCED = -1, -2, -3
 """The kinds of the other messages; that of a block is its role."""
 
 NO_STREAM = -1
-"""What the report of a stage is of."""
+"""What the report of a stage is of, and the progress of its results."""
 
 OUT = -1
 """The worker that results are for, which leave the stages."""
@@ -74,7 +75,7 @@ def routed(router: Router, tuples: pa.RecordBatch, *, whole: bool = False) -> It
 
 
 def progress(worker: int, stream: int, seen: int) -> Message:
-    """Return the progress of a stream."""
+    """Return the progress of a stream; of the results (``NO_STREAM``)."""
     return _message(worker, PROGRESS, stream, seen=seen)
 
 

@@ -8,7 +8,7 @@ join, however old its other rows are. The event times themselves go on as plain 
 
 from collections.abc import Iterator, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.executor.spark.dated import dated_rows
@@ -29,6 +29,9 @@ from wjoin.planner.physical import Output, PhysicalPlan, TimeKind
 
 WATERMARK = "spark.watermarkDelayMs"
 """The metadata by which Spark knows a column with a watermark."""
+
+_NO_PARTITION = (1 << 31) - 1
+"""A number that no partition has."""
 
 WATERMARKED = {WATERMARK: 0}
 """Spark takes no second ``withWatermark`` above the first; a column may say that it keeps to that one."""
@@ -64,7 +67,7 @@ def native_rows(
     made = structs(plan, plan.staged_columns(output), lambda *each: F.col(_column(plan, *each)))
     rows = look_up(plan, output, rows.select(*made, *times), inputs, query)
     if plan.streaming and "time" in output.match:
-        rows = rows.withMetadata(MATCH_COLUMNS["time"], WATERMARKED)
+        rows = rows.withMetadata(MATCH_COLUMNS["time"], watermarked(output.match_delay or 0))
     return rows
 
 
@@ -90,16 +93,29 @@ def _scan(plan: PhysicalPlan, stream: int, source: DataFrame, query: int) -> Dat
     dated = rows.select("*", own.alias(latest), verdict.alias(KEEP)).withWatermark(
         latest, watermark_delay(scan.delay)
     )
-    # Rows that a filter removes still move the watermark. Spark would pull the filter below it,
-    # were it a deterministic one.
-    kept = dated.filter(F.expr(f"coalesce({KEEP} AND spark_partition_id() >= 0, false)"))
-    return kept.select(F.col(latest), own.alias(joined_time(stream)), *columns)
+    # Rows that a filter removes still move the watermark.
+    return dated.filter(unmoved(KEEP)).select(F.col(latest), own.alias(joined_time(stream)), *columns)
+
+
+def unmoved(condition: str) -> Column:
+    """Return a condition that Spark checks where it is written, and lets no later one pass."""
+    # It would pull a deterministic filter, or a term of one, below a watermark.
+    return F.expr(f"spark_partition_id() >= IF({condition}, 0, {_NO_PARTITION})")
 
 
 def watermark_delay(delay: int) -> str:
     """Return a delay in microseconds as Spark's watermark takes it."""
+    return f"{_milliseconds(delay)} milliseconds"
+
+
+def watermarked(delay: int) -> dict[str, int]:
+    """Return the metadata of a column that goes by a watermark below it, with a delay in microseconds."""
+    return {WATERMARK: _milliseconds(delay)}
+
+
+def _milliseconds(delay: int) -> int:
     # Spark's watermark is in milliseconds, and a row that is no newer than it is late; ours must be older.
-    return f"{delay // 1000 + 1} milliseconds"
+    return delay // 1000 + 1
 
 
 def _values(plan: PhysicalPlan, stream: int) -> Iterator[tuple[str, str]]:

@@ -23,8 +23,10 @@ from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Slice, Stored, digest_of, piece_names
 from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Made, StageLogic
+from wjoin.parts.kernels.runs import GREATEST, LEAST
 from wjoin.parts.routes.route import Role
 from wjoin.planner.ahead import greatest_time
+from wjoin.planner.to_come import least_to_come
 
 MANIFEST = "manifest"
 """The key of the manifest in Spark's state; those of slices begin with a number."""
@@ -111,7 +113,7 @@ class Operator:
     def last_messages(
         self, worker: int, after: Manifest, told: Mapping[int, Report], counts: Counts
     ) -> Iterator[messages.Message]:
-        """Yield the report of a micro-batch, and the progress for the next stage."""
+        """Yield the report of a micro-batch, and the progress: for the next stage, or of the results."""
         of_streams = []
         for stream in self.logic.stage.members:
             counted = counts.of(stream)
@@ -125,6 +127,10 @@ class Operator:
             for other in self._next_workers:
                 for stream, seen in after.seen.items():
                     yield messages.progress(other, stream, seen)
+            mark = None if self.routers else least_to_come(self.logic.plan, after.seen)
+            if mark is not None:
+                # Any other time of 64 bits is a bound as well as one beyond them.
+                yield messages.progress(messages.OUT, messages.NO_STREAM, max(LEAST, min(GREATEST, mark)))
 
     def join(self, worker: int, state: MapState, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Join the new blocks of one worker with its state and with each other."""

@@ -15,14 +15,21 @@ from wjoin.executor.blocks import concatenate, cut, decode_block, restored
 from wjoin.executor.sites.fetching import Fetching, fetched_columns
 from wjoin.executor.sites.mirror import Mirror
 from wjoin.executor.sites.stream import SiteStream, is_partial, whole_numbers
+from wjoin.executor.spark.messages import PROGRESS
 from wjoin.executor.spark.task import run_phase
 from wjoin.executor.windows import wanted
-from wjoin.parts.kernels.runs import GREATEST, BoolArray, Int64Array, int64_view
+from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, int64_view, shifted
 from wjoin.planner.layout import stored_column, time_name
 from wjoin.planner.physical import Operand, Output, PhysicalPlan, TimeKind
 
 FETCHED_ROWS = 1 << 14
 """Results for which full tuples are fetched at once: a request takes as long as the link is far."""
+
+MARK = "__wjoin_mark"
+"""The column with Spark's watermark: the least MATCH_TIME to come, in a row that has no event times.
+
+Of a result it is a time that can be no later.
+"""
 
 MATCH_COLUMNS = {"time": "__wjoin_match_time", "start": "__wjoin_match_start", "span": "__wjoin_match_span"}
 
@@ -31,23 +38,27 @@ MATCH_COLUMNS = {"time": "__wjoin_match_time", "start": "__wjoin_match_start", "
 class Unpack:
     """Turns the blocks of the last stage into the rows of an output; sent to Spark's Python workers.
 
-    ``sites`` are the streams at sites by their numbers, ``mirror`` the name under which a worker keeps what
-    it has fetched of them.
+    ``marked``: the schema of the rows where one for Spark's watermark is among them (``MARK``), None where
+    none is. ``sites`` are the streams at sites by their numbers, ``mirror`` the name under which a worker
+    keeps what it has fetched of them.
     """
 
     plan: PhysicalPlan
     output: Output
+    marked: pa.Schema | None = None
     sites: Mapping[int, SiteStream] = field(default_factory=dict)
     mirror: str = ""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of every block."""
+        """Yield the rows of every block, and one with the least MATCH_TIME to come where that is told."""
         return run_phase("unpack", self._unpacked, batches)
 
     def _unpacked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        marks: list[int] = []
+        told = batches if self.marked is None else _noted(batches, marks)
         blocks = (
             decode_block(block.as_buffer())
-            for batch in batches
+            for batch in told
             for block in batch.column("block")
             if block.is_valid
         )
@@ -56,8 +67,20 @@ class Unpack:
             for stream, columns in self._late.items()
             if columns
         }
+        schema = self.marked
         for block in _gathered(blocks) if fetching else blocks:
-            yield self.rows(block, fetching)
+            rows = self.rows(block, fetching)
+            schema = rows.schema
+            yield rows
+        if marks and schema is not None:
+            yield self._mark(schema, max(marks))
+
+    def _mark(self, schema: pa.Schema, mark: int) -> pa.RecordBatch:
+        """Return the row with the least MATCH_TIME to come."""
+        value = self._time(pa.array([mark], pa.int64()))
+        return pa.RecordBatch.from_arrays(
+            [value if each.name == MARK else pa.nulls(1, each.type) for each in schema], schema=schema
+        )
 
     @cached_property
     def _late(self) -> dict[int, dict[int, str]]:
@@ -103,17 +126,24 @@ class Unpack:
             # The joins with static relations come after, and the match functions after them.
             for stream in self.plan.staged:
                 columns[time_name(stream)] = self._time(block.column(time_name(stream)))
-        elif self.output.match:
-            times = list(self._times(block).values())
-            latest = np.maximum.reduce(times)
-            earliest = np.minimum.reduce(times)
-            values_by_name = {"time": latest, "start": earliest, "span": _span(latest, earliest)}
-            for match in sorted(self.output.match):
-                columns[MATCH_COLUMNS[match]] = self._match_value(match, pa.array(values_by_name[match]))
+        if self.output.match:
+            columns |= self._matches(block)
         if not columns:
             # Nothing but the number of rows is wanted, and a batch needs a column to have one.
             columns["rows"] = pa.nulls(block.num_rows, pa.bool_())
         return pa.RecordBatch.from_pydict(columns)
+
+    def _matches(self, block: pa.RecordBatch) -> dict[str, pa.Array]:
+        """Return the match functions where no static relation is still to be joined, and the mark."""
+        times = list(self._times(block).values())
+        latest, earliest = np.maximum.reduce(times), np.minimum.reduce(times)
+        values = {"time": latest, "start": earliest, "span": _span(latest, earliest)}
+        names = () if self.plan.lookups else sorted(self.output.match)
+        columns = {MATCH_COLUMNS[each]: self._match_value(each, pa.array(values[each])) for each in names}
+        if self.marked is not None:
+            no_later = shifted(latest, -(self.output.match_delay or 0), LEAST)
+            columns[MARK] = self._time(pa.array(no_later))
+        return columns
 
     def _fetched(self, block: pa.RecordBatch, fetching: Mapping[int, Fetching]) -> dict[Operand, pa.Array]:
         """Return the late columns of those streams of which some rows have come partially."""
@@ -155,6 +185,13 @@ def _span(latest: Int64Array, earliest: Int64Array) -> Int64Array:
     if len(spans) and spans.min() < 0:
         spans[spans < 0] = GREATEST
     return spans
+
+
+def _noted(batches: Iterator[pa.RecordBatch], marks: list[int]) -> Iterator[pa.RecordBatch]:
+    """Yield batches of messages; add to ``marks`` the progress of the results that they tell."""
+    for batch in batches:
+        marks += batch.column("seen").filter(pc.equal(batch.column("kind"), PROGRESS)).to_pylist()
+        yield batch
 
 
 def _gathered(blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -18,6 +18,7 @@ from wjoin.planner.names import quoted_if_needed
 from wjoin.planner.native import pair_joins
 from wjoin.planner.physical import (
     Method,
+    Output,
     PhysicalPlan,
     Shipping,
     Stage,
@@ -27,6 +28,7 @@ from wjoin.planner.physical import (
 from wjoin.planner.plan import PlannedSelect
 from wjoin.planner.reach import reach
 from wjoin.planner.statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
+from wjoin.planner.to_come import is_dated, lags
 from wjoin.planner.window_graph import Branch, WindowGraph
 
 WORTH_TELLING = 1.25
@@ -73,11 +75,17 @@ def describe(planned: PlannedSelect) -> doc.Document:
             for each in plan.lookups
         ),
         undated=output.undated if "time" in output.match else "",
+        closing=tuple(_closing(plan, output)),
         network=planned.candidates[0].estimated.cost.network,
         default_distinct=DEFAULT_DISTINCT,
         worth_a_change=WORTH_A_CHANGE,
         shipments=tuple(_shipment(planned, each) for each in planned.shipments),
     )
+
+
+def _closing(plan: PhysicalPlan, output: Output) -> Iterator[doc.ClosingEntry]:
+    if is_dated(plan, output):
+        yield from (doc.ClosingEntry(plan.streams[each].alias, lag) for each, lag in lags(plan).items())
 
 
 def _faster(found: Sequence[Candidate]) -> doc.FasterEntry | None:

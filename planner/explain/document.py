@@ -347,6 +347,14 @@ class ShipmentEntry:
 
 
 @dataclass(frozen=True)
+class ClosingEntry:
+    """A stream that holds a group by MATCH_TIME() open until it has sent a row ``lag`` after its end."""
+
+    alias: str
+    lag: int
+
+
+@dataclass(frozen=True)
 class Document:
     """The plan of a block.
 
@@ -354,8 +362,9 @@ class Document:
     nothing is known, ``default_distinct`` the values that a column of theirs is taken to have.
     ``joins`` are those of a plan that Spark's own
     joins run. ``undated`` says why MATCH_TIME() has no watermark, empty where it has one or nothing
-    asks for it. ``network``: how many times as long as joining them it takes to send rows to workers.
-    ``worth_a_change``: the share by which a plan must be cheaper than a preferred one.
+    asks for it; ``closing``: what closes a group by it. ``network``: how many times as long as joining them
+    it takes to send rows to workers. ``worth_a_change``: the share by which a plan must be cheaper than a
+    preferred one.
     """
 
     format: int
@@ -377,6 +386,7 @@ class Document:
     joins: tuple[JoinEntry, ...]
     lookups: tuple[LookupEntry, ...]
     undated: str
+    closing: tuple[ClosingEntry, ...]
     network: float
     default_distinct: float
     worth_a_change: float

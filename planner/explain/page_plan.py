@@ -110,6 +110,7 @@ def _result(document: Document) -> _Box:
     if document.match_delay is not None:
         delay = words.signed(document.match_delay, document)
         lines += _wrapped("meaning", f"MATCH_TIME is at most {delay} behind that of an earlier one")
+    lines += [line for text in words.closing(document) for line in _wrapped("meaning", text)]
     box = _Box("Result", "result", lines, [_joined(document)])
     checks = [line for text in document.residual for line in _wrapped("value", f"check {text}")]
     if later:

@@ -7,6 +7,7 @@ from wjoin.planner.explain.cost import choice_line, faster_lines, shipment_lines
 from wjoin.planner.explain.words import (
     SIGNS,
     called,
+    closing,
     hop_title,
     hop_words,
     is_held,
@@ -191,6 +192,7 @@ def _retention(document: doc.Document) -> Iterator[str]:
     if document.match_delay is not None:
         behind = lasting(document.match_delay, document)
         yield f"MATCH_TIME of a result is at most {behind} behind that of an earlier one"
+    yield from closing(document)
 
 
 def _joins_retention(document: doc.Document) -> Iterator[str]:
@@ -205,6 +207,7 @@ def _joins_retention(document: doc.Document) -> Iterator[str]:
             if bound is not None:
                 limit = f"until the watermark passes {moved(time, bound, document)}"
             yield f"{_members(own)}: kept by join {number} {limit}"
+    yield from closing(document)
 
 
 def _warnings(document: doc.Document) -> Iterator[str]:

@@ -70,6 +70,20 @@ def moved(time: str, bound: int, document: doc.Document) -> str:
     return f"{time} {'-' if bound < 0 else '+'} {lasting(abs(bound), document)}" if bound else time
 
 
+def closing(document: doc.Document) -> Iterator[str]:
+    """Yield when a group by MATCH_TIME() closes, and what holds it open, where Spark has such groups."""
+    if document.closing:
+        after = ", ".join(f"{each.alias} {_after(each.lag, document)}" for each in document.closing)
+        yield (
+            f"a group by MATCH_TIME() closes when each stream has sent a row later than its end: {after}; "
+            "a stream that sends none holds it open"
+        )
+
+
+def _after(lag: int, document: doc.Document) -> str:
+    return f"{lasting(abs(lag), document)} {'before' if lag < 0 else 'after'} it"
+
+
 def called(call: doc.CallEntry) -> str:
     """Return what a call of a predicate costs, what the condition on it keeps, and who says so."""
     share = f"keeps {figure(100 * call.keeps.value)} %"

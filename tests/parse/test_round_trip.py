@@ -137,6 +137,7 @@ def create_streams(draw: st.DrawFn) -> syntax.CreateStream:
         ANY,
         draw(computed(len(listed))) if draw(st.booleans()) else (),
         draw(FORMATS),
+        unique=draw(NO_COLUMN | COLUMN_NAMES),
     )
 
 

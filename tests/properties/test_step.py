@@ -49,6 +49,7 @@ from wjoin.planner.physical import (
     TimeKind,
 )
 from wjoin.planner.probes import arranged
+from wjoin.planner.to_come import least_to_come
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -153,7 +154,8 @@ def assert_defined_result(
 ) -> None:
     """Assert that a run over random micro-batches with crashes gives what brute force does.
 
-    Where there are ``ends``, half of the rows have one of them as event time.
+    And that no result is earlier than what could be told before its micro-batch. Where there are ``ends``,
+    half of the rows have one of them as event time.
     """
     worker = Worker.fresh(plan)
     seen: dict[int, int] = {}
@@ -176,6 +178,7 @@ def assert_defined_result(
                     late += 1
                 else:
                     on_time[n].append(each)
+        least = least_to_come(plan, seen)
         for n, rows in batches.items():
             if rows:
                 seen[n] = (
@@ -193,7 +196,9 @@ def assert_defined_result(
             bounds = data.draw(st.none() | st.sampled_from(Bounds))
             kernel = data.draw(st.sampled_from(list(kernels)))
             worker.plan = with_choice(worker.plan, kernel=kernel, bounds=bounds)
-        produced.update(worker.run(batches, counts))
+        results = worker.run(batches, counts)
+        assert least is None or all(max(time for _, time, _ in each) >= least for each in results)
+        produced.update(results)
         if first is not None and data.draw(st.booleans()):
             # Spark may keep what it wrote of the state, and go on with the next attempt's manifest.
             for store, kept in zip(worker.stores, first.stores, strict=True):

@@ -13,11 +13,17 @@ from wjoin.executor.spark.observe import COUNTS, PREFIX
 BROKEN = "wjoin-broken:"
 """With what the name begins under which a stream's dropped broken records are observed, before its own."""
 
+BELOW = "wjoin-below:"
+"""With what the name begins under which rows are observed that a stream drops before a join reads it."""
+
 LOSABLE = "wjoin-losable:"
 """With what the name begins under which the topics of a stream are observed that may lose records."""
 
 LEAST_TIMESTAMP = 10**14
 """Event times below it (March 1973, in microseconds) are taken to be of a unit of their own."""
+
+_AGGREGATES = frozenset({"stateStoreSave", "sessionWindowStateStoreSave", "sessionWindowStateStoreSaveExec"})
+"""The names of Spark's operators whose state is groups: in append mode all that have not come out."""
 
 _JOIN_OPERATOR = "transformWithState"
 """With what the names of Spark's operators begin in which W-joins run."""
@@ -40,7 +46,9 @@ class Progress:
     operators, which have dropped ``dropped_by_spark`` rows as older than their watermark. ``joins`` are the
     numbers under which the W-joins were compiled. ``broken``: records that could not be read and were
     dropped, by the name of their stream. ``missing``: places in topics of Kafka that had no record, by
-    topic. An ``idle`` report is of no micro-batch: it has the number of the next one.
+    topic. ``groups`` are in the state of Spark's aggregates: in append mode they wait until the query's
+    ``watermark`` (UTC, empty where it has none yet) has passed them. An ``idle`` report is of no micro-batch:
+    it has the number of the next one.
     """
 
     query: str
@@ -68,6 +76,8 @@ class Progress:
     joins: tuple[int, ...] = ()
     broken: dict[str, int] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
+    groups: int = 0
+    watermark: str = ""
 
     @property
     def rows_per_second(self) -> float:
@@ -144,14 +154,13 @@ def read(progress: Any) -> Progress:
             counts = {name: values.get(name) or 0 for name in ("comparisons", "matches")}
             stages[f"{query}.{stage}"] = counts
             matches[query] = max(matches.get(query, (-1, 0)), (stage, counts["matches"]))
-        for key, value in values.items():
-            count, _, alias = key.partition(":")
-            if alias and value is not None:
-                by_alias = totals.setdefault(count, {})
-                if count in ("seen", "delay", "furthest"):
-                    by_alias[alias] = max(value, by_alias.get(alias, value))
-                else:
-                    by_alias[alias] = by_alias.get(alias, 0) + value
+        _add(totals, values)
+    for name, row in body.get("observedMetrics", {}).items():
+        if name.startswith(BELOW):
+            counted = _values(row)
+            # Without such rows nothing is said of the stream: the join tells of it by its alias.
+            if counted.get(f"rows:{name.removeprefix(BELOW)}"):
+                _add(totals, counted)
     operators = body.get("stateOperators", [])
     # The values in the state of a W-join are no rows.
     own = [each for each in operators if not each["operatorName"].startswith(_JOIN_OPERATOR)]
@@ -183,7 +192,27 @@ def read(progress: Any) -> Progress:
         joins=tuple(sorted(joins)),
         broken=_broken(body),
         missing=_missing(body),
+        groups=sum(each["numRowsTotal"] for each in own if each["operatorName"] in _AGGREGATES),
+        watermark=_watermark(body),
     )
+
+
+def _add(totals: dict[str, dict[str, int]], values: Mapping[str, int | None]) -> None:
+    """Add counts by stream, ``count:stream``, to those that there are."""
+    for key, value in values.items():
+        count, _, alias = key.partition(":")
+        if alias and value is not None:
+            by_alias = totals.setdefault(count, {})
+            if count in ("seen", "delay", "furthest"):
+                by_alias[alias] = max(value, by_alias.get(alias, value))
+            else:
+                by_alias[alias] = by_alias.get(alias, 0) + value
+
+
+def _watermark(body: Mapping[str, Any]) -> str:
+    told = str(body.get("eventTime", {}).get("watermark", ""))
+    # Spark begins with time 0.
+    return "" if told.startswith("1970-01-01T00:00:00.000") else told.replace("T", " ").removesuffix("Z")
 
 
 def _source_rows(body: Mapping[str, Any]) -> int:

@@ -1,0 +1,199 @@
+"""Groups by MATCH_TIME() close when the streams have passed them, whether a result comes or not."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from wjoin.testing.check import PLAIN, sources_of
+from wjoin.testing.expressions import Field, equal
+from wjoin.testing.harness import Run, run_batches
+from wjoin.testing.lateness import Batch
+from wjoin.testing.oracle import event_times, expected
+from wjoin.testing.statement import Between, Both, Either, Pair, Path, Statement, text
+from wjoin.testing.tables import SECOND, events, statement
+
+DELAY = 2 * SECOND
+WIDTH = 10 * SECOND
+FAR = 36_000 * SECOND
+
+PACES = {"A": 25, "B": 18, "C": 12}
+"""Rows of a micro-batch, one a second: the streams go at different paces."""
+
+
+def batches(aliases: str, count: int = 3, *, ends: bool = True) -> list[dict[str, pa.Table]]:
+    """Rows for some micro-batches; with ``ends`` one far later row of each stream, which joins nothing."""
+    made = [{alias: _rows(alias, number) for alias in aliases} for number in range(count)]
+    if ends:
+        made.append({alias: _far(place) for place, alias in enumerate(aliases)})
+    return made
+
+
+def _rows(alias: str, number: int) -> pa.Table:
+    pace = PACES[alias]
+    times = range(number * pace, (number + 1) * pace)
+    return events([(i, i * SECOND, i % 2, i % 3) for i in times], "k", "m")
+
+
+def _far(place: int) -> pa.Table:
+    return events([(900 + place, (place + 1) * FAR, 7 + place, 0)], "k", "m")
+
+
+def keys(*pairs: str) -> tuple[Any, ...]:
+    return tuple(equal(Field(a, column), Field(b, column)) for a, column, b in pairs)
+
+
+AB, BC = ("AkB", "BkC")
+THREE = Both((Pair("A", "B", 3 * SECOND), Pair("B", "C", 3 * SECOND)))
+CASES = {
+    "one stage": statement("ABC", THREE, *keys(AB, BC), match=("time",), delay=DELAY),
+    "two stages": statement("ABC", THREE, *keys(AB, "BmC"), match=("time",), delay=DELAY),
+    "no key": statement("ABC", THREE, match=("time",), delay=DELAY),
+    "or": statement(
+        "ABC",
+        Either((THREE, Both((Between("A", "B", 4 * SECOND, 6 * SECOND), Pair("B", "C", SECOND))))),
+        *keys(AB, BC),
+        match=("time",),
+        delay=DELAY,
+    ),
+    "path": statement(
+        "ABC", Path(("A", "B", "C"), (4 * SECOND, 4 * SECOND)), *keys(AB, BC), match=("time",), delay=DELAY
+    ),
+    "later": statement(
+        "AB", Between("A", "B", 5 * SECOND, 8 * SECOND), *keys(AB), match=("time",), delay=DELAY
+    ),
+}
+LATER = {"later": {"A": 5 * SECOND}}
+"""By how much a result's latest row is later than one of a stream, at the least."""
+
+
+def grouped(case: Statement, where: str = "true", hint: str = "") -> str:
+    window = "window(match_time, '10 seconds')"
+    written = text(case, PLAIN).replace("SELECT", f"SELECT {hint}", 1)
+    return f"SELECT {window}.start AS start, count(*) AS n FROM ({written}) WHERE {where} GROUP BY {window}"
+
+
+def run(
+    session: Any, case: Statement, made: Sequence[Batch], restarts: Sequence[int] = (), **how: str
+) -> Run:
+    """Run groups of a case over some micro-batches; ``how`` as ``grouped`` takes it."""
+    return run_batches(session, grouped(case, **how), sources_of(case, made), restarts=restarts)
+
+
+def groups(case: Statement, made: Sequence[Batch], static: Batch | None = None) -> Counter[tuple[Any, int]]:
+    """All groups, by the oracle, by their start in microseconds: how many results each has."""
+    tables = {alias: pa.concat_tables(each[alias] for each in made) for alias in made[0]}
+    found = expected(case, {**tables, **(static or {})})
+    counted: Counter[Any] = Counter()
+    for row, count in found.items():
+        counted[micros(row[-1]) // WIDTH * WIDTH] += count
+    return counted
+
+
+def micros(time: Any) -> int:
+    return round(time.timestamp()) * SECOND
+
+
+def passed(case: Statement, made: Sequence[Batch], later: dict[str, int] | None = None) -> int:
+    """The time before which no result comes after some micro-batches: the least watermark."""
+    return min(
+        max(max(event_times(each[item.alias], "ts"), default=0) for each in made)
+        - DELAY
+        + (later or {}).get(item.alias, 0)
+        for item in case.inputs
+        if item.alias in made[0]
+    )
+
+
+def assert_groups(
+    case: Statement,
+    made: Sequence[Batch],
+    done: Run,
+    later: dict[str, int] | None = None,
+    ends: Sequence[int] = (),
+    static: Batch | None = None,
+) -> None:
+    """Assert which groups each micro-batch has closed: those that the streams had passed before it.
+
+    What the last one has passed is closed at once, and of a run that ends before a micro-batch of ``ends``.
+    """
+    wanted = groups(case, made, static)
+    emitted: Counter[Any] = Counter()
+    for number, bag in enumerate(done.bags):
+        for (start, n), count in bag.items():
+            assert count == 1, "a group comes once"
+            emitted[micros(start)] += n
+        last = number + 1 in (*ends, len(made))
+        known = made[: number + 1 if last else number]
+        mark = passed(case, known, later) if known else 0
+        closed = {start: n for start, n in wanted.items() if start + WIDTH < mark}
+        assert emitted == closed, f"after micro-batch {number}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_groups_close_as_the_streams_pass_them(session: Any, name: str) -> None:
+    """The last row of each stream joins nothing: it closes all groups that are left."""
+    case = CASES[name]
+    made = batches("".join(case.aliases))
+    later = LATER.get(name)
+    assert_groups(case, made, run(session, case, made), later)
+    assert len(groups(case, made)) > 3
+
+
+def test_conditions_behind_the_join_remove_no_mark(session: Any) -> None:
+    """Spark pulls conditions as far down as it can: also such as leave no result at all."""
+    case = CASES["one stage"]
+    made = batches("ABC")
+    whole = run(session, case, made, where="a_id > 10 AND b_id IS NOT NULL")
+    assert whole.progress[-1]["eventTime"]["watermark"] == "2026-01-01T09:59:57.999Z"
+    wanted = sum(
+        count
+        for row, count in expected(
+            case, {a: pa.concat_tables(each[a] for each in made) for a in "ABC"}
+        ).items()
+        if row[0] > 10
+    )
+    assert sum(n for _, n in whole.bag) == wanted
+    none = run(session, case, made, where="a_id < 0")
+    assert not none.bag
+    assert none.progress[-1]["eventTime"]["watermark"] == "2026-01-01T09:59:57.999Z"
+
+
+def test_a_silent_stream_holds_groups_open_over_restarts(session: Any) -> None:
+    """And no longer than it is silent; the query knows over a restart how far it has come."""
+    case = CASES["one stage"]
+    made = batches("ABC")
+    nothing = _far(2).slice(0, 0)
+    silent = [
+        *made[:2],
+        {**made[2], "C": nothing},
+        {**made[3], "C": nothing},
+        {**made[2], "A": nothing, "B": nothing},
+    ]
+    last = {"A": nothing, "B": nothing, "C": _far(2)}
+    done = run(session, case, [*silent, last], restarts=(2, 4))
+    assert_groups(case, [*silent, last], done, ends=(2, 4))
+
+
+@pytest.mark.parametrize("streams", ["AB", "A"])
+def test_groups_of_streams_among_tables_close(session: Any, streams: str) -> None:
+    case = CASES["one stage"]
+    table = pa.concat_tables(each["C"] for each in batches("C", ends=False))
+    static = {"C": table} if "B" in streams else {"B": table, "C": table}
+    for alias, rows in static.items():
+        session.stream(f"s_{alias.lower()}", session.spark.createDataFrame(rows), event_time="ts")
+    made = batches(streams)
+    own = tuple(each for each in case.inputs if each.alias in streams)
+    sources = sources_of(dataclasses.replace(case, inputs=own), made)
+    done = run_batches(session, grouped(case), sources)
+    assert_groups(case, made, done, static=static)
+
+
+def test_groups_of_sparks_own_joins_close(session: Any) -> None:
+    case = CASES["one stage"]
+    made = batches("ABC")
+    done = run(session, case, made, hint="/*+ PLAN(NATIVE) */")
+    assert sum(n for _, n in done.bag) == sum(groups(case, made).values())
