@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 
 from wjoin.sites.failures import SiteError
+from wjoin.sites.limits import WAIT_SECONDS
 from wjoin.sites.value_filter import ValueFilter
 
 
@@ -13,6 +14,7 @@ class Filters:
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
         self._lock = threading.Lock()
+        self._unpacking = threading.Lock()
         self._size = 0
         self._known: OrderedDict[str, ValueFilter] = OrderedDict()
 
@@ -23,7 +25,13 @@ class Filters:
 
     def push(self, encoded: bytes) -> ValueFilter:
         """Keep a filter, and let those go that were not asked for longest. Raises SiteError."""
-        new = ValueFilter.decode(encoded, most_bytes=self._most)
+        # One at a time: what several take while they are unpacked is more than the filters have.
+        if not self._unpacking.acquire(timeout=WAIT_SECONDS):
+            raise SiteError("busy", "other filters are being unpacked", help="try again soon")
+        try:
+            new = ValueFilter.decode(encoded, most_bytes=self._most)
+        finally:
+            self._unpacking.release()
         if new.size > self._most:
             message = f"the filter has {new.size} bytes, and the limit is {self._most}"
             raise SiteError("limit", message, help="raise max_filter_bytes in [site.limits]")

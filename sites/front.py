@@ -16,6 +16,7 @@ import ssl
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,10 +36,12 @@ STRANGER_SECONDS = 10.0
 BLOCK_SECONDS = 60.0
 """How long a block of an answer may take to leave."""
 
+_STUCK_SECONDS = 0.25
 SLOW_BYTES = 16_000
 """Whoever sends or takes less in a second is cut where others wait for the room that it has."""
 
-_LOOK = 0.25
+_LOOK = 0.1
+_LOOKS_BACK = 4
 _UPWARD, _DOWNWARD = 65_536, 262_144
 _SPARE_FILES = 1_024
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
@@ -81,17 +84,16 @@ class _Caller:
         self.downward = memoryview(b"")
         self.shaken = not isinstance(client, ssl.SSLSocket)
         self.began = self.last = began
-        self.marked = began
         self.up = self.down = 0
+        self.past: deque[tuple[float, int, int]] = deque([(began, 0, 0)], maxlen=_LOOKS_BACK)
         self.masks = {"client": 0, "backend": 0}
 
-    def mark(self, now: float) -> tuple[float, int, int]:
-        """Return how long it is since the last mark, and the bytes since then each way."""
-        return now - self.marked, self.up, self.down
-
-    def mark_anew(self, now: float) -> None:
-        """Count from now on."""
-        self.marked, self.up, self.down = now, 0, 0
+    def slow(self, now: float) -> tuple[bool, bool]:
+        """Return whether little has come lately, and whether little has left."""
+        (at, up, down), full = self.past[0], len(self.past) == _LOOKS_BACK
+        self.past.append((now, self.up, self.down))
+        least = SLOW_BYTES * (now - at)
+        return full and self.up - up < least, full and self.down - down < least
 
 
 class Front:
@@ -339,8 +341,7 @@ class Front:
         waits = any(each.requests.waits for each in self._callers)
         stuck = dict(waiting.stuck)
         for each in [*self._callers]:
-            passed, up, down = each.mark(now)
-            slow = passed >= 2 * _LOOK and SLOW_BYTES * passed
+            comes_slowly, leaves_slowly = each.slow(now)
             since = each.requests.incomplete_since()
             late = None if since is None else now - max(since, each.began)
             limit = REQUEST_SECONDS if each.requests.known else STRANGER_SECONDS
@@ -349,12 +350,10 @@ class Front:
                 self._cut(each, "its greeting takes too long")
             elif late is not None and late > limit:
                 self._cut(each, "its request takes too long")
-            elif waits and slow and late is not None and not each.requests.waits and up < slow:
+            elif waits and comes_slowly and late is not None and not each.requests.waits:
                 self._cut(each, "its request comes slowly, and others wait")
-            elif slow and down < slow and blocked > (2 * _LOOK if waiting.some else BLOCK_SECONDS):
+            elif leaves_slowly and blocked > (_STUCK_SECONDS if waiting.some else BLOCK_SECONDS):
                 self._cut(each, "it does not read its answer")
-            elif passed >= 4 * _LOOK:
-                each.mark_anew(now)
         for each in sorted(self._callers, key=lambda each: each.last):
             if each.requests.waits:
                 self._guarded(each, self._again)

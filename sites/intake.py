@@ -61,7 +61,7 @@ class Intake:
                 self.ended = True
                 self._tell()
                 return
-            except (OSError, ValueError, pa.ArrowException, MemoryError) as error:
+            except Exception as error:  # noqa: BLE001 (whatever a record does to it, the next ones are taken in)
                 self.failing = True
                 _LOG.error(
                     "stream %s: %s: %s; again in %.1f s",

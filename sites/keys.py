@@ -1,7 +1,6 @@
 """Join keys on their way to a site: one batch of Arrow, measured before anything of it is unpacked."""
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -190,13 +189,14 @@ class _Table:
             raise ValueError("a part of the message is missing")
         return _Table(self._data, at + self._number(at, "<I"))
 
-    def pairs(self, number: int) -> Iterator[tuple[int, int]]:
-        """Yield the structs of two int64 of a field that is a vector of such."""
+    def pairs(self, number: int) -> list[tuple[int, int]]:
+        """Return the structs of two int64 of a field that is a vector of such."""
         at = self.field(number)
-        if at is not None:
-            at += self._number(at, "<I")
-            count = self._number(at, "<I")
-            if at + 4 + 16 * count > len(self._data):
-                raise ValueError("a list is longer than the message")
-            found = np.frombuffer(self._data, "<i8", 2 * count, at + 4)
-            yield from found.reshape(-1, 2).tolist()
+        if at is None:
+            return []
+        at += self._number(at, "<I")
+        count = self._number(at, "<I")
+        if at + 4 + 16 * count > len(self._data):
+            raise ValueError("a list is longer than the message")
+        found = np.frombuffer(self._data, "<i8", 2 * count, at + 4)
+        return [(one, other) for one, other in found.reshape(-1, 2).tolist()]

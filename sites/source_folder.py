@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from wjoin.grammar.errors import WJoinError
 from wjoin.sites.columns import readable
 from wjoin.sites.log import Position
+from wjoin.sites.record_lines import lines, some_of
 from wjoin.sites.records import Read, csv_rows, empty, json_lines
 from wjoin.sites.sources import Taken
 
@@ -72,8 +73,8 @@ class FolderSource:
 
     def _lines(self, path: Path, skip: int) -> Iterator[tuple[Read, int]]:
         with path.open("rb") as file:
-            lines = islice(file, skip, None)
-            while some := [*islice(lines, _LINES)]:
+            left = islice(lines(file), skip, None)
+            while some := some_of(left, _LINES):
                 skip += len(some)
                 yield json_lines(some, self.schema, self.epoch), skip
 

@@ -10,10 +10,15 @@ import pyarrow as pa
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.sites.log import Position
+from wjoin.sites.record_lines import MOST_RECORD, MOST_TAKEN
 from wjoin.sites.records import json_lines
 from wjoin.sites.sources import Taken
 
 _RECORDS = 10_000
+_AT_ONCE = 500
+_QUEUED_KILOBYTES = 16_384
+"""Of records that the client's library has read ahead; it takes 64 MB by itself."""
+
 _WAIT = 0.2
 _ASK_SECONDS = 10.0
 
@@ -41,6 +46,8 @@ class KafkaSource:
         """Yield records as they come. Raises OSError where the brokers cannot be asked."""
         kafka = client_library()
         settings = {
+            "queued.max.messages.kbytes": _QUEUED_KILOBYTES,
+            "fetch.max.bytes": 1024 * _QUEUED_KILOBYTES,
             **self.options,
             "bootstrap.servers": self.servers,
             "group.id": "wjoin-site",
@@ -51,7 +58,7 @@ class KafkaSource:
         try:
             self._assign(kafka, consumer, position)
             while not stop.is_set():
-                records = consumer.consume(_RECORDS, timeout=_WAIT)
+                records = _some(consumer)
                 yield self._taken(kafka, records) if records else None
         except kafka.KafkaException as error:
             raise OSError(f"topic {self.topic} at {self.servers}: {error}") from error
@@ -74,9 +81,23 @@ class KafkaSource:
             if each.error() is not None:
                 raise kafka.KafkaException(each.error())
             # A line is a record; one of Kafka may have line breaks.
-            lines.append((each.value() or b"").replace(b"\n", b" "))
+            value = each.value() or b""
+            lines.append(value.replace(b"\n", b" ") if len(value) <= MOST_RECORD else b"a record is too long")
             offsets[str(each.partition())] = each.offset() + 1
         return Taken(json_lines(lines, self.schema, self.epoch), {"offsets": offsets})
+
+
+def _some(consumer: Any) -> list[Any]:
+    """Return records that are there, as many as have some bytes; waits a little for the first one."""
+    found: list[Any] = []
+    size = 0
+    while len(found) < _RECORDS and size < MOST_TAKEN:
+        more = consumer.consume(_AT_ONCE, timeout=0 if found else _WAIT)
+        if not more:
+            break
+        found += more
+        size += sum(len(each.value() or b"") for each in more)
+    return found
 
 
 def client_library() -> Any:

@@ -1,8 +1,8 @@
 """Rows of standard input: a JSON object on each line."""
 
-import queue
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -10,6 +10,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from wjoin.sites.log import Position
+from wjoin.sites.record_lines import MOST_TAKEN, lines
 from wjoin.sites.records import json_lines
 from wjoin.sites.sources import Taken
 
@@ -31,38 +32,50 @@ class LineSource:
 
     def batches(self, position: Position, stop: threading.Event) -> Iterator[Taken | None]:
         """Yield rows as lines come, until the pipe is closed."""
-        lines: queue.Queue[bytes] = queue.Queue(4 * _LINES)
+        waiting = _Waiting()
         reader = threading.Thread(
-            target=_pump, args=(sys.stdin.buffer, lines), name="site-lines", daemon=True
+            target=waiting.pump, args=(sys.stdin.buffer,), name="site-lines", daemon=True
         )
         reader.start()
         count = int(position.get("lines", 0))
         while not stop.is_set():
-            some = _some(lines)
+            some = waiting.taken()
             if not some:
+                if waiting.ended:
+                    return
                 yield None
                 continue
-            ended = some[-1] == b""
-            kept = some[:-1] if ended else some
-            count += len(kept)
-            yield Taken(json_lines(kept, self.schema, self.epoch), {"lines": count})
-            if ended:
-                return
+            count += len(some)
+            yield Taken(json_lines(some, self.schema, self.epoch), {"lines": count})
 
 
-def _pump(pipe: BinaryIO, lines: "queue.Queue[bytes]") -> None:
-    for line in pipe:
-        lines.put(line)
-    lines.put(b"")
+class _Waiting:
+    """Lines that have come and are not taken in; a pipe is read no further where they have many bytes."""
 
+    def __init__(self) -> None:
+        self.ended = False
+        self._lines: deque[bytes] = deque()
+        self._size = 0
+        self._changed = threading.Condition()
 
-def _some(lines: "queue.Queue[bytes]") -> list[bytes]:
-    """Return the lines that are there; waits a little for the first one. The last is empty at the end."""
-    found: list[bytes] = []
-    try:
-        found.append(lines.get(timeout=_WAIT))
-        while len(found) < _LINES and found[-1]:
-            found.append(lines.get_nowait())
-    except queue.Empty:
+    def pump(self, pipe: BinaryIO) -> None:
+        """Read a pipe until it ends."""
+        for line in lines(pipe):
+            with self._changed:
+                self._changed.wait_for(lambda: self._size < MOST_TAKEN and len(self._lines) < 4 * _LINES)
+                self._lines.append(line)
+                self._size += len(line)
+                self._changed.notify_all()
+        with self._changed:
+            # Behind the last line: what has come before is taken first.
+            self._changed.wait_for(lambda: not self._lines)
+            self.ended = True
+
+    def taken(self) -> list[bytes]:
+        """Return lines that are there; waits a little for the first one."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._lines), _WAIT)
+            found = [self._lines.popleft() for _ in range(min(_LINES, len(self._lines)))]
+            self._size -= sum(map(len, found))
+            self._changed.notify_all()
         return found
-    return found

@@ -32,6 +32,9 @@ _MAGIC = b"WJF1"
 _EXACT, _BLOOM = b"e", b"b"
 _WIDTHS = (1, 2, 4, 8)
 _ANY = 1 << 62
+_MOST_EXACT = 16_000_000
+"""Bytes that an exact set may have unpacked; what stands for more on the way is a Bloom filter."""
+
 _SMALL = 1_000
 """Bytes of an exact set that need not be less."""
 
@@ -66,7 +69,8 @@ class ValueFilter:
         exact = exact_set(single)
         data = _packed(exact)
         body = pa.compress(data, codec="zstd", asbytes=True)
-        if len(body) <= max(_SMALL, Bloom.bytes_for(len(single))):
+        few = max(len(data), 8 * len(single)) <= _MOST_EXACT
+        if few and len(body) <= max(_SMALL, Bloom.bytes_for(len(single))):
             head = _head(kind, _EXACT, len(single), len(data))
             return cls._made(kind, len(single), exact, head + body)
         bloom = Bloom.of(single)
@@ -92,7 +96,8 @@ class ValueFilter:
             raise SiteError("broken", f"the filter does not begin as one of {_MAGIC.decode()}")
         if check != _hash_of_known_text():
             raise SiteError("broken", "the filter was made with other hashes: by another version of pandas?")
-        if max(size, 8 * count if form == _EXACT else 0) > (_ANY if most_bytes is None else most_bytes):
+        most_bytes = min(_ANY if most_bytes is None else most_bytes, _MOST_EXACT if form == _EXACT else _ANY)
+        if max(size, 8 * count if form == _EXACT else 0) > most_bytes:
             message = f"a filter of {count} values is larger than {most_bytes} bytes"
             raise SiteError("limit", message, help="raise max_filter_bytes in [site.limits]")
         kind, body = KINDS[number], data[_HEAD.size :]
