@@ -1,4 +1,4 @@
-"""The first session leaves it to a process of the lowest priority that later ones start sooner."""
+"""The first session of a machine leaves ``wjoin prepare`` to a process of the lowest priority."""
 
 import contextlib
 import os
