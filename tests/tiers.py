@@ -126,7 +126,16 @@ THOROUGH = (
     ),
     *(
         f"plans/test_growth.py::test_work_grows_as_the_statement_does[{kind}"
-        for kind in ("columns w", "expressions", "one", "comparisons", "bands", "filters", "values", "windows")
+        for kind in (
+            "columns w",
+            "comparisons",
+            "expressions",
+            "filters",
+            "one",
+            "bands",
+            "values",
+            "windows",
+        )
     ),
     "web/test_page.py::test_with_reduced_motion_numbers_change_seldom",
     "session/test_queries.py::test_two_queries_into_a_sink_have_names_of_their_own",
