@@ -101,13 +101,13 @@ def column_band(tree: exp.Expr, meaning: Meaning) -> ColumnBand | None:
     if fractions and not tells and not any(each.refuses_nan for each in bounds):
         return None
     first, *others = [_band(each) for each in bounds]
+    if any(not (each.left.same(first.left) and each.right.same(first.right)) for each in others):
+        return None
     return merged_band(first, others[0]) if others else first
 
 
-def merged_band(first: ColumnBand, second: ColumnBand) -> ColumnBand | None:
-    """Return the band that two on the same columns make together, None where the columns are others."""
-    if not (first.left.same(second.left) and first.right.same(second.right)):
-        return None
+def merged_band(first: ColumnBand, second: ColumnBand) -> ColumnBand:
+    """Return the band that two on the same columns make together."""
     lows = [each.low for each in (first, second) if each.low is not None]
     highs = [each.high for each in (first, second) if each.high is not None]
     return ColumnBand(

@@ -1,8 +1,8 @@
 """Equality classes to a sequence of joins: which streams meet on which key, in a legal order."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import chain, combinations, islice, product
 
 from wjoin.planner.keys import EXACT, EqualityClass, KeyPart, is_verifiable
 
@@ -195,16 +195,16 @@ def _composite(
 
 def _owner_choices(
     group: dict[int, EqualityClass], inputs: Sequence[_Component]
-) -> Iterator[tuple[int, ...]]:
+) -> Iterable[tuple[int, ...]]:
     streams = {part.stream for each in group.values() for part in each.parts}
     options = [[stream for stream in each.members if stream in streams] for each in inputs]
-    for count, choice in enumerate(product(*options)):
-        if count == _MAXIMUM_CHOICES:
-            break
-        yield choice
-    for each in group.values():
-        # Always legal: the first stream of every input that the class has.
-        yield tuple(next(stream for stream in members if each.part(stream)) for members in options)
+    choices = islice(product(*options), _MAXIMUM_CHOICES)
+    # Always legal: the first stream of every input that the class has.
+    legal = (
+        tuple(next(stream for stream in members if each.part(stream)) for members in options)
+        for each in group.values()
+    )
+    return dict.fromkeys(chain(choices, legal))
 
 
 def _key(classes: Sequence[EqualityClass], owner: int) -> tuple[KeyPart, ...]:

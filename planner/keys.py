@@ -27,6 +27,11 @@ class KeyPart:
         return self.side.stream
 
     @property
+    def identity(self) -> tuple[int, str, str]:
+        """The same of one expression of a stream, compared in one type."""
+        return self.stream, self.side.identity, _family(self.type)
+
+    @property
     def text(self) -> str:
         """The expression in the type of the class."""
         return self.side.text if self.own_type == self.type else f"CAST({self.side.text} AS {self.type})"
@@ -38,6 +43,11 @@ class EqualityClass:
 
     type: str
     parts: tuple[KeyPart, ...]
+
+    @property
+    def streams(self) -> frozenset[int]:
+        """The streams that it links."""
+        return frozenset(part.stream for part in self.parts)
 
     def part(self, stream: int) -> KeyPart | None:
         """Return the expression of a stream, None when the stream has none."""
@@ -106,25 +116,22 @@ def equality_classes(
     Equality carries over only between comparisons in one type (``a = b`` as BIGINT and
     ``b = c`` as DOUBLE do not make ``a = c`` as BIGINT); all integral types count as one.
     """
-    groups: list[list[KeyPart]] = []
-    for each in equalities:
+    groups: dict[int, list[KeyPart]] = {}
+    group_of: dict[tuple[int, str, str], int] = {}
+    for number, each in enumerate(equalities):
         sides = (each.equality.left, each.equality.right)
         new = [KeyPart(side, own, each.common) for side, own in zip(sides, each.types, strict=True)]
-        touched = [group for group in groups if any(_same(old, part) for old in group for part in new)]
-        merged = [part for group in touched for part in group]
-        merged += [part for part in new if not any(_same(old, part) for old in merged)]
-        if touched:
-            groups[groups.index(touched[0])] = merged
-            groups = [group for group in groups if not any(group is other for other in touched[1:])]
-        else:
-            groups.append(merged)
-    made = [_class(group) for group in groups]
+        touched = sorted({group_of[part.identity] for part in new if part.identity in group_of})
+        first, *others = touched or [number]
+        group = groups.setdefault(first, [])
+        for other in others:
+            moved = groups.pop(other)
+            group_of |= {part.identity: first for part in moved}
+            group += moved
+        group += [part for part in new if part.identity not in group_of]
+        group_of |= {part.identity: first for part in new}
+    made = [_class(group) for group in groups.values()]
     return tuple(each for each, _ in made), tuple(condition for _, extra in made for condition in extra)
-
-
-def _same(first: KeyPart, second: KeyPart) -> bool:
-    one_expression = first.stream == second.stream and first.side.identity == second.side.identity
-    return one_expression and _family(first.type) == _family(second.type)
 
 
 def _family(type_name: str) -> str:

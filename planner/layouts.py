@@ -12,7 +12,7 @@ from wjoin.planner.decompose import Decomposition
 from wjoin.planner.physical import PhysicalPlan, Shipping
 from wjoin.planner.placements import Placement, lying
 
-NO_CHECKPOINT = "other stages or another route, which INSERT INTO may take: here the checkpoint is not known"
+NO_CHECKPOINT = "other stages or another route, which need a new checkpoint: none is named here"
 OTHER_CHECKPOINT = "not the stages and routes of the checkpoint"
 
 _OF = r"(?: of band (\d+))?(?: of bucket (\d+))?(?: in (\d+) copies)?"

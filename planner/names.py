@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
@@ -49,9 +50,14 @@ class StreamColumn:
     stream: int
     column: Column
 
+    @property
+    def identity(self) -> tuple[int, str]:
+        """The same of one column, however it is written: names are compared as Spark does."""
+        return self.stream, self.column.name.lower()
+
     def same(self, other: "StreamColumn") -> bool:
-        """Return whether both are one column; names are compared as Spark does."""
-        return self.stream == other.stream and self.column.name.lower() == other.column.name.lower()
+        """Return whether both are one column."""
+        return self.identity == other.identity
 
 
 @dataclass(frozen=True)
@@ -69,11 +75,11 @@ class Source:
 
     def columns_named(self, name: str) -> list[StreamColumn]:
         """Return the columns of that name, case ignored."""
-        return [
-            StreamColumn(self.number, column)
-            for column in self.relation.columns
-            if column.name.lower() == name.lower()
-        ]
+        return self._columns.get(name.lower(), [])
+
+    @cached_property
+    def _columns(self) -> dict[str, list[StreamColumn]]:
+        return _by_name(StreamColumn(self.number, column) for column in self.relation.columns)
 
     def qualifier_length(self, parts: Sequence[Identifier]) -> int:
         """Return how many leading parts of a name (not the last one) name this item, 0 when none do."""
@@ -86,6 +92,13 @@ class Source:
             if len(parts) > len(name) and tuple(part.name.lower() for part in parts[: len(name)]) == name:
                 return len(name)
         return 0
+
+
+def _by_name(columns: Iterable[StreamColumn]) -> dict[str, list[StreamColumn]]:
+    found: dict[str, list[StreamColumn]] = {}
+    for column in columns:
+        found.setdefault(column.column.name.lower(), []).append(column)
+    return found
 
 
 @dataclass(frozen=True)
@@ -105,6 +118,10 @@ class Scope:
     sources: tuple[Source, ...]
     visible: tuple[StreamColumn, ...]
 
+    @cached_property
+    def _visible(self) -> dict[str, list[StreamColumn]]:
+        return _by_name(self.visible)
+
     def resolve(self, name: ColumnName) -> Reference | None:
         """Return the column that a name means, None when it is no column of the block.
 
@@ -113,7 +130,7 @@ class Scope:
         qualified = self._qualified(name)
         if qualified is not None or name.hidden_by is not None:
             return qualified
-        found = [column for column in self.visible if name.parts[0].matches(column.column.name)]
+        found = self._visible.get(name.parts[0].name.lower(), [])
         if not found:
             return None
         if len(found) > 1:
@@ -130,7 +147,7 @@ class Scope:
             wanted = name.parts[length]
             found = source.columns_named(wanted.name)
             if not found:
-                if any(name.parts[0].matches(each.column.name) for each in self.visible):
+                if name.parts[0].name.lower() in self._visible:
                     continue
                 raise _no_column(source, wanted)
             if len(found) > 1:

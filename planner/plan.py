@@ -179,7 +179,8 @@ def _plan(
     equalities = [typed(each, types) for each in bound.conjuncts if isinstance(each, Equality)]
     classes, implied = equality_classes([each for each in equalities if can_be_key(each.common)])
     filters = _distinct([*(each for each in bound.conjuncts if isinstance(each, Filter)), *implied])
-    firsts = (None, *range(len(classes)))
+    # Which of the classes that link the same streams begins makes no difference.
+    firsts = (None, *{each.streams: number for number, each in reversed([*enumerate(classes)])}.values())
     whole = list(dict.fromkeys(decompose(len(names), classes, static, first=each) for each in firsts))
     wished = wished_route(block, settings)
     chains = wished is not None and ROUTES[wished].pairs
@@ -418,7 +419,7 @@ def _indexes(
     bound: BoundSelect, static: Collection[int], relations: Sequence[Relation], types: Types
 ) -> list[Index]:
     """Return the bands of the streams' columns, one for each pair of columns."""
-    found: list[tuple[ColumnBand, bool]] = []
+    found: dict[tuple[tuple[int, str], tuple[int, str]], tuple[ColumnBand, bool]] = {}
     for each in bound.conjuncts:
         if not isinstance(each, ColumnComparison | Residual) or each.band is None:
             continue
@@ -429,12 +430,12 @@ def _indexes(
         if not checked and whole and not types.fails_on_overflow():
             # A sum that Spark wraps around may be near where the values are not.
             continue
-        merged = [(n, both) for n, (other, _) in enumerate(found) if (both := merged_band(other, band))]
-        for number, both in merged:
-            found[number] = (both, checked and found[number][1])
-        if not merged:
-            found.append((band, checked))
-    return [Index(band, checked, band_share(band, relations)) for band, checked in found]
+        columns = (band.left.identity, band.right.identity)
+        if columns in found:
+            other, both_checked = found[columns]
+            band, checked = merged_band(other, band), checked and both_checked
+        found[columns] = (band, checked)
+    return [Index(band, checked, band_share(band, relations)) for band, checked in found.values()]
 
 
 def match_delay(delays: Sequence[int | None], upper: UpperBounds, static: Collection[int] = ()) -> int | None:
@@ -478,12 +479,13 @@ def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLooku
     """Start a scan of each stream with its outputs, in the relation's order."""
     read = [*bound.reads, *(column for side in sides for column in side.columns)]
     read += [column for join in joins for column in join.columns]
+    named = {each.identity for each in read}
     builders = []
     for source, time in zip(bound.sources, bound.times, strict=True):
         builder = ScanBuilder(source, time)
         for column in source.relation.columns:
             own = StreamColumn(source.number, column)
-            if any(own.same(each) for each in read):
+            if own.identity in named:
                 builder.output(own)
         builders.append(builder)
     return builders

@@ -18,6 +18,7 @@ class ScanBuilder:
         self._source = source
         self._time = time
         self._columns: list[ScanColumn] = []
+        self._numbers: dict[tuple[str, str], int] = {}
         self._codes: list[KeyCode] = []
         self._keys: list[tuple[KeyPart, ...]] = []
 
@@ -39,11 +40,10 @@ class ScanBuilder:
         return self._source.expression(column.column.name)
 
     def _add(self, column: ScanColumn) -> int:
-        for number, known in enumerate(self._columns):
-            if known.type == column.type and identity(known.expression) == identity(column.expression):
-                return number
-        self._columns.append(column)
-        return len(self._columns) - 1
+        number = self._numbers.setdefault((column.type, identity(column.expression)), len(self._columns))
+        if number == len(self._columns):
+            self._columns.append(column)
+        return number
 
     def code(self, draft: DraftInput) -> int:
         """Return the number of the key code of an input whose key this stream has."""

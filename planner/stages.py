@@ -90,8 +90,11 @@ def stages(
 
 def _parted(links: Sequence[Link], members: Sequence[int]) -> tuple[list[Link], list[Link]]:
     """Return what is about some streams alone, and all else."""
-    inside = [each for each in links if each.streams <= set(members)]
-    return inside, [each for each in links if each not in inside]
+    known = set(members)
+    parted: tuple[list[Link], list[Link]] = ([], [])
+    for each in links:
+        parted[not each.streams <= known].append(each)
+    return parted
 
 
 def _stage(

@@ -124,6 +124,19 @@ THOROUGH = (
         f"cost/test_calls.py::test_calls_are_as_expected_and_the_plan_with_few_is_chosen[{case}]"
         for case in ("0.1-True", "0.5-False")
     ),
+    *(
+        f"plans/test_growth.py::test_work_grows_as_the_statement_does[{kind}"
+        for kind in (
+            "columns w",
+            "comparisons",
+            "expressions",
+            "filters",
+            "one",
+            "bands",
+            "values",
+            "windows",
+        )
+    ),
     "web/test_page.py::test_with_reduced_motion_numbers_change_seldom",
     "session/test_queries.py::test_two_queries_into_a_sink_have_names_of_their_own",
     "session/test_sinks.py::test_group_by_a_streams_own_time[query1",

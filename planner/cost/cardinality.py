@@ -489,18 +489,19 @@ class _StagePlay:
         heaviest, tail = second.heaviest.value, _tail(first, second)
         return min(1.0, self._agreement * heaviest), min(1.0, self._agreement * (1 - heaviest) / tail)
 
-    def _share(self, sample: _Sample, met: StageInput, conditions: Sequence[set[Operand]]) -> float:
+    def _share(self, sample: _Sample, met: StageInput, conditions: Sequence[frozenset[Operand]]) -> float:
         """Return the share of pairs that the bands and conditions keep which can be checked now."""
         bands = list(completed(self._stage.bands, sample.times, met.members))
-        ordered = [{band.left, band.right} for band in bands]
+        ordered = {frozenset((band.left, band.right)) for band in bands}
         others = sum(columns not in ordered for columns in conditions)
         return math.prod(self._shares[band] for band in bands) * COMPARISON_SHARE**others
 
-    def _conditions(self, sample: _Sample, met: StageInput) -> list[set[Operand]]:
+    def _conditions(self, sample: _Sample, met: StageInput) -> list[frozenset[Operand]]:
         """Return the columns of each condition that can be checked now."""
         comparisons = completed(self._stage.comparisons, sample.times, met.members)
         conditions = completed(self._stage.conditions, sample.times, met.members)
-        return [{each.left, each.right} for each in comparisons] + [set(each.operands) for each in conditions]
+        compared = [frozenset((each.left, each.right)) for each in comparisons]
+        return compared + [frozenset(each.operands) for each in conditions]
 
 
 def _growth(step: StepEstimate) -> float:

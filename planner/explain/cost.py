@@ -95,8 +95,8 @@ def faster_lines(document: doc.Document) -> Iterator[str]:
     if faster.begun:
         yield "  a new checkpoint may have it"
     else:
-        hint = f", and SELECT by the hint {faster.hint}" if faster.hint else ""
-        yield f"  INSERT INTO may take it, which knows its checkpoint{hint}"
+        hint = f"; SELECT takes it by the hint {faster.hint}" if faster.hint else ""
+        yield f"  INSERT INTO takes it with a new checkpoint, and none is named here{hint}"
 
 
 def cost_text(document: doc.Document) -> str:

@@ -93,7 +93,10 @@ def test_explain_tells_of_a_plan_that_only_the_state_forbids() -> None:
 
     assert told(UNKNOWN) == [
         "2 times as fast: partners by time (exact psp(2) mw)",
-        "  INSERT INTO may take it, which knows its checkpoint, and SELECT by the hint PLAN(PSP)",
+        (
+            "  INSERT INTO takes it with a new checkpoint, and none is named here; "
+            "SELECT takes it by the hint PLAN(PSP)"
+        ),
     ]
     assert told(FREE) == told(UNKNOWN, "/*+ PLAN(PSP) */") == []
     begun = list(faster_lines(describe(plan(of_checkpoint(FIRST)))))
