@@ -108,6 +108,7 @@ _ENTRIES = (
         "no condition joins a table without event time to the streams",
         "add an equality, such as A.id = T.id, or write CROSS JOIN",
     ),
+    ErrorCode("WJ222", "a LATERAL VIEW does not name its columns", "write AS and a name for each column"),
     # 3xx: the window graph
     ErrorCode("WJ301", "the windows do not connect all streams", "add a window between the parts"),
     ErrorCode("WJ302", "the windows contradict each other", "widen one window of the cycle"),

@@ -8,7 +8,7 @@ from wjoin.grammar.clauses import SyntaxSlip, duration_end, read_watermark
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import QUERY_WORDS, Code
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import FromItem, Identifier, UsingColumns, Watermark
+from wjoin.grammar.syntax import FromItem, Identifier, LateralView, UsingColumns, Watermark
 from wjoin.grammar.tokens import Kind, identifier, is_name
 
 _NO_ALIAS = frozenset(
@@ -26,11 +26,12 @@ _NOT_A_STREAM = {
 
 
 class Sources(NamedTuple):
-    """What a FROM list says: its relations, USING clauses and the ON predicates as token ranges."""
+    """What a FROM list says: its relations, USING clauses, ON predicates as token ranges, LATERAL VIEWs."""
 
     items: tuple[FromItem, ...]
     using: tuple[UsingColumns, ...]
     conditions: tuple[tuple[int, int], ...]
+    laterals: tuple[LateralView, ...]
 
 
 def read_sources(code: Code, start: int, end: int) -> Sources:
@@ -40,12 +41,16 @@ def read_sources(code: Code, start: int, end: int) -> Sources:
     watermark clause, that cannot take part in a window join.
     """
     item, place = _item(code, start, end)
-    items, using, conditions = [item], [], []
+    items = [item]
+    using: list[UsingColumns] = []
+    conditions: list[tuple[int, int]] = []
     while place < end:
         if code.mark(place) == ",":
             item, place = _item(code, place + 1, end)
             items.append(item)
             continue
+        if is_lateral_view(code, place):
+            return Sources(tuple(items), tuple(using), tuple(conditions), read_laterals(code, place, end))
         after = _join(code, place)
         crossed = code.word(place) == "CROSS"
         item, place = _item(code, after, end)
@@ -59,7 +64,49 @@ def read_sources(code: Code, start: int, end: int) -> Sources:
             close = code.after(place + 1)
             using.append(UsingColumns(len(items) - 1, columns, code.span(place, close)))
             place = close
-    return Sources(tuple(items), tuple(using), tuple(conditions))
+    return Sources(tuple(items), tuple(using), tuple(conditions), ())
+
+
+def is_lateral_view(code: Code, place: int) -> bool:
+    """Return whether a LATERAL VIEW stands at a place."""
+    return code.word(place) == "LATERAL" and code.word(place + 1) == "VIEW"
+
+
+def read_laterals(code: Code, start: int, end: int) -> tuple[LateralView, ...]:
+    """Return the LATERAL VIEWs of some tokens, one after the other. Raises WJ108 and WJ222."""
+    found = []
+    while start < end:
+        if not is_lateral_view(code, start):
+            remedy = "the relations of FROM come before LATERAL VIEW"
+            message = f"{code.mark(start)} cannot follow a LATERAL VIEW"
+            raise WJoinError("WJ108", message, span=code.tokens[start].span, help=remedy)
+        place = start + 2 + (code.word(start + 2) == "OUTER")
+        opening = place
+        while opening < end and code.mark(opening) != "(":
+            opening += 1
+        name = code.after(opening)
+        if opening >= end or name >= end or not is_name(code.tokens[name]) or code.word(name) == "AS":
+            span = code.span(start, min(name + 1, end))
+            remedy = "write LATERAL VIEW explode(A.tags) t AS tag"
+            raise WJoinError("WJ108", "a LATERAL VIEW has no name", span=span, help=remedy)
+        first = name + 1 + (code.word(name + 1) == "AS")
+        columns: list[Identifier] = []
+        after = first
+        while after < end and is_name(code.tokens[after]) and not is_lateral_view(code, after):
+            columns.append(identifier(code.tokens[after]))
+            after += 1
+            if after >= end or code.mark(after) != ",":
+                break
+            after += 1
+        named = identifier(code.tokens[name])
+        if not columns:
+            remedy = f"write AS and a name for each: {code.span(start, name + 1).of(code.text)} AS x"
+            message = f"the LATERAL VIEW {named.name} does not name its columns"
+            raise WJoinError("WJ222", message, span=code.span(start, name + 1), help=remedy)
+        generator, span = code.span(place, code.after(opening)), code.span(start, after)
+        found.append(LateralView(generator, named, tuple(columns), span))
+        start = after
+    return tuple(found)
 
 
 def _join(code: Code, place: int) -> int:
@@ -98,13 +145,9 @@ def _instead(kind: Sequence[str]) -> str:
 def _not_a_source(code: Code, place: int) -> WJoinError:
     word, span = code.word(place), code.tokens[place].span
     if word == "LATERAL":
-        if code.word(place + 1) == "VIEW":
-            remedy = "explode in a subquery: (SELECT … FROM t LATERAL VIEW …) AS a"
-            span = code.span(place, place + 2)
-            return WJoinError(
-                "WJ107", "LATERAL VIEW is not supported with a window clause", span=span, help=remedy
-            )
-        remedy = "a stream cannot use columns of another; join first, in a subquery"
+        remedy = (
+            "a stream cannot use columns of another; LATERAL VIEW explode(A.tags) t AS tag can stand here"
+        )
         return WJoinError(
             "WJ107", "a LATERAL relation is not supported with a window clause", span=span, help=remedy
         )

@@ -9,7 +9,7 @@ from wjoin.grammar.hints import read_hints
 from wjoin.grammar.lookahead import CLAUSE_WORDS, has_shape, is_strong, names_window, starts_clause
 from wjoin.grammar.nesting import Code
 from wjoin.grammar.predicates import conjuncts
-from wjoin.grammar.relations import Sources, read_sources
+from wjoin.grammar.relations import Sources, is_lateral_view, read_laterals, read_sources
 from wjoin.grammar.slips import explain
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock, WindowCondition
@@ -26,7 +26,8 @@ _FOLLOWS = {"ON": "the FROM list", "WHERE": "the FROM list, or a condition of WH
 class Parts(NamedTuple):
     """Where the parts of a SELECT start, as token places; -1 where a part is absent.
 
-    ``clauses`` are the token ranges of window clauses, ``late`` the place of one after GROUP BY
+    ``clauses`` are the token ranges of window clauses, ``laterals`` that of the LATERAL VIEWs behind one
+    (empty where there are none), ``late`` the place of one after GROUP BY
     or the like, ``sources_end`` the place after the FROM list, ``condition_end`` that after the
     condition of WHERE and ``tail`` that of all that follows.
     """
@@ -37,6 +38,7 @@ class Parts(NamedTuple):
     where: int
     condition_end: int
     clauses: tuple[tuple[int, int], ...]
+    laterals: tuple[int, int]
     tail: int
     end: int
     late: int
@@ -56,7 +58,7 @@ def divide(code: Code, select: int, from_: int, end: int) -> Parts:
     """
     streams = _names(code, from_, end)
     starts: list[int] = []
-    where = tail = late = -1
+    where = tail = late = lateral = -1
     region = "FROM"
     for place in code.level(from_ + 1, end):
         word = code.word(place)
@@ -68,12 +70,14 @@ def divide(code: Code, select: int, from_: int, end: int) -> Parts:
             region = "clause"
         elif region != "FROM" and code.word(place - 1) in CLAUSE_WORDS and place - 1 in starts:
             continue  # the name of a stream
+        elif region == "clause" and lateral < 0 and where < 0 and is_lateral_view(code, place):
+            lateral = place
         elif word == "WHERE" and where < 0 and (region == "clause" or code.ends_operand(place - 1)):
             where, region = place, "WHERE"
         elif _is_tail(code, place) or (word == "WHERE" and starts):
             tail, region = place, "tail"
     stop = tail if tail >= 0 else end
-    edges = sorted({*starts, stop, *([where] if where >= 0 else [])})
+    edges = sorted({*starts, stop, *(place for place in (where, lateral) if place >= 0)})
     following = dict(pairwise(edges))
     return Parts(
         select=select,
@@ -82,6 +86,7 @@ def divide(code: Code, select: int, from_: int, end: int) -> Parts:
         where=where,
         condition_end=following.get(where, stop),
         clauses=tuple((start, following[start]) for start in starts),
+        laterals=(lateral, following[lateral]) if lateral >= 0 else (0, 0),
         tail=stop,
         end=end,
         late=late,
@@ -148,6 +153,7 @@ def read_block(
     """
     _refuse_emit(code, parts)
     _refuse_second(code, parts)
+    _refuse_late_lateral(code, parts)
     clause, clause_end = parts.clauses[0]
     if code.mark(clause - 1) == ",":
         span = code.span(clause - 1, clause + 1)
@@ -177,6 +183,7 @@ def read_block(
         tail=Span(source.end, span.end),
         withs=withs,
         nested=nested,
+        laterals=(*sources.laterals, *read_laterals(code, *parts.laterals)),
     )
 
 
@@ -204,6 +211,14 @@ def _refuse_second(code: Code, parts: Parts) -> None:
     if parts.tail < parts.end and code.word(parts.tail) == "WHERE":
         span = code.tokens[parts.tail].span
         raise WJoinError("WJ210", "a SELECT has two WHERE clauses", span=span, help="join them with AND")
+
+
+def _refuse_late_lateral(code: Code, parts: Parts) -> None:
+    for place in code.level(parts.where, parts.condition_end) if parts.where >= 0 else ():
+        if is_lateral_view(code, place) and code.ends_operand(place - 1):
+            span = code.span(place, place + 2)
+            remedy = "put it before WHERE, before or behind the window clause"
+            raise WJoinError("WJ210", "a LATERAL VIEW stands behind WHERE", span=span, help=remedy)
 
 
 def _window(code: Code, start: int, end: int) -> WindowCondition:

@@ -185,6 +185,16 @@ class UsingColumns:
 
 
 @dataclass(frozen=True)
+class LateralView:
+    """``LATERAL VIEW [OUTER] generator name AS columns``; ``span`` is all of it."""
+
+    generator: Span
+    name: Identifier
+    columns: tuple[Identifier, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
 class SelectBlock:
     """A SELECT that has a window clause.
 
@@ -192,7 +202,8 @@ class SelectBlock:
     clause or the WHERE predicate, whichever comes last: the piece that the join replaces.
     ``conjuncts`` are the top-level AND-ed pieces of WHERE and of every ON. ``withs`` are the
     WITH clauses in scope, outermost first, each from WITH to before the body that uses it.
-    ``nested`` are the blocks inside this one (subqueries in FROM or elsewhere).
+    ``nested`` are the blocks inside this one (subqueries in FROM or elsewhere). ``laterals`` are the LATERAL
+    VIEWs before and behind the window clause.
     """
 
     span: Span
@@ -207,6 +218,7 @@ class SelectBlock:
     tail: Span
     withs: tuple[Span, ...]
     nested: tuple["SelectBlock", ...]
+    laterals: tuple[LateralView, ...] = ()
 
 
 # Statements -----------------------------------------------------------------

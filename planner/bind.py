@@ -5,14 +5,23 @@ from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import FromItem, SelectBlock
+from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.catalog import Relation
-from wjoin.planner.conjuncts import Conjunct, Residual, bind_conjunct, streams_of, using_equality
-from wjoin.planner.edits import Edit
+from wjoin.planner.conjuncts import (
+    MATCH_COLUMNS,
+    Conjunct,
+    Residual,
+    bind_conjunct,
+    column_of,
+    streams_of,
+    using_equality,
+)
+from wjoin.planner.edits import Edit, apply_edits
 from wjoin.planner.event_time import EventTimes, event_times
 from wjoin.planner.names import Scope, Source, StreamColumn, visible_columns
 from wjoin.planner.outputs import Output, Reads, bind_select_list, bind_tail
+from wjoin.planner.pieces import read_condition
 from wjoin.udfs.predicate import Predicate
 
 
@@ -21,7 +30,7 @@ class BoundSelect:
     """A bound block.
 
     ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
-    its result.
+    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows.
     """
 
     sources: tuple[Source, ...]
@@ -31,6 +40,7 @@ class BoundSelect:
     matches: frozenset[str]
     edits: tuple[Edit, ...]
     outputs: tuple[Output, ...]
+    laterals: tuple[str, ...] = ()
 
 
 def bind(
@@ -44,7 +54,8 @@ def bind(
     sources = _sources(text, block.items, relations)
     times = event_times(text, sources, parameters, block.window)
     visible, pairs = visible_columns(text, sources, block.using)
-    scope = Scope(sources, visible)
+    laterals, generators = _laterals(text, block.laterals, Scope(sources, visible))
+    scope = Scope(sources, visible, block.laterals)
     listed, outputs = bind_select_list(text, block.select_list, scope)
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
     static = static_relations(sources, times)
@@ -61,11 +72,43 @@ def bind(
         sources=sources,
         times=times,
         conjuncts=tuple(conjuncts),
-        reads=(*listed.columns, *after.columns, *(column for each in residual for column in each.columns)),
-        matches=frozenset().union(listed.matches, after.matches, *(each.matches for each in residual)),
+        reads=(
+            *listed.columns,
+            *after.columns,
+            *generators.columns,
+            *(column for each in residual for column in each.columns),
+        ),
+        matches=frozenset().union(
+            listed.matches, after.matches, generators.matches, *(each.matches for each in residual)
+        ),
         edits=(*listed.edits, *after.edits),
         outputs=outputs,
+        laterals=laterals,
     )
+
+
+def _laterals(text: str, views: Sequence[LateralView], scope: Scope) -> tuple[tuple[str, ...], Reads]:
+    """Return LATERAL VIEWs over the joined rows, each over those before it, and what they read.
+
+    Raises WJ204 for a name that FROM has already.
+    """
+    shown: list[str] = []
+    columns: list[StreamColumn] = []
+    matches: set[str] = set()
+    for number, view in enumerate(views):
+        names = [*(each.name for each in scope.sources), *(each.name.name for each in views[:number])]
+        if any(view.name.matches(name) for name in names):
+            message = f"two items of FROM are named {view.name.name}"
+            raise WJoinError("WJ204", message, span=view.name.span, help="give each its own name")
+        piece = read_condition(text, view.generator)
+        seen = Scope(scope.sources, scope.visible, tuple(views[:number]))
+        found = [each for name in piece.columns if (each := column_of(seen, name)) is not None]
+        edits = [each.edit for each in found if each.edit is not None]
+        edits += [Edit(call.span.start, call.span.end, MATCH_COLUMNS[call.what]) for call in piece.matches]
+        shown.append(apply_edits(text, edits, view.span))
+        columns += [each.column for each in found]
+        matches |= {call.what for call in piece.matches}
+    return tuple(shown), Reads(tuple(columns), frozenset(matches), ())
 
 
 def static_relations(sources: Sequence[Source], times: EventTimes) -> frozenset[int]:

@@ -133,7 +133,8 @@ def bind_conjunct(
     edits = [reference.edit for reference in references if reference.edit is not None]
     edits += [Edit(call.span.start, call.span.end, MATCH_COLUMNS[call.what]) for call in piece.matches]
     values = _literals(piece.parameters, parameters)
-    apart = _runs_apart(piece) and values is not None
+    generated = any(scope.is_generated(name) for name in piece.columns)
+    apart = _runs_apart(piece) and values is not None and not generated
     streams = {reference.column.stream for reference in references}
     meaning = _meaning(text, piece, references, parameters)
     check_calls(piece.tree, meaning, predicates, span)
@@ -155,6 +156,9 @@ def bind_conjunct(
         if comparison is not None:
             return comparison
     columns = tuple(reference.column for reference in references)
+    if generated:
+        unread = Unread("a column of a LATERAL VIEW, which comes after the join")
+        return Residual(shown, columns, frozenset(call.what for call in piece.matches), unread)
     read = _read(text[span.start : span.end], piece, meaning, apart=apart, streams=len(streams))
     return Residual(shown, columns, frozenset(call.what for call in piece.matches), read, band)
 
@@ -204,6 +208,8 @@ def column_of(scope: Scope, name: ColumnName, defined: Iterable[str] = ()) -> Re
 
     Raises WJ201, WJ202 or WJ203.
     """
+    if scope.is_generated(name):
+        return None
     reference = scope.resolve(name)
     if reference is not None or name.hidden_by is not None:
         return reference

@@ -23,7 +23,7 @@ class LogicalPlan:
     """Names, constraints and conditions of a block.
 
     ``stage_classes`` are, for each stage, the equality classes of its key; ``residual`` the
-    conditions that Spark evaluates on the joined rows.
+    conditions that Spark evaluates on the joined rows, ``laterals`` the LATERAL VIEWs of these.
     """
 
     names: tuple[str, ...]
@@ -34,3 +34,4 @@ class LogicalPlan:
     filters: tuple[Filter, ...]
     residual: tuple[LaterCondition, ...]
     stage_classes: tuple[tuple[int, ...], ...]
+    laterals: tuple[str, ...] = ()

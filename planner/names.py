@@ -8,7 +8,7 @@ from functools import cached_property
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import nearest, suggestion
-from wjoin.grammar.syntax import FromItem, Identifier, UsingColumns
+from wjoin.grammar.syntax import FromItem, Identifier, LateralView, UsingColumns
 from wjoin.grammar.tokens import scan
 from wjoin.planner.catalog import Column, Relation
 from wjoin.planner.edits import Edit
@@ -113,10 +113,38 @@ class Reference:
 
 @dataclass(frozen=True)
 class Scope:
-    """The names of a block: its sources and what ``*`` and unqualified names see, in order."""
+    """The names of a block: its sources and what ``*`` and unqualified names see, in order.
+
+    ``laterals`` are its LATERAL VIEWs, whose columns Spark adds to the joined rows.
+    """
 
     sources: tuple[Source, ...]
     visible: tuple[StreamColumn, ...]
+    laterals: tuple[LateralView, ...] = ()
+
+    def is_generated(self, name: ColumnName) -> bool:
+        """Return whether a name means a column of a LATERAL VIEW. Raises WJ202 and WJ203."""
+        first = name.parts[0]
+        for view in self.laterals:
+            if first.matches(view.name.name) and len(name.parts) > 1:
+                if any(name.parts[1].matches(each.name) for each in view.columns):
+                    return True
+                known = [each.name for each in view.columns]
+                help = suggestion(name.parts[1].name, known) or f"its columns are {_shortened(known)}"
+                message = f"the LATERAL VIEW {view.name.name} has no column {name.parts[1].name}"
+                raise WJoinError("WJ202", message, span=name.parts[1].span, help=help)
+        if len(name.parts) > 1 and any(each.qualifier_length(name.parts) for each in self.sources):
+            return False
+        owners = [
+            view.name.name for view in self.laterals for each in view.columns if first.matches(each.name)
+        ]
+        streams = [each for each in self.visible if first.matches(each.column.name)] if owners else []
+        if len(owners) + len(streams) > 1:
+            known = [self.sources[each.stream].name for each in streams] + owners
+            choice = " or ".join(f"{quoted_if_needed(each)}.{first.name}" for each in known[:2])
+            message = f"the column {first.name} is in {_listed(known)}"
+            raise WJoinError("WJ203", message, span=name.span, help=f"write {choice}")
+        return bool(owners)
 
     @cached_property
     def _visible(self) -> dict[str, list[StreamColumn]]:
@@ -177,6 +205,7 @@ class Scope:
             help = suggestion(first.name, names) or f"the streams are {', '.join(names)}"
             return WJoinError("WJ201", f"{first.name} is not a stream of FROM", span=first.span, help=help)
         columns = [each.column.name for each in self.visible]
+        also = [*also, *(each.name for view in self.laterals for each in view.columns)]
         near = nearest(first.name, [*columns, *also])
         owner = next((each for each in self.visible if each.column.name == near), None)
         if near is None:

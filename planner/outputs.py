@@ -47,11 +47,16 @@ def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[
     excluded = {name.span for star in piece.stars for name in star.excluded}
     defined = [name for item in piece.items if item.aliased for name in item.names]
     references = _references(piece, scope, excluded, defined)
-    expanded = {star.span: _expand(star, scope) for star in piece.stars}
+    generated = {star.span: _generated(star, scope) for star in piece.stars}
+    expanded = {star.span: _expand(star, scope) for star in piece.stars if not _is_lateral(star, scope)}
     bare = {item.match.span for item in piece.items if item.match is not None}
     edits = [each.edit for each in references.values() if each.edit is not None]
     for star in piece.stars:
-        edits.append(Edit(star.span.start, star.span.end, _star_text(expanded[star.span], scope)))
+        listed = [
+            *_star_texts(expanded.get(star.span, ()), scope),
+            *(shown for _, shown in generated[star.span]),
+        ]
+        edits.append(Edit(star.span.start, star.span.end, ", ".join(listed)))
     for call in piece.matches:
         shown = MATCH_COLUMNS[call.what] + (f" AS match_{call.what}" if call.span in bare else "")
         edits.append(Edit(call.span.start, call.span.end, shown))
@@ -59,7 +64,8 @@ def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[
     read = [*references, *(call.span for call in piece.matches)]
     for item, place in zip(piece.items, _item_places(text, span), strict=False):
         if item.star is not None:
-            outputs += [Output(each.column.name, each) for each in expanded[item.star.span]]
+            outputs += [Output(each.column.name, each) for each in expanded.get(item.star.span, ())]
+            outputs += [Output(name, None) for name, _ in generated[item.star.span]]
         elif item.column is not None:
             reference = references.get(item.column.span)
             whole = reference.column if reference is not None and reference.whole else None
@@ -133,6 +139,8 @@ def _expand(star: StarName, scope: Scope) -> list[StreamColumn]:
         source = scope.source(star.qualifier)
         columns = [StreamColumn(source.number, column) for column in source.relation.columns]
     for name in star.excluded:
+        if scope.is_generated(name):
+            continue
         removed = _excluded(name, columns, scope)
         columns = [each for each in columns if not each.same(removed)]
     if not columns:
@@ -151,10 +159,26 @@ def _excluded(name: ColumnName, columns: Sequence[StreamColumn], scope: Scope) -
     return reference.column
 
 
-def _star_text(columns: Sequence[StreamColumn], scope: Scope) -> str:
-    return ", ".join(
-        f"{quoted(scope.sources[each.stream].name)}.{quoted(each.column.name)}" for each in columns
+def _star_texts(columns: Sequence[StreamColumn], scope: Scope) -> list[str]:
+    return [f"{quoted(scope.sources[each.stream].name)}.{quoted(each.column.name)}" for each in columns]
+
+
+def _is_lateral(star: StarName, scope: Scope) -> bool:
+    """Return whether a star is that of a LATERAL VIEW."""
+    return len(star.qualifier) == 1 and any(
+        star.qualifier[0].matches(view.name.name) for view in scope.laterals
     )
+
+
+def _generated(star: StarName, scope: Scope) -> list[tuple[str, str]]:
+    """Return the columns of LATERAL VIEWs that a star has: each name, and how it is written."""
+    return [
+        (column.name, f"{quoted(view.name.name)}.{quoted(column.name)}")
+        for view in scope.laterals
+        if not star.qualifier or star.qualifier[0].matches(view.name.name)
+        for column in view.columns
+        if not any(name.parts[-1].matches(column.name) for name in star.excluded)
+    ]
 
 
 def _is_output(name: ColumnName, outputs: Sequence[Output]) -> bool:

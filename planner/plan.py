@@ -265,6 +265,7 @@ def _plan(
         filters=filters,
         residual=shape.residual,
         stage_classes=shape.classes,
+        laterals=bound.laterals,
     )
     return PlannedSelect(
         logical,
@@ -497,6 +498,7 @@ def _edits(
     # A lone name in parentheses, such as (true), would be the columns of a relation with the alias WHERE.
     conditions = " AND ".join(f"({each.text})" for each in residual)
     where = f" WHERE {conditions if len(residual) > 1 else f'({conditions})'}" if residual else ""
-    source = Edit(block.source.start, block.source.end, f"FROM {placeholder}{where}")
+    rows = " ".join((placeholder, *bound.laterals))
+    source = Edit(block.source.start, block.source.end, f"FROM {rows}{where}")
     hints = [Edit(hint.span.start, hint.span.end, "") for hint in block.hints]
     return tuple(sorted([*bound.edits, *hints, source]))

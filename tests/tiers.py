@@ -84,6 +84,7 @@ THOROUGH = (
         f"results/test_tables_without_time.py::test_the_result_is_that_of_spark[{case}]"
         for case in ("one equality", "links two streams", "each row", "two tables, one a subquery")
     ),
+    "results/test_lateral_views.py::test_the_result_is_that_of_spark[behind]",
     *("session/test_failures.py", "session/test_spark_process.py"),
     *("shell/test_piped.py", "shell/test_terminal.py"),
     *("sites/test_access.py", "sites/test_faults.py", "sites/test_held.py", "sites/test_held_joins.py"),

@@ -74,6 +74,7 @@ def describe(planned: PlannedSelect) -> doc.Document:
             doc.LookupEntry(plan.streams[each.stream].alias, each.equalities, each.comparisons)
             for each in plan.lookups
         ),
+        laterals=logical.laterals,
         undated=output.undated if "time" in output.match else "",
         closing=tuple(_closing(plan, output)),
         network=planned.candidates[0].estimated.cost.network,

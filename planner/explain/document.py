@@ -385,6 +385,7 @@ class Document:
     match_delay: int | None
     joins: tuple[JoinEntry, ...]
     lookups: tuple[LookupEntry, ...]
+    laterals: tuple[str, ...]
     undated: str
     closing: tuple[ClosingEntry, ...]
     network: float

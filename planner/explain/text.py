@@ -171,6 +171,7 @@ def _lookups(document: doc.Document) -> Iterator[str]:
         on = f" on {' and '.join(each.equalities)}" if each.equalities else " without a key"
         checks = "".join(f", check {text}" for text in each.checks)
         yield f"{each.alias} joined by Spark{after} (static){on}{checks}"
+    yield from (f"{each} by Spark, on the combinations" for each in document.laterals)
 
 
 def _retention(document: doc.Document) -> Iterator[str]:

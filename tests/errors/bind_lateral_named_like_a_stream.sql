@@ -1,0 +1,1 @@
+SELECT tag FROM badge A, badge B LATERAL VIEW explode(A.tags) b AS tag WINDOW = 5 SECONDS

@@ -1,0 +1,1 @@
+SELECT x FROM A, B WINDOW = 5 SECONDS WHERE A.k = B.k LATERAL VIEW explode(A.xs) t AS x

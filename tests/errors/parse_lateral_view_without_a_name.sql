@@ -1,0 +1,1 @@
+SELECT * FROM A, B WINDOW = 5 SECONDS LATERAL VIEW explode(A.xs) WHERE A.k = B.k
