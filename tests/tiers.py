@@ -45,7 +45,10 @@ LONG = (
     *(f"results/test_predicates.py::test_{word}" for word in ("a_predicate_of_ones_own", "what_fails")),
     # Checkpoints.
     *(f"session/test_checkpoints.py::test_{word}" for word in ("a_changed_window", "other_changes")),
-    *(f"session/test_failures.py::test_{word}" for word in ("a_changed_statement", "what_spark_raises")),
+    *(
+        f"session/test_failures.py::test_{word}"
+        for word in ("a_changed_statement", "what_spark_raises", "what_is_damaged")
+    ),
     "stream/test_kept_routes.py::test_the_first_start_chooses_and_later_ones_stay_with_it",
     "stream/test_measured.py::test_the_next_start_plans_with_what_was_measured",
     "stream/test_stored_checkpoints.py::test_every_stored",

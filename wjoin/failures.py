@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
+from wjoin.damage import damage_remedy
 from wjoin.executor.spark.beginning import TRIES, late
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
@@ -59,6 +60,17 @@ _REMEDIES = (
         "delta.logRetentionDuration says",
     ),
     ("[DELTA_SCHEMA_CHANGED", _OTHER_COLUMNS),
+    (
+        "[CONCURRENT_STREAM_LOG_UPDATE]",
+        "another query runs with the same checkpoint, {checkpoint}: give each its own; where none does, a "
+        "file of its offsets is gone: put it back from a copy, or begin with a new checkpoint folder and a "
+        "new folder of results",
+    ),
+    (
+        "No space left on device",
+        "make room on the disk and start the query again: it goes on from its checkpoint, {checkpoint}, "
+        "and no row is lost",
+    ),
     ("assertion failed: Invalid batch: ", _OTHER_COLUMNS),
 )
 """What a failed query's error has in it, and the remedy for that."""
@@ -130,13 +142,15 @@ def failure(
         if checkpoint is not None:
             remedy = f"{remedy}: it goes on from its checkpoint, {checkpoint}"
         return WJoinError("WJ717", message, span=span, text=text, help=remedy)
-    remedy = None if checkpoint is None else _remedy(str(error)).format(checkpoint=checkpoint)
+    remedy = None if checkpoint is None else _remedy(str(error), checkpoint)
     return WJoinError("WJ704", f"{subject} failed: {cause(error)}", span=span, text=text, help=remedy)
 
 
-def _remedy(said: str) -> str:
+def _remedy(said: str, checkpoint: str) -> str:
     """Return what to do about a failed query, by what Spark says of it."""
-    return next((remedy for words, remedy in _REMEDIES if words in said), _MENDED)
+    known = next((remedy for words, remedy in _REMEDIES if words in said), None)
+    damage = damage_remedy(said, checkpoint) if known is None else None
+    return damage or (known or _MENDED).format(checkpoint=checkpoint)
 
 
 @contextlib.contextmanager

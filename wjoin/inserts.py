@@ -226,7 +226,7 @@ def _start(
     try:
         query = begin(context.engine.spark, writer.start, f"the query into {name}")
     except RAISED_BY_SPARK as error:
-        raise refused_start(text, statement, error, _remedy(joins)) from error
+        raise refused_start(text, statement, error, _remedy(joins), folder) from error
     if joins is not None:
         keep_all(context.engine.spark, str(query.id), joins.plans)
     target = statement.target[-1].span

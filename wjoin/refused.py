@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from wjoin.damage import damage_remedy
 from wjoin.failures import first_line
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
@@ -13,7 +14,11 @@ _BOUNDED = "group by window(MATCH_TIME(), …) as well, or use a sink whose outp
 
 
 def refused_start(
-    text: str, statement: InsertInto, error: BaseException, remedy: str | None = None
+    text: str,
+    statement: InsertInto,
+    error: BaseException,
+    remedy: str | None = None,
+    checkpoint: str | None = None,
 ) -> WJoinError:
     """Return the error for a query that Spark refused to start; ``remedy`` is that of its joins."""
     message = first_line(error)
@@ -30,8 +35,15 @@ def refused_start(
         )
     message = f"Spark refused to start the query: {message}"
     help = _remedy(text, statement.body) if aggregates and isinstance(statement.body, Query) else None
-    help = remedy or help
+    help = remedy or help or _damaged(message, checkpoint)
     return WJoinError("WJ607", message, span=statement.span, text=text, help=help)
+
+
+def _damaged(message: str, checkpoint: str | None) -> str | None:
+    """Return what to do about a checkpoint whose own identity Spark cannot read."""
+    if checkpoint is None or "JsonParseException" not in message:
+        return None
+    return damage_remedy("[STREAMING_CHECKPOINT_MISSING_METADATA_FILE]", checkpoint)
 
 
 def _remedy(text: str, query: Query) -> str:

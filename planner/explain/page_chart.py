@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from wjoin.planner.explain.cost import TERMS, beyond, shared_line, unranked_line
 from wjoin.planner.explain.document import CandidateEntry, Document
-from wjoin.planner.explain.markup import Markup, fitted, picture, tag, text_width
+from wjoin.planner.explain.markup import Markup, fitted, picture, tag
 from wjoin.planner.figures import seconds
 
 CUT = 3.0
@@ -16,13 +16,17 @@ SHOWN = 12
 """Candidates in the first drawing; the others are in a second one that can be opened."""
 
 _SIZE = 12
-_ROW = 26
+_ROW = 42
+_LINE = 21
+"""The name of a candidate is above its bar, so that bars and costs are seen on a narrow screen, too."""
+
 _BAR = 14
 _AXIS = 34
-_BARS = 300
+_LEFT = 12
+_BARS = 328
 _COST = 96
 _REASON = 370
-_NAME = 640
+_WIDTH = _LEFT + _BARS + _COST + _REASON
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,9 @@ def chart(document: Document) -> list[Markup]:
 
 
 def _scale(candidates: Sequence[CandidateEntry], shared: Mapping[str, float]) -> _Scale:
-    names = max(text_width(each.words, _SIZE + 1) for each in candidates)
-    left = min(_NAME, names + 30) + 8
     costs = [sum(beyond(each, shared).values()) for each in candidates]
     most = max(CUT * costs[0], candidates[0].cost)
-    return _Scale(left, min(most, max(costs) * 1.02), costs[0])
+    return _Scale(_LEFT, min(most, max(costs) * 1.02), costs[0])
 
 
 def terms(candidates: Sequence[CandidateEntry]) -> list[str]:
@@ -82,16 +84,15 @@ def _picture(
     candidates: Sequence[CandidateEntry], scale: _Scale, document: Document, before: int = 0
 ) -> Markup:
     height = _AXIS + _ROW * len(candidates) + 6
-    width = scale.left + _BARS + _COST + _REASON
     rows = [
         each
         for place, candidate in enumerate(candidates)
-        for each in _row(candidate, _AXIS + _ROW * place, scale, document, place + before == 0, width)
+        for each in _row(candidate, _AXIS + _ROW * place, scale, document, place + before == 0)
     ]
     x = scale.place(scale.chosen)
     mark = tag("line", x1=x, x2=x, y1=_AXIS - 4, y2=height - 4, class_="chosen-cost")
     title = "Costs of the candidates, stacked by their terms"
-    return picture(width, height, title, *_axis(scale, height), *rows, mark, class_="costs")
+    return picture(_WIDTH, height, title, *_axis(scale, height), mark, *rows, class_="costs")
 
 
 def _axis(scale: _Scale, height: float) -> Iterator[Markup]:
@@ -113,23 +114,24 @@ def _tick(end: float) -> float:
 
 
 def _row(
-    candidate: CandidateEntry, top: float, scale: _Scale, document: Document, best: bool, width: float
+    candidate: CandidateEntry, top: float, scale: _Scale, document: Document, best: bool
 ) -> Iterator[Markup]:
     cost = sum(beyond(candidate, document.shared).values())
-    middle, end = top + _ROW / 2 + 4, scale.left + _BARS + _COST
+    bar, end = top + _LINE, scale.left + _BARS + _COST
+    middle = bar + _BAR / 2 + 4
     content = [
-        *([tag("rect", x=0, y=top + 1, width=width, height=_ROW - 2, rx=4, class_="mark")] if best else []),
-        tag("text", _named(candidate, best, scale), x=6, y=middle, class_="name"),
+        *([tag("rect", x=0, y=top + 1, width=_WIDTH, height=_ROW - 2, rx=4, class_="mark")] if best else []),
+        tag("text", _named(candidate, best), x=6, y=top + _LINE - 5, class_="name"),
         tag("title", candidate.words),
-        *_bar(candidate, top + (_ROW - _BAR) / 2, scale, document),
+        *_bar(candidate, bar, scale, document),
         tag("text", seconds(cost), x=end - 16, y=middle, text_anchor="end", class_="cost"),
         tag("text", _reason(candidate, document, best), x=end, y=middle, class_="reason"),
     ]
     yield tag("g", *content, class_="candidate chosen" if best else "candidate", data_plan=candidate.plan)
 
 
-def _named(candidate: CandidateEntry, best: bool, scale: _Scale) -> str:
-    return ("✓ " if best else "") + fitted(candidate.words, _SIZE + 1, scale.left - 30)
+def _named(candidate: CandidateEntry, best: bool) -> str:
+    return ("✓ " if best else "") + fitted(candidate.words, _SIZE + 1, _WIDTH - 30)
 
 
 def _reason(candidate: CandidateEntry, document: Document, best: bool) -> str:

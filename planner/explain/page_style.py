@@ -29,7 +29,7 @@ _RULES = """
 & .lead { max-width: 76ch; overflow-wrap: anywhere; }
 & .note, & .legend, & summary { color: var(--soft); font-size: 13px; }
 & summary { cursor: pointer; padding: 4px 0; }
-& .legend .key { display: inline-block; margin-right: 16px; white-space: nowrap; }
+& .legend .key { display: inline-block; margin-right: 16px; }
 & .legend svg { vertical-align: -1px; }
 & .warning { background: var(--warning); border-left: 4px solid var(--warm); padding: 6px 12px;
   border-radius: 4px; max-width: 80ch; overflow-wrap: anywhere; }
@@ -101,9 +101,10 @@ _RULES = """
 & .costs .grid { stroke: var(--line); stroke-width: 1; }
 & .costs .tick { fill: var(--soft); font-size: 11px; }
 & .costs .mark { fill: var(--mark); }
-& .costs .candidate .name { font-weight: 400; }
+& .costs .candidate .name { font-weight: 400; paint-order: stroke; stroke: var(--back); stroke-width: 4px; }
 & .costs .chosen .name, & .costs .chosen .cost, & .costs .chosen .reason {
   font-weight: 650; fill: var(--accent); }
+& .costs .chosen .name { stroke: var(--mark); }
 & .costs .cost { font-variant-numeric: tabular-nums; }
 & .costs .reason { fill: var(--soft); }
 & .costs .chosen-cost { stroke: var(--accent); stroke-width: 1.4; stroke-dasharray: 5 3; }

@@ -268,6 +268,74 @@ def test_a_damaged_log_of_a_sink_is_told(tmp_path: Path, name: str, content: byt
     assert "from a copy" in caught.value.help
 
 
+@pytest.mark.parametrize(
+    ("said", "damaged", "again"),
+    [
+        (
+            "Job aborted. [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
+            "file:///in/a-1.parquet.  SQLSTATE: KD001",
+            "a source is damaged, the query is not: put /in/a-1.parquet back",
+            "no row is lost; with the option ignoreCorruptFiles 'true'",
+        ),
+        (
+            "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:///in/a-1.parquet. "
+            "File does not exist.",
+            "put /in/a-1.parquet back",
+            "ignoreMissingFiles",
+        ),
+        (
+            "Failed to read log file file:/c/pairs/offsets/1. [MALFORMED_LOG_FILE] Log file was malformed",
+            "the checkpoint is damaged: put /c/pairs/offsets/1 back",
+            "all rows come again that the sources still hold",
+        ),
+        (
+            "Checksum error: file:/c/pairs/commits/1 at 0 exp: -578336859 got: 117152825",
+            "the checkpoint is damaged: put /c/pairs/commits/1 back",
+            "from a copy",
+        ),
+        (
+            "Failed to read log file file:/out/_spark_metadata/1. [MALFORMED_LOG_FILE] Log file was",
+            "the log of the sink's folder is damaged: put /out/_spark_metadata/1 back",
+            "only the log tells them",
+        ),
+        (
+            "IllegalStateException: file:/out/_spark_metadata/1 doesn't exist when compacting batch 2",
+            "put /out/_spark_metadata/1 back",
+            "only the log tells them",
+        ),
+        (
+            "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] An error occurred during loading "
+            "state. Error reading streaming state file of file:/c/pairs/state/0/0/2.changelog does not exist",
+            "the state of the query is damaged: put /c/pairs/state/0/0/2.changelog back",
+            "new checkpoint folder",
+        ),
+        (
+            "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.",
+            "put /c/pairs/state back",
+            "new checkpoint folder",
+        ),
+        ("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.", "another query runs", "own"),
+        ("java.io.IOException: No space left on device", "make room", "no row is lost"),
+        (
+            "[CAST_INVALID_INPUT] The value 'x'",
+            "mend the cause",
+            "goes on from its checkpoint, file:/c/pairs",
+        ),
+        (
+            "[FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH] Encountered error while reading file "
+            "file:///in/a-1.parquet. Data type mismatches",
+            "mend the cause",
+            "goes on",
+        ),
+    ],
+)
+def test_the_help_of_a_failed_query_names_what_is_damaged(said: str, damaged: str, again: str) -> None:
+    error = failure(StreamingQueryException(said), Span(0, 1), "x", sink="pairs", checkpoint="file:/c/pairs")
+    assert error.code == "WJ704"
+    assert damaged in error.help
+    assert again in error.help
+
+
 def test_warnings_are_printed_once_and_without_python_lines(capsys: pytest.CaptureFixture[str]) -> None:
     text = "SELECT 1\nFROM a"
     with printed_warnings("script.sql"):

@@ -105,6 +105,42 @@ def test_a_changed_statement_is_told_with_place_sink_and_remedy(
     assert error.span.of(statement) == "pairs"
 
 
+def test_what_is_damaged_is_named_and_goes_on_where_it_can(streams: wjoin.Session, tmp_path: Path) -> None:
+    insert = f"INSERT INTO pairs SELECT A.k {JOIN}"
+    streams.run_script(insert, checkpoint=str(tmp_path / "checkpoints"))
+    rows = streams.range(20, 30).selectExpr("id AS k", "'x' AS s", "timestamp_seconds(1700000000 + id) AS ts")
+    for name in "ab":
+        rows.coalesce(1).write.mode("append").parquet(str(tmp_path / name))
+    damaged = max((tmp_path / "a").glob("*.parquet"), key=lambda each: each.stat().st_mtime_ns)
+    (tmp_path / "a" / f".{damaged.name}.crc").unlink()
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:100])
+    error = refused(streams, insert, tmp_path)
+    assert (error.code, error.help.partition(", or")[0]) == (
+        "WJ704",
+        f"a source is damaged, the query is not: put {damaged} back",
+    )
+    damaged.write_bytes(whole)
+    log = tmp_path / "checkpoints" / "pairs" / "offsets" / "1"
+    (log.parent / f".{log.name}.crc").unlink(missing_ok=True)
+    kept = log.read_bytes()
+    log.write_bytes(b"junk")
+    error = refused(streams, insert, tmp_path)
+    assert error.help.startswith(f"the checkpoint is damaged: put {log} back from a copy")
+    log.write_bytes(kept)
+    identity = tmp_path / "checkpoints" / "pairs" / "metadata"
+    (identity.parent / ".metadata.crc").unlink(missing_ok=True)
+    kept = identity.read_bytes()
+    identity.write_bytes(b"junk")
+    error = refused(streams, insert, tmp_path)
+    assert error.help.startswith(f"the checkpoint is damaged: put {identity} back from a copy")
+    identity.write_bytes(kept)
+    # What the help says is so: no row is lost.
+    streams.run_script(insert, checkpoint=str(tmp_path / "checkpoints"))
+    found = streams.read.parquet(str(tmp_path / "pairs"))
+    assert sorted(row.k for row in found.collect()) == list(range(30))
+
+
 def test_a_trigger_says_how_often_micro_batches_start(streams: wjoin.Session, tmp_path: Path) -> None:
     insert = f"INSERT INTO pairs SELECT A.k {JOIN}"
     streams.sql("SET wjoin.trigger = '3 seconds'")
