@@ -119,6 +119,8 @@ class Front:
         self._folder = Path(tempfile.mkdtemp(prefix="wjoin-site-"))
         self._count = 0
         self._callers: set[_Caller] = set()
+        self._leaving: set[_Caller] = set()
+        self._of: dict[Requests, _Caller] = {}
         self._selector = selectors.DefaultSelector()
         self._buffer = memoryview(bytearray(_DOWNWARD))
         self._stop = threading.Event()
@@ -161,16 +163,21 @@ class Front:
                 else:
                     caller, which = key.data
                     self._guarded(caller, self._event, which, events)
+            self._go_on()
             now = time.monotonic()
             if now - looked >= _LOOK:
                 looked = now
                 self._look(now)
         for each in [*self._callers]:
             self._end(each)
+        for each in [*self._leaving]:
+            self._finish(each)
         self._selector.close()
 
     def _guarded(self, caller: _Caller, what: Callable[..., None], *given: Any) -> None:
         """Do something for a caller, and end its connection where that cannot be done."""
+        if caller in self._leaving:
+            self._drain(caller)
         if caller not in self._callers:
             return
         try:
@@ -202,6 +209,7 @@ class Front:
                     continue
             caller = _Caller(client, self._rules, time.monotonic())
             self._callers.add(caller)
+            self._of[caller.requests] = caller
             self._interest(caller)
             if len(self._callers) > self._most:
                 self._cut(self._least(caller), "there are too many")
@@ -255,7 +263,7 @@ class Front:
 
     def _on(self, caller: _Caller) -> None:
         """Send on to gRPC what is let through."""
-        caller.upward += caller.requests.through(time.monotonic())
+        caller.upward += caller.requests.through(caller.last)
         if not caller.upward:
             return
         if caller.backend is None:
@@ -299,9 +307,8 @@ class Front:
         caller.down += sent
         if sent < count:
             caller.downward = memoryview(bytes(data[sent:]))
-        if caller.requests.waits:
-            # Its own answer may have made room.
-            self._on(caller)
+        # Its own answer may have made room, or be one that it has taken back.
+        self._on(caller)
 
     def _down(self, caller: _Caller) -> None:
         """Send what is left of an answer."""
@@ -338,7 +345,7 @@ class Front:
     def _look(self, now: float) -> None:
         """Cut who is too slow, and go on with those who have waited."""
         waiting = self._waiting()
-        waits = any(each.requests.waits for each in self._callers)
+        waits = bool(self._rules.room.for_bytes.waiting)
         stuck = dict(waiting.stuck)
         for each in [*self._callers]:
             comes_slowly, leaves_slowly = each.slow(now)
@@ -354,9 +361,18 @@ class Front:
                 self._cut(each, "its request comes slowly, and others wait")
             elif leaves_slowly and blocked > (_STUCK_SECONDS if waiting.some else BLOCK_SECONDS):
                 self._cut(each, "it does not read its answer")
-        for each in sorted(self._callers, key=lambda each: each.last):
-            if each.requests.waits:
-                self._guarded(each, self._again)
+        for each in [*self._leaving]:
+            if now - each.last > STRANGER_SECONDS:
+                self._finish(each)
+
+    def _go_on(self) -> None:
+        """Have those go on who wait and for whom there is room now, in their order."""
+        for line in (self._rules.room.for_places, self._rules.room.for_bytes):
+            while line.waiting:
+                first = line.waiting[0]
+                self._guarded(self._of[first], self._again)
+                if line.waiting and line.waiting[0] is first:
+                    break
 
     def _again(self, caller: _Caller) -> None:
         """Try whether there is room now."""
@@ -372,14 +388,43 @@ class Front:
             self._end(caller)
 
     def _end(self, caller: _Caller) -> None:
-        """End both connections, and give back what was taken for them."""
+        """End both connections, and give back what was taken for them.
+
+        That to gRPC stays until it has begun to answer all that is whole.
+        """
         if caller not in self._callers:
             return
         self._callers.discard(caller)
+        del self._of[caller.requests]
+        self._close(caller, "client", caller.client)
+        caller.requests.leave()
+        if caller.backend is not None and caller.requests.owed:
+            self._leaving.add(caller)
+            caller.last = time.monotonic()
+            self._watch(caller, "backend", caller.backend, _READ)
+        else:
+            self._finish(caller)
+
+    def _drain(self, caller: _Caller) -> None:
+        """Read what nobody waits for, as long as gRPC has to begin with it."""
+        try:
+            count = 0 if caller.backend is None else caller.backend.recv_into(self._buffer)
+        except _NOT_NOW:
+            return
+        except OSError:
+            count = 0
+        caller.answers.see(self._buffer[:count])
+        if count == 0 or not caller.requests.owed:
+            self._finish(caller)
+
+    def _finish(self, caller: _Caller) -> None:
+        self._leaving.discard(caller)
         caller.requests.close()
-        watched: tuple[tuple[str, Any], ...] = (("client", caller.client), ("backend", caller.backend))
-        for which, each in watched:
-            if each is not None:
-                if caller.masks[which]:
-                    self._selector.unregister(each)
-                each.close()
+        if caller.backend is not None:
+            self._close(caller, "backend", caller.backend)
+
+    def _close(self, caller: _Caller, which: str, closed: socket.socket) -> None:
+        if caller.masks[which]:
+            self._selector.unregister(closed)
+            caller.masks[which] = 0
+        closed.close()

@@ -4,6 +4,7 @@ What a caller sends is let through piece by piece. A message is let through once
 gRPC keeps what has come of a message in memory until the rest is there, and has no bound of its own.
 """
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -19,6 +20,9 @@ not shown the token."""
 MOST_OPEN = 256
 """Requests of one connection at a time, answers included."""
 
+MOST_OWED, MOST_OWED_EACH = 128, 8
+"""Requests of all connections, and of one, that are whole and wait for their answer to begin."""
+
 MOST_INCOMPLETE = 32
 """Requests of one connection that are not whole."""
 
@@ -26,6 +30,7 @@ _HEAD = 9
 _PREFIX = 5
 _DATA, _HEADERS, _RESET, _PROMISE, _CONTINUATION = 0, 1, 3, 5, 9
 _END_STREAM, _END_HEADERS, _PADDED, _PRIORITY = 0x1, 0x4, 0x8, 0x20
+_CANCELLED, _CANCEL = b"\0\0\4\3\0", b"\0\0\0\x08"
 _MOST_HEADERS = 32_768
 _MOST_CONTROL = 16_384
 _RESETS, _RESETS_A_SECOND = 200, 50
@@ -39,22 +44,47 @@ class Refused(Exception):  # noqa: N818 (it is no failure of this program)
     """A connection is to be cut, and why."""
 
 
+class Line:
+    """Who waits for room, in the order in which they have come; nobody overtakes."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[Requests] = deque()
+
+    def turn(self, who: "Requests", free: bool) -> bool:
+        """Return whether it is somebody's turn, there being room; else have it wait."""
+        first = not self.waiting or self.waiting[0] is who
+        if free and first:
+            self.leave(who)
+            return True
+        if who not in self.waiting:
+            self.waiting.append(who)
+        return False
+
+    def leave(self, who: "Requests") -> None:
+        """Have somebody wait no more."""
+        if who in self.waiting:
+            self.waiting.remove(who)
+
+
 class Room:
-    """Bytes for messages of all connections together."""
+    """What all connections share: bytes for large messages, and places of requests that wait for answers."""
 
     def __init__(self, total: int) -> None:
         self.total = total
         self.used = 0
+        self.owed = 0
+        self.for_bytes = Line()
+        self.for_places = Line()
 
-    def take(self, count: int) -> bool:
-        """Take some, if there are so many."""
-        if self.used + count > self.total:
+    def take(self, who: "Requests", count: int) -> bool:
+        """Take some bytes, if there are so many, and nobody has waited for longer."""
+        if not self.for_bytes.turn(who, self.used + count <= self.total):
             return False
         self.used += count
         return True
 
     def give(self, count: int) -> None:
-        """Give some back."""
+        """Give some bytes back."""
         self.used -= count
 
 
@@ -74,6 +104,8 @@ class _Stream:
     began: float
     large: bool
     whole: bool = False
+    begun: bool = False
+    unwanted: bool = False
     left: int = 0
     messages: int = 0
     small: int = 0
@@ -96,6 +128,7 @@ class Requests:
         self._greeted = False
         self._streams: dict[int, _Stream] = {}
         self._latest = 0
+        self._owed = 0
         self._small = 0
         self._resets = 0.0
         self._reset_at = 0.0
@@ -128,6 +161,9 @@ class Requests:
         self.waits = False
         while self._step():
             pass
+        if not self.waits:
+            # What it has waited for may have been taken back.
+            self._wait_no_more()
         out, self._out = self._out, bytearray()
         return out
 
@@ -146,8 +182,12 @@ class Requests:
         if kind == _DATA:
             if flags & _PADDED:
                 raise Refused("data are padded")
+            found = self._streams.get(stream)
+            if found is not None and flags & _END_STREAM and not self._may_end():
+                self.waits = True
+                return False
             self._pass(_HEAD)
-            self._data, self._left = (self._streams.get(stream), bool(flags & _END_STREAM)), size
+            self._data, self._left = (found, bool(flags & _END_STREAM)), size
             return True
         if size > _MOST_CONTROL:
             raise Refused("a frame is too large")
@@ -156,8 +196,9 @@ class Requests:
         payload = bytes(self._in[_HEAD : _HEAD + size])
         if kind in (_HEADERS, _CONTINUATION):
             self._headers(kind, flags, stream, payload)
-        elif kind == _RESET:
-            self._reset(stream)
+        elif kind == _RESET and self._reset(stream):
+            del self._in[: _HEAD + size]
+            return True
         elif kind == _PROMISE:
             raise Refused("a caller promises")
         self._pass(_HEAD + size)
@@ -207,10 +248,24 @@ class Requests:
             self._latest = number
             stream = self._streams[number] = self._stream(found)
         if last:
-            stream.whole = True
+            self._end(stream)
         incomplete = sum(not each.whole for each in self._streams.values())
         if len(self._streams) > MOST_OPEN or incomplete > MOST_INCOMPLETE:
             raise Refused("too many requests at a time")
+
+    def _may_end(self) -> bool:
+        """Return whether one more request may be whole: gRPC has a thread for each until it answers."""
+        room = self._rules.room
+        return self._owed < MOST_OWED_EACH and room.for_places.turn(self, room.owed < MOST_OWED)
+
+    def _end(self, stream: _Stream) -> None:
+        if not stream.whole:
+            stream.whole = True
+            self._owe(1)
+
+    def _owe(self, count: int) -> None:
+        self._owed += count
+        self._rules.room.owed += count
 
     def _stream(self, found: object) -> _Stream:
         headers: dict[str, list[str]] = {}
@@ -231,7 +286,7 @@ class Requests:
         if self._left == 0:
             self._data = None
             if stream is not None and last:
-                stream.whole = True
+                self._end(stream)
             return True
         count = min(len(self._in), self._left)
         if count == 0:
@@ -264,7 +319,7 @@ class Requests:
             stream.small += size
         elif not stream.large:
             raise Refused("too much has come without the token")
-        elif self._rules.room.take(size):
+        elif self._rules.room.take(self, size):
             stream.reserved += size
         else:
             self.waits = True
@@ -275,25 +330,46 @@ class Requests:
         stream.prefix.clear()
         return True
 
-    def _reset(self, number: int) -> None:
-        """End a request that its caller wants no more; each costs gRPC the start of a call."""
+    def _reset(self, number: int) -> bool:
+        """End a request that its caller wants no more; True where gRPC is told when it has begun to answer.
+
+        Until then it has a thread that waits for its turn, whoever takes the request back.
+        """
         passed, self._reset_at = self._now - self._reset_at, self._now
         self._resets = max(0.0, self._resets - passed * _RESETS_A_SECOND) + 1
         if self._resets > _RESETS:
             raise Refused("too many requests are taken back")
+        stream = self._streams.get(number)
+        if stream is not None and stream.whole and not stream.begun:
+            stream.unwanted = True
+            return True
         self.ended(number)
+        return False
+
+    @property
+    def owed(self) -> bool:
+        """Whether there are whole requests that gRPC has not begun to answer."""
+        return self._owed > 0
 
     def answered(self, number: int) -> None:
         """An answer has begun: what was kept of the request is gRPC's no more."""
         stream = self._streams.get(number)
-        if stream is not None and stream.whole:
-            self._free(stream)
+        if stream is None or not stream.whole or stream.begun:
+            return
+        stream.begun = True
+        self._owe(-1)
+        self._free(stream)
+        if stream.unwanted:
+            self._out += _CANCELLED + number.to_bytes(4) + _CANCEL
+            self.ended(number)
 
     def ended(self, number: int) -> None:
         """An answer is whole, or nobody waits for it."""
         stream = self._streams.pop(number, None)
         if stream is not None:
             self._free(stream)
+            if stream.whole and not stream.begun:
+                self._owe(-1)
             if self._data is not None and self._data[0] is stream:
                 # What is left of its frame goes nowhere.
                 self._out += stream.prefix
@@ -303,6 +379,17 @@ class Requests:
         self._small -= stream.small
         self._rules.room.give(stream.reserved)
         stream.small = stream.reserved = 0
+
+    def _wait_no_more(self) -> None:
+        self._rules.room.for_bytes.leave(self)
+        self._rules.room.for_places.leave(self)
+
+    def leave(self) -> None:
+        """The caller has gone: give back what was taken, but for requests that gRPC has yet to answer."""
+        self._wait_no_more()
+        for number, each in [*self._streams.items()]:
+            if not each.whole or each.begun:
+                self.ended(number)
 
     def close(self) -> None:
         """Give back all that was taken."""

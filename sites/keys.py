@@ -101,8 +101,8 @@ def _check_one(reader: pa.ipc.MessageReader) -> None:
 def _check_type(kind: pa.DataType) -> None:
     """Refuse types of which a value may stand for many, or for one elsewhere."""
     if pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        for each in kind.fields:
-            _check_type(each.type)
+        for at in range(kind.num_fields):
+            _check_type(kind.field(at).type)
         return
     text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
     if not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or any(each(kind) for each in text)):

@@ -150,3 +150,26 @@ def test_a_flood_of_connections_keeps_nobody_out(closed_site: Attacked) -> None:
         elsewhere(come_and_go, closed_site.url, closed_site.address.certificate, 8.0),
     ):
         pass
+
+
+def ask_at_once(url: str, seconds: float) -> None:
+    """Send many small requests at a time over many connections."""
+    until = time.monotonic() + seconds
+    call = message(8) + b"\x0a\x06status"
+
+    def attack() -> None:
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError), connected(url) as where:
+                path = "/arrow.flight.protocol.FlightService/DoAction"
+                sent = (begin(at, path=path) + frame(0, 1, at, call) for at in range(1, 511, 2))
+                push(where, b"".join(sent), min(2, until - time.monotonic()))
+
+    together(attack, 40)
+
+
+def test_many_small_requests_at_a_time_take_no_memory(open_site: Attacked) -> None:
+    with (
+        looked_on(open_site.site, open_site.address, open_site.lineage),
+        elsewhere(ask_at_once, open_site.url, 8.0),
+    ):
+        pass

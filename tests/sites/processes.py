@@ -53,7 +53,7 @@ class Process:
             client.close()
         if self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(10)
+            self.process.wait(_WAIT)
         for pipe in (self.process.stdin,):
             if pipe is not None:
                 pipe.close()
