@@ -43,9 +43,9 @@ def least_to_come(plan: PhysicalPlan, seen: Mapping[int, int]) -> int | None:
 
 
 def holding(plan: PhysicalPlan, seen: Mapping[int, int]) -> tuple[int, ...]:
-    """Return the streams that hold the least MATCH_TIME back: those without a row, else the last one."""
+    """Return the streams that hold the least MATCH_TIME back: those without a row, else the last ones."""
     silent = tuple(stream for stream in plan.staged if stream not in seen)
     if silent:
         return silent
-    found = lags(plan)
-    return (min(plan.staged, key=lambda stream: seen[stream] - found[stream]),)
+    ends = {stream: seen[stream] - lag for stream, lag in lags(plan).items()}
+    return tuple(stream for stream, end in ends.items() if end == min(ends.values()))

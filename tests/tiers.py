@@ -49,6 +49,9 @@ LONG = (
         f"session/test_failures.py::test_{word}"
         for word in ("a_changed_statement", "what_spark_raises", "what_is_damaged")
     ),
+    "stream/test_duplicates.py::test_groups_that_wait",
+    *(f"stream/test_groups.py::test_{word}" for word in ("a_silent", "conditions", "what_spark_keeps")),
+    *(f"stream/test_groups.py::test_groups_{word}" for word in ("close_as_the_streams_pass_them[two", "of")),
     "stream/test_kept_routes.py::test_the_first_start_chooses_and_later_ones_stay_with_it",
     "stream/test_measured.py::test_the_next_start_plans_with_what_was_measured",
     "stream/test_stored_checkpoints.py::test_every_stored",
@@ -98,6 +101,10 @@ THOROUGH = (
         "stream/test_copied_checkpoints.py",
         "stream/test_far_ahead.py",
         "stream/test_kept_routes.py",
+    ),
+    *(
+        f"stream/test_groups.py::test_groups_close_as_the_streams_pass_them[{case}]"
+        for case in ("no key", "or", "path", "later")
     ),
     *("stream/test_large_slices.py", "stream/test_lateness.py", "stream/test_measured.py"),
     "stream/test_repartition.py",

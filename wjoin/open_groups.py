@@ -17,9 +17,9 @@ def waiting(progress: Progress | None, planned: Sequence[PlannedSelect] = ()) ->
         return ""
     count = progress.groups
     rows = f"{count:,} group{'s' if count > 1 else ''} of Spark's aggregate wait{'s' if count == 1 else ''}"
-    at = f"at {progress.watermark}" if progress.watermark else "not set"
+    at = f"now at {progress.watermark}" if progress.watermark else "which is not set yet"
     held = _held(progress, planned)
-    return f"{rows} for the watermark, now {at}{f', held by {held}' if held else ''}"
+    return f"{rows} for the watermark, {at}{f', held by {held}' if held else ''}"
 
 
 def _held(progress: Progress, planned: Sequence[PlannedSelect]) -> str:

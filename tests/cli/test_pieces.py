@@ -18,6 +18,7 @@ from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
 from wjoin.live import _cells
 from wjoin.measured.totals import Totals
+from wjoin.open_groups import waiting
 from wjoin.progress import read
 from wjoin.triggers import processing_time
 from wjoin.web.points import History
@@ -83,6 +84,34 @@ def test_a_micro_batch_without_rows_leaves_the_state_as_it_was() -> None:
     totals = Totals()
     assert totals.add(first) and totals.add(second)
     assert _cells(totals)[4:6] == ["10", "0.0 MB"]
+
+
+def test_groups_that_wait_are_told() -> None:
+    told = {
+        **report(3, 10),
+        "eventTime": {"watermark": "2024-05-01T11:59:49.999Z"},
+        "stateOperators": [
+            {"operatorName": name, "numRowsTotal": rows, "memoryUsedBytes": 1, "numRowsDroppedByWatermark": 0}
+            for name, rows in (("transformWithStateExec", 8), ("stateStoreSave", 2), ("dedupe", 5))
+        ],
+    }
+    words = waiting(read(told))
+    assert words == "2 groups of Spark's aggregate wait for the watermark, now at 2024-05-01 11:59:49.999"
+    assert read(told).spark_state_rows == 7
+    assert waiting(read(report(3, 10))) == waiting(None) == ""
+    begun = {**told, "eventTime": {"watermark": "1970-01-01T00:00:00.000Z"}}
+    assert waiting(read(begun)).endswith("wait for the watermark, which is not set yet")
+
+
+def test_rows_that_a_stream_drops_before_the_join_are_counted_with_it() -> None:
+    body = report(0, 10)
+    below = {"rows:clicks": 4, "undated:clicks": 3, "ahead:clicks": 1, "furthest:clicks": 99}
+    body["observedMetrics"] |= {"wjoin-below:clicks": below}  # type: ignore[operator]
+    found = read(body)
+    assert (found.rows_in, found.null_times) == ({"A": 10, "clicks": 4}, {"A": 2, "clicks": 3})
+    assert (found.ahead, found.furthest) == ({"clicks": 1}, {"clicks": 99})
+    body["observedMetrics"] |= {"wjoin-below:clicks": dict.fromkeys(below, 0)}  # type: ignore[operator]
+    assert read(body).rows_in == {"A": 10}
 
 
 def test_a_query_without_a_join_tells_the_rows_of_its_sources() -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from wjoin.testing.check import PLAIN, sources_of
 from wjoin.testing.expressions import Field, equal
-from wjoin.testing.harness import Run, run_batches
+from wjoin.testing.harness import Run, Source, run_batches, run_query
 from wjoin.testing.lateness import Batch
 from wjoin.testing.oracle import event_times, expected
 from wjoin.testing.statement import Between, Both, Either, Pair, Path, Statement, text
@@ -83,10 +85,15 @@ def run(
     return run_batches(session, grouped(case, **how), sources_of(case, made), restarts=restarts)
 
 
+def results(case: Statement, made: Sequence[Batch], static: Batch | None = None) -> Counter[tuple[Any, ...]]:
+    """All results, by the oracle."""
+    tables = {alias: pa.concat_tables(each[alias] for each in made) for alias in made[0]}
+    return expected(case, {**tables, **(static or {})})
+
+
 def groups(case: Statement, made: Sequence[Batch], static: Batch | None = None) -> Counter[tuple[Any, int]]:
     """All groups, by the oracle, by their start in microseconds: how many results each has."""
-    tables = {alias: pa.concat_tables(each[alias] for each in made) for alias in made[0]}
-    found = expected(case, {**tables, **(static or {})})
+    found = results(case, made, static)
     counted: Counter[Any] = Counter()
     for row, count in found.items():
         counted[micros(row[-1]) // WIDTH * WIDTH] += count
@@ -149,13 +156,7 @@ def test_conditions_behind_the_join_remove_no_mark(session: Any) -> None:
     made = batches("ABC")
     whole = run(session, case, made, where="a_id > 10 AND b_id IS NOT NULL")
     assert whole.progress[-1]["eventTime"]["watermark"] == "2026-01-01T09:59:57.999Z"
-    wanted = sum(
-        count
-        for row, count in expected(
-            case, {a: pa.concat_tables(each[a] for each in made) for a in "ABC"}
-        ).items()
-        if row[0] > 10
-    )
+    wanted = sum(count for row, count in results(case, made).items() if row[0] > 10)
     assert sum(n for _, n in whole.bag) == wanted
     none = run(session, case, made, where="a_id < 0")
     assert not none.bag
@@ -197,3 +198,36 @@ def test_groups_of_sparks_own_joins_close(session: Any) -> None:
     made = batches("ABC")
     done = run(session, case, made, hint="/*+ PLAN(NATIVE) */")
     assert sum(n for _, n in done.bag) == sum(groups(case, made).values())
+
+
+@pytest.mark.parametrize("use", ["drop duplicates", "left join"])
+def test_what_spark_keeps_behind_the_join_is_let_go(session: Any, use: str) -> None:
+    """Far rows that join nothing end what Spark's own operators wait for."""
+    case = CASES["later"]
+    made = batches("AB")
+    sources = sources_of(case, made)
+
+    def register(source: Source, frame: DataFrame) -> None:
+        session.stream(source.relation, frame, event_time=source.event_time, delay=source.delay)
+
+    def build() -> DataFrame:
+        rows: DataFrame = session.sql(text(case, PLAIN))
+        if use == "drop duplicates":
+            return rows.dropDuplicatesWithinWatermark(["a_id"]).select("a_id")
+        other = session.spark.table("s_a").withWatermark("ts", "2 seconds").selectExpr("id AS other", "ts")
+        near = "a_id = other + 1000 AND ts BETWEEN match_time - INTERVAL 10 SECONDS AND match_time"
+        return rows.join(other, F.expr(near), "left").select("a_id", "other")
+
+    done = run_query(session.spark, build, register, sources)
+    found = results(case, made)
+    if use == "drop duplicates":
+        assert done.bag == Counter({(row[0],): 1 for row in found})
+    else:
+        assert done.bag == Counter((row[0], None) for row in found.elements())
+    kept = [
+        each["numRowsTotal"]
+        for each in done.progress[-1]["stateOperators"]
+        if not each["operatorName"].startswith("transformWithState")
+    ]
+    # Of the left join, the last row of A itself.
+    assert kept == [0 if use == "drop duplicates" else 1]

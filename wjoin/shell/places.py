@@ -250,7 +250,8 @@ def _in_create(tokens: list[Token], first: Sequence[str], prefix: str, creates: 
         return Place(What.OPTION if named else What.NOTHING, prefix, of=f"{creates} {provider}")
     if found := _in_duration(tokens, prefix):
         return found
-    more = ("OPTIONS (", "WATERMARK") if creates == "STREAM" else ("OPTIONS (", "PARTITIONED BY (")
+    stream = ("OPTIONS (", "WATERMARK", "DROP DUPLICATES ON (")
+    more = stream if creates == "STREAM" else ("OPTIONS (", "PARTITIONED BY (")
     return Place(What.WORDS, prefix, more)
 
 
