@@ -336,6 +336,11 @@ _ENTRIES = (
         "a query is started again, as Spark's Python was not there within the ten seconds that Spark waits",
         "nothing is lost; start fewer queries at a time where that happens often",
     ),
+    ErrorCode(
+        "WJ815",
+        "the link of a site cannot keep up: it takes longer to send the rows than they take to come",
+        "read fewer columns, filter or join by what few rows share, or give the site a faster link",
+    ),
     # 9xx: sites
     ErrorCode(
         "WJ901",

@@ -34,7 +34,7 @@ from wjoin.measured.dropped import watch
 from wjoin.measured.kept import Kept
 from wjoin.names import invented_names
 from wjoin.options import require_operator, require_streaming
-from wjoin.planner.catalog import Delays, Relation
+from wjoin.planner.catalog import Delays, Origin, Relation
 from wjoin.planner.layouts import UNKNOWN
 from wjoin.planner.lineage import session_name
 from wjoin.planner.physical import Method, PhysicalPlan, Shipping, TimeKind
@@ -42,7 +42,7 @@ from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
 from wjoin.predicates import called_predicates
 from wjoin.relations import SparkTypes, describe
 from wjoin.site_leases import AtSites, keep_rows
-from wjoin.site_streams import held_at, kept_whole, read_as, site_facts
+from wjoin.site_streams import held_at, kept_whole, read_as, site_facts, slow_link
 from wjoin.site_ways import Revising, way_file
 from wjoin.trials import SampleTrials, sampled
 from wjoin.udfs.predicate import Predicate
@@ -259,6 +259,7 @@ class Rewriting:
             if planned.physical.stages and planned.physical.method is not Method.NATIVE:
                 require_operator(inputs[0])
             self._warn_of_delays(block, planned)
+            self._warn_of_links(block, planned)
         self.undated.append(self._dated_otherwise(block, planned, relations))
         self.inputs.append(inputs)
         self.planned.append(planned)
@@ -304,6 +305,20 @@ class Rewriting:
                 f"{item.parts[-1].name.lower()}.site.{time}", self._placed(warning)
             )
         return frozenset(found)
+
+    def _warn_of_links(self, block: SelectBlock, planned: PlannedSelect) -> None:
+        """Warn of sites whose link is known to bring rows more slowly than they come."""
+        if planned.physical.time_kind is TimeKind.INTEGRAL:
+            return
+        for each in planned.shipments:
+            known = (planned.statistics[each.stream].rate, each.bandwidth)
+            if each.keeps_up or any(one.origin is Origin.DEFAULT for one in known):
+                continue
+            item, name = block.items[each.stream], planned.logical.names[each.stream]
+            stream = item.relation.of(self.text) if item.parts else name
+            self.context.catalog.warn_once(
+                f"{stream.lower()}.link", self._placed(slow_link(stream, each, item.span))
+            )
 
     def _warn_of_delays(self, block: SelectBlock, planned: PlannedSelect) -> None:
         """Warn of streams whose rows may be dropped as late because nobody has told their delay."""

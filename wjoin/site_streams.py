@@ -21,6 +21,8 @@ from wjoin.grammar.syntax import SITE_FORMAT, CreateStream
 from wjoin.grammar.tokens import names_in
 from wjoin.planner.ahead import greatest_time
 from wjoin.planner.catalog import Estimate, Origin, SiteFacts
+from wjoin.planner.cost.semijoin import Shipments
+from wjoin.planner.figures import figure, seconds, size
 from wjoin.planner.measurement import KeyCount, distinct_values
 from wjoin.planner.physical import Shipping, StreamScan, TimeKind
 from wjoin.planner.statistics import type_width
@@ -197,6 +199,16 @@ def site_facts(
     times = {each.time.lower() for each in described}
     time = times.pop() if len(times) == 1 else ""
     return SiteFacts(travelling, site.latency, site.bandwidth, time, same), statistics
+
+
+def slow_link(stream: str, shipped: Shipments, span: Span) -> WJoinWarning:
+    """Return the warning of a stream whose rows its site's link cannot bring as fast as they come."""
+    way = shipped.ways[0]
+    message = (
+        f"the link of {stream}'s site cannot keep up: what comes in a second, {size(way.size)} "
+        f"in {figure(way.messages)} messages, takes it {seconds(way.seconds)}, and the query falls behind"
+    )
+    return WJoinWarning("WJ815", message, span=span)
 
 
 def kept_whole(stream: str, event_time: str, site: SiteFacts, span: Span) -> WJoinWarning:

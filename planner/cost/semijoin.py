@@ -203,6 +203,11 @@ class Shipments:
         """Seconds of its link in a second that the chosen way saves; none where nothing was weighed."""
         return max(each.seconds for each in self.ways) - self.ways[0].seconds
 
+    @property
+    def keeps_up(self) -> bool:
+        """Whether its link needs no more than a second for what comes in one, by the chosen way."""
+        return self.ways[0].seconds <= 1
+
     def without_holding(self) -> "Shipments":
         """Return the ways without that of holding its rows."""
         return replace(self, ways=tuple(each for each in self.ways if each.shipping is not Shipping.HELD))

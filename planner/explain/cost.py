@@ -78,6 +78,8 @@ def shipment_lines(document: doc.Document) -> Iterator[str]:
             taken = f"  in place of {way.shipping}" if number else f"{each.alias} {way.shipping}"
             cost = f"{size(way.size)} and {figure(way.messages)} messages a {document.unit}"
             yield f"{taken}: {way.words}; {cost}, {seconds(way.seconds)} of its link"
+        if each.ways[0].seconds > 1:
+            yield f"  its link cannot keep up: what comes in a {document.unit} takes it longer than that"
         link = [
             (each.matched, f"{figure(each.matched.value)} of the rows are in results"),
             (each.latency, f"a message takes {seconds(each.latency.value)}"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from wjoin.grammar.spans import Span
 from wjoin.planner.catalog import Estimate, Origin, Relation, SiteFacts
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.cost.semijoin import (
@@ -18,7 +19,10 @@ from wjoin.planner.cost.semijoin import (
     semijoin_seconds,
     simple_seconds,
 )
+from wjoin.planner.explain.cost import shipment_lines
+from wjoin.planner.explain.describe import describe
 from wjoin.planner.physical import Shipping
+from wjoin.site_streams import slow_link
 from wjoin.testing.planned import plan_over, stream_of
 
 PAPER = Sides(500, 500, 500, 500, full=100, partial=10, distinct=10_000)
@@ -187,6 +191,20 @@ def test_a_request_that_saves_less_than_its_latency_is_not_made() -> None:
     partial, whole = (way(found, each) for each in (Shipping.PARTIAL, Shipping.FULL))
     assert partial.size < whole.size
     assert partial.seconds > whole.seconds
+
+
+@pytest.mark.parametrize(("bandwidth", "keeps_up"), [(2e6, True), (1e6, False)])
+def test_a_link_that_cannot_keep_up_is_told(bandwidth: float, keeps_up: bool) -> None:
+    streams = (at_site(relation(matched=1.0), link=Link(0.002, bandwidth)), relation())
+    planned = plan_over(SQL, streams)
+    (found,) = planned.shipments
+    assert found.keeps_up is keeps_up
+    assert found.ways[0].seconds == pytest.approx(RATE * 1000 / bandwidth, rel=0.15)
+    told = [each for each in shipment_lines(describe(planned)) if "cannot keep up" in each]
+    assert len(told) == (not keeps_up)
+    warning = slow_link("a", found, Span(0, 1))
+    assert warning.code == "WJ815"
+    assert "messages, takes it" in warning.message
 
 
 def test_a_stream_that_is_not_at_a_site_is_not_shipped() -> None:
