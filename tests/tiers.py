@@ -66,6 +66,15 @@ LONG = (
     "sites/test_joins.py::test_every_way_gives_what_duckdb_finds[PLAN(SEMIJOIN)]",
     *("sites/test_restarts.py::test_killed_while_it_takes_rows_in[json]", "sites/test_sources.py"),
     "sites/test_told.py",
+    # Attacks.
+    *(
+        f"security/test_site_connections.py::test_{word}"
+        for word in ("half_sent_requests_take_no_memory_and_keep_nobody_out[known]", "readers_who")
+    ),
+    "security/test_site_doors.py::test_slow_callers",
+    "security/test_site_mutations.py::test_mutated_requests[5]",
+    "security/test_site_requests.py::test_json_that_is_large_or_nested[ticket]",
+    "security/test_site_requests.py::test_small_bodies_that_unpack_to_gigabytes[numbers-values]",
     # Time and state.
     "stream/test_far_ahead.py::test_a_row_of_the_far_future_is_dropped_and_makes_no_other_late[timestamp-blocks]",
     *(f"stream/test_lateness.py::test_{word}" for word in ("a_row_at_the", "late_rows_are", "rows_without")),
@@ -93,6 +102,11 @@ THOROUGH = (
     "results/test_lateral_views.py::test_the_result_is_that_of_spark[behind]",
     *("session/test_failures.py", "session/test_spark_process.py"),
     *("shell/test_piped.py", "shell/test_terminal.py"),
+    *(f"security/test_site_{kind}.py" for kind in ("connections", "mutations", "requests")),
+    *(
+        f"security/test_site_doors.py::test_{word}"
+        for word in ("consumers_of", "metrics", "records", "slow_callers", "what_a_site_keeps")
+    ),
     *("sites/test_access.py", "sites/test_faults.py", "sites/test_held.py", "sites/test_held_joins.py"),
     *("sites/test_held_requests.py", "sites/test_joins.py", "sites/test_killed.py"),
     *("sites/test_requests.py", "sites/test_restarts.py", "sites/test_sources.py", "sites/test_told.py"),

@@ -120,6 +120,7 @@ def one(chance: random.Random, site: Attacked, client: flight.FlightClient) -> N
         assert what == 2
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("seconds", [5, pytest.param(600, marks=pytest.mark.thorough)])
 def test_mutated_requests(open_site: Attacked, seconds: int) -> None:
     seed = random.randrange(1 << 32)
