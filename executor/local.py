@@ -53,6 +53,9 @@ class _Worker:
         return sum(piece.rows for group in self.manifest.slices for piece in group)
 
     def run(self, arrivals: Arrivals, counts: Counts) -> Iterator[Made]:
+        if not self.logic.plan.streaming:
+            yield from self.logic.batch(arrivals, counts)
+            return
         for each in self.logic.stream(self.manifest, self.store, arrivals, counts):
             if isinstance(each, Manifest):
                 self.manifest = each
@@ -74,7 +77,7 @@ class Load:
 
 
 class LocalWorkers:
-    """Runs micro-batches one after the other and keeps the state between them.
+    """Runs micro-batches one after the other and keeps the state between them; tables at once.
 
     ``partitions`` is the number of workers of a stage whose route uses all there are, ``stretch`` the bytes
     that a worker joins at once, ``predicates`` those that the plan names. ``whole``: whether the rows of a

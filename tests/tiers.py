@@ -32,6 +32,7 @@ LONG = (
     *(f"properties/test_theta.py::test_without_a_key[{route}-3" for route in ("psp", "atr", "range")),
     "properties/test_theta.py::test_in_hops[by_hops-3",
     *(f"properties/test_theta.py::test_with_a_hot_key[{route}-2" for route in ("hash", "psp", "skew")),
+    "results/test_char.py::test_conditions",
     "results/test_choices.py::test_every_choice_in_batch[chain]",
     *(
         f"results/test_key_kinds.py::test_key_kinds[{kind}]"
@@ -91,7 +92,9 @@ THOROUGH = (
     *("faults", "compat", "delta", "iceberg", "kafka", "native", "papers"),
     *("examples/test_demo.py", "examples/test_pictures.py"),
     *("properties/test_batch.py", "properties/test_streaming.py", "properties/test_theta.py"),
-    *("results/test_choices.py", "results/test_key_kinds.py", "results/test_predicates.py"),
+    "properties/test_values.py::test_many",
+    *("results/test_char.py", "results/test_choices.py", "results/test_key_kinds.py"),
+    "results/test_predicates.py",
     *("session/test_checkpoints.py", "session/test_class_archive.py", "session/test_computed_columns.py"),
     *("notebook/test_flights.py", "notebook/test_lab.py", "notebook/test_magics.py", "notebook/test_page.py"),
     "session/test_docs_pages.py",

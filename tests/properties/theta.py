@@ -1,28 +1,39 @@
 """Joins without a key or with a hot one, planned from their text and run in this process, beside DuckDB."""
 
 import copy
+import datetime
+import decimal
 import itertools
+import math
+import random
+import re
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import strategies as st
 
 from tests.plans.catalogue import PLACEHOLDER, FakeTypes, first_block
 from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
 from wjoin.executor.stretches import STRETCH_BYTES
+from wjoin.parts.kernels.registry import KERNELS, kernels_of, refusal_of
+from wjoin.parts.kernels.runs import integers
 from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.choice import PLANS
+from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.expressions import common_type
 from wjoin.planner.hops import in_hops
 from wjoin.planner.layout import code_name, stored_column, time_name
-from wjoin.planner.physical import Passes, PhysicalPlan
+from wjoin.planner.physical import Bounds, KeyCode, Passes, PhysicalPlan
 from wjoin.planner.plan import plan_select
-from wjoin.planner.probes import arranged
+from wjoin.planner.probes import arranged, chosen_orders
 from wjoin.testing.check import assert_same
 from wjoin.testing.expressions import (
     AnyOf,
@@ -35,9 +46,11 @@ from wjoin.testing.expressions import (
     equal,
     evaluate,
 )
-from wjoin.testing.lateness import Batch, expected_batches
+from wjoin.testing.harness import spark_type
+from wjoin.testing.lateness import Batch, Oracle, expected_batches
+from wjoin.testing.oracle import combinations
 from wjoin.testing.statement import Condition, Input, Statement, Style, columns, text
-from wjoin.testing.strategies import NAMES, SECOND, windows
+from wjoin.testing.strategies import KEY_KINDS, NAMES, SECOND, KeyKind, windows
 from wjoin.testing.tables import events
 
 WORDS = {parts["ROUTE"]: word for word, parts in PLANS.items() if "ROUTE" in parts}
@@ -46,6 +59,8 @@ WORDS = {parts["ROUTE"]: word for word, parts in PLANS.items() if "ROUTE" in par
 VALUES = ("k", "m", "v")
 FREQUENT = int(bucket_numbers(np.zeros(1, np.int64))[0])
 WORKERS = (1, 2, 3, 5, 8, 11, 16)
+ROWS = {2: 14, 3: 10, 4: 8, 5: 6}
+"""The most rows of a stream, by the number of streams."""
 
 Ids = tuple[int, ...]
 
@@ -70,18 +85,50 @@ def streams(aliases: str, window: Condition, where: Sequence[Expression], delays
 # Planning -------------------------------------------------------------------
 
 
-def planned(statement: Statement, hints: Sequence[str] = ()) -> PhysicalPlan:
-    """Return the plan of a statement over streams of which only their most frequent keys are known: 0."""
+def planned(
+    statement: Statement,
+    hints: Sequence[str] = (),
+    schemas: Mapping[str, pa.Schema] | None = None,
+    costs: CostSettings | None = None,
+    *,
+    streaming: bool = True,
+) -> PhysicalPlan:
+    """Return the plan of a statement over streams of which only their most frequent keys are known: 0.
+
+    ``schemas``: of the streams by alias, where their values are not all BIGINT.
+    """
     written = text(statement, Style(hints=tuple(hints)))
-    time = "bigint" if statement.integral else "timestamp"
-    kinds = {"id": "bigint", "ts": time} | dict.fromkeys(VALUES, "bigint")
-    own = tuple(Column(name, kind) for name, kind in kinds.items())
+    time = pa.int64() if statement.integral else pa.timestamp("us", "UTC")
+    plain = pa.schema([("id", pa.int64()), ("ts", time), *((name, pa.int64()) for name in VALUES)])
     known = {f"bucket.{key}": Estimate(float(FREQUENT), Origin.ANALYZED) for key in ("k", "m")}
     relations = tuple(
-        Relation(own, "ts", {"ts": Delay(each.delay)}, True, known) for each in statement.inputs
+        Relation(
+            tuple(
+                Column(field.name, spark_type(field.type).lower())
+                for field in (schemas or {}).get(each.alias, plain)
+            ),
+            "ts",
+            {"ts": Delay(each.delay)},
+            streaming,
+            known,
+        )
+        for each in statement.inputs
     )
-    types = FakeTypes(relations)
-    return plan_select(written, first_block(written), relations, types, {}, PLACEHOLDER).physical
+    types = _LocalTypes(relations)
+    return plan_select(written, first_block(written), relations, types, {}, PLACEHOLDER, costs=costs).physical
+
+
+class _LocalTypes(FakeTypes):
+    """The types of expressions over columns of any type."""
+
+    def of(self, stream: int, expression: str) -> str:
+        """Return the type of a function of a column, which is that of the column."""
+        name = _column(expression.rstrip(")"))
+        return next(each.type for each in self.relations[stream].columns if each.name == name)
+
+    def common(self, first: str, second: str) -> str | None:
+        """Return the type in which Spark compares two numbers."""
+        return common_type(first, second)
 
 
 def hopped(
@@ -117,23 +164,60 @@ def cut(tables: Mapping[str, pa.Table], places: Mapping[str, Sequence[int]]) -> 
 
 
 def blocks(plan: PhysicalPlan, batch: Batch) -> dict[int, pa.RecordBatch]:
-    """Return the rows of a micro-batch as pack would send them; keys are whole numbers, and never NULL."""
+    """Return the rows of a micro-batch as pack would send them.
+
+    The code of a NULL is that of another value: these rows meet, and the conditions are to tell.
+    """
     found = {}
     for stream, (scan, rows) in enumerate(zip(plan.streams, batch.values(), strict=True)):
-        values = {time_name(stream): rows["ts"].cast(pa.int64())}
+        values = {time_name(stream): rows["ts"].combine_chunks().cast(pa.int64())}
         for number, code in enumerate(scan.codes):
-            values[code_name(stream, number)] = rows[_column(code.expressions[0])]
+            values[code_name(stream, number)] = _codes(code, rows)
         for number, column in enumerate(scan.columns):
             stored = stored_column(plan, stream, number)
             if not stored.restored:
-                values[stored.name] = rows[_column(column.expression)]
-        chunks = {name: column.combine_chunks() for name, column in values.items()}
-        found[stream] = pa.RecordBatch.from_pydict(chunks)
+                values[stored.name] = _evaluated(column.expression, rows)
+        found[stream] = pa.RecordBatch.from_pydict(values)
     return found
 
 
 def _column(expression: str) -> str:
     return expression.rpartition(".")[2]
+
+
+_CAST = re.compile(r"CAST\((.*) AS ([^ ]*)\)")
+_FUNCTIONS = {"abs": pc.abs, "upper": pc.utf8_upper, "-": pc.negate}
+_ARROW = {"double": pa.float64(), "float": pa.float32(), "bigint": pa.int64(), "int": pa.int32()}
+_ARROW |= {"smallint": pa.int16()}
+
+
+def _evaluated(expression: str, rows: pa.Table) -> pa.Array:
+    """Return the values of an expression of a scan: a column, a function of one, or a CAST of either."""
+    if cast := _CAST.fullmatch(expression):
+        inside, kind = cast[1], cast[2].lower()
+        digits = re.findall(r"\d+", kind)
+        wanted = pa.decimal128(*map(int, digits)) if digits else _ARROW[kind]
+        return _evaluated(inside, rows).cast(wanted, safe=False)
+    name, _, inside = expression.rstrip(")").partition("(")
+    if inside:
+        return _FUNCTIONS[name](_evaluated(inside, rows))
+    return rows[_column(expression)].combine_chunks()
+
+
+def _codes(code: KeyCode, rows: pa.Table) -> pa.Array:
+    """Return key codes: exact ones, or hashes so short that other values have them, too."""
+    parts = [_evaluated(each, rows) for each in code.expressions]
+    if code.exact:
+        return integers(parts[0]).fill_null(0)
+    values = zip(*(each.to_pylist() for each in parts), strict=True)
+    return pa.array([zlib.crc32(repr([*map(_alike, each)]).encode()) % 5 for each in values], pa.int64())
+
+
+def _alike(value: object) -> object:
+    """Return what is the same for values that are equal."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value + 0.0
+    return value.normalize() if isinstance(value, decimal.Decimal) else value
 
 
 def results(
@@ -143,18 +227,32 @@ def results(
     workers: int,
     stretch: int = STRETCH_BYTES,
     crashes: Sequence[int] = (),
+    restarts: Mapping[int, PhysicalPlan] | None = None,
 ) -> list[Counter[Ids]]:
-    """Return the results of each micro-batch; before ``crashes`` an attempt dies whose state is lost."""
+    """Return the results of each micro-batch; before ``crashes`` an attempt dies whose state is lost.
+
+    ``restarts``: the plans with which the query goes on from a micro-batch on.
+    """
     rows = _rows_by_id(statement, batches)
     local = LocalWorkers(plan, workers, stretch)
     found: list[Counter[Ids]] = []
     for number, batch in enumerate(batches):
+        if restarts and number in restarts:
+            local = _restarted(local, restarts[number], workers, stretch)
         if number in crashes:
             copy.deepcopy(local).run(blocks(plan, batch), Counts())
         made = local.run(blocks(plan, batch), Counts())
         ids = (each for result in made for each in _ids(plan, result))
         found.append(Counter(each for each in ids if _kept(statement, rows, each)))
     return found
+
+
+def _restarted(local: LocalWorkers, plan: PhysicalPlan, workers: int, stretch: int) -> LocalWorkers:
+    """Return workers with another plan and the state of others."""
+    again = LocalWorkers(plan, workers, stretch)
+    for taker, giver in zip(itertools.chain(*again._stages), itertools.chain(*local._stages), strict=True):
+        taker.manifest, taker.store = giver.manifest, giver.store
+    return again
 
 
 def _rows_by_id(statement: Statement, batches: Sequence[Batch]) -> list[dict[int, dict[str, object]]]:
@@ -185,10 +283,12 @@ def assert_as_duckdb(
     workers: int,
     stretch: int = STRETCH_BYTES,
     crashes: Sequence[int] = (),
+    restarts: Mapping[int, PhysicalPlan] | None = None,
+    oracle: Oracle = combinations,
 ) -> int:
     """Assert that each micro-batch has the results that DuckDB finds for it; return how many these are."""
-    wanted = expected_batches(statement, batches)
-    made = results(statement, plan, batches, workers, stretch, crashes)
+    wanted = expected_batches(statement, batches, oracle)
+    made = results(statement, plan, batches, workers, stretch, crashes, restarts)
     for number, (actual, bag) in enumerate(zip(made, wanted, strict=True)):
         routes = ", ".join(stage.route for stage in plan.stages)
         about = f"micro-batch {number} of {len(batches)} by {routes} on {workers} workers"
@@ -196,16 +296,114 @@ def assert_as_duckdb(
     return sum(bag.total() for bag in wanted)
 
 
+# Kinds of values -------------------------------------------------------------
+
+_D = decimal.Decimal
+_INF, _NAN = math.inf, math.nan
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICRO = datetime.timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class ValueKind:
+    """A kind of values that conditions compare: the types of the streams in turn, and the values of each.
+
+    ``sums``: whether they are numbers whose sums Spark does not round.
+    """
+
+    name: str
+    types: tuple[pa.DataType, ...]
+    values: tuple[tuple[object, ...], ...]
+    sums: bool = True
+
+    def of(self, number: int) -> tuple[object, ...]:
+        """Return the values of a stream."""
+        return (*self.values[number % len(self.values)], None)
+
+
+FEW = ValueKind("few", (pa.int64(),), ((0, 1, 2, 3, 1, 2),))
+
+_WHOLE = (-(2**63), -(2**63) + 1, -1, 0, 1, 2, 2**53 + 1, 2**63 - 2, 2**63 - 1)
+_INTS = (-(2**31), -1, 0, 1, 2, 2**31 - 1)
+_DOUBLES = (-_INF, -1.7e308, -1.0, -0.0, 0.0, 0.1, 0.5, 1.0, 1.5, 2.0**53 + 2, 1.7e308, _INF, _INF, _NAN)
+_FLOATS = (-_INF, -(2.0**127), -1.0, -0.0, 0.0, 0.5, 1.0, 1.5, 2.0**127, _INF, _NAN)
+_DECIMALS = tuple(map(_D, ("-99999999.99", "-1", "-0.01", "0", "0.5", "1", "1.01", "99999999.99")))
+_LONG = tuple(_D(each) for each in (-(10**38) + 1, -1, 0, 1, 10**38 - 2, 10**38 - 1))
+_FINE = tuple(map(_D, ("-1e-38", "0", "1e-38", "0.5", "0.99999999999999999999999999999999999999")))
+_DAYS = tuple(datetime.date(*day) for day in ((1, 1, 1), (1969, 12, 31), (1970, 1, 1), (9999, 12, 31)))
+_INSTANTS = (_EPOCH - _MICRO, _EPOCH, _EPOCH + _MICRO, datetime.datetime.max.replace(tzinfo=datetime.UTC))
+
+VALUE_KINDS = (
+    FEW,
+    ValueKind("bigint", (pa.int64(),), (_WHOLE,)),
+    ValueKind("int", (pa.int32(), pa.int64()), (_INTS, (*_INTS, *_WHOLE))),
+    ValueKind("double", (pa.float64(),), (_DOUBLES,)),
+    ValueKind("float", (pa.float32(),), (_FLOATS,)),
+    ValueKind("floats", (pa.float64(), pa.float32()), (_DOUBLES, _FLOATS)),
+    ValueKind("bigint and double", (pa.int64(), pa.float64()), (_WHOLE, (*_DOUBLES, 2.0**63, -(2.0**63)))),
+    ValueKind("decimal", (pa.decimal128(10, 2), pa.decimal128(20, 4)), (_DECIMALS, _DECIMALS)),
+    ValueKind("decimal and double", (pa.decimal128(10, 2), pa.float64()), (_DECIMALS, _DOUBLES)),
+    ValueKind("decimal and bigint", (pa.decimal128(10, 2), pa.int64()), (_DECIMALS, _WHOLE)),
+    ValueKind("long decimal", (pa.decimal128(38, 0),), (_LONG,), sums=False),
+    ValueKind("fine decimal", (pa.decimal128(38, 38),), (_FINE,), sums=False),
+    ValueKind("date", (pa.date32(),), (_DAYS,), sums=False),
+    ValueKind("timestamp", (pa.timestamp("us", "UTC"),), (_INSTANTS,), sums=False),
+    ValueKind("string", (pa.string(),), (("", "a", "ab", "ä", "\U0001f600"),), sums=False),
+    ValueKind("boolean", (pa.bool_(),), ((True, False),), sums=False),
+)
+"""Kinds of values, at the ends of their types."""
+
+_PLAIN_KEYS = (
+    KeyKind("k", (pa.int64(),), (0, 0, 1, 2)),
+    KeyKind("m", (pa.int64(),), (0, 0, 1)),
+)
+_LOCAL_KEYS = (
+    *_PLAIN_KEYS,
+    *KEY_KINDS,
+    KeyKind("ends", (pa.int64(), pa.int32()), (0, -1, 2**31 - 1)),
+    KeyKind("infinite", (pa.float64(), pa.float32()), (_INF, -_INF, _NAN, 0.0, -0.0)),
+    KeyKind("bigint and double", (pa.int64(), pa.float64()), (0, 1, 2**53)),
+    KeyKind("long decimal", (pa.decimal128(38, 0),), _LONG),
+    KeyKind("absolute decimal", (pa.decimal128(10, 2),), (_D("1.5"), _D("-1.5"), _D("2")), "abs"),
+    KeyKind("absolute double", (pa.float64(),), (0.0, -0.0, -1.0, 1.0, _INF, -_INF, _NAN), "abs"),
+)
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The kinds of the columns of streams: both keys, and the value."""
+
+    key: KeyKind = _PLAIN_KEYS[0]
+    second: KeyKind = _PLAIN_KEYS[1]
+    value: ValueKind = FEW
+
+    def equality(self, first: str, second: str, column: str) -> Expression:
+        """Return the equality of a key of two streams."""
+        function = (self.key if column == "k" else self.second).function
+        sides: list[Expression] = [Field(each, column) for each in (first, second)]
+        return equal(*(side if function is None else Call(function, (side,)) for side in sides))
+
+
+def any_kinds(*, near: bool = False) -> st.SearchStrategy[Kinds]:
+    """Return kinds of columns, often at the ends of their types; ``near``: with values that have a band."""
+    keys = st.sampled_from(_LOCAL_KEYS)
+    values = [each for each in VALUE_KINDS if not near or each.sums or each.name in ("date", "timestamp")]
+    return st.builds(Kinds, keys, keys, st.sampled_from(values))
+
+
 # Cases ----------------------------------------------------------------------
 
 
 @st.composite
-def thetas(draw: st.DrawFn, count: int, *, keyed: bool, route: str) -> Theta:
+def thetas(draw: st.DrawFn, count: int, *, keyed: bool, route: str, kinds: "Kinds | None" = None) -> Theta:
     """Return joins of so many streams whose conditions link them all, and that a route can run.
 
     ``keyed``: by equalities, one value of which most rows have. Else by inequalities, bands and other
-    conditions on two streams. For a route by values there is a closed band for each link.
+    conditions on two streams. For a route by values there is a closed band for each link. ``kinds``: of the
+    columns, where they are not all BIGINT of a few values.
     """
+    made = kinds or Kinds()
+    sums = made.value.sums
     names = NAMES[:count]
     integral = draw(st.booleans())
     unit = 1 if integral else SECOND
@@ -214,25 +412,32 @@ def thetas(draw: st.DrawFn, count: int, *, keyed: bool, route: str) -> Theta:
     if keyed:
         # Keys of two columns in turn: no more than two streams meet on one.
         turns = itertools.cycle("km" if ROUTES[route].pairs or draw(st.booleans()) else "k")
-        where = [equal(Field(a, key), Field(b, key)) for (a, b), key in zip(pairs, turns, strict=False)]
+        where = [made.equality(a, b, key) for (a, b), key in zip(pairs, turns, strict=False)]
     if ROUTES[route].values:
-        where += itertools.chain.from_iterable(draw(_bands(*pair)) for pair in pairs)
-    elif not keyed:
-        where += [draw(_links(*pair)) for pair in pairs]
+        where += itertools.chain.from_iterable(draw(_bands(*pair, sums=sums)) for pair in pairs)
+    elif not keyed or (kinds and draw(st.booleans())):
+        where += [draw(_links(*pair, sums=sums)) for pair in pairs]
     delays = [draw(st.sampled_from([0, 4, 1000])) * unit for _ in names]
     statement = streams("".join(names), draw(windows(names, unit)), draw(st.permutations(where)), delays)
-    most = {2: 14, 3: 10, 4: 8, 5: 6}[count]
-    tables = {name: draw(_arriving(place, most, integral)) for place, name in enumerate(names)}
-    return Theta(replace(statement, integral=integral), tables)
+    statement = replace(statement, integral=integral)
+    return Theta(statement, arriving(draw(seeds()), statement, made))
 
 
-def _links(first: str, second: str) -> st.SearchStrategy[Expression]:
-    """Return conditions on two streams, none of them an equality."""
+def _links(first: str, second: str, *, sums: bool = True) -> st.SearchStrategy[Expression]:
+    """Return conditions on two streams, none of them an equality; ``sums``: of numbers."""
     left, right = Field(first, "v"), Field(second, "v")
     difference = Call("-", (left, right))
     choices: list[Expression] = [
         Compare(left, "<=", right),
+        Compare(left, ">", right),
         Compare(left, "<>", right),
+        AnyOf((Compare(left, "=", right), IsNull(right))),
+    ]
+    if not sums:
+        return st.sampled_from(choices)
+    choices += [
+        Compare(left, ">=", right),
+        Compare(left, ">=", Call("-", (right, Literal(decimal.Decimal("0.5"))))),
         Compare(Call("abs", (difference,)), "<=", Literal(1)),
         Compare(difference, "<", Literal(2)),
         Compare(Call("+", (left, Call("*", (right, Literal(2))))), "<", Literal(6)),
@@ -242,47 +447,71 @@ def _links(first: str, second: str) -> st.SearchStrategy[Expression]:
     return st.sampled_from(choices)
 
 
-def _bands(first: str, second: str) -> st.SearchStrategy[tuple[Expression, ...]]:
-    """Return conditions that are a band of values, closed on both sides."""
+def _bands(first: str, second: str, *, sums: bool = True) -> st.SearchStrategy[tuple[Expression, ...]]:
+    """Return conditions that are a band of values, closed on both sides; ``sums``: of numbers."""
     left, right = Field(first, "v"), Field(second, "v")
+    if not sums:
+        return st.just((Compare(left, "<=", right), Compare(left, ">=", right)))
     difference = Call("-", (left, right))
+    near = Literal(1), Literal(decimal.Decimal("0.5"))
     choices: list[tuple[Expression, ...]] = [
         (Compare(Call("abs", (difference,)), "<=", Literal(1)),),
+        (Compare(left, ">=", Call("-", (right, near[0]))), Compare(left, "<=", Call("+", (right, near[1])))),
         (Compare(difference, ">=", Literal(0)), Compare(difference, "<", Literal(3))),
         (Compare(left, "<=", right), Compare(Call("+", (left, Literal(2))), ">=", right)),
     ]
     return st.sampled_from(choices)
 
 
-@st.composite
-def _arriving(draw: st.DrawFn, number: int, most: int, integral: bool) -> pa.Table:
-    """The rows of a stream, out of order."""
+def arriving(
+    chance: random.Random, statement: Statement, kinds: Kinds, most: Mapping[int, int] = ROWS
+) -> dict[str, pa.Table]:
+    """Return the rows of each stream of a statement, out of order; ``most`` by how many streams there are."""
+    rows = most[len(statement.aliases)]
+    return {
+        alias: _arriving(chance, number, rows, statement.integral, kinds)
+        for number, alias in enumerate(statement.aliases)
+    }
+
+
+def _arriving(chance: random.Random, number: int, most: int, integral: bool, kinds: Kinds) -> pa.Table:
     unit = 1 if integral else SECOND
+    keys = [(*(each.values[0],) * 2, *each.values) for each in (kinds.key, kinds.second)]
+    values = kinds.value.of(number)
     rows = [
         (
             100 * (number + 1) + place,
-            (2 * place - draw(st.integers(0, 5))) * unit,
-            draw(st.sampled_from([0, 0, 0, 1, 2])),
-            draw(st.sampled_from([0, 0, 0, 1])),
-            draw(st.sampled_from([0, 1, 2, 3, 1, 2, None])),
+            (2 * place - chance.randint(0, 5)) * unit,
+            *(chance.choice(each) for each in (*keys, values)),
         )
-        for place in range(draw(st.integers(most // 2, most)))
+        for place in range(chance.randint(most // 2, most))
     ]
-    return events(rows, *VALUES, time=pa.int64() if integral else pa.timestamp("us", "UTC"))
+    every = (kinds.key.types, kinds.second.types, kinds.value.types)
+    types = tuple(each[number % len(each)] for each in every)
+    return events(rows, *VALUES, types=types, time=pa.int64() if integral else pa.timestamp("us", "UTC"))
 
 
-@st.composite
-def cuts(draw: st.DrawFn, theta: Theta) -> list[Batch]:
+def seeds() -> st.SearchStrategy[random.Random]:
+    """Return generators of rows and cuts: to draw each of these by itself takes longer than all else."""
+    return st.builds(random.Random, st.integers(0, 2**32 - 1))
+
+
+def cuts(theta: Theta) -> st.SearchStrategy[list[Batch]]:
     """Return the rows of a case cut into micro-batches."""
-    count = draw(st.integers(1, 5))
+    return seeds().map(lambda chance: any_cut(chance, theta.tables))
+
+
+def any_cut(chance: random.Random, tables: Mapping[str, pa.Table], most: int = 5) -> list[Batch]:
+    """Return rows cut into micro-batches, each stream at its own places."""
+    count = chance.randint(1, most)
     places = {
-        alias: sorted(draw(st.lists(st.integers(0, table.num_rows), min_size=count - 1, max_size=count - 1)))
-        for alias, table in theta.tables.items()
+        alias: sorted(chance.randint(0, table.num_rows) for _ in range(count - 1))
+        for alias, table in tables.items()
     }
-    return cut(theta.tables, places)
+    return cut(tables, places)
 
 
-def hinted(route: str) -> st.SearchStrategy[tuple[str, ...]]:
+def hinted(route: str, workers: Sequence[int] = (1, 2, 3, 7, 16)) -> st.SearchStrategy[tuple[str, ...]]:
     """Return hints for a route, on all workers or on a number of them, and for kernel and bounds.
 
     With these there are few plans to weigh.
@@ -292,6 +521,20 @@ def hinted(route: str) -> st.SearchStrategy[tuple[str, ...]]:
         st.sampled_from(["BOUNDS(EXACT)", "BOUNDS(LCA)", "BOUNDS(GCA)"]),
     ]
     if route in WORDS:
-        numbers = ("", *(f", {number}" for number in (1, 2, 3, 7, 16)))
+        numbers = ("", *(f", {number}" for number in workers))
         parts.append(st.sampled_from([f"PLAN({WORDS[route]}{number})" for number in numbers]))
     return st.tuples(*parts)
+
+
+@st.composite
+def changed(draw: st.DrawFn, plan: PhysicalPlan) -> PhysicalPlan:
+    """Return a plan with another kernel in each stage, and other bounds, as hints may ask at a restart."""
+    closed = all(bound is not None for row in plan.upper for bound in row)
+    bounds = draw(st.sampled_from(Bounds)) if closed else Bounds.EXACT
+    stages = []
+    for each in plan.stages:
+        known = [
+            name for name in KERNELS if refusal_of((name,), keyed=each.keyed, indexed=each.indexed) is None
+        ]
+        stages.append(replace(each, kernels=kernels_of(draw(st.sampled_from(known))), bounds=bounds))
+    return arranged(replace(plan, stages=tuple(stages)), [chosen_orders(each) for each in plan.stages])

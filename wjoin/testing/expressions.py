@@ -5,10 +5,14 @@ serves the statement under test, the DuckDB oracle and the brute-force oracle.
 """
 
 import datetime
+import decimal
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+_EXACT = decimal.Context(prec=120)
+"""More digits than a sum or product of two DECIMALs has."""
 
 Row = Mapping[str, Mapping[str, Any]]
 """The values of one combination of input rows, by alias and column."""
@@ -24,9 +28,9 @@ class Field:
 
 @dataclass(frozen=True)
 class Literal:
-    """An integer, a string, or a date."""
+    """A number, a string, or a date."""
 
-    value: int | str | datetime.date
+    value: int | decimal.Decimal | str | datetime.date
 
 
 @dataclass(frozen=True)
@@ -127,24 +131,39 @@ def evaluate(expression: Expression, row: Row) -> Any:
 
 
 def _call(function: str, values: list[Any]) -> Any:
+    first, *others = _unified(values)
     match function:
         case "upper":
-            return values[0].upper()
+            return first.upper()
         case "abs":
-            return abs(values[0])
+            return first.copy_abs() if isinstance(first, decimal.Decimal) else abs(first)
         case "+":
-            return values[0] + values[1]
+            return _EXACT.add(first, *others) if isinstance(first, decimal.Decimal) else first + others[0]
+        case "-" if not others:
+            return first.copy_negate() if isinstance(first, decimal.Decimal) else -first
         case "-":
-            return values[0] - values[1]
+            return (
+                _EXACT.subtract(first, *others) if isinstance(first, decimal.Decimal) else first - others[0]
+            )
         case "*":
-            return values[0] * values[1]
+            return (
+                _EXACT.multiply(first, *others) if isinstance(first, decimal.Decimal) else first * others[0]
+            )
     raise ValueError(f"no Python meaning for {function}")
+
+
+def _unified(values: Sequence[Any]) -> list[Any]:
+    """Return numbers of one type, as Spark makes them: DOUBLE where one is, else DECIMAL where one is."""
+    for kind in (float, decimal.Decimal):
+        if any(isinstance(each, kind) for each in values):
+            return [kind(each) for each in values]
+    return list(values)
 
 
 def _compare(left: Any, operator: str, right: Any) -> bool | None:
     if left is None or right is None:
         return None
-    order = _order(left, right)
+    order = _order(*_unified([left, right]))
     match operator:
         case "=":
             return order == 0

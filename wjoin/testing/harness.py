@@ -200,7 +200,7 @@ def ddl(schema: pa.Schema) -> str:
     >>> ddl(pa.schema([("k", pa.int32()), ("ts", pa.timestamp("us", "UTC")), ("t", pa.list_(pa.string()))]))
     '`k` INT, `ts` TIMESTAMP, `t` ARRAY<STRING>'
     """
-    return ", ".join(f"`{field.name}` {_type(field.type)}" for field in schema)
+    return ", ".join(f"`{field.name}` {spark_type(field.type)}" for field in schema)
 
 
 _NAMES = {
@@ -217,7 +217,8 @@ _NAMES = {
 }
 
 
-def _type(type_: pa.DataType) -> str:
+def spark_type(type_: pa.DataType) -> str:
+    """Return the name of an Arrow type in Spark SQL. Raises ValueError for one that Spark has not."""
     if type_ in _NAMES:
         return _NAMES[type_]
     if pa.types.is_timestamp(type_):
@@ -225,9 +226,9 @@ def _type(type_: pa.DataType) -> str:
     if pa.types.is_decimal(type_):
         return f"DECIMAL({type_.precision},{type_.scale})"
     if pa.types.is_list(type_):
-        return f"ARRAY<{_type(type_.value_type)}>"
+        return f"ARRAY<{spark_type(type_.value_type)}>"
     if pa.types.is_map(type_):
-        return f"MAP<{_type(type_.key_type)},{_type(type_.item_type)}>"
+        return f"MAP<{spark_type(type_.key_type)},{spark_type(type_.item_type)}>"
     if pa.types.is_struct(type_):
-        return f"STRUCT<{', '.join(f'`{field.name}`: {_type(field.type)}' for field in type_)}>"
+        return f"STRUCT<{', '.join(f'`{field.name}`: {spark_type(field.type)}' for field in type_)}>"
     raise ValueError(f"no Spark type for {type_}")

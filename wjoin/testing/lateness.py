@@ -1,7 +1,7 @@
 """The model of LANGUAGE.md §3 for order, lateness and retention over given micro-batches."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +9,11 @@ import pyarrow as pa
 
 from wjoin.planner.ahead import greatest_time
 from wjoin.planner.physical import TimeKind
-from wjoin.testing.oracle import combinations, event_times, project
+from wjoin.testing.oracle import Combination, Tables, combinations, event_times, project
 from wjoin.testing.statement import Statement
+
+Oracle = Callable[[Statement, Tables], list[Combination]]
+"""What finds the results over complete tables: ``combinations`` or ``brute_force``."""
 
 Batch = Mapping[str, pa.Table]
 """The rows that arrive in one micro-batch, by alias."""
@@ -72,14 +75,16 @@ def surviving(statement: Statement, batches: Sequence[Batch]) -> dict[str, Survi
     }
 
 
-def expected_batches(statement: Statement, batches: Sequence[Batch]) -> list[Counter[tuple[Any, ...]]]:
-    """Return the bag of rows that each micro-batch must emit.
+def expected_batches(
+    statement: Statement, batches: Sequence[Batch], oracle: Oracle = combinations
+) -> list[Counter[tuple[Any, ...]]]:
+    """Return the bag of rows that each micro-batch must emit, as an oracle finds them.
 
     A combination belongs to the micro-batch in which its last row arrives.
     """
     left = surviving(statement, batches)
     tables = {alias: each.table for alias, each in left.items()}
-    found = combinations(statement, tables)
+    found = oracle(statement, tables)
     bags: list[Counter[tuple[Any, ...]]] = [Counter() for _ in batches]
     for numbers, row in zip(found, project(statement, tables, found), strict=True):
         arrival = max(

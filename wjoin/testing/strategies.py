@@ -78,6 +78,12 @@ KEY_KINDS = (
     KeyKind("binary", (pa.binary(),), (b"\x00", b"\xff\x00")),
     KeyKind("upper", (pa.string(),), ("a", "A"), "upper"),
     KeyKind("absolute", (pa.int64(),), (1, -1, 2), "abs"),
+    KeyKind(
+        "negative decimals",
+        (pa.decimal128(10, 2), pa.decimal128(20, 4)),
+        (_D("1.25"), _D("-2.5"), _D("0")),
+        "-",
+    ),
     KeyKind("array", (pa.list_(pa.int64()),), ([1], [1, 2])),
 )
 
