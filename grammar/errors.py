@@ -99,6 +99,11 @@ _ENTRIES = (
         "SHOW PREDICATES lists those of each",
     ),
     ErrorCode(
+        "WJ218",
+        "a column of a stream has a type that cannot be joined",
+        "cast it in a subquery, or leave it out",
+    ),
+    ErrorCode(
         "WJ220",
         "duplicates of a stream cannot be dropped",
         "declare its event time, a TIMESTAMP, and the delay: WATERMARK column DELAY OF INTERVAL n SECONDS",

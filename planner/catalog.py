@@ -31,10 +31,14 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a relation: its name and its Spark SQL type as DDL (``decimal(10,2)``)."""
+    """A column of a relation: its name and its Spark SQL type as DDL (``decimal(10,2)``).
+
+    ``length``: n of a CHAR(n), which is a string as well; None of any other type.
+    """
 
     name: str
     type: str
+    length: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The conjuncts of WHERE and ON, sorted: filters of one stream, equalities, comparisons, the rest."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -140,7 +140,10 @@ def bind_conjunct(
     check_calls(piece.tree, meaning, predicates, span)
     if apart and len(streams) == 1:
         return Filter(streams.pop(), apply_edits(text, [*edits, *(values or ())], span))
-    shown = apply_edits(text, edits, span)
+    # What comes after the join reads CHAR columns in another way.
+    turned = [each.edit for each in references]
+    joined = [reference.joined for reference in references if reference.joined is not None]
+    shown = apply_edits(text, [*joined, *(each for each in edits if each not in turned)], span)
     if apart and len(streams) > 1 and streams.isdisjoint(static):
         call = read_call(piece.tree, meaning, predicates)
         if call is not None:
@@ -223,7 +226,7 @@ def column_of(scope: Scope, name: ColumnName, defined: Iterable[str] = ()) -> Re
 def using_equality(pair: tuple[StreamColumn, StreamColumn, Span], sources: Sequence[Source]) -> Equality:
     """Return the equality that one column of a USING stands for."""
     left, right, span = pair
-    return Equality(_plain_side(left, sources, span), _plain_side(right, sources, span), span)
+    return Equality(*_filled_up(_plain_side(left, sources, span), _plain_side(right, sources, span)), span)
 
 
 def _runs_apart(piece: Piece) -> bool:
@@ -261,8 +264,25 @@ def _equality(
         shown = apply_edits(text, edits, span)
         columns = tuple(each.column for each in inside)
         sides.append(Side(streams.pop(), shown, identity(shown), None, columns, span))
-    left, right = sides
+    left, right = _filled_up(*sides)
     return Equality(left, right, piece.span) if left.stream != right.stream else None
+
+
+def _filled_up(left: Side, right: Side) -> tuple[Side, Side]:
+    """Return two sides that are equal where they are to Spark: of two CHAR the shorter one is filled up."""
+    lengths = [each.plain.column.length if each.plain else None for each in (left, right)]
+    if lengths[0] is None or lengths[1] is None or lengths[0] == lengths[1]:
+        return left, right
+    longest = max(lengths[0], lengths[1])
+    made = [
+        each if length == longest else _expression_side(each, f"rpad({each.text}, {longest}, ' ')")
+        for each, length in zip((left, right), lengths, strict=True)
+    ]
+    return made[0], made[1]
+
+
+def _expression_side(side: Side, shown: str) -> Side:
+    return replace(side, text=shown, identity=identity(shown), plain=None)
 
 
 def _plain_side(column: StreamColumn, sources: Sequence[Source], span: Span) -> Side:

@@ -73,6 +73,16 @@ class Source:
         """Return the Spark expression of a column over the alias."""
         return f"{quoted_if_needed(self.name)}.{quoted_if_needed(column)}"
 
+    def joined(self, column: Column) -> str:
+        """Return the expression of a column over the joined rows.
+
+        Spark fills up CHAR where it is compared as a column by itself, not as a field of a struct: so it is
+        both there.
+        """
+        if column.length is not None:
+            return quoted(f"{self.name}.{column.name}")
+        return f"{quoted(self.name)}.{quoted(column.name)}"
+
     def columns_named(self, name: str) -> list[StreamColumn]:
         """Return the columns of that name, case ignored."""
         return self._columns.get(name.lower(), [])
@@ -103,12 +113,16 @@ def _by_name(columns: Iterable[StreamColumn]) -> dict[str, list[StreamColumn]]:
 
 @dataclass(frozen=True)
 class Reference:
-    """A name resolved to a column. ``whole`` is False for a field inside the column."""
+    """A name resolved to a column. ``whole`` is False for a field inside the column.
+
+    ``edit`` is that of the name over its stream, ``joined`` over the joined rows.
+    """
 
     column: StreamColumn
     whole: bool
     name: ColumnName
     edit: Edit | None
+    joined: Edit | None
 
 
 @dataclass(frozen=True)
@@ -165,7 +179,7 @@ class Scope:
             raise self._ambiguous(name, found)
         prefix = f"{quoted_if_needed(self.sources[found[0].stream].name)}."
         edit = Edit(name.span.start, name.span.start, prefix)
-        return Reference(found[0], len(name.parts) == 1, name, edit)
+        return self._reference(found[0], len(name.parts) == 1, name, edit)
 
     def _qualified(self, name: ColumnName) -> Reference | None:
         for source in sorted(self.sources, key=lambda each: -each.qualifier_length(name.parts)):
@@ -184,8 +198,15 @@ class Scope:
             if length > 1:
                 place = name.parts[0].span.cover(name.parts[length - 1].span)
                 edit = Edit(place.start, place.end, quoted_if_needed(source.name))
-            return Reference(found[0], len(name.parts) == length + 1, name, edit)
+            return self._reference(found[0], len(name.parts) == length + 1, name, edit)
         return None
+
+    def _reference(self, column: StreamColumn, whole: bool, name: ColumnName, edit: Edit | None) -> Reference:
+        joined = edit
+        if whole and column.column.length is not None:
+            shown = self.sources[column.stream].joined(column.column)
+            joined = Edit(name.span.start, name.span.end, shown)
+        return Reference(column, whole, name, edit, joined)
 
     def _ambiguous(self, name: ColumnName, found: Sequence[StreamColumn]) -> WJoinError:
         owners = list(dict.fromkeys(self.sources[each.stream].name for each in found))

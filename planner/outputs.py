@@ -1,6 +1,6 @@
 """The select list and the clauses after the join: the columns they read and the edits they need."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ from wjoin.grammar.tokens import scan
 from wjoin.planner.conjuncts import MATCH_COLUMNS, column_of
 from wjoin.planner.edits import Edit
 from wjoin.planner.names import Reference, Scope, StreamColumn, quoted
-from wjoin.planner.pieces import ColumnName, Piece, StarName, read_select_list, read_tail
+from wjoin.planner.pieces import ColumnName, ListItem, Piece, StarName, read_select_list, read_tail
 
 _ORDERING = ("order", "sort", "cluster", "distribute")
 
@@ -50,7 +50,8 @@ def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[
     generated = {star.span: _generated(star, scope) for star in piece.stars}
     expanded = {star.span: _expand(star, scope) for star in piece.stars if not _is_lateral(star, scope)}
     bare = {item.match.span for item in piece.items if item.match is not None}
-    edits = [each.edit for each in references.values() if each.edit is not None]
+    edits = [each.joined for each in references.values() if each.joined is not None]
+    edits += [_named(each, references) for each in piece.items if _is_char(each, references)]
     for star in piece.stars:
         listed = [
             *_star_texts(expanded.get(star.span, ()), scope),
@@ -77,6 +78,18 @@ def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[
     columns = [each.column for each in references.values()]
     columns += [column for star in expanded.values() for column in star]
     return _reads(columns, piece, edits), tuple(outputs)
+
+
+def _is_char(item: ListItem, references: Mapping[Span, Reference]) -> bool:
+    """Return whether an item is a CHAR column without another name: over the joined rows it has its own."""
+    reference = references.get(item.column.span) if item.column is not None and not item.aliased else None
+    return reference is not None and reference.whole and reference.column.column.length is not None
+
+
+def _named(item: ListItem, references: Mapping[Span, Reference]) -> Edit:
+    if item.column is None:
+        raise AssertionError("an item that is no column")
+    return Edit(item.column.span.end, item.column.span.end, f" AS {quoted(item.names[0])}")
 
 
 def _item_places(text: str, span: Span) -> list[Span]:
@@ -113,7 +126,7 @@ def bind_tail(text: str, span: Span, scope: Scope, outputs: Sequence[Output], *,
             continue
         columns.append(reference.column)
         edit = _repeated(reference, outputs) if collapsed and name.clause in _ORDERING else None
-        if (edit := edit or reference.edit) is not None:
+        if (edit := edit or reference.joined) is not None:
             edits.append(edit)
     edits += [Edit(call.span.start, call.span.end, MATCH_COLUMNS[call.what]) for call in piece.matches]
     return _reads(columns, piece, edits)
@@ -160,7 +173,11 @@ def _excluded(name: ColumnName, columns: Sequence[StreamColumn], scope: Scope) -
 
 
 def _star_texts(columns: Sequence[StreamColumn], scope: Scope) -> list[str]:
-    return [f"{quoted(scope.sources[each.stream].name)}.{quoted(each.column.name)}" for each in columns]
+    return [
+        scope.sources[each.stream].joined(each.column)
+        + (f" AS {quoted(each.column.name)}" if each.column.length is not None else "")
+        for each in columns
+    ]
 
 
 def _is_lateral(star: StarName, scope: Scope) -> bool:

@@ -1,5 +1,6 @@
 """A SELECT block with a window clause to its plan, and to the edits that let Spark run the rest."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -48,6 +49,7 @@ from wjoin.planner.names import StreamColumn
 from wjoin.planner.outputs import Output as OutputColumn
 from wjoin.planner.physical import (
     Band,
+    Method,
     Output,
     Passes,
     PhysicalPlan,
@@ -73,6 +75,9 @@ from wjoin.planner.window_graph import WindowGraph, window_graph
 from wjoin.udfs.predicate import Predicate
 
 __all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select"]
+
+_UNCARRIED = re.compile(r"^interval$|[<:,]interval(?! (day|hour|minute|second))")
+"""Types that Arrow has no form of in Spark: intervals of several kinds, and others inside of a type."""
 
 
 @dataclass(frozen=True)
@@ -248,6 +253,8 @@ def _plan(
     found = candidates(weighing, costs.memory, layouts if streaming else FREE)
     shape, model = weighed[found[0].shape], weighing[found[0].shape].model
     plan, ways = travelling(block, settings, found[0].plan, relations, model, layouts)
+    if plan.stages and plan.method is Method.MULTIWAY:
+        _require_carried(bound, plan)
     if any(each.chosen is Shipping.HELD for each in ways):
         taken = {each.stream: each.chosen for each in ways}
         found = tuple(
@@ -279,6 +286,20 @@ def _plan(
         bound.outputs,
         ways,
     )
+
+
+def _require_carried(bound: BoundSelect, plan: PhysicalPlan) -> None:
+    """Raise WJoinError WJ218 where a column of a stream has a type that Spark does not give to Python."""
+    for stream in plan.staged:
+        for each in plan.streams[stream].columns:
+            if _UNCARRIED.search(each.type.lower()):
+                source = bound.sources[stream]
+                shown = each.output or each.expression
+                raise WJoinError(
+                    "WJ218",
+                    f"column {shown} of {source.name} is {each.type}, which Spark does not give to Python",
+                    span=source.item.span,
+                )
 
 
 def _names(drafts: Sequence[Decomposition], streams: Sequence[str]) -> set[str]:
@@ -495,9 +516,9 @@ def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLooku
 def _edits(
     block: SelectBlock, bound: BoundSelect, residual: Sequence[LaterCondition], placeholder: str
 ) -> tuple[Edit, ...]:
-    # A lone name in parentheses, such as (true), would be the columns of a relation with the alias WHERE.
+    # A lone (name) would be the columns of a relation with the alias WHERE, and a lone NULL no condition.
     conditions = " AND ".join(f"({each.text})" for each in residual)
-    where = f" WHERE {conditions if len(residual) > 1 else f'({conditions})'}" if residual else ""
+    where = f" WHERE {conditions if len(residual) > 1 else f'true AND {conditions}'}" if residual else ""
     rows = " ".join((placeholder, *bound.laterals))
     source = Edit(block.source.start, block.source.end, f"FROM {rows}{where}")
     hints = [Edit(hint.span.start, hint.span.end, "") for hint in block.hints]

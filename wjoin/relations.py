@@ -2,21 +2,26 @@
 
 import contextlib
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
 
 from wjoin.catalog import StreamDeclaration
 from wjoin.executor.spark.native import WATERMARK
+from wjoin.executor.spark.structs import CHAR
 from wjoin.failures import first_line
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Column, Delay, Estimate, Relation
 from wjoin.planner.durations import human
 from wjoin.planner.layout import quoted
 from wjoin.planner.physical import TimeKind
+
+_CHAR = re.compile(r"char\((\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ def describe(
     frame: DataFrame, declaration: StreamDeclaration | None, statistics: Mapping[str, Estimate]
 ) -> Relation:
     """Return a DataFrame as the planner sees it."""
-    columns = tuple(Column(each.name, each.dataType.simpleString()) for each in frame.schema.fields)
+    columns = tuple(_column(each) for each in frame.schema.fields)
     watermarks = {
         each.name.lower(): each.metadata[WATERMARK] * 1000
         for each in frame.schema.fields
@@ -78,6 +83,11 @@ def describe(
         derived=declaration is not None and declaration.derived,
         watermarks=watermarks,
     )
+
+
+def _column(field: StructField) -> Column:
+    char = _CHAR.fullmatch(str(field.metadata.get(CHAR, "")))
+    return Column(field.name, field.dataType.simpleString(), int(char[1]) if char else None)
 
 
 def time_kind(spark_type: str) -> TimeKind:

@@ -31,8 +31,8 @@ from wjoin.executor.spark.operator import Operator
 from wjoin.executor.spark.pack import AHEAD, KEEP, Pack
 from wjoin.executor.spark.processor import JoinProcessor
 from wjoin.executor.spark.site_source import arrow_schema
-from wjoin.executor.spark.structs import structs
-from wjoin.executor.spark.typing import KEY_TYPES, typed
+from wjoin.executor.spark.structs import structs, with_chars
+from wjoin.executor.spark.typing import KEY_TYPES, carried, carried_type, restored_value, typed
 from wjoin.executor.spark.unpack import MARK, MATCH_COLUMNS, Unpack, flat_name
 from wjoin.executor.spark.warm import served
 from wjoin.executor.state.identity import fingerprint
@@ -136,8 +136,10 @@ def compile_plan(
         joined: DataFrame | None = None
     else:
         joined = _joined(plan, inputs, counting, stretch, predicates or {}, statement, held or {}, cores)
+    made = [_output(plan, output, joined, inputs, counting, sites or {}) for output in plan.outputs]
     return {
-        output.sink: _output(plan, output, joined, inputs, counting, sites or {}) for output in plan.outputs
+        output.sink: with_chars(plan, output.columns, inputs, rows)
+        for output, rows in zip(plan.outputs, made, strict=True)
     }
 
 
@@ -236,9 +238,9 @@ def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
     for place, column in enumerate(scan.columns):
         if not stored_column(plan, number, place).restored:
             name = column_name(number, place)
-            values.append((name, F.expr(column.expression)))
             known = None if column.output is None else source.schema[column.output].dataType
-            types[name] = known or KEY_TYPES.get(column.type)
+            values.append((name, carried(column.expression, known)))
+            types[name] = carried_type(known) if known else KEY_TYPES.get(column.type)
     judged_ahead: list[Column] = []
     if scan.streaming and scan.ahead is not None:
         beyond = too_far_ahead(event_time_expression(scan), plan.time_kind, scan.ahead)
@@ -318,7 +320,8 @@ def _unpacked(
     for stream, number in plan.staged_columns(output):
         # An output is a column of the relation, whose schema is known: nothing is left to analyse.
         column = str(plan.streams[stream].columns[number].output)
-        fields.append(StructField(flat_name(stream, number), inputs[stream].schema[column].dataType))
+        carried_as = carried_type(inputs[stream].schema[column].dataType)
+        fields.append(StructField(flat_name(stream, number), carried_as))
     times = plan.staged if plan.lookups else ()
     fields += [StructField(time_name(stream), _TIME_TYPES[plan.time_kind]) for stream in times]
     matches = [] if plan.lookups else sorted(output.match)
@@ -340,7 +343,12 @@ def _unpacked(
         flat = flat.withWatermark(MARK, watermark_delay(0)).filter(unmoved(f"{dated} IS NOT NULL"))
     columns = [F.col(time_name(stream)).alias(joined_time(stream)) for stream in times]
     columns += [F.col(MATCH_COLUMNS[match]) for match in matches]
-    made = structs(plan, plan.staged_columns(output), lambda *each: F.col(flat_name(*each)))
+
+    def value(stream: int, number: int) -> Column:
+        column = str(plan.streams[stream].columns[number].output)
+        return restored_value(flat_name(stream, number), inputs[stream].schema[column].dataType)
+
+    made = structs(plan, plan.staged_columns(output), value)
     return flat.select(*(made + columns or [F.col("rows")]))
 
 

@@ -1,11 +1,32 @@
 """Joined rows as the rest of a statement reads them: one STRUCT for each stream, named by its alias."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from wjoin.planner.layout import quoted
 from wjoin.planner.physical import Operand, PhysicalPlan
+
+CHAR = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark keeps in the metadata of a column that it is CHAR(n) or VARCHAR(n)."""
+
+
+def with_chars(
+    plan: PhysicalPlan, columns: Iterable[Operand], inputs: Sequence[DataFrame], rows: DataFrame
+) -> DataFrame:
+    """Return joined rows with their CHAR columns by themselves as well, named ``alias.column``.
+
+    Spark fills up CHAR where it compares such columns with one another or with constants.
+    """
+    found = []
+    for stream, number in columns:
+        alias, name = plan.streams[stream].alias, str(plan.streams[stream].columns[number].output)
+        known = inputs[stream].schema[name].metadata
+        if str(known.get(CHAR, "")).startswith("char("):
+            field = F.col(f"{quoted(alias)}.{quoted(name)}")
+            found.append(field.alias(f"{alias}.{name}", metadata={CHAR: known[CHAR]}))
+    return rows.select("*", *found) if found else rows
 
 
 def structs(

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, is_remote
+from pyspark.sql import Column, DataFrame, is_remote
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     AtomicType,
     BinaryType,
@@ -20,6 +21,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    YearMonthIntervalType,
 )
 
 _TYPES: tuple[AtomicType, ...] = (
@@ -40,3 +42,22 @@ def typed(rows: DataFrame, types: Mapping[str, DataType | None]) -> DataFrame:
     if len(fields) < len(types) or not is_remote():
         return rows
     return rows.to(StructType(fields))
+
+
+def carried_type(kind: DataType) -> DataType:
+    """Return the type in which values travel: Spark gives Python no intervals of years and months."""
+    return IntegerType() if isinstance(kind, YearMonthIntervalType) else kind
+
+
+def carried(expression: str, kind: DataType | None) -> Column:
+    """Return an expression of a type (None where it is not known) as it travels: intervals as months."""
+    if isinstance(kind, YearMonthIntervalType):
+        return F.expr(f"CAST(CAST({expression} AS INTERVAL MONTH) AS INT)")
+    return F.expr(expression)
+
+
+def restored_value(name: str, kind: DataType) -> Column:
+    """Return a column that has travelled in the type that it had."""
+    if isinstance(kind, YearMonthIntervalType):
+        return F.expr(f"CAST(make_ym_interval(0, {name}) AS {kind.simpleString()})")
+    return F.col(name)

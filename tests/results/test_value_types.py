@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
 from wjoin.testing.check import deal
 from wjoin.testing.harness import Source, run_batches, run_static
 from wjoin.testing.oracle import rows_of
@@ -128,3 +130,45 @@ def test_wall_clock_event_time(session: Any) -> None:
     assert result.schema.field("last").type == pa.timestamp("us")
     batches = [table.slice(i, 1) for i in range(3)]
     assert run_batches(session, WALL_CLOCK, [Source("a", batches), Source("b", batches)]).bag == wanted
+
+
+WINDOW = "WINDOW (A, B) = 1 SECOND"
+
+
+def dated(session: Any, name: str, columns: str) -> None:
+    session.spark.sql(
+        f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT {columns}, TIMESTAMP '2024-01-01' AS ts"
+    )
+
+
+def test_intervals_of_years_and_months(session: Any) -> None:
+    """Spark gives them to Python as no type of Arrow: they travel as their months."""
+    intervals = "INTERVAL '1-2' YEAR TO MONTH AS x, INTERVAL '-3' YEAR AS y, INTERVAL '5' MONTH AS z"
+    dated(session, "spans", f"{intervals}, CAST(NULL AS INTERVAL MONTH) AS n")
+    columns = "A.x, B.y, A.z, B.n, A.x + B.z AS both"
+    joined, plain = (
+        session.sql(f"SELECT {columns} FROM spans A, spans B {window} WHERE A.x = B.x AND A.y < B.z")
+        for window in (WINDOW, "")
+    )
+    assert joined.schema.simpleString() == plain.schema.simpleString()
+    shown = [each.selectExpr("CAST(struct(*) AS STRING)").collect() for each in (joined, plain)]
+    assert shown[0] == shown[1] != []
+
+
+@pytest.mark.parametrize("value", ["make_interval(1)", "array(INTERVAL '1' MONTH)"])
+def test_what_does_not_travel_is_refused_at_its_place(session: Any, value: str) -> None:
+    dated(session, "spans", f"{value} AS x, 1 AS k")
+    with pytest.raises(WJoinError) as told:
+        session.sql(f"SELECT A.x FROM spans A, spans B {WINDOW} WHERE A.k = B.k")
+    assert (told.value.code, told.value.span) == ("WJ218", Span(16, 23))
+    assert session.sql(f"SELECT A.k FROM spans A, spans B {WINDOW} WHERE A.k = B.k").count() == 1
+
+
+def test_constants_are_conditions(session: Any) -> None:
+    dated(session, "ones", "1 AS k")
+    for condition, count in {"true": 1, "(true)": 1, "A.k = B.k AND NULL": 0, "NULL": 0, "false": 0}.items():
+        for text in (
+            f"FROM ones A, ones B {WINDOW} WHERE {condition}",
+            f"FROM ones A JOIN ones B ON {condition} {WINDOW}",
+        ):
+            assert session.sql(f"SELECT A.k {text}").count() == count, text
