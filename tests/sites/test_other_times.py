@@ -59,6 +59,19 @@ def test_another_event_time_is_told_once(session: wjoin.Session, site: Site, col
     assert "compute the event time before" in told[0].message.help
 
 
+def test_a_link_that_cannot_keep_up_is_told_once(session: wjoin.Session, site: Site) -> None:
+    for name in ("camera1", "camera2"):
+        session.sql(f"""
+            CREATE OR REPLACE STREAM {name} AT SITE '{site.url}' OPTIONS (bandwidth '10', latency '0.001')
+            WATERMARK ts DELAY OF INTERVAL 2 SECONDS""")
+        session.sql(f"ALTER STREAM {name} SET STATISTICS (rate = 1000)")
+    with pytest.warns(wjoin.WJoinWarning, match="cannot keep up") as told:
+        shown = str(session.explain(JOIN.format(time="ts")))
+        session.explain(JOIN.format(time="ts"))
+    assert [each.message.code for each in told].count("WJ815") == 2
+    assert shown.count("its link cannot keep up") == 2
+
+
 def test_what_to_do_follows_from_the_column() -> None:
     link, none = Estimate(1.0), Span(0, 1)
     facts = SiteFacts({}, link, link, "ts", frozenset(["ts", "sent"]))
