@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -159,3 +160,39 @@ def test_what_others_have_customized_stays(tmp_path: Path) -> None:
     )
     assert done.stdout == "by others\n"
     assert done.stderr == ""
+
+
+class Context:
+    """What of a SparkContext that others have started matters here."""
+
+    def __init__(self) -> None:
+        self.environment = {"PYTHONHASHSEED": "0", "PYTHONPATH": "/mine"}
+        self.pythonExec = sys.executable
+        self.stopped = False
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def test_functions_made_for_a_spark_of_others_find_one_that_goes_with_it() -> None:
+    context = Context()
+    spark = SimpleNamespace(_sc=context)
+    before = dict(context.environment)
+    with ExitStack() as stack:
+        paths = []
+        for _ in range(2):
+            with warm.served(spark):
+                paths.append(Path(context.environment[VARIABLE]))
+                assert context.environment["PYTHONPATH"].split(os.pathsep) == ["/mine", str(FOLDER)]
+            assert context.environment == before
+        assert len(set(paths)) == 1
+        called = call(stack, paths[0])
+        assert called.named != called.process.pid
+        context.stop()
+        assert context.stopped and not paths[0].exists()
+        assert ends(called.named)
+
+
+def test_clients_of_spark_connect_are_left_alone() -> None:
+    with warm.served(SimpleNamespace()):
+        pass
