@@ -22,6 +22,7 @@ from wjoin.planner.event_time import EventTimes, event_times
 from wjoin.planner.names import Scope, Source, StreamColumn, visible_columns
 from wjoin.planner.outputs import Output, Reads, bind_select_list, bind_tail
 from wjoin.planner.pieces import read_condition
+from wjoin.planner.written import Written, arranged
 from wjoin.udfs.predicate import Predicate
 
 
@@ -49,8 +50,12 @@ def bind(
     relations: Sequence[Relation],
     parameters: Mapping[str, object],
     predicates: Mapping[str, Predicate],
+    before: Written | None = None,
 ) -> BoundSelect:
-    """Bind a block; raises WJ108, WJ201 to WJ210, WJ213, WJ217, WJ221 and the errors of durations."""
+    """Bind a block, its conditions in the order of ``before``.
+
+    Raises WJ108, WJ114, WJ201 to WJ210, WJ213, WJ217, WJ221 and the errors of durations.
+    """
     sources = _sources(text, block.items, relations)
     times = event_times(text, sources, parameters, block.window)
     visible, pairs = visible_columns(text, sources, block.using)
@@ -63,6 +68,7 @@ def bind(
         bind_conjunct(text, span, scope, parameters, predicates, static) for span in block.conjuncts
     ]
     _refuse_unjoined(sources, times, conjuncts)
+    conjuncts = list(arranged(conjuncts, [each.name for each in sources], before))
     after = Reads((), frozenset(), ())
     if block.tail.of(text).strip():
         distinct = _is_distinct(text, block)

@@ -100,7 +100,7 @@ def candidates(shapes: Sequence[Weighing], memory: int | None, layouts: LayoutRu
         for number, shape in enumerate(shapes)
         for plan in _variants(shape.plan, shape.options, _orders(shape.plan, shape.model))
     ]
-    names = [layout_name(shapes[number].name, plan) for number, plan in plans]
+    names = [layout_name(shapes[number].name, plan, layouts) for number, plan in plans]
     refusals = layouts.refusals(names)
     weighed = [
         _weighed(plan, number, shapes[number], name, refusal, memory)

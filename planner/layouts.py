@@ -11,6 +11,7 @@ from wjoin.parts.routes.registry import ROUTES, plainest
 from wjoin.planner.decompose import Decomposition
 from wjoin.planner.physical import PhysicalPlan, Shipping
 from wjoin.planner.placements import Placement, lying
+from wjoin.planner.written import Written
 
 NO_CHECKPOINT = "other stages or another route, which need a new checkpoint: none is named here"
 OTHER_CHECKPOINT = "not the stages and routes of the checkpoint"
@@ -28,13 +29,18 @@ class LayoutRule:
     The state of a checkpoint has one. ``free``: any, as there is no state yet. Else the one named ``kept``,
     and the statement's own first one where there is none of that name; ``reason`` says why the others are
     not taken. ``moving``: the state is about to be laid out anew, by the same stages; where no layout has the
-    name, a hint asks for another one of them.
+    name, a hint asks for another one of them. ``written``: how the statement was written that has named it.
     """
 
     free: bool
     kept: str | None
     reason: str
     moving: bool = False
+    written: Written | None = None
+
+    def named(self, aliases: Sequence[str]) -> tuple[str, ...]:
+        """Return the aliases of the streams in the names of layouts."""
+        return tuple(aliases) if self.written is None else self.written.aliases
 
     def refusals(self, names: Sequence[str]) -> list[str]:
         """Return for each layout, the statement's own first, why it cannot be taken; empty where it can."""
@@ -49,10 +55,11 @@ class LayoutRule:
         alike = (name for name in names if self.moving and sequence_of(name) == sequence_of(self.kept))
         return next(alike, names[0])
 
-    def held(self, alias: str) -> bool | None:
+    def held(self, plan: PhysicalPlan, stream: int) -> bool | None:
         """Return whether a stream is held at its site; None where that is still to be chosen."""
         if self.free:
             return None
+        alias = self.named([scan.alias for scan in plan.streams])[stream]
         found = None if self.kept is None else _LAYOUT.fullmatch(self.kept)
         return found is not None and found["held"] is not None and alias in found["held"].split(", ")
 
@@ -84,12 +91,12 @@ FREE = LayoutRule(True, None, "")
 """The rule where there is no state yet."""
 
 
-def of_checkpoint(kept: str | None, *, moving: bool = False) -> LayoutRule:
+def of_checkpoint(kept: str | None, *, moving: bool = False, written: Written | None = None) -> LayoutRule:
     """Return the rule for a checkpoint with a layout of that name, None where it has kept no name.
 
-    ``moving``: its state is about to be laid out anew.
+    ``moving``: its state is about to be laid out anew. ``written``: how its statement was written.
     """
-    return LayoutRule(False, kept, OTHER_CHECKPOINT, moving)
+    return LayoutRule(False, kept, OTHER_CHECKPOINT, moving, written)
 
 
 def sequence_of(layout: str | None) -> str | None:
@@ -98,14 +105,18 @@ def sequence_of(layout: str | None) -> str | None:
     return None if found is None else found["sequence"]
 
 
-def sequence_name(draft: Decomposition, streams: Sequence[str]) -> str:
-    """Return the stages of a sequence as text, the same in every version: their inputs and keys."""
+def sequence_name(draft: Decomposition, streams: Sequence[str], before: Written | None = None) -> str:
+    """Return the stages of a sequence as text, the same in every version: their inputs and keys.
+
+    ``before``: in whose words.
+    """
+    names = streams if before is None else before.aliases
     stages = []
     for stage in draft.stages:
         inputs = []
         for each in stage.inputs:
-            key = ", ".join(part.text for part in each.key)
-            inputs.append(f"{' '.join(streams[member] for member in each.members)} [{key}]")
+            key = ", ".join(part.text if before is None else before.text(part, streams) for part in each.key)
+            inputs.append(f"{' '.join(names[member] for member in each.members)} [{key}]")
         stages.append(" x ".join(inputs))
     return "; ".join(stages)
 
@@ -142,8 +153,11 @@ def laid_out(plan: PhysicalPlan, places: Mapping[int, Placement] | None) -> Phys
     return replace(plan, stages=tuple(stages))
 
 
-def layout_name(sequence: str, plan: PhysicalPlan) -> str:
-    """Return the name of a sequence of stages and of where their rows lie, the same in every version."""
+def layout_name(sequence: str, plan: PhysicalPlan, rule: LayoutRule = FREE) -> str:
+    """Return the name of a sequence of stages and of where their rows lie, the same in every version.
+
+    ``rule``: in whose words.
+    """
     placed = "".join(
         f"; {number} {stage.route} on {stage.workers or 'all'} by {stage.slice}"
         + ("" if stage.ranged is None else f" of band {stage.ranged + 1}")
@@ -152,7 +166,10 @@ def layout_name(sequence: str, plan: PhysicalPlan) -> str:
         for number, stage in enumerate(plan.stages, start=1)
         if ROUTES[stage.route].slices
     )
+    names = rule.named([scan.alias for scan in plan.streams])
     held = [
-        scan.alias for scan in plan.streams if scan.site is not None and scan.site.shipping is Shipping.HELD
+        name
+        for name, scan in zip(names, plan.streams, strict=True)
+        if scan.site is not None and scan.site.shipping is Shipping.HELD
     ]
     return sequence + placed + (_HELD + ", ".join(held) if held else "")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.routes.registry import ROUTES
@@ -72,9 +73,10 @@ from wjoin.planner.statistics import (
 )
 from wjoin.planner.travel import travelling
 from wjoin.planner.window_graph import WindowGraph, window_graph
+from wjoin.planner.written import Written, numbered, written
 from wjoin.udfs.predicate import Predicate
 
-__all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select"]
+__all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select", "statement_meaning"]
 
 _UNCARRIED = re.compile(r"^interval$|[<:,]interval(?! (day|hour|minute|second))")
 """Types that Arrow has no form of in Spark: intervals of several kinds, and others inside of a type."""
@@ -90,7 +92,7 @@ class PlannedSelect:
     the block into a SELECT over the joined rows. They index the original text, are sorted and do
     not overlap. ``layout`` names the stages of the plan and where their rows lie. Rows of the
     streams ``undeclared`` can be late, and nobody has told how far they may be out of order. ``outputs``
-    are the columns of the block.
+    are the columns of the block, ``written`` the order in which its parts were read.
     """
 
     logical: LogicalPlan
@@ -100,6 +102,7 @@ class PlannedSelect:
     candidates: tuple[Candidate, ...]
     shares: Mapping[Band, Estimate]
     layout: str
+    written: Written
     undeclared: tuple[int, ...] = ()
     outputs: tuple[OutputColumn, ...] = ()
     shipments: tuple[Shipments, ...] = ()
@@ -162,7 +165,7 @@ def _plan(
     trials: Trials | None,
 ) -> PlannedSelect:
     # 1. Names and event times, then the window graph over them.
-    bound = bind(text, block, relations, parameters, predicates)
+    bound = bind(text, block, relations, parameters, predicates, layouts.written)
     names = [source.name for source in bound.sources]
     streaming = any(source.relation.streaming for source in bound.sources)
     timeless = frozenset(number for number, time in enumerate(bound.times) if time is None)
@@ -191,7 +194,7 @@ def _plan(
     chains = wished is not None and ROUTES[wished].pairs
     # A checkpoint goes on with the stages that it has, also on one core.
     kept = sequence_of(layouts.kept) if streaming else None
-    several = costs.workers > 1 or (kept is not None and kept not in _names(whole, names))
+    several = costs.workers > 1 or (kept is not None and kept not in _names(whole, names, layouts))
     hops = several if wished is None else ROUTES[wished].hops
     drafts = [] if chains else whole
     if chains or (wished is None and several):
@@ -233,7 +236,10 @@ def _plan(
             chained=shape.draft not in whole,
             shares=model.shares,
         )
-        name = hops_name(shape.physical, names) if shape.hops else sequence_name(shape.draft, names)
+        if shape.hops:
+            name = hops_name(shape.physical, layouts.named(names))
+        else:
+            name = sequence_name(shape.draft, names, layouts.written)
         allowed = options(
             block,
             settings,
@@ -281,7 +287,8 @@ def _plan(
         model.statistics,
         found,
         shape.shares,
-        layout_name(weighing[found[0].shape].name, plan),
+        layout_name(weighing[found[0].shape].name, plan, layouts),
+        written(names, relations, bound.conjuncts, layouts.written),
         _undeclared(bound, plan),
         bound.outputs,
         ways,
@@ -302,8 +309,8 @@ def _require_carried(bound: BoundSelect, plan: PhysicalPlan) -> None:
                 )
 
 
-def _names(drafts: Sequence[Decomposition], streams: Sequence[str]) -> set[str]:
-    return {sequence_name(draft, streams) for draft in drafts}
+def _names(drafts: Sequence[Decomposition], streams: Sequence[str], layouts: LayoutRule) -> set[str]:
+    return {sequence_name(draft, streams, layouts.written) for draft in drafts}
 
 
 def _links(bound: BoundSelect) -> Iterator[Collection[int]]:
@@ -315,6 +322,28 @@ def _links(bound: BoundSelect) -> Iterator[Collection[int]]:
             yield each.read.streams
         elif isinstance(each, Residual) and each.band is not None:
             yield {each.band.left.stream, each.band.right.stream}
+
+
+def statement_meaning(
+    text: str, joins: Sequence[PlannedSelect], relations: Sequence[Sequence[str]]
+) -> dict[str, str]:
+    """Return what the parts of a statement mean besides the stages of its joins, whatever their spelling.
+
+    ``text`` is the statement with all edits, ``relations`` are the FROM items of each join as they are
+    written. Where an alias stood there stands its join and place.
+    """
+    aliases: dict[str, str] = {}
+    for number, each in enumerate(joins):
+        for alias, place in numbered(each.logical.names, f"{number}.").items():
+            # An alias of several joins is that of all of them.
+            aliases[alias] = f"{aliases[alias]}|{place}" if alias in aliases else place
+    parts = {"statement": canonical(text, aliases)}
+    for number, (each, items) in enumerate(zip(joins, relations, strict=True)):
+        parts[f"FROM {number}"] = ", ".join(canonical(item, aliases) for item in items)
+        parts[f"WHERE {number}"] = each.written.meaning.replace("$", f"${number}.")
+        parts[f"WINDOW {number}"] = " OR ".join(sorted(map(str, each.physical.branches)))
+        parts[f"SELECT {number}"] = ", ".join(str(output.name) for output in each.outputs)
+    return parts
 
 
 def _undeclared(bound: BoundSelect, plan: PhysicalPlan) -> tuple[int, ...]:

@@ -36,7 +36,7 @@ def travelling(
     for stream in remote:
         site = relations[stream].site
         if site is not None:
-            wished, kept = wishes[stream], layouts.held(plan.streams[stream].alias)
+            wished, kept = wishes[stream], layouts.held(plan, stream)
             must = Shipping.HELD if kept else wished
             can = not refused[stream].get(Shipping.HELD)
             held = can and (must is Shipping.HELD or layouts.free)
@@ -55,7 +55,7 @@ def travelling(
 def _refused(plan: PhysicalPlan, stream: int, relation: Relation, layouts: LayoutRule) -> dict[Shipping, str]:
     """Return in which ways a stream cannot travel, and why."""
     alias, site = plan.streams[stream].alias, plan.streams[stream].site
-    held = layouts.held(alias)
+    held = layouts.held(plan, stream)
     if held:
         return {Shipping.FULL: HELD_THERE, Shipping.PARTIAL: HELD_THERE}
     whole = f"the join itself reads every column of {alias}"

@@ -46,6 +46,7 @@ LONG = (
     *(f"results/test_predicates.py::test_{word}" for word in ("a_predicate_of_ones_own", "what_fails")),
     # Checkpoints.
     *(f"session/test_checkpoints.py::test_{word}" for word in ("a_changed_window", "other_changes")),
+    "session/test_checkpoints.py::test_another_spelling_goes_on[]",
     *(
         f"session/test_failures.py::test_{word}"
         for word in ("a_changed_statement", "what_spark_raises", "what_is_damaged")

@@ -12,7 +12,7 @@ from wjoin.catalog import Catalog, SinkDeclaration, find
 from wjoin.cluster import partitions
 from wjoin.context import Context
 from wjoin.executor.spark.beginning import begin
-from wjoin.executor.state.identity import identity
+from wjoin.executor.state.identity import Whole, identity
 from wjoin.failures import RAISED_BY_SPARK, first_line, placed
 from wjoin.format_options import own_option, without
 from wjoin.grammar.errors import WJoinError
@@ -252,8 +252,8 @@ def _keep(spark: SparkSession, text: str, statement: InsertInto, kept: Kept, joi
 
 
 def _identity(spark: SparkSession, joins: Joins | None) -> dict[str, Any]:
-    plans, around = ([], ()) if joins is None else (list(joins.plans.values()), joins.around)
-    return identity(plans, partitions(spark), around)
+    plans, whole = ([], Whole()) if joins is None else (list(joins.plans.values()), joins.whole)
+    return identity(plans, partitions(spark), whole)
 
 
 def _checkpoint(

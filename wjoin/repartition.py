@@ -34,7 +34,7 @@ from wjoin.executor.spark.repartition import (
     stored_manifests,
     write_state,
 )
-from wjoin.executor.state.identity import fingerprint, identity
+from wjoin.executor.state.identity import Whole, identity
 from wjoin.executor.state.manifest import written_by
 from wjoin.executor.state.moving import StageMove
 from wjoin.executor.workers import worker_ids
@@ -83,8 +83,9 @@ class Repartitioned:
 class _Task:
     """The checkpoint of one query, and the W-joins of its statement before and after.
 
-    ``place`` is its folder below those of all, empty where it is the only one. ``around`` and ``layouts`` are
-    what is kept beside it, ``layouts`` None where a query keeps nothing.
+    ``place`` is its folder below those of all, empty where it is the only one. ``whole`` and ``layouts`` are
+    what is kept beside it, ``layouts`` None where a query keeps nothing; ``fingerprints`` those under which
+    the state of the stages of each join lies.
     """
 
     statement: Statement
@@ -94,7 +95,8 @@ class _Task:
     last: LastBatch
     before: tuple[PhysicalPlan, ...]
     after: tuple[PhysicalPlan, ...]
-    around: Sequence[str]
+    fingerprints: Sequence[Sequence[str]]
+    whole: Whole
     layouts: Sequence[str] | None
 
     def below(self, folder: str) -> str:
@@ -250,11 +252,12 @@ def _task(
         laid_out(each.physical, kept.layout(number).placements(sequence_of(each.layout)))
         for number, each in enumerate(planned)
     )
-    around = [] if joins is None else joins.around
-    kept.refuse_other(identity(before, last.partitions, around))
+    whole = Whole() if joins is None else joins.whole
+    kept.refuse_other(identity(before, last.partitions, whole))
+    fingerprints = [kept.fingerprints(*each) for each in enumerate(before)]
     keeps = joins is not None and isinstance(statement, InsertInto)
     layouts = [each.layout for each in planned] if keeps else None
-    return _Task(statement, name, folder, place, last, before, after, around, layouts)
+    return _Task(statement, name, folder, place, last, before, after, fingerprints, whole, layouts)
 
 
 def _write(
@@ -283,7 +286,7 @@ def _write(
         files.remove(f"{made}/wjoin/{name}")
     if task.layouts is not None:
         beside = Beside(spark, made)
-        beside.write(IDENTITY, 1, identity(task.after, partitions, task.around))
+        beside.write(IDENTITY, 1, identity(task.after, partitions, task.whole))
         beside.write(LAYOUTS, 1, list(task.layouts))
 
 
@@ -309,9 +312,9 @@ def _move(task: _Task, told: str, count: int, partitions: int) -> StageMove:
 
     Raises WJoinError WJ702 where the statement has none.
     """
-    for before, after in zip(task.before, task.after, strict=True):
-        for number, stage in enumerate(before.stages if before.method is Method.MULTIWAY else ()):
-            if fingerprint(before, stage) == told:
+    for before, after, known in zip(task.before, task.after, task.fingerprints, strict=True):
+        for number in range(len(before.stages) if before.method is Method.MULTIWAY else 0):
+            if known[number] == told:
                 old = worker_ids(task.last.partitions)[:count]
                 new = worker_ids(partitions)[: worker_count(after.stages[number], partitions)]
                 return StageMove(before, after, number, old, new)

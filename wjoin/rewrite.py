@@ -5,7 +5,7 @@ text is read again until no W-join remains. The user's own text around the joins
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,9 @@ from wjoin.delays import output_delays, relation_delays
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.compile import Counting, HeldStream, compile_plan
 from wjoin.executor.spark.meter import Meter
+from wjoin.executor.state.identity import Whole
 from wjoin.failures import first_line, placed
+from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
@@ -38,7 +40,8 @@ from wjoin.planner.catalog import Delays, Origin, Relation
 from wjoin.planner.layouts import UNKNOWN
 from wjoin.planner.lineage import session_name
 from wjoin.planner.physical import Method, PhysicalPlan, Shipping, TimeKind
-from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select
+from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select, statement_meaning
+from wjoin.planner.written import in_order
 from wjoin.predicates import called_predicates
 from wjoin.relations import SparkTypes, describe
 from wjoin.site_leases import AtSites, keep_rows
@@ -60,14 +63,13 @@ class Joins:
     """The W-joins of a statement as they are planned, innermost first.
 
     ``plans`` has them by the numbers under which they are compiled, ``meters`` those of a metered
-    statement. ``around`` is what else makes the statement: its text but for hints, parameters, computed
-    columns that it reads.
+    statement. ``whole`` is what else makes the statement.
     """
 
     planned: tuple[PlannedSelect, ...]
     plans: dict[int, PhysicalPlan]
     meters: tuple[Meter, ...]
-    around: list[str]
+    whole: Whole
 
 
 def rewrite(
@@ -136,6 +138,7 @@ class Rewriting:
     passes: list[tuple[Edit, ...]] = field(default_factory=list)
     countings: list[Counting] = field(default_factory=list)
     computed: list[str] = field(default_factory=list)
+    relations: list[list[str]] = field(default_factory=list)
     written: str = ""
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
 
@@ -154,13 +157,23 @@ class Rewriting:
         pairs = zip(self.countings, self.planned, strict=True)
         plans = {counting.query: planned.physical for counting, planned in pairs}
         meters = tuple(each.meter for each in self.countings if each.meter is not None)
-        return Joins(tuple(self.planned), plans, meters, self._around())
+        return Joins(tuple(self.planned), plans, meters, self._whole())
 
-    def _around(self) -> list[str]:
+    def _whole(self) -> Whole:
+        """Return what makes the statement besides its joins: its text, parameters, computed columns."""
         tokens = [token.text for token in scan(self.written) if token.kind is not Kind.HINT]
+        around = (" ".join(tokens), self._values(tokens), " ".join(self.computed))
+        parts = statement_meaning(self.text, self.planned, self.relations)
+        parts["values"] = self._values(" ".join(parts.values()).split(" "))
+        parts["computed"] = " ".join(sorted(map(canonical, self.computed)))
+        return Whole(around, parts, tuple(each.written for each in self.planned))
+
+    def _values(self, tokens: Iterable[str]) -> str:
+        """Return the values of the parameters among some tokens."""
         named = {token[1:] for token in tokens if token.startswith(":")}
-        values = (f"{name} = {value}" for name, value in sorted(self.parameters.items()) if name in named)
-        return [" ".join(tokens), " ".join(values), " ".join(self.computed)]
+        return " ".join(
+            f"{name} = {self.parameters[name]}" for name in sorted(named & self.parameters.keys())
+        )
 
     def run_placed(self) -> DataFrame:
         """Return the statement's DataFrame; what Spark refuses is an error at the place of the query."""
@@ -202,6 +215,7 @@ class Rewriting:
                 self.sites[number],
                 self.held[number],
                 lasting_cores(self.context.engine.spark, self.context.settings.costs()),
+                () if self.kept is None else self.kept.fingerprints(number, self.planned[number].physical),
             )
         return self.frames[name]
 
@@ -237,7 +251,14 @@ class Rewriting:
         layouts = UNKNOWN
         if self.kept is not None and any(each.streaming for each in relations):
             layouts = self.kept.layout(len(self.planned))
-            relations = [self._measured(*each) for each in zip(relations, aliases, strict=True)]
+            streams = zip(relations, aliases, layouts.named(aliases), strict=True)
+            relations = [self._measured(*each) for each in streams]
+            if layouts.written is not None:
+                orders = zip(block.items, relations, layouts.written.columns, strict=False)
+                relations = [
+                    in_order(each, names) if self._has_names(block, item) else each
+                    for item, each, names in orders
+                ]
         placeholder = _placeholder(len(self.planned))
         spark = self.context.engine.spark
         types = SparkTypes(spark, aliases, inputs)
@@ -263,6 +284,7 @@ class Rewriting:
         self.undated.append(self._dated_otherwise(block, planned, relations))
         self.inputs.append(inputs)
         self.planned.append(planned)
+        self.relations.append([item.relation.of(self.text) for item in block.items])
         self.countings.append(Counting(meter=Meter() if self.metered else None))
         self._read_from_sites(block, planned, inputs)
         kind = planned.physical.time_kind
@@ -344,10 +366,20 @@ class Rewriting:
                 f"{declared.name.lower() if declared else relation}.{time}", self._placed(warning)
             )
 
-    def _measured(self, relation: Relation, alias: str) -> Relation:
-        """Return a relation with what earlier runs of the statement measured of it."""
+    def _measured(self, relation: Relation, alias: str, before: str) -> Relation:
+        """Return a relation with what earlier runs measured of it, under the alias of then."""
         joins, place = self.kept.measured() if self.kept is not None else [], len(self.planned)
-        return replace(relation, measured=joins[place].get(alias) if place < len(joins) else None)
+        found = joins[place] if place < len(joins) else {}
+        return replace(relation, measured=found.get(alias) or found.get(before))
+
+    def _has_names(self, block: SelectBlock, item: FromItem) -> bool:
+        """Return whether a FROM item is a stream whose source knows its columns by name, in any order."""
+        declared = self._declared(block, item)
+        if declared is None or declared.derived or declared.source == "view":
+            return False
+        statement = declared.statement
+        formats = () if statement is None else (statement.provider, statement.record_format)
+        return all(each is None or each.name.lower() != "csv" for each in formats)
 
     def _frame(self, block: SelectBlock, item: FromItem) -> DataFrame:
         declared = self._declared(block, item)

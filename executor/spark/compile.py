@@ -120,6 +120,7 @@ def compile_plan(
     sites: Mapping[int, SiteStream] | None = None,
     held: Mapping[int, HeldStream] | None = None,
     cores: int | None = None,
+    fingerprints: Sequence[str] = (),
 ) -> dict[str, DataFrame]:
     """Return the joined rows of each output of a plan, by its sink; ``inputs`` are in FROM order.
 
@@ -129,13 +130,16 @@ def compile_plan(
     ``statement``: words for it, with which a failure of one is told. ``sites``: the streams at sites, by
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
     their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
-    where that is not known.
+    where that is not known. ``fingerprints``: under which the state of each stage lies, where a checkpoint
+    has it.
     """
     counting = counting or Counting()
     if not plan.stages or plan.method is Method.NATIVE:
         joined: DataFrame | None = None
     else:
-        joined = _joined(plan, inputs, counting, stretch, predicates or {}, statement, held or {}, cores)
+        joined = _joined(
+            plan, inputs, counting, stretch, predicates or {}, statement, held or {}, cores, fingerprints
+        )
     made = [_output(plan, output, joined, inputs, counting, sites or {}) for output in plan.outputs]
     return {
         output.sink: with_chars(plan, output.columns, inputs, rows)
@@ -173,6 +177,7 @@ def _joined(
     statement: str,
     held: Mapping[int, HeldStream],
     cores: int | None,
+    fingerprints: Sequence[str],
 ) -> DataFrame:
     """Return the messages of the last stage."""
     meter = None if plan.streaming else counting.meter
@@ -213,7 +218,8 @@ def _joined(
             if to is not None
         }
         logic = StageLogic(plan, number, stretch, predicates, statement, asking)
-        operator = Operator(logic, workers[number], routers, fingerprint(plan, stage))
+        known = fingerprints[number] if fingerprints else fingerprint(plan, stage)
+        operator = Operator(logic, workers[number], routers, known)
         results.append(_run(plan, operator, arriving, counting, tasks[number]))
     return results[-1]
 

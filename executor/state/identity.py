@@ -6,17 +6,24 @@ anything runs.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wjoin.executor.routing import worker_count
+from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.durations import human
 from wjoin.planner.held import is_held
-from wjoin.planner.physical import Method, PhysicalPlan, Stage
+from wjoin.planner.physical import Method, PhysicalPlan, Stage, StreamScan
+from wjoin.planner.written import Written, numbered
 
 STATE_FORMAT = 5
 """The state format that is written: raised whenever an older version could not read what this one writes."""
+
+_PLACE = re.compile(r"\$(\d+)\.(\d+)")
+"""What stands for an alias in ``Whole.meaning``: the number of the join, and that of the stream in it."""
 
 READ_FORMATS = (2, 3, 4, STATE_FORMAT)
 """The state formats that are read."""
@@ -82,19 +89,76 @@ def fingerprint(plan: PhysicalPlan, stage: Stage) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def identity(plans: Sequence[PhysicalPlan], partitions: int, around: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the identity of a statement with these W-joins as plain data.
+def meaning(plan: PhysicalPlan, stage: Stage) -> str:
+    """Return the identity of a stage as one word, whatever the spelling of the statement."""
+    aliases = [scan.alias for scan in plan.streams]
+    return fingerprint(replace(plan, streams=tuple(_meant(scan, aliases) for scan in plan.streams)), stage)
 
-    ``around`` are pieces of text that say what it does besides the joins.
+
+def _meant(scan: StreamScan, aliases: Sequence[str]) -> StreamScan:
+    own = numbered(aliases)
+
+    def texts(expressions: Sequence[str]) -> tuple[str, ...]:
+        return tuple(canonical(each, own) for each in expressions)
+
+    return replace(
+        scan,
+        alias="",
+        event_time=scan.event_time.lower(),
+        filters=tuple(sorted(texts(scan.filters))),
+        columns=tuple(
+            replace(
+                each,
+                expression=canonical(each.expression, own),
+                output=None if each.output is None else each.output.lower(),
+            )
+            for each in scan.columns
+        ),
+        codes=tuple(replace(each, expressions=texts(each.expressions)) for each in scan.codes),
+    )
+
+
+def kept_fingerprints(plan: PhysicalPlan, kept: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return under which fingerprints the state of each stage lies: those of ``kept`` that mean the same.
+
+    ``kept``: the stages of the join in the identity of the checkpoint; empty where that is not known.
     """
+    known = [*kept, *({} for _ in plan.stages[len(kept) :])]
+    return tuple(
+        was["plan"] if was.get("meaning") == meaning(plan, stage) else fingerprint(plan, stage)
+        for was, stage in zip(known, plan.stages, strict=False)
+    )
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What a statement is besides the stages of its joins.
+
+    ``around`` are pieces of its text, by which earlier versions compare it; ``meaning`` has by words for it
+    what each part of it means whatever its spelling, and ``written`` how each join was written.
+    """
+
+    around: tuple[str, ...] = ()
+    meaning: Mapping[str, str] = field(default_factory=dict)
+    written: tuple[Written, ...] = ()
+
+
+def identity(plans: Sequence[PhysicalPlan], partitions: int, whole: Whole) -> dict[str, Any]:
+    """Return the identity of a statement with these W-joins as plain data."""
     return {
         "state": STATE_FORMAT,
-        "around": list(around),
+        "around": list(whole.around),
+        "meaning": dict(whole.meaning),
+        "written": [each.encoded() for each in whole.written],
         "joins": [
             {
                 "method": plan.method.value,
                 "stages": [
-                    {"plan": fingerprint(plan, stage), "workers": worker_count(stage, partitions)}
+                    {
+                        "plan": fingerprint(plan, stage),
+                        "meaning": meaning(plan, stage),
+                        "workers": worker_count(stage, partitions),
+                    }
                     for stage in plan.stages
                 ],
                 "words": list(_words(plan)),
@@ -102,6 +166,24 @@ def identity(plans: Sequence[PhysicalPlan], partitions: int, around: Sequence[st
             for plan in plans
         ],
     }
+
+
+def checked(body: Any) -> dict[str, Any]:
+    """Return the identity that was kept beside a checkpoint. Raises ValueError where it is none."""
+    try:
+        found = dict(body)
+        _ = (
+            found["state"],
+            _plans(found, "plan"),
+            [(each["words"], each["method"]) for each in found["joins"]],
+        )
+        if "meaning" in found:
+            _ = _plans(found, "meaning"), dict(found["meaning"])
+            if len([Written.decoded(each) for each in found["written"]]) != len(found["joins"]):
+                raise ValueError("as many joins are not written as there are")
+    except (LookupError, TypeError) as error:
+        raise ValueError(f"it lacks something: {error}") from error
+    return found
 
 
 def refuse_format(found: object) -> None:
@@ -127,13 +209,17 @@ def refuse_workers(found: int, own: int) -> None:
 def refuse_other(kept: Mapping[str, Any], own: Mapping[str, Any]) -> None:
     """Compare an identity kept beside a checkpoint with a statement's own.
 
-    Raises WJoinError WJ701, WJ702 (with what differs, where words tell it) and WJ703.
+    One of an earlier version tells the texts of a statement only. Raises WJoinError WJ701, WJ702 (with what
+    differs, where words tell it) and WJ703.
     """
     refuse_format(kept["state"])
-    if _plans(kept) != _plans(own):
+    by = "meaning" if "meaning" in kept else "plan"
+    if _plans(kept, by) != _plans(own, by):
         message = "the checkpoint was written by another statement or another plan of it"
-        raise WJoinError("WJ702", message + _difference(kept["joins"], own["joins"]))
-    for was, found in zip(kept.get("around", ()), own["around"], strict=False):
+        raise WJoinError("WJ702", message + _difference(kept, own))
+    if by == "meaning":
+        _refuse_meaning(kept, own)
+    for was, found in zip(kept.get("around", ()) if by == "plan" else (), own["around"], strict=False):
         if was != found:
             old, new = _parted(was, found)
             message = f"the checkpoint was written by another statement: it had {old}, this one has {new}"
@@ -162,16 +248,42 @@ def _shown(words: Sequence[str]) -> str:
     return f"«{' '.join(words).replace(' . ', '.')}»" if words else "nothing"
 
 
-def _plans(body: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    return [(each["method"], [stage["plan"] for stage in each["stages"]]) for each in body["joins"]]
+def _refuse_meaning(kept: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """Raise WJoinError WJ702 where a part of a statement means something else."""
+    before, now = kept["meaning"], own["meaning"]
+
+    def named(found: re.Match[str]) -> str:
+        return str(own["written"][int(found[1])]["aliases"][int(found[2])])
+
+    for part in dict.fromkeys((*before, *now)):
+        was, found = before.get(part, ""), now.get(part, "")
+        if was != found:
+            old, new = (_PLACE.sub(named, each) for each in _parted(was, found))
+            message = f"the checkpoint was written by another statement: it had {old}, this one has {new}"
+            raise WJoinError("WJ702", message)
 
 
-def _difference(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> str:
-    for old, new in zip(before, now, strict=False):
+def _plans(body: Mapping[str, Any], by: str) -> list[tuple[str, list[str]]]:
+    return [(each["method"], [stage[by] for stage in each["stages"]]) for each in body["joins"]]
+
+
+def _difference(kept: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    """Return the first words that differ, but for spelling."""
+    before, now = kept["joins"], own["joins"]
+    for number, (old, new) in enumerate(zip(before, now, strict=False)):
         for was, found in zip(old["words"], new["words"], strict=False):
-            if was != found:
+            if _spelled(was, kept, number) != _spelled(found, own, number):
                 return f": it had «{was}», this one has «{found}»"
     return "" if len(before) == len(now) else f": it had {len(before)} window joins, this one has {len(now)}"
+
+
+def _spelled(words: str, body: Mapping[str, Any], join: int) -> str:
+    """Return words without the aliases and the spelling of a statement; as they are in an earlier version."""
+    if "written" not in body:
+        return words
+    for number, alias in enumerate(body["written"][join]["aliases"]):
+        words = re.sub(rf"(?<!\w){re.escape(alias)}(?!\w)", f"${number}", words, flags=re.IGNORECASE)
+    return canonical(words)
 
 
 def _words(plan: PhysicalPlan) -> Iterator[str]:

@@ -8,13 +8,14 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wjoin.executor.state.identity import refuse_other
+from wjoin.executor.state.identity import checked, kept_fingerprints, refuse_other
 from wjoin.failures import cause
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.measured.recorder import Measured, Recorder, read_measured
 from wjoin.notices import warn
 from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
 from wjoin.planner.physical import Method, PhysicalPlan
+from wjoin.planner.written import Written
 
 LAYOUTS = "sequences"
 """The name under which the layouts of the state of a query are kept."""
@@ -63,7 +64,17 @@ class Kept:
         if not self.begun:
             return FREE
         kept = self._layouts[join] if join < len(self._layouts) else None
-        return of_checkpoint(kept, moving=self._moving)
+        return of_checkpoint(kept, moving=self._moving, written=self._written(join))
+
+    def fingerprints(self, join: int, plan: PhysicalPlan) -> tuple[str, ...]:
+        """Return under which fingerprints the state of W-join ``join`` lies, or will lie."""
+        joins = self._identity.get("joins", ()) if self._identity else ()
+        return kept_fingerprints(plan, joins[join]["stages"] if join < len(joins) else ())
+
+    def _written(self, join: int) -> Written | None:
+        """Return how W-join ``join`` was written; None where an earlier version has begun the query."""
+        joins = self._identity.get("written", ()) if self._identity else ()
+        return Written.decoded(joins[join]) if join < len(joins) else None
 
     def keep(self, names: Sequence[str], own: Mapping[str, Any]) -> None:
         """Keep the layouts of state and the identity of a query that is about to start for the first time.
@@ -80,15 +91,8 @@ class Kept:
         Raises WJoinError WJ701, WJ702 or WJ703. A checkpoint of an earlier version has kept nothing:
         there, and where it cannot be read, the workers compare their state when data come.
         """
-        if self._beside is None or not self.begun:
-            return
-        try:
-            _, value = self._beside.read(IDENTITY)
-            if value is not None:
-                refuse_other(value, own)
-        except (*UNREACHABLE, ValueError, LookupError, TypeError) as error:
-            message = f"what the checkpoint {self._beside.folder} belongs to cannot be read: {cause(error)}"
-            warn(KeptWarning(message))
+        if self._identity is not None:
+            refuse_other(self._identity, own)
 
     def recorder(self, query: StreamingQuery, plans: Mapping[int, PhysicalPlan]) -> Recorder | None:
         """Return what measures a query from now on, None where there is nothing to measure or no place."""
@@ -106,6 +110,19 @@ class Kept:
     def committed(self) -> bool:
         """Whether the query has committed a micro-batch."""
         return self._beside is not None and self._beside.committed()
+
+    @cached_property
+    def _identity(self) -> dict[str, Any] | None:
+        """What the checkpoint belongs to, None where it is new, or that is not known."""
+        if self._beside is None or not self.begun:
+            return None
+        try:
+            _, value = self._beside.read(IDENTITY)
+            return None if value is None else checked(value)
+        except (*UNREACHABLE, ValueError) as error:
+            message = f"what the checkpoint {self._beside.folder} belongs to cannot be read: {cause(error)}"
+            warn(KeptWarning(message))
+            return None
 
     @cached_property
     def _layouts(self) -> list[str]:
