@@ -85,8 +85,11 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
         raise self._failure(_NO_METHOD)
 
     do_exchange = do_put
-    get_schema = get_flight_info
     list_flights = get_flight_info
+
+    def get_schema(self, context: Any, descriptor: Any) -> Any:
+        """Return no columns: pyarrow answers with a traceback where this refuses, as the others do."""
+        return flight.SchemaResult(pa.schema([]))
 
     def _push(self, body: bytes) -> dict[str, Any]:
         return {"digest": self.site.filters.push(body).digest}
