@@ -16,7 +16,7 @@ from wjoin.planner.written import Written
 NO_CHECKPOINT = "other stages or another route, which need a new checkpoint: none is named here"
 OTHER_CHECKPOINT = "not the stages and routes of the checkpoint"
 
-_OF = r"(?: of band (\d+))?(?: of bucket (\d+))?(?: in (\d+) copies)?"
+_OF = r"(?: of band (\d+))?(?: of bucket (\d+))?(?: in (\d+) copies)?(?: of input (\d+))?"
 _LYING = rf"; (\d+) (\w+) on (\d+|all) by ([-+\d.e]+){_OF}"
 _HELD = "; held at sites: "
 _LAYOUT = re.compile(rf"(?P<sequence>.*?)(?P<lying>(?:{_LYING})*)(?:{_HELD}(?P<held>.*))?", re.DOTALL)
@@ -79,8 +79,11 @@ class LayoutRule:
                 int(copies or 1),
                 int(band) - 1 if band else None,
                 int(bucket) if bucket else None,
+                int(master) - 1 if master else 0,
             )
-            for number, route, workers, length, band, bucket, copies in re.findall(_LYING, found["lying"])
+            for number, route, workers, length, band, bucket, copies, master in re.findall(
+                _LYING, found["lying"]
+            )
         }
 
 
@@ -163,6 +166,7 @@ def layout_name(sequence: str, plan: PhysicalPlan, rule: LayoutRule = FREE) -> s
         + ("" if stage.ranged is None else f" of band {stage.ranged + 1}")
         + ("" if stage.bucket is None else f" of bucket {stage.bucket}")
         + (f" in {stage.copies} copies" if stage.copies > 1 else "")
+        + (f" of input {stage.master + 1}" if stage.master else "")
         for number, stage in enumerate(plan.stages, start=1)
         if ROUTES[stage.route].slices
     )

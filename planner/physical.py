@@ -375,7 +375,8 @@ class Stage:
     ``bands``, ``conditions`` and ``predicates`` (those to call first come first) are all that can be checked
     here. Where the route has slices, ``slice`` is the length of one, of event time or of the values of the
     band with the number ``ranged``, and ``bucket`` that of the key codes whose rows are in slices, None for
-    all; ``workers`` is how many may share them, None for all, and ``copies`` on how many of them one lies.
+    all; ``workers`` is how many may share them, None for all, ``copies`` on how many of them one lies, and
+    ``master`` the input that lies in slices where the others' rows are copied to those.
     There is a probe for each input whose new rows begin results, and for each pass over the windows; two
     where rows visit several workers.
 
@@ -397,6 +398,7 @@ class Stage:
     bucket: int | None = None
     workers: int | None = None
     copies: int = 1
+    master: int = 0
     probes: tuple[Probe, ...] = ()
 
     def __post_init__(self) -> None:

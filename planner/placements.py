@@ -25,7 +25,8 @@ class Placement:
 
     ``length`` is in the plan's unit of time, None for what the windows ask; or in that of the values of the
     band with the number ``band``. ``copies``: on how many workers each slice lies. ``bucket``: of the key
-    codes whose rows are in slices, None for all.
+    codes whose rows are in slices, None for all. ``master``: the input that lies in slices, where a
+    route copies the rows of the others to these.
     """
 
     route: str
@@ -34,6 +35,7 @@ class Placement:
     copies: int = 1
     band: int | None = None
     bucket: int | None = None
+    master: int = 0
 
 
 def lying(stage: Stage, where: Placement) -> Stage:
@@ -46,6 +48,7 @@ def lying(stage: Stage, where: Placement) -> Stage:
         ranged=where.band,
         bucket=where.bucket,
         copies=where.copies,
+        master=where.master,
     )
 
 
@@ -135,9 +138,11 @@ def _slices(
     if ROUTES[route].heaviest:
         yield Placement(route, workers, bucket=room.buckets[number])
         return
-    for copies in _copies(route, workers, room):
-        for length in _lengths(plan, stage, route, workers or room.cores, room):
-            yield Placement(route, workers, length, copies)
+    masters = (0,) if ROUTES[route].visits else range(len(stage.inputs))
+    for master in masters:
+        for copies in _copies(route, workers, room):
+            for length in _lengths(plan, stage, route, workers or room.cores, room):
+                yield Placement(route, workers, length, copies, master=master)
 
 
 def _range(band: Band, workers: int, room: Room) -> int | float:

@@ -107,7 +107,7 @@ def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:
         return None
     # Over tables what is kept is kept for a stretch only, and copies cost no state.
     visits = ROUTES[stage.route].visits and plan.streaming
-    kept = visits or number == 0
+    kept = visits or number == stage.master
     if ROUTES[stage.route].values:
         band = cut_by(stage)
         low, high = _closed(band)
@@ -119,8 +119,9 @@ def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:
     if stage.hop:
         return _hop_slicing(plan, stage, number)
     first = stage.inputs[number].members[0]
-    # Rows of two inputs reach each other; of more than two, only the first input is sliced.
-    other = stage.inputs[1 if number == 0 else 0].members[0]
+    # Rows of two inputs reach each other; of more than two, only the master is sliced.
+    master = stage.master if number != stage.master else int(stage.master == 0)
+    other = stage.inputs[master].members[0]
     back_in_time, ahead_in_time = plan.upper[other][first], plan.upper[first][other]
     return Slicing(stage.slice, back_in_time, ahead_in_time, kept, visits, stage.copies, bucket=stage.bucket)
 

@@ -53,7 +53,11 @@ _SCHEMA = "k BIGINT, ts TIMESTAMP, payload STRING"
 _SMALL, _LARGE = 10, 200_000
 """Rows of a micro-batch of each stream in the runs that tell the cost of a micro-batch and of a row."""
 
+_PARTITIONS = "spark.sql.shuffle.partitions"
 _BATCHES, _SKIPPED = 7, 3
+_FEW, _MANY = 2, 16
+"""Workers in the runs that tell what each further one costs a micro-batch."""
+
 _STREAMS = 2
 _WIDTH = 36
 """Bytes of a row in these runs."""
@@ -71,6 +75,8 @@ def calibrate(session: "Session", note: Callable[[str], None]) -> Constants:
         constants = constants.measured(table_costs(session, method, constants))
     note("micro-batches and rows of wjoin")
     constants = constants.measured(_micro_batches(session, Method.MULTIWAY, constants))
+    note("workers of a join without a key")
+    constants = constants.measured(_workers(session))
     note("micro-batches and rows of Spark's own joins")
     return constants.measured(_micro_batches(session, Method.NATIVE, constants))
 
@@ -156,7 +162,7 @@ def _block(stream: int, codes: np.ndarray, times: np.ndarray, values: np.ndarray
 def _micro_batches(session: "Session", method: Method, known: Constants) -> dict[str, float]:
     """Return the costs of a micro-batch and a row, from runs of small and of large micro-batches."""
     # The first run is practice: Java compiles what it runs often.
-    _, small, large = (_median_batch(session, method, rows) for rows in (_LARGE, _SMALL, _LARGE))
+    _, small, large = (_median_batch(session, method.name, rows) for rows in (_LARGE, _SMALL, _LARGE))
     cores = session.spark.sparkContext.defaultParallelism
     row = max(1e-8, (large - small) * cores / (_LARGE * _STREAMS))
     if method is Method.NATIVE:
@@ -168,8 +174,22 @@ def _micro_batches(session: "Session", method: Method, known: Constants) -> dict
     return {"batch": small * share, "stage": small * (1 - share), "row": rest}
 
 
-def _median_batch(session: "Session", method: Method, rows: int) -> float:
-    """Return the seconds of the median micro-batch of a join that finds nothing."""
+def _workers(session: "Session") -> dict[str, float]:
+    """Return what each worker beyond the first costs a micro-batch, from few and from many with few rows."""
+    spark = session.spark
+    before = spark.conf.get(_PARTITIONS)
+    spark.conf.set(_PARTITIONS, str(_MANY))
+    try:
+        few, many = (
+            _median_batch(session, f"PSP, {number}", _SMALL, "a.k + b.k < 0") for number in (_FEW, _MANY)
+        )
+    finally:
+        spark.conf.set(_PARTITIONS, before)
+    return {"worker": max(1e-4, (many - few) / (_MANY - _FEW))}
+
+
+def _median_batch(session: "Session", plan: str, rows: int, where: str = "a.k = b.k") -> float:
+    """Return the seconds of the median micro-batch of a join that finds nothing, by a hint's plan."""
     with tempfile.TemporaryDirectory(prefix="wjoin-calibrate-") as folder:
         for number, name in enumerate(("wjoin_calibrate_a", "wjoin_calibrate_b")):
             source = Path(folder) / name
@@ -179,8 +199,8 @@ def _median_batch(session: "Session", method: Method, rows: int) -> float:
             files = session.spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1)
             session.stream(name, files.parquet(str(source)), "ts")
         joined = session.sql(
-            f"SELECT /*+ PLAN({method.name}) */ a.k FROM wjoin_calibrate_a a, wjoin_calibrate_b b "
-            "WINDOW = 1 SECOND WHERE a.k = b.k"
+            f"SELECT /*+ PLAN({plan}) */ a.k FROM wjoin_calibrate_a a, wjoin_calibrate_b b "
+            f"WINDOW = 1 SECOND WHERE {where}"
         )
         writer = joined.writeStream.format("noop").trigger(availableNow=True)
         query = begin(joined.sparkSession, writer.start, "the query that is measured")

@@ -74,6 +74,7 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         **({} if stage.ranged is None else {"ranged": stage.ranged}),
         **({} if stage.bucket is None else {"bucket": stage.bucket}),
         **({} if stage.copies == 1 else {"copies": stage.copies}),
+        **({} if stage.master == 0 else {"master": stage.master}),
         "shipping": stage.shipping.value,
         "comparisons": [[list(each.left), each.operator, list(each.right)] for each in stage.comparisons],
         "bands": [

@@ -25,8 +25,8 @@ class Constants:
     ``native_result``: a result of one. ``table_*`` and ``native_table_*``: the same over tables, where
     a job is the only micro-batch and takes all cores for as long as it lasts.
 
-    The defaults were measured by ``wjoin calibrate`` on two cores; ``byte``, ``condition``, ``state``,
-    ``worker`` and ``native_pair``, which it does not measure, were set by hand.
+    The defaults were measured by ``wjoin calibrate`` on two cores; ``byte``, ``condition``, ``state`` and
+    ``native_pair``, which it does not measure, were set by hand.
     """
 
     row: float = 1.9e-7

@@ -41,7 +41,8 @@ def _route_and_kernel(plan: PhysicalPlan, stage: Stage) -> str:
         return f"{stage.route} {kernel}"
     usual = stage.slice == slice_length(plan, stage, stage.route)
     length = "" if usual else f" by {slice_words(plan, stage)}"
-    return f"{stage.route}({stage.workers or 'all'}{copies_words(stage)}{length}) {kernel}"
+    master = f" of {' '.join(alias_names(plan, stage.inputs[stage.master].members))}" if stage.master else ""
+    return f"{stage.route}({stage.workers or 'all'}{copies_words(stage)}{master}{length}) {kernel}"
 
 
 def plain_words(plan: PhysicalPlan) -> str:

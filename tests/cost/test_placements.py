@@ -351,3 +351,42 @@ def test_ranges_of_values_stay_on_a_checkpoint() -> None:
     assert (
         "A: a row is kept by the worker of its slice, and meets those that it can reach (1.12 of 3)" in shown
     )
+
+
+@pytest.mark.parametrize("order", ["AB", "BA"])
+def test_the_input_in_slices_is_the_one_whose_copies_would_cost_most(order: str) -> None:
+    """PSP 2009, section 7: rows of the others are copied to each slice of the master that they can reach."""
+    rates = {"A": 1000.0, "B": 10.0}
+    sources = ", ".join(f"camera{'AB'.index(name) + 1} {name}" for name in order)
+    sql = f"SELECT /*+ PLAN(ATR, 8) */ A.obj_id FROM {sources} WINDOW = 60 SECONDS WHERE {COSTLY}"
+    block = catalogue.first_block(sql)
+    relations = tuple(
+        replace(catalogue.relation_of(item), statistics={"rate": Estimate(rates[name], Origin.GIVEN)})
+        for item, name in zip(block.items, order, strict=True)
+    )
+
+    def planned(rule: LayoutRule) -> PlannedSelect:
+        return plan_select(
+            sql,
+            block,
+            relations,
+            catalogue.FakeTypes(relations),
+            {},
+            "joined",
+            {},
+            CostSettings(cores=8, partitions=200),
+            rule,
+            predicates=catalogue.PREDICATES,
+        )
+
+    found = planned(FREE)
+    taken = stage(found)
+    assert (taken.route, taken.master) == ("atr", order.index("A"))
+    layout = layout_name(
+        "A [] x B []".replace("A", "?").replace("B", order[1]).replace("?", order[0]), found.physical
+    )
+    assert layout.endswith("of input 2") is (order == "BA")
+    assert stage(planned(of_checkpoint(layout))) == taken
+    # State that was laid out before the input was weighed goes on as it lies.
+    first = of_checkpoint(layout.removesuffix(" of input 2"))
+    assert stage(planned(first)).master == 0

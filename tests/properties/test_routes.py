@@ -59,10 +59,10 @@ def routed(plan: PhysicalPlan, name: str) -> PhysicalPlan:
     return arranged(dataclasses.replace(plan, stages=stages), [chosen_orders(each) for each in plan.stages])
 
 
-def with_slices(plan: PhysicalPlan, length: int, copies: int) -> PhysicalPlan:
+def with_slices(plan: PhysicalPlan, length: int, copies: int, master: int = 0) -> PhysicalPlan:
     """Return the plan with slices so long and in so many copies, where its route has such.
 
-    Where it has slices for one key only, that is 0.
+    Where it has slices for one key only, that is 0. ``master``: the input in slices, where only one is.
     """
     stages = []
     for each in plan.stages:
@@ -70,7 +70,11 @@ def with_slices(plan: PhysicalPlan, length: int, copies: int) -> PhysicalPlan:
         if route.slices:
             bucket = FREQUENT if route.heaviest else None
             each = dataclasses.replace(
-                each, slice=length, copies=copies if route.copies else 1, bucket=bucket
+                each,
+                slice=length,
+                copies=copies if route.copies else 1,
+                bucket=bucket,
+                master=0 if route.visits else master % len(each.inputs),
             )
         stages.append(each)
     return dataclasses.replace(plan, stages=tuple(stages))
@@ -95,7 +99,9 @@ def test_every_result_is_made_once(route: str, workers: int, data: st.DataObject
     # A partial tuple meets only what its own worker has stored: to visit is enough for joins of two.
     assume(not known[route].visits or all(len(stage.inputs) == 2 for stage in plan.stages))
     with patch.dict(ROUTES, OWN):
-        sliced = with_slices(routed(plan, route), data.draw(SLICES), data.draw(st.integers(1, 4)))
+        sliced = with_slices(
+            routed(plan, route), data.draw(SLICES), data.draw(st.integers(1, 4)), data.draw(st.integers(0, 4))
+        )
         assert_made_once(plan, sliced, workers, data)
 
 
