@@ -155,7 +155,7 @@ def test_bars_are_linear_cut_and_only_the_first_is_marked():
     costs = [each["cost"] - shared for each in ranked]
     end = min(max(CUT * costs[0], ranked[0]["cost"]), max(costs) * 1.02)
     for length, cost, drawn_bar in zip(lengths, costs, (first, *others), strict=True):
-        assert length == pytest.approx(300 * min(cost, end) / end, abs=0.6)
+        assert length == pytest.approx(328 * min(cost, end) / end, abs=0.6)
         assert bool(_of_class(drawn_bar, "break")) == (cost > end)
     for drawn_bar, candidate in zip(others, ranked[1:], strict=True):
         assert candidate["lost"] in _text(_of_class(drawn_bar, "reason")[0])

@@ -32,7 +32,7 @@ def test_the_result_is_that_of_spark(session: wjoin.Session, tmp_path: Path, cas
             "id", "id % 2 AS k", tags, f"timestamp_seconds(id * 2 + {place}) AS ts"
         )
         rows.coalesce(1).write.parquet(path)
-        session.sql(f"CREATE TEMP VIEW {name} AS SELECT * FROM parquet.`{path}`")
+        session.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM parquet.`{path}`")
         session.sql(
             f"CREATE STREAM s_{name} (id BIGINT, k BIGINT, tags ARRAY<STRING>, ts TIMESTAMP) USING parquet "
             f"OPTIONS (path '{path}') WATERMARK ts DELAY OF INTERVAL 1 HOUR"

@@ -41,7 +41,7 @@ def streams(session: wjoin.Session) -> wjoin.Session:
             f"CREATE VIEW jv AS {JOIN}",
             ["session", "statements", "rewrite", "predicates", "names", "delays", "views"],
         ),
-        (f"SELECT '{MARK}'", ["session", "spark_statements", "predicates", "views"]),
+        (f"SELECT '{MARK}'", ["session", "spark_statements", "predicates", "views", "views", "views"]),
     ],
 )
 def test_text_goes_one_way_and_is_parsed_once(
