@@ -84,8 +84,8 @@ def read_laterals(code: Code, start: int, end: int) -> tuple[LateralView, ...]:
         opening = place
         while opening < end and code.mark(opening) != "(":
             opening += 1
-        name = code.after(opening)
-        if opening >= end or name >= end or not is_name(code.tokens[name]) or code.word(name) == "AS":
+        name = code.after(opening) if opening < end else end
+        if name >= end or not is_name(code.tokens[name]) or code.word(name) == "AS":
             span = code.span(start, min(name + 1, end))
             remedy = "write LATERAL VIEW explode(A.tags) t AS tag"
             raise WJoinError("WJ108", "a LATERAL VIEW has no name", span=span, help=remedy)

@@ -78,6 +78,8 @@ from wjoin.udfs.predicate import Predicate
 
 __all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select", "statement_meaning"]
 
+_NAME = re.compile(r"\w+|`.*`", re.DOTALL)
+
 _UNCARRIED = re.compile(r"^interval$|[<:,]interval(?! (day|hour|minute|second))")
 """Types that Arrow has no form of in Spark: intervals of several kinds, and others inside of a type."""
 
@@ -545,9 +547,10 @@ def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLooku
 def _edits(
     block: SelectBlock, bound: BoundSelect, residual: Sequence[LaterCondition], placeholder: str
 ) -> tuple[Edit, ...]:
-    # A lone (name) would be the columns of a relation with the alias WHERE, and a lone NULL no condition.
     conditions = " AND ".join(f"({each.text})" for each in residual)
-    where = f" WHERE {conditions if len(residual) > 1 else f'true AND {conditions}'}" if residual else ""
+    # WHERE (name) would be the columns of a relation with the alias WHERE; a lone NULL is no condition.
+    lone = len(residual) > 0 and _NAME.fullmatch(residual[0].text.strip()) is not None
+    where = f" WHERE {'true AND ' if lone else ''}{conditions}" if residual else ""
     rows = " ".join((placeholder, *bound.laterals))
     source = Edit(block.source.start, block.source.end, f"FROM {rows}{where}")
     hints = [Edit(hint.span.start, hint.span.end, "") for hint in block.hints]

@@ -130,6 +130,8 @@ def test_an_address_that_is_taken_and_a_folder_that_is_not_there(sites, tmp_path
     done = command("serve", "--config", other)
     assert done.returncode == 2
     assert "WJ903" in done.stderr
-    other.write_text('[streams.a]\nsource = "nowhere"\ntime = "ts"\nwindow_rows = 5\n', "utf-8")
+    other.write_text(
+        '[site]\ndata = "else"\n[streams.a]\nsource = "nowhere"\ntime = "ts"\nwindow_rows = 5\n', "utf-8"
+    )
     done = command("serve", "--config", other)
     assert "is no folder" in done.stderr
