@@ -125,7 +125,9 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     assert "state\tstopped" in said
     assert "warning[WJ812]: the application has ended, and with it queries that ran: late\n" in done.stderr
     assert done.stderr.count("error[WJ606]: the rows of a SELECT over streams never end") == 4
-    assert "\tat " not in done.stderr
+    # What a query was doing that ends with its application Spark logs as it breaks it off.
+    before, _ = re.split(r"warning\[WJ812\]|because SparkContext was shut down", done.stderr, maxsplit=1)
+    assert "\tat " not in before
     assert "at wjoin.sql" not in done.stderr
     assert done.returncode != 0, "the last statement is wrong"
     # The shell of Spark 4.0 hands a statement on with the end of the line before it.
