@@ -23,7 +23,7 @@ from wjoin.delays import output_delays, relation_delays
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.compile import Counting, HeldStream, compile_plan
 from wjoin.executor.spark.meter import Meter
-from wjoin.executor.state.identity import Whole
+from wjoin.executor.state.identity import COMPUTED, Whole
 from wjoin.failures import first_line, placed
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError, WJoinWarning
@@ -165,7 +165,8 @@ class Rewriting:
         around = (" ".join(tokens), self._values(tokens), " ".join(self.computed))
         parts = statement_meaning(self.text, self.planned, self.relations)
         parts["values"] = self._values(" ".join(parts.values()).split(" "))
-        parts["computed"] = " ".join(sorted(map(canonical, self.computed)))
+        made = enumerate(sorted(set(map(canonical, self.computed))))
+        parts.update((f"{COMPUTED} {number}", each) for number, each in made)
         return Whole(around, parts, tuple(each.written for each in self.planned))
 
     def _values(self, tokens: Iterable[str]) -> str:

@@ -22,6 +22,9 @@ from wjoin.planner.written import Written, numbered
 STATE_FORMAT = 5
 """The state format that is written: raised whenever an older version could not read what this one writes."""
 
+COMPUTED = "computed"
+"""With what the names of those parts of ``Whole.meaning`` begin that are computed columns."""
+
 _PLACE = re.compile(r"\$(\d+)\.(\d+)")
 """What stands for an alias in ``Whole.meaning``: the number of the join, and that of the stream in it."""
 
@@ -246,7 +249,10 @@ def _alike(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def _shown(words: Sequence[str]) -> str:
-    return f"«{' '.join(words).replace(' . ', '.')}»" if words else "nothing"
+    text = " ".join(words)
+    for spelled, shown in ((" . ", "."), ("( ", "("), (" )", ")"), (" ,", ",")):
+        text = text.replace(spelled, shown)
+    return f"«{text}»" if words else "nothing"
 
 
 def _refuse_meaning(kept: Mapping[str, Any], own: Mapping[str, Any]) -> None:
@@ -259,7 +265,9 @@ def _refuse_meaning(kept: Mapping[str, Any], own: Mapping[str, Any]) -> None:
     for part in dict.fromkeys((*before, *now)):
         was, found = before.get(part, ""), now.get(part, "")
         if was != found:
-            old, new = (_PLACE.sub(named, each) for each in _parted(was, found))
+            # Of a computed column the whole is shown.
+            shown = (_shown([was]), _shown([found])) if part.startswith(COMPUTED) else _parted(was, found)
+            old, new = (_PLACE.sub(named, each) for each in shown)
             message = f"the checkpoint was written by another statement: it had {old}, this one has {new}"
             raise WJoinError("WJ702", message)
 

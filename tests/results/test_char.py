@@ -65,7 +65,7 @@ def test_what_is_selected_grouped_and_sorted(session: Any, strings: str) -> None
     texts = [f"SELECT {each} {source}" for each in SELECTED]
     texts += [
         f"SELECT A.c5, count(*) AS n {source} GROUP BY A.c5 HAVING A.c5 <> 'ab' ORDER BY A.c5",
-        f"SELECT * FROM (SELECT A.c5, B.k {source}) AS inner WHERE inner.c5 = 'ab'",
+        f"SELECT * FROM (SELECT A.c5, B.k {source}) AS found WHERE found.c5 = 'ab'",
         f"SELECT c3, A.k, B.k AS b FROM {strings} A JOIN {strings} B USING (c3) {WINDOW} WHERE c3 = 'ab'",
     ]
     for text in texts:
