@@ -177,7 +177,7 @@ def _micro_batches(session: "Session", method: Method, known: Constants) -> dict
 def _workers(session: "Session") -> dict[str, float]:
     """Return what each worker beyond the first costs a micro-batch, from few and from many with few rows."""
     spark = session.spark
-    before = spark.conf.get(_PARTITIONS)
+    before = str(spark.conf.get(_PARTITIONS))
     spark.conf.set(_PARTITIONS, str(_MANY))
     try:
         few, many = (
