@@ -64,7 +64,7 @@ _WIDTH = 36
 
 
 def calibrate(session: "Session", note: Callable[[str], None]) -> Constants:
-    """Measure in less than three minutes; ``note`` is told what. The rest stays as in the package."""
+    """Measure for some minutes; ``note`` is told what. The rest stays as in the package."""
     constants = Constants()
     # MW first: it tells the cost of a tuple, which is inside what a selective kernel takes for a pair.
     for kernel in sorted(KERNELS.values(), key=lambda each: each.name != _TELLS_TUPLES):
@@ -175,17 +175,20 @@ def _micro_batches(session: "Session", method: Method, known: Constants) -> dict
 
 
 def _workers(session: "Session") -> dict[str, float]:
-    """Return what each worker beyond the first costs a micro-batch, from few and from many with few rows."""
+    """Return what each further worker adds to a micro-batch; nothing where that cannot be told."""
     spark = session.spark
-    before = str(spark.conf.get(_PARTITIONS))
+    partitions = str(spark.conf.get(_PARTITIONS))
     spark.conf.set(_PARTITIONS, str(_MANY))
     try:
-        few, many = (
-            _median_batch(session, f"PSP, {number}", _SMALL, "a.k + b.k < 0") for number in (_FEW, _MANY)
+        # The first run is practice, and later ones become faster: few stand between many and many.
+        _, before, few, after = (
+            _median_batch(session, f"PSP, {workers}", _SMALL, "a.k + b.k < 0")
+            for workers in (_MANY, _MANY, _FEW, _MANY)
         )
     finally:
-        spark.conf.set(_PARTITIONS, before)
-    return {"worker": max(1e-4, (many - few) / (_MANY - _FEW))}
+        spark.conf.set(_PARTITIONS, partitions)
+    further = ((before + after) / 2 - few) / (_MANY - _FEW)
+    return {"worker": further} if further > 0 else {}
 
 
 def _median_batch(session: "Session", plan: str, rows: int, where: str = "a.k = b.k") -> float:

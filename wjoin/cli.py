@@ -222,14 +222,12 @@ def _reads_only(text: str, statement: Statement) -> bool:
 
 
 def _calibrate(options: argparse.Namespace) -> int:
-    from dataclasses import asdict
-
     from wjoin.calibrate import calibrate
     from wjoin.planner.cost.constants import save_constants
 
     with embedded(options) as session:
         constants = calibrate(session, lambda what: print(f"measuring {what} ...", file=sys.stderr))
-    for name, seconds in asdict(constants).items():
+    for name, seconds in constants.costs.items():
         print(f"{name:14} {seconds * 1e6:12.4f} microseconds")
     print(f"saved in {save_constants(constants)}")
     return GOOD

@@ -25,8 +25,8 @@ class Constants:
     ``native_result``: a result of one. ``table_*`` and ``native_table_*``: the same over tables, where
     a job is the only micro-batch and takes all cores for as long as it lasts.
 
-    The defaults were measured by ``wjoin calibrate`` on two cores; ``byte``, ``condition``, ``state`` and
-    ``native_pair``, which it does not measure, were set by hand.
+    The defaults were measured by ``wjoin calibrate`` on two cores; that of ``worker``, and ``byte``,
+    ``condition``, ``state`` and ``native_pair``, which it does not measure, were set by hand.
     """
 
     row: float = 1.9e-7
@@ -67,6 +67,13 @@ class Constants:
         own = {name: value for name, value in costs.items() if name not in _of_kernels()}
         others = {name: value for name, value in costs.items() if name in _of_kernels()}
         return replace(self, **own, kernels={**self.kernels, **others})
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """All costs by their names, those of kernels among them, in seconds."""
+        own = asdict(self)
+        kernels = own.pop("kernels")
+        return {**own, **kernels}
 
     def over_tables(self) -> "Constants":
         """Return the constants with those of tables in the stead of those of streams."""
@@ -119,8 +126,7 @@ def save_constants(constants: Constants, path: Path | None = None) -> Path:
     path = path or constants_file()
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".new")
-    body = asdict(constants)
-    unfinished.write_text(json.dumps(body | body.pop("kernels"), indent=2) + "\n")
+    unfinished.write_text(json.dumps(constants.costs, indent=2) + "\n")
     unfinished.replace(path)
     return path
 

@@ -24,3 +24,11 @@ def test_a_file_that_holds_something_else_is_refused(text: str, tmp_path: Path) 
         load_constants(path)
     assert refused.value.code == "WJ610"
     assert str(path) in refused.value.message
+
+
+def test_all_costs_are_told_by_their_names() -> None:
+    """`wjoin calibrate` prints them and saves them: those of kernels as well."""
+    mine = Constants().measured({"worker": 0.5, "probe_hw": 0.25})
+    assert mine.costs["worker"] == 0.5
+    assert mine.costs["probe_hw"] == 0.25
+    assert all(isinstance(each, float) for each in mine.costs.values())
