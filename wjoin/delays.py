@@ -37,8 +37,11 @@ def relation_delays(
         return None
 
     def streams(name: str) -> bool:
-        # A function may have parameters, without which Spark cannot tell.
-        return _streams(lambda: engine.run(f"SELECT * FROM {name}"), refused="(" in name)
+        try:
+            return bool(engine.run(f"SELECT * FROM {name}").isStreaming)
+        except (AnalysisException, ParseException):
+            # Spark mostly refuses the statement, too; but a function may have parameters, which are not here.
+            return "(" in name
 
     found = query_delays(query, {**catalog.delays, **joined}, streams)
     if found is None and (names_in(query) & joined.keys() or _hides(rows, catalog)):
@@ -46,17 +49,14 @@ def relation_delays(
     return found
 
 
-def _streams(rows: Callable[[], DataFrame], *, refused: bool = False) -> bool:
-    """Return whether rows stream; ``refused`` where Spark refuses them, as it mostly does the statement."""
-    try:
-        return bool(rows().isStreaming)
-    except (AnalysisException, ParseException):
-        return refused
-
-
 def _hides(rows: Callable[[], DataFrame], catalog: Catalog) -> bool:
     """Return whether Spark sees a declared stream in a query that streams."""
-    return _streams(rows) and not catalog.streams.keys().isdisjoint(views_in(rows()))
+    try:
+        found = rows()
+        return bool(found.isStreaming) and not catalog.streams.keys().isdisjoint(views_in(found))
+    except (AnalysisException, ParseException):
+        # Spark refuses the statement, too.
+        return False
 
 
 def views_in(rows: DataFrame) -> set[str]:

@@ -52,7 +52,7 @@ def begun_file(name: str) -> Path:
 
 def _start() -> None:
     """Start it, on a terminal that nobody closes, in the time that others leave."""
-    command = [sys.executable, "-m", "wjoin.cli", "prepare"]
+    command = [sys.executable, "-P", "-m", "wjoin.cli", "prepare"]
     nowhere = subprocess.DEVNULL
     search = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
     process = subprocess.Popen(

@@ -141,8 +141,7 @@ def _dealt(plan: PhysicalPlan, stage: Stage) -> doc.DealtEntry | None:
         return None
     workers = SOME_WORKERS if stage.workers is None else stage.workers
     drawn = min(workers, MOST_WORKERS)
-    keeping = next((number for number, each in enumerate(stage.inputs) if each.stored), 0)
-    keeping = stage.master or keeping
+    keeping = stage.master or next((n for n, each in enumerate(stage.inputs) if each.stored), 0)
     places = range(min(2 * workers, MOST_WORKERS))
     homes = (roles(plan, stage, keeping, place, workers) for place in places)
     place, rows = 1, []
