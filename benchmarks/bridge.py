@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pyspark.sql import SparkSession
 
 import wjoin
-from wjoin.spark_shells import extension_settings
+from wjoin.commands.spark_shells import extension_settings
 
 JOIN = "SELECT A.id, B.id AS other FROM a A, b B WINDOW (A, B) = 4 SECONDS WHERE A.k = B.k AND A.id > {}"
 SPARKS = "SELECT id, k + {} AS more FROM a WHERE ts IS NOT NULL"

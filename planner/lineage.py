@@ -46,7 +46,7 @@ def query_delays(query: str, declared: Mapping[str, Delays], is_stream: IsStream
     """Return the delays of a query's columns; None where no declared stream is seen in it.
 
     ``declared`` has the streams by their names in lower case. Syntax that is not understood here, and a
-    view that the session does not know, may hide one: whoever can ask Spark must (see ``wjoin.delays``).
+    view that the session does not know, may hide one: whoever can ask Spark must (``wjoin.joins.delays``).
     """
     tree = _tree(query)
     if tree is None:

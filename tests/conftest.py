@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import wjoin
 from tests.programs import find_jars
 from tests.tiers import LONG, THOROUGH
-from wjoin.catalog import catalog_of
+from wjoin.sources.catalog import catalog_of
 
 _HERE = Path(__file__).parent
 # Tests in these folders run on Spark.

@@ -11,7 +11,8 @@ import wjoin
 from tests.packages import ROOT, module_name, source_files
 
 DOORS = {
-    *("wjoin", "wjoin.bridge", "wjoin.carried_out", "wjoin.cli", "wjoin.connecting", "wjoin.starting"),
+    *("wjoin", "wjoin.bridge", "wjoin.cli", "wjoin.connecting"),
+    *("wjoin.commands.carried_out", "wjoin.commands.starting"),
     *("wjoin.notebook.cell", "wjoin.notebook.sessions"),
 }
 """The modules that import the session: what users import, the command line and what makes one for it, the
@@ -25,6 +26,15 @@ def test_no_module_of_the_face_imports_itself_around_others():
     # Raises CycleError with the modules of a cycle.
     order = [*TopologicalSorter(_imports_of_the_face()).static_order()]
     assert "wjoin.session" in order
+
+
+def test_no_room_of_the_face_imports_itself_around_others():
+    rooms: dict[str, set[str]] = {}
+    for name, found in _imports_of_the_face().items():
+        if (room := _room(name)) is not None:
+            rooms.setdefault(room, set()).update(filter(None, map(_room, found)))
+    order = [*TopologicalSorter({room: found - {room} for room, found in rooms.items()}).static_order()]
+    assert order.index("spark") < order.index("statements") < order.index("shell")
 
 
 def test_only_the_doors_import_the_session():
@@ -56,6 +66,12 @@ def _imports_of_the_face() -> Imports:
     # What the package gives by name it imports when it is first asked.
     graph["wjoin"] |= set(wjoin._HOMES.values()) & set(paths)
     return graph
+
+
+def _room(name: str) -> str | None:
+    """Return the folder of wjoin/ in which a module lies, None for those above all rooms."""
+    room = name.split(".")[1] if name.count(".") else None
+    return room if room is not None and (ROOT / "wjoin" / room).is_dir() else None
 
 
 def _tree(path: Path) -> ast.Module:

@@ -9,11 +9,11 @@ if (_ROOT / "grammar").is_dir() and not (_ROOT / "wjoin" / "grammar").is_dir():
     __path__.append(str(_ROOT))
 
 if TYPE_CHECKING:
-    from wjoin.committed import committed_files
+    from wjoin.checkpoints.committed import committed_files
     from wjoin.connecting import connect
     from wjoin.grammar.errors import WJoinError, WJoinWarning
-    from wjoin.options import configure
     from wjoin.session import Session, disable, enable
+    from wjoin.settings.options import configure
     from wjoin.udfs.predicate import predicate
 
 __all__ = [
@@ -33,8 +33,8 @@ _HOMES = {
     "Session": "wjoin.session",
     "WJoinError": "wjoin.grammar.errors",
     "WJoinWarning": "wjoin.grammar.errors",
-    "committed_files": "wjoin.committed",
-    "configure": "wjoin.options",
+    "committed_files": "wjoin.checkpoints.committed",
+    "configure": "wjoin.settings.options",
     "connect": "wjoin.connecting",
     "disable": "wjoin.session",
     "enable": "wjoin.session",

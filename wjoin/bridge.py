@@ -19,9 +19,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from wjoin.complaints import printed_warnings
+from wjoin.commands.complaints import printed_warnings
 from wjoin.connecting import connect
-from wjoin.failures import cause
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import (
@@ -37,11 +36,12 @@ from wjoin.grammar.syntax import (
     Statement,
     StopQuery,
 )
-from wjoin.predicates import called_names, called_predicates
-from wjoin.query_statements import STOPPED_SCHEMA
-from wjoin.running import Running
+from wjoin.joins.predicates import called_names, called_predicates
+from wjoin.queries.running import Running
 from wjoin.session import Session
-from wjoin.views import changed_view, changes_view, prepare_view, view_head
+from wjoin.spark.failures import cause
+from wjoin.statements.queries import STOPPED_SCHEMA
+from wjoin.statements.views import changed_view, changes_view, prepare_view, view_head
 
 INSIDE = "wjoin.inside"
 """The local property of threads whose statements are Spark's (``wjoin.sql.Planner``)."""

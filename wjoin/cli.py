@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from wjoin.arguments import absolute, parse_arguments, read_script, source_name
-from wjoin.carried_out import How, carry_out
-from wjoin.complaints import no_logs, print_error, printed_warnings
+from wjoin.commands.arguments import absolute, parse_arguments, read_script, source_name
+from wjoin.commands.carried_out import How, carry_out
+from wjoin.commands.complaints import no_logs, print_error, printed_warnings
+from wjoin.commands.starting import LOG_TO_TERMINAL, embedded, stopping
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import CreateView, Explain, InsertInto, Query, SparkStatement, Statement
-from wjoin.starting import LOG_TO_TERMINAL, embedded, stopping
 
 if TYPE_CHECKING:
-    from wjoin.running import Running
+    from wjoin.queries.running import Running
     from wjoin.session import Session
     from wjoin.web.access import Address
 
@@ -54,7 +54,7 @@ def _status(options: argparse.Namespace) -> int:
     except Exception as error:
         if options.debug:
             raise
-        from wjoin.failures import cause
+        from wjoin.spark.failures import cause
 
         print(f"wjoin: {cause(error)}", file=sys.stderr)
         return FAILED
@@ -64,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     statements = parse_script(text, source_name(options)).statements
     if options.trigger is not None:
-        from wjoin.triggers import processing_time
+        from wjoin.settings.triggers import processing_time
 
         processing_time(options.trigger, "--trigger")
     address = None
@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
     running: list[Running] = []
     with embedded(options) as session, stopping(), _web(session, address):
         # Spark has been starting without them.
-        from wjoin.following import follow, report
+        from wjoin.commands.following import follow, report
 
         # The paths of the options are whole ones now.
         how = How(options.once, options.rows, options.checkpoint, options.trigger, form)
@@ -104,7 +104,7 @@ def _told(statement: Statement) -> contextlib.AbstractContextManager[None]:
     """Tell on a terminal that a statement runs which prints nothing."""
     if not isinstance(statement, InsertInto) or not sys.stderr.isatty():
         return contextlib.nullcontext()
-    from wjoin.waiting import Waiting
+    from wjoin.commands.waiting import Waiting
 
     return Waiting(f"INSERT INTO {'.'.join(each.name for each in statement.target)}").ticking()
 
@@ -138,7 +138,7 @@ def _shell(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     statements = parse_script(text, source_name(options)).statements
-    from wjoin.checking import check
+    from wjoin.statements.checking import check
 
     with embedded(options) as session:
         for statement in statements:
@@ -147,14 +147,14 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _jar(options: argparse.Namespace) -> int:
-    from wjoin.java_classes import JAR
+    from wjoin.spark.java_classes import JAR
 
     print(JAR)
     return GOOD
 
 
 def _spark_shell(options: argparse.Namespace) -> int:
-    from wjoin.spark_shells import replace_by
+    from wjoin.commands.spark_shells import replace_by
 
     replace_by(options.command, options.arguments)
 
@@ -162,8 +162,8 @@ def _spark_shell(options: argparse.Namespace) -> int:
 def _checkpoint(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     old, new = absolute(options.old), absolute(options.new)
-    from wjoin.repartition import repartition
-    from wjoin.waiting import Waiting
+    from wjoin.checkpoints.repartition import repartition
+    from wjoin.commands.waiting import Waiting
 
     with embedded(options) as session, stopping():
         with Waiting("Writing the state anew").ticking():
@@ -185,10 +185,10 @@ def _checkpoint(options: argparse.Namespace) -> int:
 def _explain(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     script = parse_script(text, source_name(options))
-    from wjoin.explain import explain
-    from wjoin.explanation import render
     from wjoin.planner.explain.document import Document
-    from wjoin.statements import execute
+    from wjoin.statements.dispatch import execute
+    from wjoin.statements.explain import explain
+    from wjoin.statements.explanation import render
 
     documents: list[Document] = []
     with embedded(options) as session:
@@ -222,7 +222,7 @@ def _reads_only(text: str, statement: Statement) -> bool:
 
 
 def _calibrate(options: argparse.Namespace) -> int:
-    from wjoin.calibrate import calibrate
+    from wjoin.commands.calibrate import calibrate
     from wjoin.planner.cost.constants import save_constants
 
     with embedded(options) as session:
@@ -234,8 +234,8 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 
 def _prepare(options: argparse.Namespace) -> int:
-    from wjoin.prepare import prepare
-    from wjoin.waiting import Waiting
+    from wjoin.commands.prepare import prepare
+    from wjoin.commands.waiting import Waiting
 
     began = time.monotonic()
     with Waiting("Running a small join, and keeping the classes that Java has read").ticking():
@@ -257,7 +257,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _site(options: argparse.Namespace) -> int:
-    from wjoin.site_commands import run_site
+    from wjoin.commands.sites import run_site
 
     return run_site(options)
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from wjoin.doors import behind_doors
-from wjoin.embedded import JAVA_SETTING, embedded_settings
 from wjoin.executor.spark.warm import end_with
 from wjoin.grammar.errors import WJoinError
-from wjoin.options import configure, prepare
-from wjoin.preparing import SETTING, leave_preparing
-from wjoin.spark_process import logged
-from wjoin.worker_daemon import DAEMON, DAEMON_MODULE, start_daemon, start_warm, warm_settings
+from wjoin.settings.options import configure, prepare
+from wjoin.spark.doors import behind_doors
+from wjoin.spark.embedded import JAVA_SETTING, embedded_settings
+from wjoin.spark.preparing import SETTING, leave_preparing
+from wjoin.spark.process import logged
+from wjoin.spark.worker_daemon import DAEMON, DAEMON_MODULE, start_daemon, start_warm, warm_settings
 
 if TYPE_CHECKING:
     from wjoin.session import Session

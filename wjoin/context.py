@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from wjoin.catalog import Catalog
-from wjoin.engine import Engine
-from wjoin.queries import Queries
-from wjoin.settings import Settings
+from wjoin.queries.session_queries import Queries
+from wjoin.settings.session import Settings
+from wjoin.sources.catalog import Catalog
+from wjoin.spark.engine import Engine
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,19 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wjoin.catalog import (
+from wjoin.checkpoints.repartition import Repartitioned, repartition
+from wjoin.context import Context
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.parser import parse_script, parse_statement
+from wjoin.grammar.suggestions import suggestion
+from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
+from wjoin.measured.dropped import unwatch
+from wjoin.queries.open_groups import waits
+from wjoin.queries.running import Running
+from wjoin.queries.session_queries import Queries
+from wjoin.settings.options import in_pipeline, prepare
+from wjoin.settings.session import Settings
+from wjoin.sources.catalog import (
     DATAFRAME,
     Catalog,
     StreamDeclaration,
@@ -20,28 +32,17 @@ from wjoin.catalog import (
     forget,
     microseconds,
 )
-from wjoin.context import Context
-from wjoin.engine import Engine
-from wjoin.explain import explain
-from wjoin.explanation import Explanation
-from wjoin.failures import RAISED_BY_SPARK, failure, placed
-from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.parser import parse_script, parse_statement
-from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
-from wjoin.inserts import insert
-from wjoin.measured.dropped import unwatch
-from wjoin.notices import tell
-from wjoin.open_groups import waits
-from wjoin.options import in_pipeline, prepare
-from wjoin.queries import Queries
-from wjoin.repartition import Repartitioned, repartition
-from wjoin.running import Running
-from wjoin.settings import Settings
-from wjoin.spark_process import log_path
-from wjoin.spark_statements import pass_through
-from wjoin.statements import execute
-from wjoin.web.access import LOOPBACK, Address
+from wjoin.spark.doors import LOOPBACK
+from wjoin.spark.engine import Engine
+from wjoin.spark.failures import RAISED_BY_SPARK, failure, placed
+from wjoin.spark.notices import tell
+from wjoin.spark.process import log_path
+from wjoin.statements.dispatch import execute
+from wjoin.statements.explain import explain
+from wjoin.statements.explanation import Explanation
+from wjoin.statements.inserts import insert
+from wjoin.statements.spark import pass_through
+from wjoin.web.access import Address
 from wjoin.web.server import Web, serve
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 import wjoin
-from wjoin.complaints import printed_warnings
+from wjoin.commands.complaints import printed_warnings
 from wjoin.demo.data import AIRPORTS, write_streams
 from wjoin.demo.oracle import judge, read_streams
 from wjoin.testing.broker import Broker

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 
+from wjoin.checkpoints.committed import committed_files
 from wjoin.cli import main
-from wjoin.committed import committed_files
-from wjoin.complaints import printed_warnings
-from wjoin.failures import cause, failure, first_line
-from wjoin.format_options import SINK_OPTIONS, STREAM_OPTIONS, check_options
+from wjoin.commands.complaints import printed_warnings
+from wjoin.commands.live import _cells
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
-from wjoin.live import _cells
 from wjoin.measured.totals import Totals
-from wjoin.open_groups import waiting
 from wjoin.progress import read
-from wjoin.triggers import processing_time
+from wjoin.queries.open_groups import waiting
+from wjoin.settings.triggers import processing_time
+from wjoin.sources.format_options import SINK_OPTIONS, STREAM_OPTIONS, check_options
+from wjoin.spark.failures import cause, failure, first_line
 from wjoin.web.points import History
 
 

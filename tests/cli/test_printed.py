@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from wjoin import printed
-from wjoin.row_lines import csv_record, different_names
+from wjoin.commands import printed
+from wjoin.commands.row_lines import csv_record, different_names
 
 VALUES = """SELECT * FROM VALUES
     (1, TIMESTAMP '2026-01-02 03:04:05.000006', TIMESTAMP_NTZ '2026-01-02 03:04:05', DATE '2026-01-02',

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from wjoin.arguments import parse_arguments, read_script
+from wjoin.commands.arguments import parse_arguments, read_script
+from wjoin.commands.starting import spark_settings
 from wjoin.grammar.errors import WJoinError
-from wjoin.starting import spark_settings
 
 FILE = """
 [settings]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 PROGRAM = """
 import sys, time
-from wjoin.spark_process import logged
-from wjoin.waiting import Waiting
+from wjoin.spark.process import logged
+from wjoin.commands.waiting import Waiting
 with Waiting("Starting Spark", lambda: "3 of 4 tasks").ticking(), logged(sys.argv[1]):
     time.sleep(1.8)
 print("over")
@@ -42,7 +42,8 @@ def test_the_terminal_is_drawn_on_while_standard_error_is_the_log_of_java(tmp_pa
 
 def test_elsewhere_it_is_said_once() -> None:
     program = (
-        "import time; from wjoin.waiting import Waiting\nwith Waiting('This').ticking(): time.sleep(0.7)"
+        "import time; from wjoin.commands.waiting import Waiting\n"
+        "with Waiting('This').ticking(): time.sleep(0.7)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "This ...\n")
@@ -51,7 +52,7 @@ def test_elsewhere_it_is_said_once() -> None:
 def test_spark_starts_before_what_a_session_needs_is_imported() -> None:
     """Each of these takes a second or so, while Java needs nothing of them."""
     program = (
-        "import sys, wjoin.cli, wjoin.starting, wjoin.connecting, wjoin.waiting\n"
+        "import sys, wjoin.cli, wjoin.commands.starting, wjoin.connecting, wjoin.commands.waiting\n"
         "names = ('pandas', 'pyarrow', 'numpy', 'sqlglot', 'wjoin.planner.plan', 'wjoin.session')\n"
         "print([name for name in names if name in sys.modules])"
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyspark
 
 from tests.packages import ROOT
-from wjoin.spark_shells import extension_settings
+from wjoin.commands.spark_shells import extension_settings
 
 HOME = Path(pyspark.__file__).parent
 

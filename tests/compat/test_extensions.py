@@ -12,9 +12,9 @@ import pytest
 
 from tests.compat.shells import beeline, options, shell, staying, thrift_server
 from tests.programs import run_python
+from wjoin.commands.spark_shells import extension_settings
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
-from wjoin.spark_shells import extension_settings
 from wjoin.testing.tables import events
 
 pytestmark = pytest.mark.timeout(600)

@@ -9,7 +9,7 @@ import pytest
 from tests.compat.shells import beeline, options, shell, thrift_server
 from tests.compat.test_extensions import DECLARED, JOIN, WRONG, rows, views, write_rows
 from tests.programs import run_python
-from wjoin.spark_shells import extension_settings
+from wjoin.commands.spark_shells import extension_settings
 
 __all__ = ["rows"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wjoin.calibrate import kernel_costs, timed
+from wjoin.commands.calibrate import kernel_costs, timed
 from wjoin.parts.kernels.registry import KERNELS
 
 

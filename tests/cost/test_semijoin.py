@@ -22,7 +22,7 @@ from wjoin.planner.cost.semijoin import (
 from wjoin.planner.explain.cost import shipment_lines
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.physical import Shipping
-from wjoin.site_streams import slow_link
+from wjoin.sources.site_streams import slow_link
 from wjoin.testing.planned import plan_over, stream_of
 
 PAPER = Sides(500, 500, 500, 500, full=100, partial=10, distinct=10_000)

@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from tests.faults.large import CASES, Case, Result
-from wjoin.committed import committed_files
+from wjoin.checkpoints.committed import committed_files
 from wjoin.testing.processes import Sampler, Usage
 
 KILLED_AT = 14 * 10**9

@@ -9,7 +9,7 @@ from tests.parts.worked_example import BLOCK, EVERYWHERE
 from tests.plans.catalogue import plan
 from tests.properties.drawn_plans import plans, with_choice
 from tests.properties.test_step import assert_defined_result
-from wjoin.calibrate import kernel_costs
+from wjoin.commands.calibrate import kernel_costs
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.explain.describe import describe

@@ -1,7 +1,7 @@
 """Static relations beside streams: the stages without them, the order of their joins, and the delays."""
 
 from tests.plans.catalogue import plan
-from wjoin.delays import output_delay
+from wjoin.joins.delays import output_delay
 from wjoin.planner.physical import StaticJoin
 
 SECOND = 1_000_000

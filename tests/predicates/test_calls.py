@@ -14,7 +14,7 @@ from pyspark import cloudpickle
 from wjoin.executor import predicates
 from wjoin.executor.predicates import CALL_PAIRS, PairFailedError, holds, scores
 from wjoin.grammar.errors import WJoinError
-from wjoin.predicates import load
+from wjoin.joins.predicates import load
 from wjoin.udfs.built_in import known_predicates
 from wjoin.udfs.predicate import PREDICATES, Predicate, predicate
 

@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.packages import ROOT
-from wjoin.doors import SAFE_WORKERS, behind_doors, door_environment, door_settings
-from wjoin.embedded import embedded_settings
-from wjoin.spark_shells import given_settings
+from wjoin.commands.spark_shells import given_settings
+from wjoin.spark.doors import SAFE_WORKERS, behind_doors, door_environment, door_settings
+from wjoin.spark.embedded import embedded_settings
 from wjoin.web.access import LOOPBACK
 
 LISTENS = "0A"

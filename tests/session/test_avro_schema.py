@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from wjoin.avro_schema import avro_schema, nullable
+from wjoin.sources.avro_schema import avro_schema, nullable
 
 pytestmark = pytest.mark.usefixtures("spark")  # it reads the texts of types
 

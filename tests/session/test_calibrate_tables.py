@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import wjoin
-from wjoin.calibrate_tables import Job, job_seconds, prepared
+from wjoin.commands.calibrate_tables import Job, job_seconds, prepared
 from wjoin.planner.physical import Method
 
 SPAN = 1_000_000_000

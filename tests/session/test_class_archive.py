@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.programs import run_python
-from wjoin.class_archive import archive_name, reading_options
 from wjoin.grammar.errors import WJoinError
-from wjoin.preparing import leave_preparing
+from wjoin.spark.class_archive import archive_name, reading_options
+from wjoin.spark.preparing import leave_preparing
 
 pytestmark = [pytest.mark.spark]
 
@@ -69,7 +69,7 @@ def test_an_archive_that_has_been_cut_off_is_left_alone(archive: Path, tmp_path:
     assert (done.returncode, done.stdout, done.stderr) == (0, "False\n", "")
 
 
-PREPARING = "from wjoin.preparing import leave_preparing; leave_preparing(None)"
+PREPARING = "from wjoin.spark.preparing import leave_preparing; leave_preparing(None)"
 
 
 def in_background(cache: Path) -> list[int]:

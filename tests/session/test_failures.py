@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import wjoin
-from wjoin.committed import committed_files
+from wjoin.checkpoints.committed import committed_files
 from wjoin.grammar.errors import WJoinError
 from wjoin.progress import read
 

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from tests.packages import ROOT
-from wjoin.java_classes import FILE_SYSTEM, JAR, PLUGINS, STORES_CLOSED, class_settings
+from wjoin.spark.java_classes import FILE_SYSTEM, JAR, PLUGINS, STORES_CLOSED, class_settings
 
 CLASS_PATH = "spark.driver.extraClassPath"
 
@@ -29,14 +29,14 @@ def test_the_jar_is_built_from_the_sources():
 
 
 def test_the_users_class_path_and_plugins_stay(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("wjoin.java_classes._has_classes", lambda: True)
+    monkeypatch.setattr("wjoin.spark.java_classes._has_classes", lambda: True)
     found = class_settings({CLASS_PATH: "mine.jar", PLUGINS: "Mine"})
     assert found[CLASS_PATH] == f"mine.jar{os.pathsep}{JAR}"
     assert found[PLUGINS] == f"Mine,{STORES_CLOSED}"
 
 
 def test_the_users_file_system_wins(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("wjoin.java_classes._has_classes", lambda: True)
+    monkeypatch.setattr("wjoin.spark.java_classes._has_classes", lambda: True)
     assert "spark.hadoop.fs.file.impl" not in class_settings({"spark.hadoop.fs.file.impl": "mine"})
 
 

@@ -15,7 +15,9 @@ MARK = "on its way"
 JOIN = f"SELECT ja.k, '{MARK}' AS mark FROM ja, jb WINDOW (ja, jb) = 10 SECONDS WHERE ja.k = jb.k"
 NODES = (syntax.Query, syntax.InsertInto, syntax.Explain, syntax.CreateView)
 # Errors get their place there, wherever they are raised.
-ASIDE = "failures"
+ASIDE = "spark.failures"
+FACE = ROOT / "wjoin"
+ROOMS = {"statements", "joins", "sources", "queries", "checkpoints", "spark", "settings"}
 
 
 @pytest.fixture
@@ -31,17 +33,54 @@ def streams(session: wjoin.Session) -> wjoin.Session:
 @pytest.mark.parametrize(
     ("statement", "journey"),
     [
-        (JOIN, ["session", "statements", "rewrite", "predicates", "names"]),
+        (JOIN, ["session", "statements.dispatch", "joins.rewrite", "joins.predicates", "joins.names"]),
         (
             f"INSERT INTO nowhere {JOIN}",
-            ["session", "statements", "inserts", "rewrite", "predicates", "names", "sinks", "records"],
+            [
+                "session",
+                "statements.dispatch",
+                "statements.inserts",
+                "joins.rewrite",
+                "joins.predicates",
+                "joins.names",
+                "statements.sinks",
+                "sources.records",
+            ],
         ),
-        (f"EXPLAIN {JOIN}", ["session", "statements", "explain", "rewrite", "predicates", "names"]),
+        (
+            f"EXPLAIN {JOIN}",
+            [
+                "session",
+                "statements.dispatch",
+                "statements.explain",
+                "joins.rewrite",
+                "joins.predicates",
+                "joins.names",
+            ],
+        ),
         (
             f"CREATE VIEW jv AS {JOIN}",
-            ["session", "statements", "rewrite", "predicates", "names", "delays", "views"],
+            [
+                "session",
+                "statements.dispatch",
+                "joins.rewrite",
+                "joins.predicates",
+                "joins.names",
+                "joins.delays",
+                "statements.views",
+            ],
         ),
-        (f"SELECT '{MARK}'", ["session", "spark_statements", "predicates", "views", "views", "views"]),
+        (
+            f"SELECT '{MARK}'",
+            [
+                "session",
+                "statements.spark",
+                "joins.predicates",
+                "statements.views",
+                "statements.views",
+                "statements.views",
+            ],
+        ),
     ],
 )
 def test_text_goes_one_way_and_is_parsed_once(
@@ -95,7 +134,10 @@ def _caller(frame: FrameType) -> str | None:
 
 def _module(frame: FrameType) -> str | None:
     path = Path(frame.f_code.co_filename)
-    return path.stem if path.parent == ROOT / "wjoin" else None
+    if not path.is_relative_to(FACE):
+        return None
+    room, *_ = parts = path.relative_to(FACE).with_suffix("").parts
+    return ".".join(parts) if len(parts) == 1 or room in ROOMS else None
 
 
 def _carries(value: object) -> bool:

@@ -4,9 +4,9 @@ import pytest
 from pyspark.errors import ParseException
 
 import wjoin
-from wjoin.failures import failure
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.spark.failures import failure
 
 FROM = "FROM range(1) A, range(1) B"
 

@@ -15,9 +15,9 @@ import pyspark
 import pytest
 
 import wjoin.executor.spark.workers.wjoin_daemon as daemon
-from wjoin.embedded import embedded_settings
 from wjoin.executor.spark.workers.wjoin_tcp import acknowledge_at_once, acknowledging
-from wjoin.worker_daemon import DAEMON, daemon_settings
+from wjoin.spark.embedded import embedded_settings
+from wjoin.spark.worker_daemon import DAEMON, daemon_settings
 
 PATH = "spark.executorEnv.PYTHONPATH"
 

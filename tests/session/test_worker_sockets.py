@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from wjoin.embedded import embedded_settings
 from wjoin.executor.spark.sockets import LONGEST_FOLDER, socket_folder
-from wjoin.worker_sockets import socket_settings
+from wjoin.spark.embedded import embedded_settings
+from wjoin.spark.worker_sockets import socket_settings
 
 FOLDER = "spark.python.unix.domain.socket.dir"
 
@@ -36,7 +36,7 @@ def test_a_folder_too_long_for_a_socket_is_not_taken(monkeypatch: pytest.MonkeyP
 
 
 def test_without_a_place_for_sockets_workers_use_tcp(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("wjoin.worker_sockets.socket_folder", lambda: None)
+    monkeypatch.setattr("wjoin.spark.worker_sockets.socket_folder", lambda: None)
     assert socket_settings("4.3.0") == {}
 
 

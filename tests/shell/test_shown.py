@@ -9,7 +9,6 @@ import pytest
 from rich.cells import cell_len
 
 from tests.explain.drawn import ALL, named, read
-from wjoin.explanation import Explanation
 from wjoin.measured.progress import Progress
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.text import explain_text
@@ -18,6 +17,7 @@ from wjoin.shell.pager import pager_command, show_lines
 from wjoin.shell.paint import Paint
 from wjoin.shell.status import QueryStatus, complete_text, rate, status_line
 from wjoin.shell.tables import Rows, records, table, table_width
+from wjoin.statements.explanation import Explanation
 
 PLAIN = Paint(False)
 NOW = datetime(2026, 5, 1, 12, 0, 10, tzinfo=UTC)

@@ -9,15 +9,15 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from wjoin import site_leases
-from wjoin.compiled import REMEMBERED
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.measured.progress import Progress
 from wjoin.planner.plan import PlannedSelect
-from wjoin.site_leases import AtSites, Leases
-from wjoin.site_ways import Revising
+from wjoin.queries.compiled import REMEMBERED
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import SiteAddress
+from wjoin.sources import site_leases
+from wjoin.sources.site_leases import AtSites, Leases
+from wjoin.sources.site_ways import Revising
 
 SITE = SiteStream((SiteAddress("grpc://there:1"),), "rows", ("line",))
 

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import wjoin
-from wjoin.site_links import KEPT_SECONDS, LINKS, Links
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import Link, SiteAddress
+from wjoin.sources.site_links import KEPT_SECONDS, LINKS, Links
 from wjoin.testing.site import Site
 from wjoin.testing.slow_link import SlowLink, port_of
 

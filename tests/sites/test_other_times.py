@@ -12,7 +12,7 @@ import wjoin
 from tests.sites.test_joins import STREAM, frames, write
 from wjoin.grammar.spans import Span
 from wjoin.planner.catalog import Estimate, SiteFacts
-from wjoin.site_streams import kept_whole
+from wjoin.sources.site_streams import kept_whole
 from wjoin.testing.site import Site
 from wjoin.testing.waiting import until
 

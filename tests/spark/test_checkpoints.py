@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from wjoin.committed import committed_files
+from wjoin.checkpoints.committed import committed_files
 from wjoin.measured.beside import Beside, exists
 
 
@@ -124,7 +124,7 @@ def test_other_sources_have_no_such_column(spark: SparkSession) -> None:
 
 
 def test_a_sink_of_files_lists_what_is_committed(spark: SparkSession, tmp_path: Path) -> None:
-    """Rests on it: wjoin/committed.py, and ``_refuse_checkpoint`` (wjoin/inserts.py).
+    """Rests on it: wjoin/checkpoints/committed.py, and ``_refuse_checkpoint`` (wjoin/statements/inserts.py).
 
     Lists of several micro-batches are put together now and then, under a name of their own.
     """
@@ -149,7 +149,7 @@ def test_a_sink_of_files_lists_what_is_committed(spark: SparkSession, tmp_path: 
 def test_a_sink_of_files_leaves_out_a_micro_batch_whose_number_it_has(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rests on it: exactly once after a crash, and the refusals WJ609 and WJ611 (wjoin/inserts.py)."""
+    """Rests on it: exactly once after a crash, and WJ609 and WJ611 (wjoin/statements/inserts.py)."""
     write(tmp_path / "in", "0", 1)
     run(stream(spark, tmp_path / "in"), tmp_path, checkpoint="one")
     run(stream(spark, tmp_path / "in"), tmp_path, checkpoint="two")

@@ -8,7 +8,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from wjoin.java_classes import FILE_SYSTEM
+from wjoin.spark.java_classes import FILE_SYSTEM
 
 
 def file_system(spark: SparkSession) -> Any:
@@ -24,7 +24,7 @@ def path(spark: SparkSession, name: Path) -> Any:
 
 
 def test_local_files_are_written_by_the_class_of_the_jar(spark: SparkSession) -> None:
-    """Rests on it: wjoin/java_classes.py. Without it Hadoop starts a process for each permission."""
+    """Rests on it: wjoin/spark/java_classes.py. Without it Hadoop starts a process for each permission."""
     assert file_system(spark).getClass().getName() == FILE_SYSTEM
 
 

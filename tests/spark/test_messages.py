@@ -11,9 +11,18 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from wjoin.failures import _JOB, _POSITION, _QUERY, _SPARK_CLASS, RAISED_BY_SPARK, cause, failure, first_line
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.spark.failures import (
+    _JOB,
+    _POSITION,
+    _QUERY,
+    _SPARK_CLASS,
+    RAISED_BY_SPARK,
+    cause,
+    failure,
+    first_line,
+)
 
 
 def error_of(action: Any) -> BaseException:
@@ -38,7 +47,7 @@ def rows(session: Any, spark: SparkSession, tmp_path: Path) -> DataFrame:
 
 
 def test_a_position_in_a_text_stands_at_the_end_of_the_first_line(spark: SparkSession) -> None:
-    """Rests on it: ``_plain`` (wjoin/failures.py) takes it away: the user has not written the text
+    """Rests on it: ``_plain`` (wjoin/spark/failures.py) takes it away: the user has not written the text
     it is in.
     """
     line = str(error_of(lambda: spark.sql("SELECT nothing"))).splitlines()[0]
@@ -48,7 +57,7 @@ def test_a_position_in_a_text_stands_at_the_end_of_the_first_line(spark: SparkSe
 
 
 def test_names_of_dataframes_in_a_statement_begin_with_pyspark(spark: SparkSession) -> None:
-    """Rests on it: ``_INNER_NAME`` (wjoin/failures.py). Else users would read names that they have
+    """Rests on it: ``_INNER_NAME`` (wjoin/spark/failures.py). Else users would read names that they have
     not given.
     """
     error = error_of(lambda: spark.sql("SELECT r.nothing FROM {rows} AS r JOIN {rows}", rows=spark.range(1)))
@@ -58,9 +67,9 @@ def test_names_of_dataframes_in_a_statement_begin_with_pyspark(spark: SparkSessi
 
 
 def test_an_error_of_java_begins_with_a_line_of_py4j(spark: SparkSession) -> None:
-    """Rests on it: ``first_line`` and ``cause`` (wjoin/failures.py), which leave that line out.
+    """Rests on it: ``first_line`` and ``cause`` (wjoin/spark/failures.py), which leave that line out.
 
-    A format that is not there is such an error, and none of PySpark's (wjoin/stream_statements.py).
+    A format that is not there is such an error, and none of PySpark's (wjoin/statements/streams.py).
     """
     error = error_of(lambda: spark.readStream.format("nowhere").load())
     assert isinstance(error, Py4JError)
@@ -73,7 +82,7 @@ def test_an_error_of_java_begins_with_a_line_of_py4j(spark: SparkSession) -> Non
 
 def test_a_failed_task_has_the_error_of_python_in_it(rows: DataFrame) -> None:
     """Rests on it: an error of a worker, such as WJ702, keeps its code on the way to the user (``_OWN`` and
-    ``_PYTHON`` in wjoin/failures.py, executor/state/identity.py).
+    ``_PYTHON`` in wjoin/spark/failures.py, executor/state/identity.py).
     """
 
     def refuse(batches: Any) -> Any:
@@ -94,9 +103,7 @@ def test_a_failed_task_has_the_error_of_python_in_it(rows: DataFrame) -> None:
 
 
 def test_a_failed_query_says_so_before_the_cause(rows: DataFrame) -> None:
-    """Rests on it: ``cause`` (wjoin/failures.py), which takes the wrappings away: query, job, classes of
-    Java.
-    """
+    """Rests on it: ``cause`` (wjoin/spark/failures.py), which unwraps query, job and Java's classes."""
     error = failed(rows.selectExpr("CAST(concat('x', id) AS INT) AS n"))
     head = str(error).strip().splitlines()[0]
     assert _QUERY.search(head), head
@@ -105,7 +112,7 @@ def test_a_failed_query_says_so_before_the_cause(rows: DataFrame) -> None:
 
 
 def test_a_job_that_is_aborted_names_task_and_host_before_the_cause(spark: SparkSession) -> None:
-    """Rests on it: ``_JOB`` (wjoin/failures.py), which takes that away."""
+    """Rests on it: ``_JOB`` (wjoin/spark/failures.py), which takes that away."""
 
     def die(batches: Any) -> Any:
         os._exit(1)
@@ -119,7 +126,7 @@ def test_a_job_that_is_aborted_names_task_and_host_before_the_cause(spark: Spark
 
 def test_a_sort_of_a_stream_is_refused_as_unsupported(rows: DataFrame) -> None:
     """Rests on it: an error of analysis has the code WJ607, others WJ704 (``_REFUSED`` in
-    wjoin/failures.py).
+    wjoin/spark/failures.py).
     """
     error = error_of(lambda: rows.orderBy("id").writeStream.format("noop").start())
     assert isinstance(error, AnalysisException)
@@ -127,13 +134,13 @@ def test_a_sort_of_a_stream_is_refused_as_unsupported(rows: DataFrame) -> None:
 
 
 def test_an_aggregate_without_a_watermark_is_refused_in_known_words(rows: DataFrame) -> None:
-    """Rests on it: wjoin/refused.py, which then names the remedy."""
+    """Rests on it: wjoin/spark/refused.py, which then names the remedy."""
     error = error_of(lambda: rows.groupBy("id").count().writeStream.format("noop").start())
     assert "STREAMING_OUTPUT_MODE" in str(error) or "Append output mode not supported" in str(error)
 
 
 def test_a_source_without_columns_asks_for_a_schema(spark: SparkSession, tmp_path: Path) -> None:
-    """Rests on it: the remedy of WJ604 (wjoin/stream_statements.py)."""
+    """Rests on it: the remedy of WJ604 (wjoin/statements/streams.py)."""
     (tmp_path / "in").mkdir()
     error = error_of(lambda: spark.readStream.format("json").load(str(tmp_path / "in")))
     assert "chema must be specified" in str(error)
@@ -142,7 +149,7 @@ def test_a_source_without_columns_asks_for_a_schema(spark: SparkSession, tmp_pat
 
 
 def test_a_source_whose_folder_is_gone_speaks_of_its_base_path(rows: DataFrame, tmp_path: Path) -> None:
-    """Rests on it: ``_IN_OTHER_WORDS`` (wjoin/failures.py)."""
+    """Rests on it: ``_IN_OTHER_WORDS`` (wjoin/spark/failures.py)."""
     checkpoint = str(tmp_path / "checkpoint")
     writer = rows.writeStream.format("noop").option("checkpointLocation", checkpoint)
     writer.trigger(availableNow=True).start().awaitTermination()
@@ -153,7 +160,7 @@ def test_a_source_whose_folder_is_gone_speaks_of_its_base_path(rows: DataFrame, 
 
 
 def test_pyspark_logs_what_it_raises_under_a_known_name(spark: SparkSession) -> None:
-    """Rests on it: wjoin/spark_process.py silences that logger; else each refused statement would
+    """Rests on it: wjoin/spark/process.py silences that logger; else each refused statement would
     print JSON.
     """
     asked: list[int] = []

@@ -82,7 +82,7 @@ def test_a_report_of_an_idle_query_has_no_added_batch_and_the_number_of_the_next
 
 
 def test_the_last_report_and_the_status_of_a_query(query: StreamingQuery) -> None:
-    """Rests on it: recorder.py, dropped.py of wjoin/measured/ (lastProgress), wjoin/live.py (status)."""
+    """Rests on it: wjoin/measured/ (lastProgress), wjoin/commands/live.py (status)."""
     assert query.lastProgress["batchId"] == reports(query)[-1]["batchId"]
     assert query.status["isDataAvailable"] is False
     assert query.status["isTriggerActive"] in (True, False)

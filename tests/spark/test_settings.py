@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from wjoin.embedded import embedded_settings
-from wjoin.format_options import SINK_OPTIONS, STREAM_OPTIONS
-from wjoin.options import ROCKSDB, SESSION_SETTINGS
+from wjoin.settings.options import ROCKSDB, SESSION_SETTINGS
+from wjoin.sources.format_options import SINK_OPTIONS, STREAM_OPTIONS
+from wjoin.spark.embedded import embedded_settings
 
 
 def defaults(spark: SparkSession) -> Any:
@@ -29,7 +29,7 @@ DEFAULTS = {
 
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_defaults_are_those_that_prepare_compares_with(spark: SparkSession, name: str) -> None:
-    """Rests on it: ``prepare`` and ``require_streaming`` (wjoin/options.py), and MATCH_TIME() (the last one).
+    """Rests on it: ``prepare`` and ``require_streaming`` (wjoin/settings/options.py), and MATCH_TIME().
 
     Else a default would count as a choice of the user, and stay.
     """
@@ -37,7 +37,7 @@ def test_defaults_are_those_that_prepare_compares_with(spark: SparkSession, name
 
 
 def test_changelog_checkpoints_are_not_set_by_themselves(spark: SparkSession) -> None:
-    """Rests on it: ``prepare`` (wjoin/options.py)."""
+    """Rests on it: ``prepare`` (wjoin/settings/options.py)."""
     name = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
     assert defaults(spark).getConfString(name, "not set") == "not set"
     parser = spark._jvm.org.apache.spark.sql.execution.streaming.state.RocksDBConf
@@ -45,7 +45,10 @@ def test_changelog_checkpoints_are_not_set_by_themselves(spark: SparkSession) ->
 
 
 def test_every_setting_of_sql_that_wjoin_sets_is_one_of_sparks(spark: SparkSession) -> None:
-    """Rests on it: wjoin/options.py and wjoin/embedded.py. Spark takes an unknown name without a word."""
+    """Rests on it: wjoin/settings/options.py and wjoin/spark/embedded.py.
+
+    Spark takes an unknown name without a word.
+    """
     tried = "spark.sql.streaming.checkpointFileManagerClass"
     named = {*SESSION_SETTINGS, *embedded_settings(), *DEFAULTS} - {tried}
     settings = spark._jvm.java.lang.Class.forName("org.apache.spark.sql.internal.SQLConf$")
@@ -55,13 +58,12 @@ def test_every_setting_of_sql_that_wjoin_sets_is_one_of_sparks(spark: SparkSessi
 
 
 def test_the_state_store_is_the_one_of_rocksdb(spark: SparkSession) -> None:
-    """Rests on it: wjoin/options.py names its class."""
+    """Rests on it: wjoin/settings/options.py names its class."""
     assert spark._jvm.java.lang.Class.forName(ROCKSDB).getName() == ROCKSDB
 
 
 def test_files_of_a_checkpoint_are_written_as_the_setting_says(spark: SparkSession, tmp_path: Path) -> None:
-    """Rests on it: ``embedded_settings`` (wjoin/embedded.py), which looks for the class in the jar of Spark
-    SQL.
+    """Rests on it: ``embedded_settings`` (wjoin/spark/embedded.py), which looks for the class in Spark's jar.
 
     Without it Spark starts a process for each file of a checkpoint.
     """
@@ -75,7 +77,7 @@ def test_files_of_a_checkpoint_are_written_as_the_setting_says(spark: SparkSessi
 
 
 def test_a_session_can_be_a_weak_key_and_take_another_sql(spark: SparkSession) -> None:
-    """Rests on it: what is declared on a session (wjoin/catalog.py), ``enable`` and ``disable``."""
+    """Rests on it: what is declared on a session (wjoin/sources/catalog.py), ``enable`` and ``disable``."""
     assert weakref.ref(spark)() is spark
     assert {spark: 1}[spark] == 1
     assert "sql" not in vars(spark)
@@ -101,7 +103,7 @@ SPARKS_OWN = {
 
 @pytest.mark.parametrize("provider", SPARKS_OWN)
 def test_every_option_that_spark_names_is_known(spark: SparkSession, provider: str) -> None:
-    """Rests on it: wjoin/format_options.py, which refuses any other option (WJ603)."""
+    """Rests on it: wjoin/sources/format_options.py, which refuses any other option (WJ603)."""
     jvm = spark._jvm
     named: set[str] = set()
     for name in SPARKS_OWN[provider]:

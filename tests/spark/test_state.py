@@ -16,7 +16,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from wjoin.executor.spark.processor import JoinProcessor
 from wjoin.executor.workers import worker_ids
-from wjoin.options import SESSION_SETTINGS
+from wjoin.settings.options import SESSION_SETTINGS
 
 ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
@@ -195,7 +195,7 @@ def test_the_entries_of_a_state_can_be_read(noted: Noted, spark: SparkSession) -
 def test_the_number_of_a_state_is_in_the_names_of_its_files_alone(
     session: Any, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rests on it: ``adopt_state`` (wjoin/checkpoint_log.py), which gives state that a query of one
+    """Rests on it: ``adopt_state`` (wjoin/checkpoints/log.py), which gives state that a query of one
     micro-batch has written the number of another query's.
     """
     spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "false")
@@ -225,7 +225,7 @@ def test_the_state_is_opened_at_the_driver_too(noted: Noted) -> None:
 
 
 def test_it_needs_rocksdb(session: Any, spark: SparkSession, tmp_path: Path) -> None:
-    """Rests on it: WJ605 (``require_streaming`` in wjoin/options.py) refuses every other store of states."""
+    """Rests on it: WJ605 (``require_streaming`` in wjoin/settings/options.py) refuses other stores."""
     spark.conf.set(
         "spark.sql.streaming.stateStore.providerClass",
         "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",

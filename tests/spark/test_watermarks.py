@@ -43,7 +43,7 @@ def rows(session: Any, spark: SparkSession, tmp_path: Path) -> DataFrame:
 
 
 def test_a_column_with_a_watermark_has_its_delay_in_its_metadata(rows: DataFrame) -> None:
-    """Rests on it: wjoin/relations.py reads there what the user has told Spark of a column's disorder.
+    """Rests on it: wjoin/joins/relations.py reads there what the user has told Spark of a column's disorder.
 
     Else streams with a watermark would count as such without, with a delay of 0.
     """

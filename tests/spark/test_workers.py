@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from wjoin.executor.spark.task import run_phase
 from wjoin.executor.workers import worker_ids
-from wjoin.options import SESSION_SETTINGS
+from wjoin.settings.options import SESSION_SETTINGS
 
 ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 

@@ -16,8 +16,8 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 import wjoin.executor.spark.workers.wjoin_daemon as daemon
 from wjoin.executor.spark.sockets import LONGEST_FOLDER, socket_folder
-from wjoin.worker_daemon import start_daemon
-from wjoin.worker_sockets import socket_settings
+from wjoin.spark.worker_daemon import start_daemon
+from wjoin.spark.worker_sockets import socket_settings
 
 SOCKETS = "spark.python.unix.domain.socket"
 
@@ -35,7 +35,7 @@ def in_worker(spark: SparkSession, asked: Callable[[], Any]) -> str:
 
 
 def test_workers_are_reached_without_tcp(spark: SparkSession) -> None:
-    """Rests on it: wjoin/worker_sockets.py. Without it every task waits 40 ms."""
+    """Rests on it: wjoin/spark/worker_sockets.py. Without it every task waits 40 ms."""
     enabled = in_worker(spark, lambda: os.environ.get("PYTHON_UNIX_DOMAIN_ENABLED"))
     folder = in_worker(spark, lambda: os.environ.get("PYTHON_WORKER_FACTORY_SOCK_DIR"))
     if socket_settings(spark.version):
@@ -45,7 +45,7 @@ def test_workers_are_reached_without_tcp(spark: SparkSession) -> None:
 
 
 def test_the_folder_of_sockets_has_the_length_that_spark_takes(spark: SparkSession) -> None:
-    """Rests on it: wjoin/worker_sockets.py, which looks for a folder that Spark does not refuse."""
+    """Rests on it: wjoin/spark/worker_sockets.py, which looks for a folder that Spark does not refuse."""
     entry = spark._jvm.org.apache.spark.internal.config.ConfigEntry.findEntry(f"{SOCKETS}.dir")
     assert (entry is not None) is bool(socket_settings(spark.version))
     if entry is not None:
@@ -82,7 +82,7 @@ class Parent(StatefulProcessor):
 
 
 def test_all_kinds_of_workers_come_from_one_daemon(session: Any) -> None:
-    """Rests on it: ``daemon_settings`` (wjoin/worker_daemon.py): each daemon more imports all anew."""
+    """Rests on it: ``daemon_settings`` (wjoin/spark/worker_daemon.py): each daemon more imports all anew."""
     grouped = session.range(1).groupBy("id")
     # By value: a worker cannot import this module.
     with_state = grouped.transformWithStateInPandas(Parent(), "parent BIGINT", "append", "none").head()

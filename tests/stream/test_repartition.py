@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import DataFrame
 
 import wjoin
+from wjoin.checkpoints.repartition import Repartitioned
 from wjoin.grammar.errors import WJoinError
-from wjoin.repartition import Repartitioned
 
 ROWS = 40
 """Rows of a file; a file holds two seconds of event time."""

@@ -11,9 +11,9 @@ import wjoin
 from tests.session.test_queries import PAIRS, declared
 from wjoin.executor.spark import beginning
 from wjoin.executor.spark.warm import FOLDER
-from wjoin.failures import failure
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.spark.failures import failure
 
 __all__ = ["declared"]
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.session.test_computed_columns import write_json
-from wjoin.arguments import parse_arguments
 from wjoin.cli import main
+from wjoin.commands.arguments import parse_arguments
 from wjoin.testing.waiting import PATIENCE_SECONDS, until
 
 JOIN = "FROM a A, b B WINDOW (A, B) = '1 second' WHERE A.id = B.id"

@@ -9,13 +9,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.executor.state.identity import checked, kept_fingerprints, refuse_other
-from wjoin.failures import cause
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.measured.recorder import Measured, Recorder, read_measured
-from wjoin.notices import warn
 from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
 from wjoin.planner.physical import Method, PhysicalPlan
 from wjoin.planner.written import Written
+from wjoin.spark.failures import cause
+from wjoin.spark.notices import warn
 
 LAYOUTS = "sequences"
 """The name under which the layouts of the state of a query are kept."""

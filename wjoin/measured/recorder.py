@@ -11,7 +11,6 @@ from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.executor.spark.observe import MEASURED
-from wjoin.failures import cause
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning, stopped
 from wjoin.measured.progress import observations
 from wjoin.measured.reports import last_report, recent_reports
@@ -24,6 +23,7 @@ from wjoin.planner.measurement import (
     stage_name,
 )
 from wjoin.planner.physical import PhysicalPlan
+from wjoin.spark.failures import cause
 
 STATISTICS = "statistics"
 """The name under which measurements are kept."""

@@ -8,13 +8,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from wjoin.executor.spark.beginning import begin
-from wjoin.explain import explain
-from wjoin.explanation import Explanation
-from wjoin.failures import placed
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import Explain, InsertInto, Statement, StopQuery
-from wjoin.inserts import insert, plan_insert, target_sink
 from wjoin.notebook.interrupts import Result, interruptible
 from wjoin.notebook.live_cells import LiveCell, LiveCells
 from wjoin.notebook.options import Options
@@ -24,10 +20,14 @@ from wjoin.notebook.selects import SelectRows
 from wjoin.notebook.shown_errors import Interrupted
 from wjoin.notebook.tables import first_rows, preformatted
 from wjoin.planner.explain.markup import Markup, join, tag
-from wjoin.running import Running
+from wjoin.queries.running import Running
 from wjoin.session import Session
-from wjoin.statements import execute
-from wjoin.triggers import processing_time
+from wjoin.settings.triggers import processing_time
+from wjoin.spark.failures import placed
+from wjoin.statements.dispatch import execute
+from wjoin.statements.explain import explain
+from wjoin.statements.explanation import Explanation
+from wjoin.statements.inserts import insert, plan_insert, target_sink
 
 _numbers = itertools.count()
 

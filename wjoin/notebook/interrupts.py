@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
-from wjoin.failures import RAISED_BY_SPARK
 from wjoin.notebook.shown_errors import Interrupted
+from wjoin.spark.failures import RAISED_BY_SPARK
 
 _LOOK_SECONDS = 0.2
 _numbers = itertools.count()

@@ -13,7 +13,7 @@ from wjoin.notebook.drawn import Picture
 from wjoin.notebook.screen import Screen
 from wjoin.notebook.selects import SelectRows
 from wjoin.planner.names import quoted_if_needed
-from wjoin.running import Running
+from wjoin.queries.running import Running
 from wjoin.web.points import History
 
 _TICK_SECONDS = 1.0

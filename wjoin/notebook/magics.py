@@ -5,7 +5,7 @@ from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
-from wjoin.complaints import printed_warnings
+from wjoin.commands.complaints import printed_warnings
 from wjoin.grammar.errors import WJoinError
 from wjoin.notebook.options import USAGE, read_options
 from wjoin.notebook.screen import Screen

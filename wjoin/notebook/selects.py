@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
+from wjoin.commands.printed import run_once
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.once import select_name
 from wjoin.notebook.tables import Table, as_texts, table
-from wjoin.printed import run_once
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

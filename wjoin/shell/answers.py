@@ -4,19 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wjoin.explain import explain
-from wjoin.explanation import Explanation
-from wjoin.failures import placed
+from wjoin.commands.printed import rows_once
 from wjoin.grammar.syntax import Explain, InsertInto, Statement
-from wjoin.inserts import insert
-from wjoin.printed import rows_once
-from wjoin.running import Running
+from wjoin.queries.running import Running
+from wjoin.settings.triggers import processing_time
 from wjoin.shell.fetched import fetched
 from wjoin.shell.shell import Choices
 from wjoin.shell.tables import Rows
 from wjoin.shell.watched import Watched, start_watching
-from wjoin.statements import execute
-from wjoin.triggers import processing_time
+from wjoin.spark.failures import placed
+from wjoin.statements.dispatch import execute
+from wjoin.statements.explain import explain
+from wjoin.statements.explanation import Explanation
+from wjoin.statements.inserts import insert
 
 if TYPE_CHECKING:
     from wjoin.session import Session

@@ -29,7 +29,7 @@ def start_spark(
 
     def connected() -> "Session":
         from wjoin.connecting import connect
-        from wjoin.predicates import load
+        from wjoin.joins.predicates import load
         from wjoin.shell.gone import quiet_end
 
         prompted.wait(_PROMPTED_SECONDS)

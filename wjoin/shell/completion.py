@@ -132,7 +132,7 @@ def _possible(place: Place, names: Names) -> Iterator[Named]:
 def _formats(kind: str) -> Mapping[str, frozenset[str]]:
     """Return the formats of a STREAM or a SINK, and the options of each."""
     # Imports sqlglot, which the first prompt does without.
-    from wjoin.format_options import SINK_OPTIONS, STREAM_OPTIONS
+    from wjoin.sources.format_options import SINK_OPTIONS, STREAM_OPTIONS
 
     return SINK_OPTIONS if kind == "SINK" else STREAM_OPTIONS
 

@@ -5,9 +5,9 @@ import textwrap
 
 from rich.cells import cell_len
 
-from wjoin.explanation import Explanation
 from wjoin.planner.explain.cost import candidates_text, cost_text
 from wjoin.shell.paint import Paint
+from wjoin.statements.explanation import Explanation
 
 _SOURCE = re.compile(r"(\[[^\[\]]*\])$")
 _LEAST = 40

@@ -44,7 +44,7 @@ class Known:
 
 def names_of(session: "Session", functions: tuple[Named, ...]) -> Names:
     """Return what a session knows by name now."""
-    from wjoin.settings import SETTINGS
+    from wjoin.settings.session import SETTINGS
 
     catalog = session.declarations
     relations = [

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from wjoin.carried_out import How, carry_out
-from wjoin.following import follow
+from wjoin.commands.carried_out import How, carry_out
+from wjoin.commands.following import follow
 from wjoin.grammar.parser import unended
 from wjoin.shell.commands import is_command
 from wjoin.shell.shell import Choices, Leave, Shell

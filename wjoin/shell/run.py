@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import TextIO
 
 import wjoin
-from wjoin.arguments import absolute, given_parameters, read_file
+from wjoin.commands.arguments import absolute, given_parameters, read_file
+from wjoin.commands.starting import embedded, spark_settings, stopping
 from wjoin.shell.shell import Choices
-from wjoin.starting import embedded, spark_settings, stopping
 
 _WELCOME = "wjoin {}: .help tells what can be typed, Ctrl-D leaves"
 _DUMB = ("", "dumb", "unknown")

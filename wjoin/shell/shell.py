@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wjoin.arguments import read_file
+from wjoin.commands.arguments import read_file
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.shell import commands
@@ -129,7 +129,7 @@ class Shell(ABC):
         self.enter(read_file(path), path)
 
     def _register(self, command: Command) -> None:
-        from wjoin.predicates import load
+        from wjoin.joins.predicates import load
 
         if not command.argument:
             raise commands.usage(command)

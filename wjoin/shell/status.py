@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 if TYPE_CHECKING:
     from wjoin.measured.progress import Progress
-    from wjoin.running import Running
+    from wjoin.queries.running import Running
 
 _SPAN = timedelta(seconds=10)
 """Over how long rows a second are counted."""

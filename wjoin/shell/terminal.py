@@ -26,7 +26,7 @@ from wjoin.shell.tables import Rows, column_widths, head_lines, records, row_lin
 
 if TYPE_CHECKING:
     from wjoin.grammar.syntax import Statement
-    from wjoin.running import Running
+    from wjoin.queries.running import Running
     from wjoin.session import Session
     from wjoin.shell.answers import Answer
     from wjoin.shell.watched import Batch, Watched
@@ -150,7 +150,7 @@ class TerminalShell(Shell):
             # Whatever it is, the user goes on, and so do the queries.
             if self._debug:
                 raise
-            from wjoin.failures import cause
+            from wjoin.spark.failures import cause
 
             if not self._tell_end(error):
                 self._print(paint.diagnostic(f"error: {cause(error)}"))
@@ -210,9 +210,9 @@ class TerminalShell(Shell):
         """Carry out a statement and show what it answers. Raises WJoinError, and Stopped at Ctrl-C."""
         session = self.session()
         # Imports Spark's client, which the first prompt does without.
-        from wjoin.explanation import Explanation
         from wjoin.shell.answers import Done, Started, answer
         from wjoin.shell.explained import explained
+        from wjoin.statements.explanation import Explanation
 
         self._statements += 1
         group = f"wjoin-shell-{self._statements}"

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wjoin.failures import placed
-from wjoin.printed import start_showing
-from wjoin.running import Running
+from wjoin.commands.printed import start_showing
+from wjoin.queries.running import Running
 from wjoin.shell.attended import Interrupts
 from wjoin.shell.fetched import fetched
 from wjoin.shell.status import status_of
 from wjoin.shell.tables import Rows
+from wjoin.spark.failures import placed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,11 +8,7 @@ from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.sites.loopback import is_loopback
-
-LOOPBACK = "127.0.0.1"
-
-TOKEN = "WJOIN_WEB_TOKEN"
-"""The environment variable whose value is the token, in place of a new one at each start."""
+from wjoin.spark.doors import LOOPBACK, TOKEN
 
 LEAST_TOKEN = 16
 """Characters that a token has at the least."""

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.queries import Queries
-from wjoin.running import Running
+from wjoin.queries.running import Running
+from wjoin.queries.session_queries import Queries
 from wjoin.sites.bounded_server import REQUEST_SECONDS, BoundedHandler, BoundedServer
 from wjoin.sites.loopback import is_own_name
 from wjoin.web.access import Address, admits, token_for

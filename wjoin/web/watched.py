@@ -9,17 +9,17 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wjoin.compiled import compiled
 from wjoin.executor.spark.once import SELECT
-from wjoin.failures import cause
 from wjoin.grammar.spans import Span
 from wjoin.measured.beside import UNREACHABLE
 from wjoin.measured.progress import Progress
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.document import Document
 from wjoin.planner.plan import PlannedSelect
-from wjoin.queries import Queries
-from wjoin.running import Running
+from wjoin.queries.compiled import compiled
+from wjoin.queries.running import Running
+from wjoin.queries.session_queries import Queries
+from wjoin.spark.failures import cause
 from wjoin.web.points import History
 from wjoin.web.present import ENDINGS, Known
 

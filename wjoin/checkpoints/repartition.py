@@ -1,0 +1,344 @@
+"""A checkpoint for another number of shuffle partitions or workers, written from one that is left as it is.
+
+What lies in memory of a query is in its state alone, between two micro-batches. So the rows of the state are
+brought to the new workers as new rows would be, and all else of the checkpoint is copied.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from wjoin.checkpoints.files import Files
+from wjoin.checkpoints.log import (
+    PARTITIONS,
+    LastBatch,
+    adopt_state,
+    last_batch,
+    operators,
+    set_partitions,
+)
+from wjoin.context import Context
+from wjoin.executor.faults import fault_point
+from wjoin.executor.routing import worker_count
+from wjoin.executor.spark.repartition import (
+    ENTRIES_AT_ONCE,
+    STATE_OPERATOR,
+    Held,
+    greatest_seen,
+    held_rows,
+    send_rows,
+    send_times,
+    stored_manifests,
+    write_state,
+)
+from wjoin.executor.state.identity import Whole, identity
+from wjoin.executor.state.manifest import written_by
+from wjoin.executor.state.moving import StageMove
+from wjoin.executor.workers import worker_ids
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.parser import parse_script
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import AnalyzeStream, InsertInto, Query, Statement
+from wjoin.joins.rewrite import Joins, joined_rows
+from wjoin.measured.beside import Beside
+from wjoin.measured.kept import IDENTITY, LAYOUTS, Kept
+from wjoin.planner.layouts import laid_out, sequence_of
+from wjoin.planner.physical import Method, PhysicalPlan
+from wjoin.settings.options import prepare
+from wjoin.spark.failures import placed
+from wjoin.statements.checking import check
+from wjoin.statements.dispatch import execute
+from wjoin.statements.inserts import inserted_rows, target_sink
+
+UNFINISHED = ".unfinished"
+"""What the name of the folder ends with in which a new checkpoint is made; no query takes it for one."""
+
+_WRITING = {
+    # The files of one whole state, without those that tell how it came about.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "1",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.parquet.columnarReaderBatchSize": "16",
+}
+"""Settings under which Spark writes state that is moved afterwards."""
+
+
+@dataclass(frozen=True)
+class Repartitioned:
+    """A checkpoint that has been written anew: whose it is, its folder, the last micro-batch that it counts
+    as done, and the numbers of shuffle partitions before and now."""
+
+    name: str
+    folder: str
+    batch: int
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The checkpoint of one query, and the W-joins of its statement before and after.
+
+    ``place`` is its folder below those of all, empty where it is the only one. ``whole`` and ``layouts`` are
+    what is kept beside it, ``layouts`` None where a query keeps nothing; ``fingerprints`` those under which
+    the state of the stages of each join lies.
+    """
+
+    statement: Statement
+    name: str
+    folder: str
+    place: str
+    last: LastBatch
+    before: tuple[PhysicalPlan, ...]
+    after: tuple[PhysicalPlan, ...]
+    fingerprints: Sequence[Sequence[str]]
+    whole: Whole
+    layouts: Sequence[str] | None
+
+    def below(self, folder: str) -> str:
+        """Return the place of the checkpoint below a folder."""
+        return f"{folder}/{self.place}" if self.place else folder
+
+
+def repartition(
+    context: Context,
+    text: str,
+    old: str,
+    new: str,
+    partitions: int,
+    params: dict[str, Any],
+    name: str = "<script>",
+) -> list[Repartitioned]:
+    """Write the checkpoints below a folder anew for another number of shuffle partitions.
+
+    ``old`` is the folder of the checkpoints of a script, or the checkpoint of its one query; ``new``, which
+    is not there yet, appears when all is written. ``text`` is the script with which the queries go on: its
+    hints say on how many workers. Raises WJoinError WJ701 and WJ702 for the checkpoint of another statement,
+    and WJ708 to WJ711.
+    """
+    spark, old, new = context.engine.spark, old.rstrip("/"), new.rstrip("/")
+    files = Files.of(spark)
+    if partitions < 1:
+        raise WJoinError("WJ603", f"{partitions} is no number of partitions", help="give 1 or more")
+    if files.exists(new):
+        raise WJoinError("WJ709", f"{new} exists already")
+    with _set(spark, PARTITIONS, str(partitions)):
+        single = files.exists(f"{old}/metadata")
+        tasks = _Script(context, files, text, params, old, single).tasks(name)
+    unfinished = new + UNFINISHED
+    files.remove(unfinished)
+    try:
+        for number, task in enumerate(tasks):
+            with placed(text, task.statement.span):
+                own = f"{unfinished}/{number}"
+                made = task.below(f"{unfinished}/checkpoint")
+                _write(context, files, task, partitions, own, made, task.below(new))
+        for task in tasks:
+            if last_batch(files, task.folder).number != task.last.number:
+                raise WJoinError("WJ708", f"a query runs on the checkpoint {task.folder}")
+        fault_point("before-checkpoint-appears")
+        files.rename(f"{unfinished}/checkpoint", new)
+    finally:
+        files.remove(unfinished)
+    return [
+        Repartitioned(each.name, each.below(new), each.last.number, each.last.partitions, partitions)
+        for each in tasks
+    ]
+
+
+@dataclass(frozen=True)
+class _Script:
+    """A script and the folder ``old`` of its checkpoints; ``single`` where that is the one of its query."""
+
+    context: Context
+    files: Files
+    text: str
+    params: dict[str, Any]
+    old: str
+    single: bool
+
+    def tasks(self, name: str) -> list[_Task]:
+        """Return what there is to write anew, all of it compared with its statements."""
+        statements = parse_script(self.text, name).statements
+        queries = sum(isinstance(each, InsertInto | Query) for each in statements)
+        if self.single and queries > 1:
+            raise WJoinError(
+                "WJ710",
+                f"{self.old} is the checkpoint of one query, and {name} has {queries}",
+                help="give the folder of all of them, or the statements of that query alone",
+            )
+        self.context.queries.begin_script()
+        found: list[_Task] = []
+        for statement in statements:
+            with placed(self.text, statement.span):
+                match statement:
+                    case InsertInto():
+                        found += self._of_insert(statement)
+                    case Query():
+                        found += self._of_select(statement) if self.single else ()
+                    case AnalyzeStream():
+                        # It tells which key is the most frequent one.
+                        execute(self.context, self.text, statement, self.params)
+                    case _:
+                        check(self.context, self.text, statement, self.params, None)
+        self.context.queries.begin_script()
+        if not found:
+            raise WJoinError("WJ710", f"{self.old} holds no checkpoint of a query of {name}")
+        return found
+
+    def _of_insert(self, statement: InsertInto) -> Iterator[_Task]:
+        """Yield what is to be done for an INSERT INTO, if its query streams and has begun."""
+        queries, target = self.context.queries, statement.target[-1]
+        sink = target_sink(self.context.catalog, self.text, statement)
+        if sink is None:
+            return
+        for folder in (self.old, f"{self.old}/{sink.name}"):
+            if queries.runs_on(folder):
+                raise WJoinError("WJ708", f"a query runs on the checkpoint {folder}").at(
+                    target.span, self.text
+                )
+        folder = self.old if self.single else queries.name_folder(self.old, sink.name)
+        kept = Kept(self.context.engine.spark, folder, moving=True)
+        rows, joins = inserted_rows(self.context, self.text, statement, self.params, kept)
+        if not rows.isStreaming:
+            return
+        queries.named(folder)
+        if kept.begun:
+            place = "" if self.single else folder.removeprefix(f"{self.old}/")
+            with _at(target.span, self.text):
+                yield _task(self.files, kept, statement, target.name, folder, place, joins)
+
+    def _of_select(self, statement: Query) -> Iterator[_Task]:
+        """Yield what is to be done for a SELECT that somebody has started."""
+        kept = Kept(self.context.engine.spark, self.old, moving=True)
+        _, joins = joined_rows(self.context, self.text, statement, self.params, kept)
+        with _at(statement.span, self.text):
+            yield _task(self.files, kept, statement, "the SELECT", self.old, "", joins)
+
+
+@contextlib.contextmanager
+def _at(span: Span, text: str) -> Iterator[None]:
+    """Give an error that is raised inside its place."""
+    try:
+        yield
+    except WJoinError as error:
+        raise error.at(span, text) from error.__cause__
+
+
+def _task(
+    files: Files,
+    kept: Kept,
+    statement: Statement,
+    name: str,
+    folder: str,
+    place: str,
+    joins: Joins | None,
+) -> _Task:
+    last = last_batch(files, folder)
+    if files.escaped(folder):
+        # Spark looks for the state in a folder that has them as in an address.
+        raise WJoinError(
+            "WJ711",
+            f"the path {folder} has signs with which Spark does not find the state",
+            help="copy the checkpoint to a path of letters, digits, - and _, and repartition the copy",
+        )
+    planned = () if joins is None else joins.planned
+    after = tuple(each.physical for each in planned)
+    before = tuple(
+        laid_out(each.physical, kept.layout(number).placements(sequence_of(each.layout)))
+        for number, each in enumerate(planned)
+    )
+    whole = Whole() if joins is None else joins.whole
+    kept.refuse_other(identity(before, last.partitions, whole))
+    fingerprints = [kept.fingerprints(*each) for each in enumerate(before)]
+    keeps = joins is not None and isinstance(statement, InsertInto)
+    layouts = [each.layout for each in planned] if keeps else None
+    return _Task(statement, name, folder, place, last, before, after, fingerprints, whole, layouts)
+
+
+def _write(
+    context: Context, files: Files, task: _Task, partitions: int, own: str, made: str, final: str
+) -> None:
+    """Write a checkpoint anew as ``made``, which will be ``final``; ``own`` is a folder to work in."""
+    last, spark = task.last, _session(context.engine.spark, task.last, partitions)
+    for name in files.names(task.folder):
+        if name != "state":
+            files.copy(f"{task.folder}/{name}", f"{made}/{name}")
+    set_partitions(files, made, last.number, partitions)
+    for number, kind in operators(files, task.folder).items():
+        if kind != STATE_OPERATOR:
+            raise WJoinError("WJ711", f"{task.name} keeps state of Spark's own ({kind}) in {task.folder}")
+        _write_operator(context, spark, task, number, partitions, f"{own}/{number}")
+        adopt_state(
+            files,
+            f"{own}/{number}/checkpoint/state/0",
+            f"{made}/state/{number}",
+            operator=number,
+            final=f"{final}/state/{number}",
+            batch=last.number,
+            partitions=partitions,
+        )
+    for name in (IDENTITY, LAYOUTS):
+        files.remove(f"{made}/wjoin/{name}")
+    if task.layouts is not None:
+        beside = Beside(spark, made)
+        beside.write(IDENTITY, 1, identity(task.after, partitions, task.whole))
+        beside.write(LAYOUTS, 1, list(task.layouts))
+
+
+def _write_operator(
+    context: Context, spark: SparkSession, task: _Task, operator: int, partitions: int, own: str
+) -> None:
+    """Write the state of an operator of a checkpoint anew, as that of operator 0 of ``own``/checkpoint."""
+    manifests = stored_manifests(spark, task.folder, operator)
+    sent, move = f"{own}/rows", None
+    seen: Mapping[int, int] = {}
+    held: Held = ()
+    if manifests:
+        told, count = written_by(next(iter(manifests.values())))
+        move = _move(task, told, count, partitions)
+        seen, held = greatest_seen(manifests, told, count), held_rows(manifests, told, count)
+        send_rows(spark, task.folder, operator, move, told, sent)
+    send_times(spark, worker_ids(partitions) if move is None else move.new_workers, seen, sent)
+    write_state(spark, sent, move, context.settings.stretch(), f"{own}/checkpoint", held)
+
+
+def _move(task: _Task, told: str, count: int, partitions: int) -> StageMove:
+    """Return the stage whose state has the fingerprint ``told`` and ``count`` workers.
+
+    Raises WJoinError WJ702 where the statement has none.
+    """
+    for before, after, known in zip(task.before, task.after, task.fingerprints, strict=True):
+        for number in range(len(before.stages) if before.method is Method.MULTIWAY else 0):
+            if known[number] == told:
+                old = worker_ids(task.last.partitions)[:count]
+                new = worker_ids(partitions)[: worker_count(after.stages[number], partitions)]
+                return StageMove(before, after, number, old, new)
+    raise WJoinError(
+        "WJ702", f"the state of {task.folder} is that of another statement or another plan of it"
+    )
+
+
+def _session(spark: SparkSession, last: LastBatch, partitions: int) -> SparkSession:
+    """Return a session in which state is read and written as the checkpoint has it."""
+    session = spark.newSession()
+    prepare(session)
+    reading = {"spark.sql.execution.arrow.maxRecordsPerBatch": str(ENTRIES_AT_ONCE)}
+    for name, value in {**last.settings, **_WRITING, **reading, PARTITIONS: str(partitions)}.items():
+        session.conf.set(name, value)
+    return session
+
+
+@contextlib.contextmanager
+def _set(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """Give a setting of Spark's another value inside."""
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, str(before))

@@ -1,0 +1,125 @@
+"""FROM items to DataFrames and to what the planner must know of them."""
+
+import contextlib
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
+
+from wjoin.executor.spark.native import WATERMARK
+from wjoin.executor.spark.structs import CHAR
+from wjoin.grammar.errors import WJoinError
+from wjoin.planner.catalog import Column, Delay, Estimate, Relation
+from wjoin.planner.durations import human
+from wjoin.planner.layout import quoted
+from wjoin.planner.physical import TimeKind
+from wjoin.sources.catalog import StreamDeclaration
+from wjoin.spark.failures import first_line
+
+_CHAR = re.compile(r"char\((\d+)\)")
+
+
+@dataclass(frozen=True)
+class SparkTypes:
+    """Spark's typing rules over the inputs of one join (planner.catalog.Types)."""
+
+    spark: SparkSession
+    aliases: Sequence[str]
+    inputs: Sequence[DataFrame]
+
+    def of(self, stream: int, expression: str) -> str:
+        """Return the type of an expression over FROM item ``stream``."""
+        rows = self.inputs[stream].alias(self.aliases[stream])
+        try:
+            return rows.select(F.expr(expression)).schema[0].dataType.simpleString()
+        except (AnalysisException, ParseException) as error:
+            raise WJoinError("WJ607", f"Spark cannot read {expression}: {first_line(error)}") from error
+
+    def common(self, first: str, second: str) -> str | None:
+        """Return the type to which Spark widens both for ``=``, None when it has none."""
+        left, right = f"CAST(NULL AS {first})", f"CAST(NULL AS {second})"
+        try:
+            pair = self.spark.sql(f"SELECT coalesce({left}, {right}) AS both, {left} = {right} AS equal")
+            return pair.schema["both"].dataType.simpleString()
+        except (AnalysisException, ParseException):
+            return None
+
+    def fails_on_overflow(self) -> bool:
+        """Return whether Spark is in its ANSI mode."""
+        return str(self.spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+
+
+def describe(
+    frame: DataFrame, declaration: StreamDeclaration | None, statistics: Mapping[str, Estimate]
+) -> Relation:
+    """Return a DataFrame as the planner sees it."""
+    columns = tuple(_column(each) for each in frame.schema.fields)
+    watermarks = {
+        each.name.lower(): each.metadata[WATERMARK] * 1000
+        for each in frame.schema.fields
+        if WATERMARK in each.metadata
+    }
+    delays: dict[str, Delay] = {}
+    if declaration is None or not declaration.derived:
+        # Whoever gave Spark a watermark has told how far rows may be out of order.
+        delays = {name: Delay(delay) for name, delay in watermarks.items()}
+    if declaration is not None:
+        for name, delay in declaration.delays.items():
+            told = delay.declared or name not in delays
+            delays[name] = delay if told else replace(delays[name], ahead=delay.ahead)
+    known = None if declaration is None else declaration.streaming
+    return Relation(
+        columns,
+        None if declaration is None else declaration.event_time,
+        delays,
+        frame.isStreaming if known is None else known,
+        statistics,
+        watermark=bool(watermarks),
+        derived=declaration is not None and declaration.derived,
+        watermarks=watermarks,
+    )
+
+
+def _column(field: StructField) -> Column:
+    char = _CHAR.fullmatch(str(field.metadata.get(CHAR, "")))
+    return Column(field.name, field.dataType.simpleString(), int(char[1]) if char else None)
+
+
+def time_kind(spark_type: str) -> TimeKind:
+    """Return the kind of event time that a column of a Spark type holds."""
+    return TimeKind(spark_type) if spark_type.startswith("timestamp") else TimeKind.INTEGRAL
+
+
+def stream_fields(spark: SparkSession, stream: StreamDeclaration) -> dict[str, str]:
+    """Return the columns of a declared stream and their Spark SQL types."""
+    fields = spark.table(quoted(stream.name)).schema.fields
+    return {field.name: field.dataType.simpleString() for field in fields}
+
+
+def event_time(stream: StreamDeclaration, fields: Mapping[str, str]) -> tuple[str | None, str]:
+    """Return the event-time column of a stream (None where it is not clear) and its disorder, for people."""
+    times = [name for name, kind in fields.items() if kind.startswith("timestamp")]
+    name = stream.event_time or (times[0] if len(times) == 1 else None)
+    delay = stream.delays.get((name or "").lower())
+    if delay is None:
+        return name, "not known"
+    if delay.value is None:
+        return name, "any time"
+    shown = human(delay.value, time_kind(fields[name]) if name else TimeKind.TIMESTAMP)
+    return name, shown if delay.declared else f"{shown} (none declared)"
+
+
+def spark_plan(frame: DataFrame) -> str:
+    """Return Spark's own formatted plan of a DataFrame, or where a stream's is to be had."""
+    if frame.isStreaming:
+        # Spark refuses to explain a streaming DataFrame that has not been started.
+        return "Spark plans a stream when it starts: see explain() of the running StreamingQuery"
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        frame.explain("formatted")
+    return printed.getvalue().rstrip()

@@ -1,0 +1,1 @@
+"""Queries that run: those of a session, and what they say."""

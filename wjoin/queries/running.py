@@ -1,0 +1,132 @@
+"""Queries that have been started, from their start to their end or failure."""
+
+import datetime
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
+from wjoin.measured.progress import Progress, read
+from wjoin.measured.reports import new_reports
+from wjoin.measured.totals import Totals
+from wjoin.planner.explain.describe import describe
+from wjoin.queries.open_groups import waiting
+from wjoin.spark.failures import failure
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
+
+    from wjoin.planner.explain.document import Document
+    from wjoin.planner.plan import PlannedSelect
+
+HISTORY = 3_600
+"""How many reports of a query are kept: an hour of micro-batches of a second."""
+
+
+@dataclass
+class Running:
+    """A query, the statement that started it, and what it has done.
+
+    ``name`` is that of its sink, with a number where an earlier query into it still runs. ``span`` is what
+    an error of it is about, ``statement`` its whole statement, both of ``text``. ``sink`` and ``checkpoint``
+    are None for a SELECT whose rows are printed. ``planned`` are its W-joins, innermost first, ``compiled``
+    the numbers under which they were. ``append``: whether groups come out when they are complete, and once.
+    ``seconds`` is how long it ran, None while it does.
+    """
+
+    query: "StreamingQuery"
+    text: str
+    span: Span
+    statement: Span
+    name: str = "SELECT"
+    sink: str | None = None
+    checkpoint: str | None = None
+    planned: "tuple[PlannedSelect, ...]" = ()
+    compiled: tuple[int, ...] = ()
+    append: bool = True
+    began: float = field(default_factory=time.monotonic)
+    started: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
+    totals: Totals = field(default_factory=Totals)
+    history: "deque[Progress]" = field(default_factory=lambda: deque(maxlen=HISTORY))
+    seconds: float | None = None
+    stopped: bool = False
+    _told: list[Callable[[Progress], None]] = field(default_factory=list)
+    _looking: threading.Lock = field(default_factory=threading.Lock)
+
+    def tell(self, report: Callable[[Progress], None]) -> None:
+        """Call ``report`` with each report of Spark that there is and will be, once."""
+        with self._looking:
+            for progress in self.history:
+                report(progress)
+            self._told.append(report)
+
+    def untell(self, report: Callable[[Progress], None]) -> None:
+        """Call ``report`` no more."""
+        with self._looking:
+            self._told.remove(report)
+
+    def look(self) -> None:
+        """Take what Spark has reported since the last time; it keeps a hundred reports of a query."""
+        with self._looking:
+            active = self.query.isActive
+            newest = self.totals.newest
+            for report in new_reports(self.query, None if newest is None else newest.batch):
+                progress = read(report).after(self.totals.newest)
+                if self.totals.add(progress):
+                    self.history.append(progress)
+                    for told in self._told:
+                        told(progress)
+            if self.seconds is None and not active:
+                self.seconds = time.monotonic() - self.began
+
+    def documents(self) -> "tuple[Document, ...]":
+        """Return how its W-joins are planned, innermost first."""
+        return tuple(map(describe, self.planned))
+
+    @property
+    def state(self) -> str:
+        """What it is doing, in a word: starting, running, idle; stopped, failed, ended."""
+        if not self.query.isActive:
+            return "failed" if self.query.exception() is not None else "stopped" if self.stopped else "ended"
+        if not self.totals.known:
+            return "starting"
+        status = self.query.status
+        return "running" if status["isTriggerActive"] and status["isDataAvailable"] else "idle"
+
+    @property
+    def failed(self) -> WJoinError | None:
+        """The query's failure, at its statement; None where it has not failed."""
+        error = self.query.exception()
+        if error is None:
+            return None
+        return failure(
+            error, self.span, self.text, subject="the SELECT", sink=self.sink, checkpoint=self.checkpoint
+        )
+
+    def line(self) -> str:
+        """Return what the query has done, in one line."""
+        seconds = time.monotonic() - self.began if self.seconds is None else self.seconds
+        failed = self.query.exception() is not None
+        done = self.totals.line()
+        if (failed or self.stopped) and not self.totals.known:
+            done = "no micro-batch has been reported"
+        if waits := self.waits:
+            done += f"; {waits}"
+        return f"{self.name}: {'failed, ' if failed else ''}{done}, {seconds:.1f} s"
+
+    @property
+    def waits(self) -> str:
+        """What it has read and not yet given, and for what that waits; empty where nothing does."""
+        return waiting(self.totals.newest, self.planned) if self.append else ""
+
+    def stop(self) -> None:
+        """Stop the query where it still runs, without waiting for its micro-batch."""
+        if self.query.isActive:
+            self.stopped = True
+            self.query.stop()
+        # Whoever sees that it has ended has its last reports.
+        self.look()

@@ -1,0 +1,1 @@
+"""What a user sets: settings, options, parameters and wjoin.toml."""

@@ -1,0 +1,141 @@
+"""The settings of a session, as SET takes them."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+
+from wjoin.executor.stretches import STRETCH_BYTES
+from wjoin.grammar.durations import from_pairs
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.hints import HINTS
+from wjoin.grammar.spans import Span
+from wjoin.grammar.suggestions import suggestion
+from wjoin.grammar.syntax import SetOption
+from wjoin.planner.choice import check_setting
+from wjoin.planner.cost.constants import load_constants
+from wjoin.planner.cost.model import CostSettings
+from wjoin.settings.parameters import setting_value
+from wjoin.settings.triggers import processing_time
+from wjoin.spark.engine import Engine
+
+_HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
+SETTINGS = (
+    *("wjoin.checkpoint", "wjoin.cores", "wjoin.interval", "wjoin.memory", "wjoin.network"),
+    *("wjoin.objective", "wjoin.stretch", "wjoin.trigger"),
+    *_HINT_SETTINGS,
+)
+"""The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
+``wjoin.cores`` how many tasks Spark runs at once, ``wjoin.interval`` the event time that a micro-batch is
+expected to bring, ``wjoin.memory`` what the state of a join may take, ``wjoin.network`` the bytes a second
+that reach a worker, ``wjoin.objective`` what plans are weighed for, ``wjoin.stretch`` how many bytes of new
+rows a worker joins at once, ``wjoin.trigger`` how often micro-batches start; the others are defaults for
+the hints of their names."""
+
+OBJECTIVES = ("latency", "throughput")
+
+
+def _interval(value: str) -> float:
+    """Return an interval in seconds. Raises WJoinError WJ603."""
+    remedy = "give the event time that a micro-batch brings, such as '10 seconds' (not: how often they start)"
+    try:
+        seconds = from_pairs(value, Span(0, len(value))) / 1_000_000
+    except WJoinError as error:
+        raise WJoinError("WJ603", f"wjoin.interval is {value}: {error.message}", help=remedy) from None
+    if seconds <= 0:
+        raise WJoinError("WJ603", f"wjoin.interval is {value}, and a micro-batch brings time", help=remedy)
+    return seconds
+
+
+def _bytes(name: str, value: str) -> int:
+    """Return a size in bytes. Raises WJoinError WJ603."""
+    found = re.fullmatch(r"(\d+) *([kmgt]?)b?", value.strip().lower())
+    if found is None or int(found[1]) == 0:
+        raise WJoinError("WJ603", f"{name} is {value}", help="give a size, such as '4g' or '512m'")
+    return int(found[1]) << (10 * " kmgt".index(found[2] or " "))
+
+
+def _cores(value: str) -> int:
+    """Return a number of cores. Raises WJoinError WJ603."""
+    if not value.strip().isdecimal() or int(value) == 0:
+        raise WJoinError("WJ603", f"wjoin.cores is {value}", help="give how many tasks Spark runs at once")
+    return int(value)
+
+
+def _objective(value: str) -> str:
+    """Return what plans are weighed for. Raises WJoinError WJ603."""
+    if value.lower() not in OBJECTIVES:
+        message = f"wjoin.objective has no value {value}"
+        raise WJoinError("WJ603", message, help=f"known: {', '.join(OBJECTIVES)}")
+    return value.lower()
+
+
+_CHECKED: dict[str, Callable[[str], object]] = {
+    "wjoin.cores": _cores,
+    "wjoin.interval": _interval,
+    "wjoin.objective": _objective,
+    "wjoin.memory": lambda value: _bytes("wjoin.memory", value),
+    "wjoin.network": lambda value: _bytes("wjoin.network", value),
+    "wjoin.stretch": lambda value: _bytes("wjoin.stretch", value),
+    "wjoin.trigger": lambda value: processing_time(value, "wjoin.trigger"),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one session that have a value, by name in lower case."""
+
+    values: dict[str, str] = field(default_factory=dict)
+
+    def get(self, name: str) -> str | None:
+        """Return the value of a setting, None where it has none."""
+        return self.values.get(name)
+
+    def set(self, name: str, value: str) -> None:
+        """Give a setting a value. Raises WJoinError WJ603."""
+        key = name.lower()
+        if key not in SETTINGS:
+            help = f"{suggestion(key, SETTINGS)} known: {', '.join(SETTINGS)}".lstrip()
+            raise WJoinError("WJ603", f"wjoin has no setting {key}", help=help)
+        if key in _HINT_SETTINGS:
+            check_setting(_HINT_SETTINGS[key], value)
+        elif key in _CHECKED:
+            _CHECKED[key](value)
+        self.values[key] = value
+
+    def hint_defaults(self) -> dict[str, str]:
+        """Return the defaults for hints, by the name of the hint."""
+        return {hint: self.values[key] for key, hint in _HINT_SETTINGS.items() if key in self.values}
+
+    def costs(self) -> CostSettings:
+        """Return what plans are weighed with, as far as the settings tell."""
+        interval, memory = self.get("wjoin.interval"), self.get("wjoin.memory")
+        cores, network = self.get("wjoin.cores"), self.get("wjoin.network")
+        objective = self.get("wjoin.objective")
+        return CostSettings(
+            load_constants(),
+            1.0 if interval is None else _interval(interval),
+            None if memory is None else _bytes("wjoin.memory", memory),
+            None if cores is None else _cores(cores),
+            network=None if network is None else _bytes("wjoin.network", network),
+            throughput=objective is not None and _objective(objective) == "throughput",
+            stretch=self.stretch(),
+        )
+
+    def stretch(self) -> int:
+        """Return the bytes of new rows that a worker joins at once."""
+        value = self.get("wjoin.stretch")
+        return STRETCH_BYTES if value is None else _bytes("wjoin.stretch", value)
+
+
+def set_option(
+    engine: Engine, settings: Settings, text: str, statement: SetOption, params: Mapping[str, object]
+) -> DataFrame:
+    """Give a setting of wjoin a value; return its name and value. Raises WJoinError WJ212 and WJ603."""
+    try:
+        value = setting_value(statement.value, params)
+        settings.set(statement.key, value)
+    except WJoinError as error:
+        raise WJoinError(error.code, error.message, span=statement.span, text=text, help=error.help) from None
+    return engine.rows([(statement.key.lower(), value)], "key STRING, value STRING")

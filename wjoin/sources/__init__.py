@@ -1,0 +1,1 @@
+"""Streams as they are declared: catalog, formats, records, and sites."""

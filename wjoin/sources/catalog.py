@@ -1,0 +1,202 @@
+"""The catalog of a session: the streams, sinks and views over streams that it has declared."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import DataFrame, SparkSession
+
+from wjoin.grammar.durations import from_pairs
+from wjoin.grammar.errors import WJoinError, WJoinWarning
+from wjoin.grammar.spans import Span
+from wjoin.grammar.suggestions import suggestion
+from wjoin.grammar.syntax import CreateSink, CreateStream, Identifier
+from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
+from wjoin.planner.event_time import time_kind
+from wjoin.planner.physical import TimeKind
+from wjoin.sources.site_streams import StreamAtSites
+from wjoin.spark.notices import warn
+
+Declared = TypeVar("Declared")
+
+DATAFRAME = "dataframe"
+"""The source of a stream that was registered from Python."""
+
+
+AHEAD = "wjoin.ahead"
+"""The option of a stream that says how much later than its micro-batch a row may be."""
+
+
+@dataclass(frozen=True)
+class StreamDeclaration:
+    """What a session knows of a named stream beyond its schema.
+
+    ``event_time`` is None where the relation's only timestamp column is meant; ``delays`` are those
+    of the columns that may be it. ``derived``: it is a view over streams, so that no other column has
+    a delay that could be assumed. ``frame`` holds the stream where it could be given no name in Spark,
+    ``streaming`` whether it streams, None where Spark can be asked. ``rows`` are those of the source,
+    with what it tells of each row in columns that are hidden behind a name; None where the source does
+    not keep to an order. ``statement`` is what declared it, None for a view or a DataFrame. ``site``: where
+    it is read from sites.
+    """
+
+    name: str
+    event_time: str | None
+    delays: Delays
+    source: str
+    derived: bool = False
+    frame: DataFrame | None = None
+    streaming: bool | None = None
+    rows: DataFrame | None = None
+    statement: CreateStream | None = None
+    site: StreamAtSites | None = None
+
+
+@dataclass(frozen=True)
+class SinkDeclaration:
+    """Where an INSERT INTO writes: Spark's format, options and partition columns."""
+
+    name: str
+    provider: str
+    options: dict[str, str]
+    partitioned_by: tuple[str, ...]
+    statement: CreateSink | None = None
+
+
+@dataclass
+class Catalog:
+    """Streams (views over streams among them) and sinks by name, case ignored; statistics of the streams."""
+
+    streams: dict[str, StreamDeclaration] = field(default_factory=dict)
+    sinks: dict[str, SinkDeclaration] = field(default_factory=dict)
+    statistics: dict[str, dict[Origin, dict[str, float]]] = field(default_factory=dict)
+    warned: set[str] = field(default_factory=set)
+
+    def stream(self, name: str) -> StreamDeclaration | None:
+        """Return the declaration of a stream, None when there is none."""
+        return self.streams.get(name.lower())
+
+    def add_stream(self, declaration: StreamDeclaration) -> None:
+        """Declare a stream, in place of one of the same name."""
+        name = declaration.name.lower()
+        self.warned = {key for key in self.warned if not key.startswith(f"{name}.")}
+        self.streams[declaration.name.lower()] = declaration
+
+    def note_view(self, name: str, delays: Delays | None) -> None:
+        """Remember a view over streams with the delays of its columns; None: it reads none.
+
+        A name that was a stream's is then another's.
+        """
+        if delays is None:
+            self.streams.pop(name.lower(), None)
+        else:
+            self.add_stream(StreamDeclaration(name, None, delays, "view", derived=True))
+
+    def learn(self, name: str, origin: Origin, values: dict[str, float]) -> None:
+        """Take statistics of a stream from one source, in place of what it told before by their names."""
+        self.statistics.setdefault(name.lower(), {}).setdefault(origin, {}).update(values)
+
+    def known(self, name: str) -> dict[str, Estimate]:
+        """Return the statistics of a stream by name, each from the first source that has it."""
+        sources = self.statistics.get(name.lower(), {})
+        known: dict[str, Estimate] = {}
+        for origin in reversed(Origin):
+            known |= {each: Estimate(value, origin) for each, value in sources.get(origin, {}).items()}
+        return known
+
+    @property
+    def delays(self) -> dict[str, Delays]:
+        """The delays of the streams' columns, by the names of the streams in lower case."""
+        return {name: declared.delays for name, declared in self.streams.items()}
+
+    def warn_once(self, key: str, warning: WJoinWarning) -> None:
+        """Warn of something about a relation, once in a session."""
+        if key not in self.warned:
+            self.warned.add(key)
+            warn(warning)
+
+
+_catalogs: "WeakKeyDictionary[SparkSession, Catalog]" = WeakKeyDictionary()
+
+
+def catalog_of(spark: SparkSession) -> Catalog:
+    """Return what is declared on a SparkSession: it has the names of the streams, whoever declared them."""
+    return _catalogs.setdefault(spark, Catalog())
+
+
+def forget(spark: SparkSession) -> None:
+    """Forget what is declared on a SparkSession: by its DataFrames a catalog keeps the session itself."""
+    _catalogs.pop(spark, None)
+
+
+def find(declared: dict[str, Declared], kind: str, name: str, span: Span, text: str) -> Declared:
+    """Return a declaration by name. Raises WJoinError WJ602 with the nearest name."""
+    if name.lower() in declared:
+        return declared[name.lower()]
+    help = suggestion(name, declared)
+    raise WJoinError("WJ602", f"there is no {kind} {name}", span=span, text=text, help=help)
+
+
+def find_stream(catalog: Catalog, name: Identifier, text: str, instead: str) -> StreamDeclaration:
+    """Return a stream by name. Raises WJoinError WJ602; of a sink it says to write ``instead``."""
+    _refuse_other(catalog.streams, catalog.sinks, name, text, ("a sink", "a stream"), instead)
+    return find(catalog.streams, "stream", name.name, name.span, text)
+
+
+def find_sink(catalog: Catalog, name: Identifier, text: str, instead: str) -> SinkDeclaration:
+    """Return a sink by name; as ``find_stream``."""
+    streams = {key: each for key, each in catalog.streams.items() if each.source != "view"}
+    _refuse_other(catalog.sinks, streams, name, text, ("a stream", "a sink"), instead)
+    return find(catalog.sinks, "sink", name.name, name.span, text)
+
+
+def _refuse_other(
+    meant: Mapping[str, object],
+    other: Mapping[str, object],
+    name: Identifier,
+    text: str,
+    kinds: tuple[str, str],
+    instead: str,
+) -> None:
+    if name.name.lower() in meant or name.name.lower() not in other:
+        return
+    message = f"{name.name} is {kinds[0]}, not {kinds[1]}"
+    help = f"write {instead.format(name.name)}"
+    raise WJoinError("WJ602", message, span=name.span, text=text, help=help)
+
+
+def declared_delays(
+    event_time: str | None, delay: int | None, columns: Mapping[str, str], ahead: int | None = None
+) -> dict[str, Delay]:
+    """Return the delays of the columns that may be a stream's event time, from what was declared.
+
+    ``delay`` and ``ahead`` are None where nobody has told them. ``columns``: Spark types by name.
+    """
+    known = replace(UNDECLARED if delay is None else Delay(delay), ahead=ahead)
+    if event_time is not None:
+        return {event_time.lower(): known}
+    timestamps = (TimeKind.TIMESTAMP, TimeKind.TIMESTAMP_NTZ)
+    return {name.lower(): known for name, kind in columns.items() if time_kind(kind) in timestamps}
+
+
+def declared_ahead(ahead: int, event_time: str | None, columns: Mapping[str, str]) -> int:
+    """Return how many microseconds later than its micro-batch a row of a stream may be.
+
+    Raises WJoinError WJ110 for a negative number, and WJ305 where no clock shows the event time.
+    """
+    if ahead < 0:
+        raise WJoinError("WJ110", "a limit for times ahead cannot be negative", help="give 0 or more")
+    kinds = {name.lower(): kind for name, kind in columns.items()}
+    if event_time is not None and time_kind(kinds[event_time.lower()]) is TimeKind.INTEGRAL:
+        message = f"a limit for times ahead has a unit, but the event time {event_time} is integral"
+        raise WJoinError("WJ305", message, help="leave it out, or make a timestamp of the event time")
+    return ahead
+
+
+def microseconds(delay: str | timedelta | int) -> int:
+    """Return an allowed disorder in microseconds; a whole number stands for an integral event time's unit."""
+    if isinstance(delay, timedelta):
+        return delay // timedelta(microseconds=1)
+    return delay if isinstance(delay, int) else from_pairs(delay, Span(0, len(delay)))

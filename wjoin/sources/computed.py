@@ -1,0 +1,63 @@
+"""The computed columns of CREATE STREAM."""
+
+from collections.abc import Sequence
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.syntax import ComputedColumn, CreateStream
+from wjoin.grammar.tokens import names_in
+from wjoin.planner.layout import quoted
+from wjoin.spark.failures import first_line
+
+
+def with_computed(frame: DataFrame, statement: CreateStream, hidden: Sequence[str] = ()) -> DataFrame:
+    """Return the rows of a stream's source with the declared columns in the declared order.
+
+    Where only computed columns are declared they follow all columns of the source. Columns of the source
+    that are ``hidden`` are there for computed ones alone. Raises WJoinError WJ216, without its text, for a
+    column that Spark cannot compute.
+    """
+    if not statement.computed and not hidden:
+        return frame
+    shown = [name for name in frame.columns if name not in hidden]
+    taken = {name.lower() for name in shown}
+    columns = [F.col(quoted(name)) for name in shown]
+    behind = len(columns) if statement.columns is None else 0
+    for column in statement.computed:
+        name = column.name.name
+        if name.lower() in taken:
+            message = f"the stream {statement.name.name} has a column {name} already"
+            raise WJoinError(
+                "WJ216", message, span=column.name.span, help="give the computed one another name"
+            )
+        taken.add(name.lower())
+        columns.insert(behind + column.place, _computed(frame, column, statement))
+    return frame.select(*columns)
+
+
+def _computed(frame: DataFrame, column: ComputedColumn, statement: CreateStream) -> Column:
+    name = column.name.name
+    try:
+        computed = F.expr(column.expression).alias(name)
+        # All columns beside it: an aggregate alone would be no error.
+        _ = frame.select("*", computed).schema
+    except (AnalysisException, ParseException) as error:
+        message = f"the column {name} cannot be computed: {first_line(error)}"
+        read = _computed_in(column, statement)
+        help = (
+            f"it reads columns of the source only: write the expression of {read} in its place"
+            if read
+            else None
+        )
+        raise WJoinError("WJ216", message, span=column.expression_span, help=help) from error
+    return computed
+
+
+def _computed_in(column: ComputedColumn, statement: CreateStream) -> str | None:
+    """Return another computed column that an expression names, None where it names none."""
+    words = names_in(column.expression)
+    names = (other.name.name for other in statement.computed)
+    return next((name for name in names if name.lower() in words), None)

@@ -1,0 +1,172 @@
+"""What Spark raises, as errors with a code, a place, and Spark's own words in one line."""
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+
+from wjoin.executor.spark.beginning import TRIES, late
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
+from wjoin.spark.damage import damage_remedy
+from wjoin.spark.refused_place import refused_place
+
+RAISED_BY_SPARK = (PySparkException, Py4JError)
+"""What Spark raises: its own errors, and those that reach Python as Py4J's."""
+
+_REFUSED = (AnalysisException, ParseException)
+_POSITION = re.compile(r"[;,]? *\(?line \d+,? pos \d+\)?;?$")
+_INNER_NAME = r"`?(?:__wjoin_(?!match_)\w+|_pyspark_[0-9a-f]+)`?"
+_SUGGESTED = re.compile(rf"{_INNER_NAME}(?:\.`?\w+`?)?(?:, *)?")
+_MATCH_NAME = re.compile(r"`?__wjoin_match_(\w+?)`?(?=\W|$)")
+_QUERY = re.compile(r"^(?:\[STREAM_FAILED\] )?Query .*?terminated with exception: ")
+_JOB = re.compile(r"^Job aborted due to stage failure: .*?\(TID \d+\) \(.*?\): ")
+_SPARK_CLASS = re.compile(r"^org\.apache\.spark\.(?:\w+\.)*\w+(?:Exception|Error): ")
+_PYTHON = re.compile(r"^(?!(?:java|org|scala)\.)[\w.]+(?:Error|Exception|Interrupt): ")
+_ALIKE = 60
+_IN_OTHER_WORDS = {
+    "Option 'basePath' not found": "the folder of a source is gone",
+    "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.": (
+        "Java could not be started: Spark needs Java 17 or newer; set JAVA_HOME, or put java on PATH"
+    ),
+}
+"""What Spark says of some failures does not tell what happened."""
+_OTHER_COLUMNS = (
+    "a stream has the columns that its table had when it was declared: CREATE OR REPLACE STREAM, "
+    "then start the query again"
+)
+_MENDED = "mend the cause and start the query again: it goes on from its checkpoint, {checkpoint}"
+_REMEDIES = (
+    (
+        "Some data may have been lost because they are not available in Kafka any more",
+        f"{_MENDED}; with the option failOnDataLoss 'false' of the stream it goes on without the records",
+    ),
+    (
+        "[DELTA_SOURCE_TABLE_IGNORE_CHANGES]",
+        "with the option skipChangeCommits 'true' of the stream the query goes on from its checkpoint, "
+        "{checkpoint}, without all rows of that commit, and of later ones that change rows",
+    ),
+    (
+        "[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE]",
+        "a table that was made anew is another one: put the old one back, or begin with a new checkpoint "
+        "and sink; {checkpoint} is of the old one",
+    ),
+    (
+        "[DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE]",
+        "the log of the table does not reach back to where the query has stopped: begin with a new "
+        "checkpoint and sink; {checkpoint} cannot go on. How long a log is kept, the table's property "
+        "delta.logRetentionDuration says",
+    ),
+    ("[DELTA_SCHEMA_CHANGED", _OTHER_COLUMNS),
+    (
+        "[CONCURRENT_STREAM_LOG_UPDATE]",
+        "another query runs with the same checkpoint, {checkpoint}: give each its own; where none does, a "
+        "file of its offsets is gone: put it back from a copy, or begin with a new checkpoint folder and a "
+        "new folder of results",
+    ),
+    (
+        "No space left on device",
+        "make room on the disk and start the query again: it goes on from its checkpoint, {checkpoint}, "
+        "and no row is lost",
+    ),
+    ("assertion failed: Invalid batch: ", _OTHER_COLUMNS),
+)
+"""What a failed query's error has in it, and the remedy for that."""
+_OWN = re.compile(r"error\[(WJ\d+)\]: ([^\n]*)(?:\n(?:[^\n]*\n)*?help: ([^\n]*))?")
+
+
+def first_line(error: BaseException) -> str:
+    """Return what Spark says of a statement that it refuses: in one line, without plan and inner names."""
+    lines = str(error).strip().splitlines()
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
+        # Py4J's own first line says nothing.
+        lines = [lines[1].removeprefix(": ")]
+    if not lines:
+        return type(error).__name__
+    return _plain(_SPARK_CLASS.sub("", lines[0]))
+
+
+def cause(error: BaseException) -> str:
+    """Return in one line why something failed while it ran; Python's own error where a worker raised one."""
+    text = str(error).strip()
+    if text.startswith("An error occurred while calling"):
+        text = text.partition("\n")[2].removeprefix(": ")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    head = lines[0]
+    for wrapping in (_SPARK_CLASS, _QUERY, _JOB, _SPARK_CLASS):
+        head = wrapping.sub("", head)
+    python = [line for line in lines[1:] if _PYTHON.match(line)]
+    caused = [line.removeprefix("Caused by: ") for line in lines[1:] if line.startswith("Caused by: ")]
+    if python:
+        return _plain(python[-1])
+    root = _SPARK_CLASS.sub("", caused[-1]) if caused else ""
+    if root and root[:_ALIKE] not in head and head[:_ALIKE] not in root:
+        head = f"{head} ({root})"
+    line = _plain(head)
+    return _IN_OTHER_WORDS.get(line, line)
+
+
+def failure(
+    error: BaseException,
+    span: Span,
+    text: str,
+    *,
+    subject: str = "the statement",
+    sink: str | None = None,
+    checkpoint: str | None = None,
+) -> WJoinError:
+    """Return what happened to a statement, at its place: refused (WJ607) or failed (WJ704).
+
+    One that is refused has the place that Spark names.
+    An error of wjoin's own inside of Spark's keeps its code. ``sink`` and ``checkpoint`` are those of
+    the query that failed.
+    """
+    if sink is not None:
+        subject = f"the query into {sink}"
+    own = _OWN.search(str(error))
+    if own is not None:
+        code, message, remedy = own.groups()
+        where = "" if sink is None else f" (the query into {sink}, checkpoint {checkpoint})"
+        return WJoinError(code, f"{message}{where}", span=span, text=text, help=remedy)
+    if isinstance(error, _REFUSED):
+        span, remedy = refused_place(error, span, text)
+        message = f"Spark refused {subject}: {first_line(error)}"
+        return WJoinError("WJ607", message, span=span, text=text, help=remedy)
+    if late(error):
+        message = f"{subject} did not start: Spark's Python was not there within ten seconds, {TRIES} times"
+        remedy = "start it again when less runs beside it"
+        if checkpoint is not None:
+            remedy = f"{remedy}: it goes on from its checkpoint, {checkpoint}"
+        return WJoinError("WJ717", message, span=span, text=text, help=remedy)
+    remedy = None if checkpoint is None else _remedy(str(error), checkpoint)
+    return WJoinError("WJ704", f"{subject} failed: {cause(error)}", span=span, text=text, help=remedy)
+
+
+def _remedy(said: str, checkpoint: str) -> str:
+    """Return what to do about a failed query, by what Spark says of it."""
+    known = next((remedy for words, remedy in _REMEDIES if words in said), None)
+    damage = damage_remedy(said, checkpoint) if known is None else None
+    return damage or (known or _MENDED).format(checkpoint=checkpoint)
+
+
+@contextlib.contextmanager
+def placed(text: str, span: Span, subject: str = "the statement") -> Iterator[None]:
+    """Raise what Spark raises inside as an error with a place."""
+    try:
+        yield
+    except RAISED_BY_SPARK as error:
+        raise failure(error, span, text, subject=subject) from error
+
+
+def _plain(line: str) -> str:
+    """Return a line without positions in a text that the user has not written, and without inner names."""
+    line = _POSITION.sub("", line.strip().removesuffix(" SQLSTATE: XXKST")).rstrip(";")
+    if "__wjoin" in line or "_pyspark_" in line:
+        line = _MATCH_NAME.sub(lambda found: f"MATCH_{found[1].upper()}()", line)
+        line = _SUGGESTED.sub("", line)
+        line = re.sub(r", *\]", "]", line).replace(" Did you mean one of the following? [].", "")
+    return line

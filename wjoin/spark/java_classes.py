@@ -1,0 +1,56 @@
+"""The classes of java/ in the embedded Spark: how it writes local files, and how it ends."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+
+JAR = Path(__file__).parents[1] / "jars" / "wjoin.jar"
+"""The compiled classes of java/."""
+
+FILE_SYSTEM = "wjoin.files.CheckedFiles"
+"""Hadoop's own file system for file: paths, but for how it sets permissions."""
+
+STORES_CLOSED = "wjoin.state.StoresClosed"
+"""A plugin of Spark that closes the state of queries with the application."""
+
+CLASS_PATHS = ("spark.driver.extraClassPath", "spark.executor.extraClassPath")
+"""The settings by which Spark finds the jar."""
+
+PLUGINS = "spark.plugins"
+"""The setting that names plugins, with commas."""
+
+_FILE_SYSTEM_SETTING = "spark.hadoop.fs.file.impl"
+
+
+def class_settings(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the settings by which Spark finds the classes and uses them.
+
+    Without its native library Hadoop starts a process for each permission, and several for each file of a
+    checkpoint. Left open, RocksDB may keep the Java process from ending. ``given`` are the settings of the
+    user: class paths, plugins and another file system stay. Nothing is set where a Java process already
+    runs that does not have the classes.
+    """
+    if not JAR.is_file() or not _has_classes():
+        return {}
+    settings = {name: os.pathsep.join(filter(None, (given.get(name), str(JAR)))) for name in CLASS_PATHS}
+    settings[PLUGINS] = ",".join(filter(None, (given.get(PLUGINS), STORES_CLOSED)))
+    if _FILE_SYSTEM_SETTING not in given:
+        settings[_FILE_SYSTEM_SETTING] = FILE_SYSTEM
+    return settings
+
+
+def _has_classes() -> bool:
+    """Return whether the Java process of this one has the classes, or will have them."""
+    if SparkContext._gateway is None:
+        # Who started this process may have started that one, too.
+        return "PYSPARK_GATEWAY_PORT" not in os.environ
+    for_name = SparkContext._gateway.jvm.java.lang.Class.forName
+    try:
+        for each in (FILE_SYSTEM, STORES_CLOSED):
+            for_name(each)
+    except Py4JJavaError:
+        return False
+    return True

@@ -1,0 +1,82 @@
+"""What Spark refuses when a query starts, said in the words of the language."""
+
+from collections.abc import Sequence
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import InsertInto, Query
+from wjoin.grammar.tokens import Kind, Token, is_name, scan
+from wjoin.spark.damage import damage_remedy
+from wjoin.spark.failures import first_line
+
+_WITHOUT_WATERMARK = "STREAMING_OUTPUT_MODE", "Append output mode not supported"
+_BOUNDED = "group by window(MATCH_TIME(), …) as well, or use a sink whose outputMode is update or complete"
+
+
+def refused_start(
+    text: str,
+    statement: InsertInto,
+    error: BaseException,
+    remedy: str | None = None,
+    checkpoint: str | None = None,
+) -> WJoinError:
+    """Return the error for a query that Spark refused to start; ``remedy`` is that of its joins."""
+    message = first_line(error)
+    grouping = _unbounded_grouping(text, statement.body.span)
+    aggregates = any(words in message for words in _WITHOUT_WATERMARK)
+    if isinstance(statement.body, Query) and aggregates and grouping is not None:
+        column, function, span = grouping
+        return WJoinError(
+            "WJ606",
+            f"results do not come in the order of {column}, so that a group of it would never be complete",
+            span=span,
+            text=text,
+            help=f"the time of a result is MATCH_TIME(): write {function}(MATCH_TIME(), …)",
+        )
+    message = f"Spark refused to start the query: {message}"
+    help = _remedy(text, statement.body) if aggregates and isinstance(statement.body, Query) else None
+    help = remedy or help or _damaged(message, checkpoint)
+    return WJoinError("WJ607", message, span=statement.span, text=text, help=help)
+
+
+def _damaged(message: str, checkpoint: str | None) -> str | None:
+    """Return what to do about a checkpoint whose own identity Spark cannot read."""
+    if checkpoint is None or "JsonParseException" not in message:
+        return None
+    return damage_remedy("[STREAMING_CHECKPOINT_MISSING_METADATA_FILE]", checkpoint)
+
+
+def _remedy(text: str, query: Query) -> str:
+    """Return how an aggregate of a stream can be bounded, be it after a join or before it."""
+    if any("GROUP" in (token.word for token in scan(block.tail.of(text))) for block in query.blocks):
+        return _BOUNDED
+    return (
+        "bound what is grouped or DISTINCT by event time; docs/deduplication.md has ways to remove duplicates"
+    )
+
+
+def _unbounded_grouping(text: str, span: Span) -> tuple[str, str, Span] | None:
+    """Return the column, function and place of the last ``window(column, 'duration')``, None without one."""
+    tokens = [
+        token._replace(start=token.start + span.start, end=token.end + span.start)
+        for token in scan(span.of(text))
+    ]
+    found = None
+    for place, token in enumerate(tokens):
+        after = _name_end(tokens, place + 2)
+        marks = [each.text for each in tokens[place + 1 : place + 2] + tokens[after : after + 1]]
+        width = [each.kind for each in tokens[after + 1 : after + 2]]
+        if token.word in ("WINDOW", "SESSION_WINDOW") and marks == ["(", ","] and width == [Kind.STRING]:
+            column = Span(tokens[place + 2].start, tokens[after - 1].end).of(text)
+            closing = next((each.end for each in tokens[after:] if each.text == ")"), token.end)
+            found = column, token.text, Span(token.start, closing)
+    return found
+
+
+def _name_end(tokens: Sequence[Token], place: int) -> int:
+    """Return the place after the dotted name at a place."""
+    while place < len(tokens) and is_name(tokens[place]):
+        if place + 1 >= len(tokens) or tokens[place + 1].text != ".":
+            return place + 1
+        place += 2
+    return place

@@ -1,0 +1,55 @@
+"""EXPLAIN: how the W-joins of a statement are planned, and what its mode asks for besides."""
+
+from typing import Any
+
+from wjoin.context import Context
+from wjoin.grammar.syntax import CreateView, Explain, Identifier, InsertInto, Query, Statement
+from wjoin.joins.relations import spark_plan
+from wjoin.joins.rewrite import rewrite
+from wjoin.measured.compared import measured_text
+from wjoin.measured.kept import Kept
+from wjoin.planner.explain.cost import cost_text
+from wjoin.planner.explain.describe import describe
+from wjoin.planner.explain.text import explain_text
+from wjoin.spark.failures import placed
+from wjoin.statements.explanation import Explanation
+from wjoin.statements.inserts import explained_checkpoint, find_target
+
+
+def explain(
+    context: Context, text: str, statement: Statement, params: dict[str, Any], mode: str = ""
+) -> Explanation:
+    """Return the plans of a statement's W-joins, and in the text what the mode asks for besides.
+
+    An INSERT INTO is planned as on the checkpoint that it would have. COST: every candidate.
+    ANALYZE: what the query does, which it runs. FORMATTED: Spark's own plan.
+    """
+    target: tuple[Identifier, ...] = ()
+    if isinstance(statement, Explain | InsertInto):
+        target = statement.target
+    if isinstance(statement, Explain):
+        mode = statement.mode or mode
+    if isinstance(statement, CreateView | Explain | InsertInto):
+        statement = statement.body
+    if not isinstance(statement, Query):
+        command = statement.span.of(text)
+        if command.split(None, 1)[0].upper() != "EXPLAIN":
+            command = f"EXPLAIN {mode} {command}"
+        with placed(text, statement.span):
+            frame = context.engine.run(command)
+        return Explanation("\n".join(row[0] for row in frame.collect()))
+    kept = Kept(context.engine.spark, explained_checkpoint(context.catalog, context.settings, target))
+    rewriting = rewrite(context, text, statement, params, kept, metered=mode == "ANALYZE")
+    documents = [describe(planned) for planned in rewriting.planned]
+    if target and any(each.streaming for each in documents):
+        find_target(context, text, target)
+    parts = [explain_text(each) for each in documents]
+    if mode == "COST":
+        parts += [cost_text(each) for each in documents]
+    if mode == "ANALYZE":
+        frame = rewriting.run_placed()
+        with placed(text, statement.span):
+            parts.append(measured_text(frame, rewriting.planned, rewriting.joins.meters))
+    if mode == "FORMATTED":
+        parts.append("Spark plan\n" + spark_plan(rewriting.run_placed()))
+    return Explanation("\n\n".join(parts), documents)

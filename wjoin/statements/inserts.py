@@ -1,0 +1,305 @@
+"""INSERT INTO: a query into a sink, compared with its checkpoint before it starts."""
+
+import datetime
+import re
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from wjoin.context import Context
+from wjoin.executor.spark.beginning import begin
+from wjoin.executor.state.identity import Whole, identity
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.syntax import Identifier, InsertInto, Query, SparkStatement
+from wjoin.joins.rewrite import Joins, joined_rows
+from wjoin.measured.beside import UNREACHABLE, exists
+from wjoin.measured.kept import Kept
+from wjoin.planner.layout import quoted
+from wjoin.planner.lineage import reads
+from wjoin.queries.running import Running
+from wjoin.queries.session_queries import Queries
+from wjoin.settings.session import Settings
+from wjoin.settings.triggers import processing_time
+from wjoin.sources.catalog import Catalog, SinkDeclaration, find
+from wjoin.sources.format_options import own_option, without
+from wjoin.sources.records import writing_options
+from wjoin.sources.site_leases import keep_all
+from wjoin.spark.cluster import partitions
+from wjoin.spark.failures import RAISED_BY_SPARK, first_line, placed
+from wjoin.spark.process import resolved
+from wjoin.spark.refused import refused_start
+from wjoin.statements.sinks import rows_for
+from wjoin.statements.spark import pass_through
+
+_FILES = frozenset({"parquet", "json", "csv", "orc", "text", "avro", "xml"})
+"""Formats of Spark's file sink, which lists what it has written in ``_spark_metadata``."""
+
+_DELTA = "delta"
+"""The format whose sink knows by a query's identity which micro-batches it has: others may write as well."""
+
+
+def insert(
+    context: Context,
+    text: str,
+    statement: InsertInto,
+    params: dict[str, Any],
+    *,
+    once: bool,
+    checkpoint: str | None,
+    trigger: str | None = None,
+) -> Running | None:
+    """Run an INSERT INTO: start a query where its rows stream into a sink, else write them (None).
+
+    ``trigger`` says how often micro-batches start, whatever the sink and the session say.
+    """
+    sink = target_sink(context.catalog, text, statement)
+    if sink is None:
+        _into_table(context, text, statement, params)
+        return None
+    planned = plan_insert(context, text, statement, params, sink, checkpoint)
+    if planned.frame.isStreaming:
+        every = trigger or own_option(sink.options, "trigger") or context.settings.get("wjoin.trigger")
+        return _start(context, text, statement, planned, sink, once=once, every=every)
+    options = without(writing_options(sink), "trigger", "outputMode", "checkpointLocation")
+    batch = planned.frame.write.format(sink.provider).options(**options).mode("append")
+    if sink.partitioned_by:
+        batch = batch.partitionBy(*sink.partitioned_by)
+    with placed(text, statement.span):
+        batch.save()
+    return None
+
+
+def _into_table(context: Context, text: str, statement: InsertInto, params: dict[str, Any]) -> None:
+    """Run an INSERT INTO a table of Spark's."""
+    refuse_unknown_sink(context, text, statement, params)
+    if isinstance(statement.body, SparkStatement):
+        pass_through(context.engine, context.catalog, statement.span.of(text), None, params)
+    else:
+        # The whole statement goes to Spark, with the W-joins of its query cut out.
+        whole = Query(statement.body.blocks, statement.span)
+        joined_rows(context, text, whole, params)
+
+
+@dataclass(frozen=True)
+class PlannedInsert:
+    """An INSERT INTO a sink before it runs; ``joins`` is None where it has no W-join."""
+
+    frame: DataFrame
+    joins: Joins | None
+    folder: str | None
+    kept: Kept
+
+
+def plan_insert(
+    context: Context,
+    text: str,
+    statement: InsertInto,
+    params: dict[str, Any],
+    sink: SinkDeclaration,
+    checkpoint: str | None,
+) -> PlannedInsert:
+    """Plan an INSERT INTO a sink, and compare it with what its checkpoint holds; nothing is written."""
+    engine = context.engine
+    context.queries.settle()
+    folder = _checkpoint(context.settings, context.queries, sink, checkpoint)
+    kept = Kept(engine.spark, folder)
+    frame, joins = inserted_rows(context, text, statement, params, kept)
+    frame = rows_for(sink, frame, statement, text)
+    if frame.isStreaming and folder is not None:
+        _refuse_checkpoint(engine.spark, text, statement, sink, folder, kept, joins)
+    return PlannedInsert(frame, joins, folder, kept)
+
+
+def explained_checkpoint(catalog: Catalog, settings: Settings, target: tuple[Identifier, ...]) -> str | None:
+    """Return the folder of the first query into a sink, whether it runs or not; None where none is known."""
+    sink = catalog.sinks.get(target[0].name.lower()) if len(target) == 1 else None
+    directory = settings.get("wjoin.checkpoint")
+    if sink is None:
+        return None
+    if directory is None:
+        return sink.options.get("checkpointLocation")
+    return f"{directory.rstrip('/')}/{sink.name}"
+
+
+def target_sink(catalog: Catalog, text: str, statement: InsertInto) -> SinkDeclaration | None:
+    """Return the sink of an INSERT INTO, None where its target is not one. Raises WJoinError WJ612."""
+    if len(statement.target) != 1:
+        return None
+    sink = catalog.sinks.get(statement.target[0].name.lower())
+    if sink is None:
+        _refuse_stream(catalog, text, statement)
+    return sink
+
+
+def _refuse_stream(catalog: Catalog, text: str, statement: InsertInto) -> None:
+    """Refuse rows for a stream or a view over streams."""
+    target = statement.target[0]
+    stream = catalog.stream(target.name)
+    if stream is not None:
+        raise WJoinError(
+            "WJ612",
+            f"{stream.name} is a {'view over streams' if stream.source == 'view' else 'stream'}, not a sink",
+            span=target.span,
+            text=text,
+            help="CREATE SINK name USING parquet OPTIONS (path '…'), and INSERT INTO name",
+        )
+
+
+def refuse_unknown_sink(context: Context, text: str, statement: InsertInto, params: dict[str, Any]) -> None:
+    """Refuse streaming rows for a target that is no sink: Spark's INSERT INTO is for batches only."""
+    if _is_table(context, statement.target):
+        return
+    body = statement.body
+    streams = isinstance(body, Query) or reads(body.span.of(text), context.catalog.delays)
+    if streams and inserted_rows(context, text, statement, params, None)[0].isStreaming:
+        target = statement.target[-1]
+        find(context.catalog.sinks, "sink", target.name, target.span, text)
+
+
+def find_target(context: Context, text: str, target: tuple[Identifier, ...]) -> None:
+    """Refuse a target of streaming rows that there is not. Raises WJoinError WJ602 with the nearest sink."""
+    if not _is_table(context, target):
+        find(context.catalog.sinks, "sink", target[-1].name, target[-1].span, text)
+
+
+def _is_table(context: Context, target: tuple[Identifier, ...]) -> bool:
+    """Return whether a target is a table of Spark's, which gets no streams where sinks are declared."""
+    return not context.catalog.sinks and context.engine.exists(".".join(quoted(each.name) for each in target))
+
+
+def _remedy(joins: Joins | None) -> str | None:
+    """Return what may be the matter where Spark refuses a query of these W-joins."""
+    if joins is None:
+        return None
+    outputs = [output for plan in joins.plans.values() for output in plan.outputs]
+    undated = [each.undated for each in outputs if each.undated and "time" in each.match]
+    return f"MATCH_TIME() has no watermark here: {undated[0]}" if undated else None
+
+
+def inserted_rows(
+    context: Context, text: str, statement: InsertInto, params: dict[str, Any], kept: Kept | None
+) -> tuple[DataFrame, Joins | None]:
+    """Return what an INSERT INTO writes, and its W-joins, None where it has none."""
+    body = statement.body
+    if isinstance(body, Query):
+        return joined_rows(context, text, body, params, kept)
+    return pass_through(context.engine, context.catalog, body.span.of(text), None, params), None
+
+
+def _start(
+    context: Context,
+    text: str,
+    statement: InsertInto,
+    planned: PlannedInsert,
+    sink: SinkDeclaration,
+    *,
+    once: bool,
+    every: str | None,
+) -> Running:
+    joins, folder = planned.joins, planned.folder
+    if joins is not None:
+        _keep(context.engine.spark, text, statement, planned.kept, joins)
+    options = without(writing_options(sink), "trigger", "outputMode")
+    mode = own_option(sink.options, "outputMode") or "append"
+    if folder is not None:
+        options["checkpointLocation"] = folder
+    elif sink.provider.lower() not in ("console", "memory", "noop"):
+        raise WJoinError(
+            "WJ606",
+            f"the query into {sink.name} needs a checkpoint folder",
+            span=statement.target[-1].span,
+            text=text,
+            help="SET wjoin.checkpoint = DIR, or give --checkpoint DIR, or the sink's checkpointLocation",
+        )
+    writer = planned.frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
+    name = context.queries.free_name(sink.name)
+    writer = writer.queryName(re.sub(r"\W", "_", name))
+    if sink.partitioned_by:
+        writer = writer.partitionBy(*sink.partitioned_by)
+    if once:
+        writer = writer.trigger(availableNow=True)
+    elif every is not None:
+        writer = writer.trigger(processingTime=processing_time(every))
+    began, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
+    try:
+        query = begin(context.engine.spark, writer.start, f"the query into {name}")
+    except RAISED_BY_SPARK as error:
+        raise refused_start(text, statement, error, _remedy(joins), folder) from error
+    if joins is not None:
+        keep_all(context.engine.spark, str(query.id), joins.plans)
+    target = statement.target[-1].span
+    running = Running(
+        query, text, target, statement.span, name, sink.name, folder, began=began, started=started
+    )
+    running.append = mode == "append"
+    if joins is not None:
+        running.planned, running.compiled = joins.planned, tuple(joins.plans)
+    context.queries.add(running)
+    if joins is not None:
+        context.queries.record(folder, planned.kept.recorder(query, joins.plans))
+    return running
+
+
+def _keep(spark: SparkSession, text: str, statement: InsertInto, kept: Kept, joins: Joins) -> None:
+    """Keep the chosen layouts of state before there is any state. Raises WJoinError WJ607."""
+    try:
+        kept.keep([planned.layout for planned in joins.planned], _identity(spark, joins))
+    except UNREACHABLE as error:
+        message = f"Spark cannot write beside the checkpoint: {first_line(error)}"
+        raise WJoinError("WJ607", message, span=statement.span, text=text) from error
+
+
+def _identity(spark: SparkSession, joins: Joins | None) -> dict[str, Any]:
+    plans, whole = ([], Whole()) if joins is None else (list(joins.plans.values()), joins.whole)
+    return identity(plans, partitions(spark), whole)
+
+
+def _checkpoint(
+    settings: Settings, queries: Queries, sink: SinkDeclaration, directory: str | None
+) -> str | None:
+    """Return the checkpoint folder of the next query into a sink, None where it is given none."""
+    directory = directory or settings.get("wjoin.checkpoint")
+    if directory is None:
+        return sink.options.get("checkpointLocation")
+    return queries.name_folder(directory, sink.name)
+
+
+def _refuse_checkpoint(
+    spark: SparkSession,
+    text: str,
+    statement: InsertInto,
+    sink: SinkDeclaration,
+    folder: str,
+    kept: Kept,
+    joins: Joins | None,
+) -> None:
+    """Refuse a checkpoint, or a folder of results, that is not of this query, before anything runs.
+
+    Spark's file sink numbers what it writes by micro-batch and leaves out what it has already, so
+    the first results of a query with a new checkpoint would be lost. Raises WJoinError WJ609, WJ611
+    and WJ701 to WJ703.
+    """
+    name, path = statement.target[-1], resolved(own_option(sink.options, "path") or "").rstrip("/")
+    format = sink.provider.lower()
+    # The folder alone may come of a query that Spark refused to start.
+    log = "_delta_log/*.json" if format == _DELTA else "_spark_metadata/[0-9]*"
+    written = path and exists(spark, f"{path}/{log}")
+    try:
+        if written and not kept.begun and format != _DELTA:
+            message = (
+                f"the folder of {name.name}, {path}, holds what another query wrote, and {folder} is new"
+            )
+            raise WJoinError("WJ609", message)
+        if path and not written and format in {*_FILES, _DELTA} and kept.committed:
+            message = (
+                f"the folder of {name.name}, {path}, is gone or empty, but the checkpoint {folder} "
+                "counts what was written there as done"
+            )
+            remedy = f"put the folder back; or remove {folder} as well, and everything is written anew"
+            raise WJoinError("WJ611", message, help=remedy)
+        kept.refuse_other(_identity(spark, joins))
+    except WJoinError as error:
+        message = error.message.replace("the checkpoint was", f"the checkpoint {folder} of {name.name} was")
+        raise WJoinError(error.code, message, span=name.span, text=text, help=error.help) from None

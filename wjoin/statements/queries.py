@@ -1,0 +1,98 @@
+"""The statements about running queries: they show them, tell what one is and does, and stop it."""
+
+from pyspark.sql import DataFrame
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.suggestions import suggestion
+from wjoin.grammar.syntax import DescribeQuery, Identifier, StopQuery
+from wjoin.measured.progress import time_text
+from wjoin.queries.running import Running
+from wjoin.queries.session_queries import Queries
+from wjoin.spark.engine import Engine
+
+STOPPED_SCHEMA = "query STRING, done STRING"
+"""The columns of what STOP QUERY answers."""
+
+
+def show_queries(engine: Engine, queries: Queries) -> DataFrame:
+    """Return a row for each query that the session knows, oldest first; ended ones are among them."""
+    rows = []
+    for each in queries.known:
+        each.look()
+        newest = each.totals.newest
+        rows.append(
+            (
+                each.name,
+                each.state,
+                each.started,
+                newest.batch if newest is not None else None,
+                each.totals.rows_in,
+                newest.rows_per_second if newest is not None else None,
+                each.totals.matches,
+                newest.rows_of_state if newest is not None else None,
+                each.totals.late,
+            )
+        )
+    return engine.rows(
+        rows,
+        "name STRING, state STRING, started TIMESTAMP, batch BIGINT, rows_in BIGINT, rows_per_second DOUBLE, "
+        "matches BIGINT, state_rows BIGINT, late BIGINT",
+    )
+
+
+def describe_query(engine: Engine, queries: Queries, text: str, statement: DescribeQuery) -> DataFrame:
+    """Return what a query is and does. Raises WJoinError WJ602."""
+    running = find_query(queries, statement.name, text)
+    running.look()
+    rows = [
+        ("name", running.name),
+        ("state", running.state),
+        ("id", str(running.query.id)),
+        ("started", running.started.isoformat(sep=" ", timespec="seconds")),
+        ("sink", running.sink),
+        ("checkpoint", running.checkpoint),
+        ("done", running.line().removeprefix(f"{running.name}: ")),
+        *_newest(running),
+        *(("plan", each.chosen.plan) for each in running.documents()),
+        ("statement", running.statement.of(running.text)),
+    ]
+    if (failed := running.failed) is not None:
+        rows.append(("error", str(failed)))
+    return engine.rows([row for row in rows if row[1] is not None], "property STRING, value STRING")
+
+
+def _newest(running: Running) -> list[tuple[str, str | None]]:
+    """Return what the newest micro-batch tells."""
+    newest = running.totals.newest
+    if newest is None:
+        return []
+    rows: list[tuple[str, str | None]] = [
+        ("micro-batch", f"{newest.batch}, {newest.seconds:.1f} s, {newest.rows_per_second:,.0f} rows/s"),
+        ("kept", f"{newest.rows_of_state:,} rows, {newest.bytes_of_state / 1e6:,.1f} MB"),
+    ]
+    rows += [(f"watermark of {alias}", time_text(time)) for alias, time in newest.watermarks.items()]
+    rows += [(f"lag of {alias}", f"{seconds:,.1f} s") for alias, seconds in newest.lag.items()]
+    return rows
+
+
+def stop_query(engine: Engine, queries: Queries, text: str, statement: StopQuery) -> DataFrame:
+    """Stop a query, and return what it has done. Raises WJoinError WJ602.
+
+    Its micro-batch is broken off: the next start from its checkpoint does it again.
+    """
+    running = find_query(queries, statement.name, text)
+    running.look()
+    running.stop()
+    running.look()
+    queries.settle()
+    return engine.rows([(running.name, running.line().removeprefix(f"{running.name}: "))], STOPPED_SCHEMA)
+
+
+def find_query(queries: Queries, name: Identifier, text: str) -> Running:
+    """Return the newest query of a name, one that runs before one that has ended. Raises WJoinError WJ602."""
+    named = [each for each in queries.known if name.matches(each.name)]
+    if named:
+        return max(named, key=lambda each: (each.query.isActive, each.began))
+    known = {each.name.lower(): each for each in queries.known}
+    help = suggestion(name.name, known) or ("SHOW QUERIES lists those of this session" if known else None)
+    raise WJoinError("WJ602", f"there is no query {name.name}", span=name.span, text=text, help=help)

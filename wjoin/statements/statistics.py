@@ -1,0 +1,136 @@
+"""Statistics of streams in a session: given, analyzed, measured; and the statements about them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from wjoin.executor.spark.analyze import Profile, analyze
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.suggestions import suggestion
+from wjoin.grammar.syntax import AlterStream, AnalyzeStream, StatisticEntry
+from wjoin.joins.relations import event_time, stream_fields, time_kind
+from wjoin.planner.catalog import Origin
+from wjoin.planner.durations import duration_value
+from wjoin.planner.layout import quoted
+from wjoin.planner.physical import TimeKind
+from wjoin.planner.statistics import statistic_unit, units_per_second
+from wjoin.sources.catalog import Catalog, StreamDeclaration, find
+from wjoin.spark.engine import Engine
+from wjoin.spark.failures import RAISED_BY_SPARK, cause
+
+_COUNTABLE = (
+    "tinyint",
+    "smallint",
+    "int",
+    "bigint",
+    "string",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "boolean",
+)
+"""Types of columns whose values ANALYZE counts; keys are mostly of these."""
+
+_MEASURED = ("float", "double", "decimal")
+"""Types of columns of which ANALYZE tells the least and the greatest value only."""
+
+
+def alter_stream(
+    engine: Engine, catalog: Catalog, text: str, statement: AlterStream, params: dict[str, Any]
+) -> DataFrame:
+    """Take the statistics that a user gives, or forget all that is known; return what is known then."""
+    name = statement.name
+    stream = find(catalog.streams, "stream", name.name, name.span, text)
+    if statement.statistics is None:
+        catalog.statistics.pop(stream.name.lower(), None)
+        return _known(engine, catalog, stream.name)
+    fields = stream_fields(engine.spark, stream)
+    kind = _kind(stream, fields)
+    try:
+        values = {_key(entry, fields): _value(entry, kind, params) for entry in statement.statistics}
+    except WJoinError as error:
+        raise error.within(text) from None
+    catalog.learn(stream.name, Origin.GIVEN, values)
+    return _known(engine, catalog, stream.name)
+
+
+def analyze_stream(engine: Engine, catalog: Catalog, text: str, statement: AnalyzeStream) -> DataFrame:
+    """Read what a stream's source holds; return what was found, a row for each statistic."""
+    name = statement.name
+    stream = find(catalog.streams, "stream", name.name, name.span, text)
+    fields = stream_fields(engine.spark, stream)
+    time, _ = event_time(stream, fields)
+    columns = [each for each, type_name in fields.items() if type_name in _COUNTABLE and each != time]
+    measures = [each for each, type_name in fields.items() if type_name.startswith(_MEASURED)]
+    try:
+        frame = engine.spark.table(quoted(stream.name)) if stream.rows is None else stream.rows
+        profile = analyze(frame, time, columns, measures, statement.sample)
+    except RAISED_BY_SPARK as error:
+        message = f"the stream {stream.name} cannot be read: {cause(error)}"
+        raise WJoinError("WJ604", message, span=statement.span, text=text) from error
+    found = _found(profile, _kind(stream, fields), whole=statement.sample is None)
+    catalog.learn(stream.name, Origin.ANALYZED, found)
+    unordered = frame.isStreaming and profile.span is not None and profile.disorder is None
+    return _known(engine, catalog, stream.name, unknown=("disorder",) if unordered else ())
+
+
+def _kind(stream: StreamDeclaration, fields: dict[str, str]) -> TimeKind:
+    time, _ = event_time(stream, fields)
+    return time_kind(fields[time]) if time is not None else TimeKind.TIMESTAMP
+
+
+def _known(engine: Engine, catalog: Catalog, stream: str, unknown: Sequence[str] = ()) -> DataFrame:
+    """Return what is known of a stream: statistic, value, unit and source.
+
+    Those that were looked for and are ``unknown`` have no value.
+    """
+    known = catalog.known(stream)
+    declared = catalog.stream(stream)
+    kind = TimeKind.TIMESTAMP if declared is None else _kind(declared, stream_fields(engine.spark, declared))
+    rows: list[tuple[str, float | None, str, str]] = []
+    for name, each in known.items():
+        scale = units_per_second(kind) if name == "disorder" else 1
+        rows.append((name, each.value / scale, statistic_unit(name, kind), each.origin.value))
+    rows += [(name, None, statistic_unit(name, kind), "unknown") for name in unknown if name not in known]
+    schema = "statistic STRING, value DOUBLE, unit STRING, source STRING"
+    return engine.rows(sorted(rows), schema)
+
+
+def _key(entry: StatisticEntry, fields: dict[str, str]) -> str:
+    if not entry.column:
+        return entry.name
+    first = entry.column[0]
+    if first.name.lower() not in map(str.lower, fields):
+        remedy = suggestion(first.name, fields) or f"it has {', '.join(fields)}"
+        raise WJoinError("WJ202", f"the stream has no column {first.name}", span=first.span, help=remedy)
+    return f"{entry.name}.{'.'.join(part.name.lower() for part in entry.column)}"
+
+
+def _value(entry: StatisticEntry, kind: TimeKind, params: dict[str, Any]) -> float:
+    if isinstance(entry.value, float):
+        return entry.value
+    return float(duration_value(entry.value, kind, params))
+
+
+def _found(profile: Profile, kind: TimeKind, *, whole: bool) -> dict[str, float]:
+    """Return the statistics that a profile tells; ``whole`` where all rows were read."""
+    values: dict[str, float] = {}
+    if profile.rows == 0:
+        return values
+    values["width"] = profile.width
+    if profile.disorder is not None:
+        values["disorder"] = profile.disorder
+    if whole:
+        values["rows"] = float(profile.rows)
+        # The rows of a sample may be those of one file or partition of many: they tell no rate.
+        if profile.span:
+            values["rate"] = profile.rows / profile.span * units_per_second(kind)
+    for column, count in profile.distinct.items():
+        values[f"distinct.{column.lower()}"] = count
+        values[f"heaviest.{column.lower()}"] = max(profile.heaviest[column], 1 / count)
+    values |= {f"bucket.{column.lower()}": float(bucket) for column, bucket in profile.buckets.items()}
+    for column, (least, greatest) in profile.ranges.items():
+        values[f"minimum.{column.lower()}"] = least
+        values[f"maximum.{column.lower()}"] = greatest
+    return values

@@ -1,0 +1,247 @@
+"""The statements that declare streams, show them and forget them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField
+
+from wjoin.grammar.durations import from_pairs
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
+from wjoin.grammar.suggestions import suggestion
+from wjoin.grammar.syntax import (
+    BareNumber,
+    CreateStream,
+    DescribeStream,
+    DropStream,
+    Identifier,
+    Parameter,
+    TimeDuration,
+    Watermark,
+)
+from wjoin.joins.relations import event_time, stream_fields
+from wjoin.planner.catalog import Column
+from wjoin.planner.durations import duration_value, human
+from wjoin.planner.event_time import checked_kind
+from wjoin.planner.layout import quoted
+from wjoin.planner.physical import TimeKind
+from wjoin.planner.time_columns import remedy_for_type
+from wjoin.settings.parameters import given_stream
+from wjoin.sources.catalog import (
+    AHEAD,
+    Catalog,
+    StreamDeclaration,
+    declared_ahead,
+    declared_delays,
+    find_stream,
+)
+from wjoin.sources.computed import with_computed
+from wjoin.sources.format_options import RECORDS_READ, STREAM_OPTIONS, check_options, own_option, without
+from wjoin.sources.kafka import is_kafka, missing_package, read_from_the_start, refuse_absent
+from wjoin.sources.records import check_format, read_records, reading_options, with_losses_told
+from wjoin.sources.site_streams import at_sites, is_at_site, opened
+from wjoin.spark.engine import Engine
+from wjoin.spark.failures import first_line
+from wjoin.spark.process import resolved
+from wjoin.statements.duplicates import without_duplicates
+
+
+def create_stream(
+    engine: Engine, catalog: Catalog, text: str, statement: CreateStream, params: Mapping[str, object]
+) -> None:
+    """Declare a stream.
+
+    Raises WJoinError WJ106, WJ110, WJ202, WJ207, WJ212, WJ216, WJ220, WJ305, WJ601, WJ603, WJ604, WJ616
+    and WJ617.
+    """
+    name = statement.name.name
+    if catalog.stream(name) is not None:
+        _forget_dropped(engine, catalog)
+    if catalog.stream(name) is not None:
+        if statement.if_not_exists:
+            return
+        if not statement.or_replace:
+            raise WJoinError(
+                "WJ601", f"the stream {name} exists already", span=statement.name.span, text=text
+            )
+    statement = given_stream(statement, text, params)
+    check_format(statement, text)
+    names = [option for option, _ in statement.options]
+    more = RECORDS_READ[statement.record_format.name] if statement.record_format else frozenset[str]()
+    check_options(names, STREAM_OPTIONS, statement.provider.name, statement.span, text, more)
+    site = None
+    try:
+        if is_at_site(statement):
+            site = at_sites(engine.spark, statement)
+            frame, rows = opened(engine.spark, statement, site.options), None
+        else:
+            frame, rows = _opened(engine, statement, text)
+        fields = {field.name.lower(): field for field in frame.schema.fields}
+    except WJoinError as error:
+        placed = error.within(text) if error.span else error.at(statement.provider.span, text)
+        raise placed from error.__cause__
+    except Exception as error:  # a missing source reaches Python as Py4J's own error, not as Spark's
+        missing = missing_package(engine.spark, error) if is_kafka(statement.provider.name) else None
+        if missing is not None:
+            raise missing.at(statement.provider.span, text) from error
+        message = f"the stream {name} cannot be opened: {first_line(error)}"
+        unknown = statement.columns is None and "chema must be specified" in message
+        remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if unknown else None
+        if "SCHEMA_DURING_READ" in message:
+            remedy = f"leave the columns out, the table has its own: CREATE STREAM {name} USING …"
+        path = own_option(dict(statement.options), "path")
+        if "PATH_NOT_FOUND" in message and path is not None:
+            remedy = f"put files into {resolved(path)}, or give another path"
+        raise WJoinError("WJ604", message, span=statement.span, text=text, help=remedy) from error
+    event_time, delay = None, None
+    if statement.watermark is not None:
+        column = statement.watermark.column
+        event_time = _field(name, column, fields, text).name
+        columns = {each: Column(field.name, field.dataType.simpleString()) for each, field in fields.items()}
+        try:
+            kind = checked_kind(name, columns[event_time.lower()], [*columns.values()], column.span)
+            if statement.watermark.delay is not None:
+                delay = duration_value(statement.watermark.delay, kind, params)
+                if isinstance(statement.watermark.delay, Parameter):
+                    statement = replace(statement, watermark=_with_delay(statement.watermark, delay, kind))
+        except WJoinError as error:
+            raise _with_remedy(error, columns[event_time.lower()], [*columns.values()]).within(text) from None
+    types = {each.name: each.dataType.simpleString() for each in fields.values()}
+    delays = declared_delays(event_time, delay, types, _ahead(statement, event_time, types, text))
+    if statement.unique:
+        keys = [_field(name, each, fields, text).name for each in statement.unique]
+        try:
+            known = delays.get((event_time or "").lower())
+            frame = without_duplicates(frame, statement, event_time, known, keys)
+        except WJoinError as error:
+            raise error.within(text) from None
+    frame.createOrReplaceTempView(name)
+    declared = StreamDeclaration(
+        name, event_time, delays, statement.provider.name, rows=rows, statement=statement, site=site
+    )
+    catalog.add_stream(declared)
+
+
+def _with_delay(watermark: Watermark, delay: int, kind: TimeKind) -> Watermark:
+    """Return a WATERMARK clause with its delay in figures. Raises WJoinError WJ110 for a negative one."""
+    if delay < 0:
+        raise WJoinError("WJ110", "a delay cannot be negative", span=watermark.span, help="give 0 or more")
+    if kind is TimeKind.INTEGRAL:
+        return replace(watermark, delay=BareNumber(delay, watermark.span))
+    return replace(watermark, delay=TimeDuration(delay, watermark.span))
+
+
+def _field(stream: str, column: Identifier, fields: Mapping[str, StructField], text: str) -> StructField:
+    """Return a column of a stream by its name. Raises WJ202."""
+    if column.name.lower() not in fields:
+        raise WJoinError(
+            "WJ202",
+            f"the stream {stream} has no column {column.name}",
+            span=column.span,
+            text=text,
+            help=suggestion(column.name, fields) or f"it has {', '.join(fields)}",
+        )
+    return fields[column.name.lower()]
+
+
+def _opened(engine: Engine, statement: CreateStream, text: str) -> tuple[DataFrame, DataFrame | None]:
+    """Return a stream, and its rows as ``StreamDeclaration`` has them."""
+    options = without(dict(statement.options), AHEAD)
+    if is_kafka(statement.provider.name):
+        options = read_from_the_start(options)
+    source, own = reading_options(statement, options)
+    reader = engine.spark.readStream.format(statement.provider.name).options(**source)
+    if is_kafka(statement.provider.name):
+        read = reader.load()
+        refuse_absent(engine.spark, source)
+        read = with_losses_told(read, statement, source)
+    else:
+        read = (reader if statement.columns is None else reader.schema(statement.columns)).load()
+    if statement.record_format is None:
+        frame = with_computed(read, statement)
+        unordered = (own_option(options, "latestFirst") or "").lower() == "true"
+        return frame, None if unordered else frame
+    records = read_records(read, statement, own, text)
+    frame = with_computed(records.frame, statement, records.hidden)
+    # A computed column may have the name of one of Kafka's.
+    place = [name for name in records.place if name not in frame.columns]
+    hidden = [name for name in records.hidden if name not in place]
+    return frame, with_computed(records.frame, statement, hidden)
+
+
+def _ahead(
+    statement: CreateStream, event_time: str | None, types: Mapping[str, str], text: str
+) -> int | None:
+    """Return the declared limit for times ahead of the clock."""
+    value = own_option(dict(statement.options), AHEAD)
+    if value is None:
+        return None
+    start = text.lower().index(AHEAD, statement.span.start)
+    span = Span(start, start + len(AHEAD))
+    try:
+        return declared_ahead(from_pairs(value, span), event_time, types)
+    except WJoinError as error:
+        raise WJoinError(error.code, error.message, span=span, text=text, help=error.help) from None
+
+
+def _with_remedy(error: WJoinError, column: Column, columns: list[Column]) -> WJoinError:
+    """Return an error of a delay; one with a unit on whole numbers says how they become timestamps."""
+    remedy = remedy_for_type(column, columns)
+    if error.code != "WJ305" or not remedy:
+        return error
+    help = f"{remedy}; a delay in the column's own unit is a bare number"
+    return WJoinError(error.code, error.message, span=error.span, help=help)
+
+
+def show_streams(engine: Engine, catalog: Catalog) -> DataFrame:
+    """Return a row for each stream."""
+    _forget_dropped(engine, catalog)
+    rows = []
+    for stream in catalog.streams.values():
+        rows.append((stream.name, stream.source, *event_time(stream, stream_fields(engine.spark, stream))))
+    return engine.rows(rows, "name STRING, source STRING, event_time STRING, delay STRING")
+
+
+def _forget_dropped(engine: Engine, catalog: Catalog) -> None:
+    """Forget streams and views over streams that Spark was told to drop without us."""
+    for name, stream in list(catalog.streams.items()):
+        if not engine.exists(quoted(stream.name)):
+            del catalog.streams[name]
+
+
+def describe_stream(engine: Engine, catalog: Catalog, text: str, statement: DescribeStream) -> DataFrame:
+    """Return the columns of a stream. Raises WJoinError WJ602."""
+    _forget_dropped(engine, catalog)
+    stream = find_stream(catalog, statement.name, text, "DESCRIBE SINK {}")
+    fields = stream_fields(engine.spark, stream)
+    time, delay = event_time(stream, fields)
+    computed = (
+        {each.name.name: each.expression for each in stream.statement.computed} if stream.statement else {}
+    )
+    unique = {each.name.lower() for each in stream.statement.unique} if stream.statement else set()
+    rows = []
+    for name, kind in fields.items():
+        notes = [f"event time, out of order by up to {delay}"] if name == time else []
+        known = stream.delays.get(name.lower()) if name == time else None
+        if known is not None and known.ahead is not None:
+            notes.append(f"at most {human(known.ahead, TimeKind.TIMESTAMP)} ahead of the clock")
+        notes += [f"computed: {computed[name]}"] if name in computed else []
+        notes += ["equal in duplicates, which are dropped"] if name.lower() in unique else []
+        rows.append((name, kind, "; ".join(notes) or None))
+    return engine.rows(rows, "col_name STRING, data_type STRING, comment STRING")
+
+
+def drop_stream(engine: Engine, catalog: Catalog, text: str, statement: DropStream) -> None:
+    """Forget a stream. Raises WJoinError WJ602, also for a view or a sink of that name."""
+    name = statement.name.name
+    declared = catalog.stream(name)
+    if declared is None and statement.if_exists and name.lower() not in catalog.sinks:
+        return
+    if declared is not None and declared.source == "view":
+        message = f"{name} is a view, not a stream"
+        help = f"write DROP VIEW {name}"
+        raise WJoinError("WJ602", message, span=statement.name.span, text=text, help=help)
+    find_stream(catalog, statement.name, text, "DROP SINK {}")
+    del catalog.streams[name.lower()]
+    engine.spark.catalog.dropTempView(name)

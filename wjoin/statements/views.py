@@ -1,0 +1,160 @@
+"""Views over streams: over window joins, and Spark's own statements that read a declared stream."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.nesting import pair
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import CreateView, Identifier
+from wjoin.grammar.tokens import identifier, is_name, scan
+from wjoin.joins.delays import relation_delays
+from wjoin.planner.catalog import Delays
+from wjoin.planner.layout import quoted
+from wjoin.planner.lineage import session_name
+from wjoin.sources.catalog import Catalog
+from wjoin.spark.engine import Engine
+
+_TEMPORARY = ("TEMP", "TEMPORARY")
+
+
+class ViewHead(NamedTuple):
+    """What stands before the query of a CREATE VIEW or of an ALTER VIEW.
+
+    ``verb`` is the first word, ``words`` are those before VIEW, ``view`` the place of VIEW, ``if_not_exists``
+    that of IF NOT EXISTS (empty where it is not written), ``names`` the parts of the view's name, ``plain``
+    whether the query follows it, so that the view has the columns of the query. ``query`` is where that
+    begins.
+    """
+
+    verb: str
+    words: tuple[str, ...]
+    view: Span
+    if_not_exists: Span
+    names: tuple[Identifier, ...]
+    plain: bool
+    query: int
+
+
+def view_head(text: str) -> ViewHead | None:
+    """Return the head of a CREATE VIEW or ALTER VIEW with a query, None for any other statement."""
+    code = pair(text, scan(text))
+    words = [code.word(place) for place in range(min(8, len(code.tokens)))]
+    if words[:1] not in (["CREATE"], ["ALTER"]) or "VIEW" not in words:
+        return None
+    view = words.index("VIEW")
+    name = view + 1 + 3 * (words[view + 1 : view + 4] == ["IF", "NOT", "EXISTS"])
+    after, names = name, []
+    while after < len(code.tokens) and is_name(code.tokens[after]):
+        names.append(identifier(code.tokens[after]))
+        after += 1
+        if code.mark(after) != ".":
+            break
+        after += 1
+    body = next((place for place in code.level(after, len(code.tokens)) if code.word(place) == "AS"), None)
+    if body is None or body + 1 >= len(code.tokens) or not names:
+        return None
+    return ViewHead(
+        words[0],
+        tuple(words[1:view]),
+        code.tokens[view].span,
+        code.span(view + 1, name),
+        tuple(names),
+        body == after,
+        code.tokens[body + 1].start,
+    )
+
+
+class Prepared(NamedTuple):
+    """A statement for Spark, and the view that the catalog is to note once Spark has taken it.
+
+    ``delays`` are those of the columns of the view ``name``, None where it reads no stream.
+    """
+
+    text: str
+    name: str | None = None
+    delays: Delays | None = None
+
+
+def prepare_view(
+    engine: Engine, catalog: Catalog, text: str, run: Callable[[str], DataFrame] | None = None
+) -> Prepared:
+    """Return the statement by which Spark makes a view; any other statement as it stands.
+
+    ``run`` runs a query with the statement's parameters. A stream is a name of its session, so a view that
+    reads one is a temporary view for Spark.
+    Raises WJoinError WJ606 for one that would have to outlive the session.
+    """
+    head = view_head(text)
+    if head is None or "GLOBAL" in head.words:
+        return Prepared(text)
+    name = head.names[-1].name
+    query = text[head.query :].rstrip().rstrip(";")
+    delays = relation_delays(query, catalog, engine, lambda: (run or engine.run)(query))
+    if delays is None or head.verb == "ALTER":
+        return Prepared(text, name if len(head.names) == 1 else None, delays)
+    if not set(head.words) & set(_TEMPORARY):
+        if len(head.names) > 1:
+            raise WJoinError(
+                "WJ606",
+                f"the view {name} reads a stream, which lives in this session only",
+                span=head.names[0].span.cover(head.names[-1].span),
+                text=text,
+                help=f"leave {head.names[0].name} out: CREATE VIEW {name} AS …",
+            )
+        if head.if_not_exists.start < head.if_not_exists.end and engine.exists(quoted(name)):
+            return Prepared(f"SELECT * FROM {quoted(name)} LIMIT 0")
+        text = f"{text[: head.view.start]}TEMPORARY VIEW{text[max(head.view.end, head.if_not_exists.end) :]}"
+    return Prepared(text, name, delays if head.plain else {})
+
+
+_CHANGES = (["DROP", "VIEW"], ["DROP", "TABLE"], ["ALTER", "VIEW"])
+
+
+def changes_view(text: str) -> bool:
+    """Return whether a statement is a DROP VIEW, DROP TABLE or ALTER VIEW."""
+    return [token.word for token in scan(text)[:2]] in _CHANGES
+
+
+def changed_view(catalog: Catalog, text: str) -> Identifier | None:
+    """Return the name of the session that a DROP VIEW or DROP TABLE is about, None for any other statement.
+
+    Raises WJoinError WJ602 where it is that of a stream; ALTER VIEW raises the same.
+    """
+    if not changes_view(text):
+        return None
+    code = pair(text, scan(text))
+    verb, kind = code.word(0), code.word(1)
+    place = 4 if [code.word(2), code.word(3)] == ["IF", "EXISTS"] else 2
+    parts: list[Identifier] = []
+    while place < len(code.tokens) and is_name(code.tokens[place]):
+        parts.append(identifier(code.tokens[place]))
+        place += 2 if code.mark(place + 1) == "." else len(code.tokens)
+    if not parts or session_name([each.name for each in parts]) is None:
+        return None
+    name = parts[-1]
+    stream = catalog.stream(name.name)
+    if stream is not None and stream.source != "view":
+        remedy = f"write DROP STREAM {name.name}"
+        if verb == "ALTER":
+            remedy = f"write CREATE OR REPLACE STREAM {name.name} …"
+        message = f"{name.name} is a stream, not a {kind.lower()}"
+        raise WJoinError("WJ602", message, span=name.span, text=text, help=remedy)
+    return name if verb == "DROP" else None
+
+
+def create_view(
+    engine: Engine, catalog: Catalog, text: str, statement: CreateView, rows: DataFrame, delays: Delays
+) -> None:
+    """Name the rows of a statement with window joins; ``delays`` are those of its columns.
+
+    Raises WJoinError WJ601.
+    """
+    name = statement.name
+    if not statement.or_replace and engine.exists(quoted(name.name)):
+        message = f"a table or view {name.name} exists already"
+        raise WJoinError("WJ601", message, span=name.span, text=text)
+    rows.createOrReplaceTempView(name.name)
+    catalog.note_view(name.name, delays)
