@@ -32,6 +32,24 @@ print("|", spark.sql("SELECT 1 AS one").collect()[0].one, flush=True)
 spark.stop()
 """
 
+# What the example does besides joining: three tables written, three streams read into a sink, which is read.
+_SAME_WORK = """
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate()
+spark.conf.set("spark.sql.shuffle.partitions", 2)
+streams = []
+for name in ("camera1", "camera2", "camera3"):
+    rows = "SELECT id AS obj_id, timestamp_seconds(1714564800 + id) AS ts FROM range(100)"
+    spark.sql(f"INSERT OVERWRITE DIRECTORY 'data/{name}' USING parquet {rows}")
+    stream = spark.readStream.schema("obj_id BIGINT, ts TIMESTAMP").parquet(f"data/{name}")
+    streams.append(stream.withWatermark("ts", "2 minutes"))
+rows = streams[0].union(streams[1]).union(streams[2])
+writing = rows.writeStream.format("parquet").option("path", "out").option("checkpointLocation", "checkpoints")
+writing.trigger(availableNow=True).start().awaitTermination()
+print("|", spark.sql("SELECT count(*) AS number FROM parquet.`out`").collect()[0].number, flush=True)
+spark.stop()
+"""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -46,18 +64,20 @@ class ColdStart:
     """Medians of runs.
 
     ``script``: an example's script; ``prepared``: the same, once Java's classes have been kept;
-    ``bare``: Spark alone.
+    ``bare``: Spark alone, which selects a number; ``same_work``: Spark alone, which does all that the example
+    does but the join.
     """
 
     script: Run
     prepared: Run
     bare: Run
+    same_work: Run
 
 
 def cold_start(runs: int, scratch: str | None) -> ColdStart:
     """Run all in turn, each in a process and folder of its own. Raises RuntimeError where one fails."""
     wjoin = [sys.executable, "-m", "wjoin.cli", "run", *_ARGUMENTS]
-    script, prepared, bare = [], [], []
+    script, prepared, bare, same_work = [], [], [], []
     with (
         tempfile.TemporaryDirectory(prefix="wjoin-cache-", dir=scratch) as cache,
         tempfile.TemporaryDirectory(prefix="wjoin-no-cache-", dir=scratch) as nothing,
@@ -66,9 +86,10 @@ def cold_start(runs: int, scratch: str | None) -> ColdStart:
         _wait_for_the_archive(Path(cache))
         for _ in range(runs):
             bare.append(_run([sys.executable, "-c", _BARE], scratch, nothing))
+            same_work.append(_run([sys.executable, "-c", _SAME_WORK], scratch, nothing))
             script.append(_run(wjoin, scratch, nothing))
             prepared.append(_run(wjoin, scratch, cache))
-    return ColdStart(_median(script), _median(prepared), _median(bare))
+    return ColdStart(_median(script), _median(prepared), _median(bare), _median(same_work))
 
 
 def _median(runs: Sequence[Run]) -> Run:
@@ -162,6 +183,7 @@ def main() -> None:
     print(f"Seconds to the first result, medians of {given.runs}, and processor time of all processes:")
     for name, run in (
         ("Spark alone", found.bare),
+        ("Spark, the same work", found.same_work),
         ("wjoin, first session", found.script),
         ("wjoin, later sessions", found.prepared),
     ):
