@@ -21,13 +21,13 @@ from choosing import command_line, good_choices, run_all
 
 from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
-from wjoin.planner.candidates import Candidate
+from wjoin.planner.choose.plan_candidates import Candidate
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.plan_words import plan_words
 from wjoin.planner.figures import figure
-from wjoin.planner.physical import Method, PhysicalPlan
-from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.plan.physical import Method, PhysicalPlan
+from wjoin.planner.planning import PlannedSelect
 from wjoin.testing.planned import block_of, plan_over, stream_of
 
 SECOND = 1_000_000

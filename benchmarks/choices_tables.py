@@ -25,10 +25,10 @@ import wjoin
 from wjoin.executor.spark.meter import RESULTS, Meter
 from wjoin.grammar.parser import parse_statement
 from wjoin.joins.rewrite import rewrite
-from wjoin.planner.candidates import Candidate
 from wjoin.planner.catalog import Origin
+from wjoin.planner.choose.plan_candidates import Candidate
 from wjoin.planner.figures import figure
-from wjoin.planner.physical import Method
+from wjoin.planner.plan.physical import Method
 
 SPAN = 1_000_000_000
 """Microseconds of event time that every table spans."""

@@ -21,7 +21,7 @@ from tables import aligned
 from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
 from wjoin.parts.kernels.runs import BoolArray, Int64Array
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.testing.planned import block_of, plan_over, stream_of
 from wjoin.udfs.predicate import Predicate
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from wjoin.executor.vectors import BITS, NONE, Numbers, Vector, chosen_by, converted, either, floored
 from wjoin.parts.kernels.runs import BoolArray, integers
-from wjoin.planner.expressions import (
+from wjoin.planner.conditions.expressions import (
     NUMERIC_ORDER,
     Call,
     Constant,

@@ -7,8 +7,8 @@ from wjoin.executor.key_counts import count_keys
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.state.manifest import Manifest
 from wjoin.parts.kernels.runs import RunShape, SortedRun
-from wjoin.planner.held import is_held
-from wjoin.planner.physical import PhysicalPlan, Stage
+from wjoin.planner.choose.held_streams import is_held
+from wjoin.planner.plan.physical import PhysicalPlan, Stage
 
 
 @dataclass

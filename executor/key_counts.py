@@ -3,7 +3,7 @@
 import numpy as np
 
 from wjoin.parts.kernels.runs import Order, SortedRun
-from wjoin.planner.measurement import KeyCount
+from wjoin.planner.cost.measurement import KeyCount
 
 SAMPLE = 1 << 14
 """Rows that are looked at where they are not sorted by code."""

@@ -15,8 +15,8 @@ from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Made, StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import int64_view
-from wjoin.planner.layout import time_name
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan.block_columns import time_name
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.udfs.predicate import Predicate
 
 

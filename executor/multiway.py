@@ -34,9 +34,9 @@ from wjoin.parts.kernels.runs import (
     shifted,
     stable_order,
 )
-from wjoin.planner.expressions import Call, Input
-from wjoin.planner.layout import stored_column
-from wjoin.planner.physical import (
+from wjoin.planner.conditions.expressions import Call, Input
+from wjoin.planner.plan.block_columns import stored_column
+from wjoin.planner.plan.physical import (
     Band,
     Comparison,
     Condition,
@@ -49,7 +49,7 @@ from wjoin.planner.physical import (
     Stage,
     Step,
 )
-from wjoin.planner.probes import in_order, linked_first
+from wjoin.planner.plan.probes import in_order, linked_first
 from wjoin.udfs.predicate import Predicate
 
 PARTIAL_LIMIT = 1 << 20

@@ -13,7 +13,7 @@ from wjoin.executor.conditions import COMPARE
 from wjoin.executor.gathering import GatheredLater
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.runs import BoolArray
-from wjoin.planner.physical import TimeKind
+from wjoin.planner.plan.physical import TimeKind
 from wjoin.udfs.predicate import Predicate
 
 CALL_BYTES = 1 << 24

@@ -11,9 +11,9 @@ from wjoin.executor.bands import band_values, moved
 from wjoin.parts.kernels.runs import GREATEST, LEAST, Int64Array, Values, int64_view, shifted
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Share, Slices, Slicing
-from wjoin.planner.layout import meeting_name, stored_column, time_name
-from wjoin.planner.physical import PhysicalPlan, Stage
-from wjoin.planner.slices import cut_stream, kept_anywhere, slicing
+from wjoin.planner.plan.block_columns import meeting_name, stored_column, time_name
+from wjoin.planner.plan.physical import PhysicalPlan, Stage
+from wjoin.planner.plan.slicing import cut_stream, kept_anywhere, slicing
 
 TOGETHER_BYTES = 1 << 26
 """About the most bytes of the rows that are taken at once for several workers."""

@@ -35,11 +35,11 @@ from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.run_filter import RunFilter
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, Order, RunShape, SortedRun, int64_view, select
 from wjoin.parts.routes.route import Role
-from wjoin.planner.edges import destination, result_columns
-from wjoin.planner.held import is_held
-from wjoin.planner.layout import meeting_name, row_name, stored_column, time_name
-from wjoin.planner.physical import PhysicalPlan, Probe, Retention, Rows, Stage, StageInput
-from wjoin.planner.probes import over_streams, with_kernel
+from wjoin.planner.choose.held_streams import is_held
+from wjoin.planner.plan.block_columns import meeting_name, row_name, stored_column, time_name
+from wjoin.planner.plan.edges import destination, result_columns
+from wjoin.planner.plan.physical import PhysicalPlan, Probe, Retention, Rows, Stage, StageInput
+from wjoin.planner.plan.probes import over_streams, with_kernel
 from wjoin.udfs.predicate import Predicate
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import BoolArray
-from wjoin.planner.expressions import INTERVAL, NUMERIC_ORDER
+from wjoin.planner.conditions.expressions import INTERVAL, NUMERIC_ORDER
 
 Numbers = npt.NDArray[Any]
 """int64 or float64, of any shape that fits the others of a test."""

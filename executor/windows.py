@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, shifted
-from wjoin.planner.physical import Output, UpperBounds, WindowCheck
-from wjoin.planner.probes import window_checks
+from wjoin.planner.plan.physical import Output, UpperBounds, WindowCheck
+from wjoin.planner.plan.probes import window_checks
 
 Times = Mapping[int, Int64Array]
 """The event times of tuples by stream, int64 of one length."""

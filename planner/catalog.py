@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from wjoin.planner.measurement import Measurement
+from wjoin.planner.cost.measurement import Measurement
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 WHOLE = frozenset({*INTEGRAL, "date", "timestamp", "timestamp_ntz"})
@@ -47,7 +47,7 @@ class Delay:
 
     ``value`` is None where nothing bounds it. ``declared`` says whether somebody has told it: where nobody
     has, it is 0. ``ahead``: how many microseconds later than its micro-batch a row may be, None where that
-    is not declared (see ``planner.ahead``).
+    is not declared (see ``planner.plan.ahead``).
     """
 
     value: int | None
@@ -90,7 +90,7 @@ class Relation:
     ``event_time`` is the declared event-time column, None when none was declared;
     ``delays`` what is known of the disorder by its columns; ``derived`` whether it is made from
     streams, so that a column without a delay there has none that could be assumed;
-    ``statistics`` are those known by name (see ``planner.statistics``); ``watermarks`` are the delays
+    ``statistics`` are those known by name (``planner.cost.stream_statistics``); ``watermarks`` are the delays
     of Spark's own watermarks by column, ``watermark`` says whether one is at work in it;
     ``measured`` is what earlier runs of the query measured; ``site`` what is known of the sites that it is
     read from, None where it is read by Spark itself.

@@ -1,6 +1,6 @@
 """Event times that no clock shows: rows with them move no window, and are in no result.
 
-Queries drop such rows (wjoin.planner.ahead, which has the same two numbers).
+Queries drop such rows (wjoin.planner.plan.ahead, which has the same two numbers).
 """
 
 import pyarrow as pa

@@ -33,8 +33,8 @@ from wjoin.parts.kernels.kernel import Kernel
 from wjoin.parts.kernels.nested_window import NestedWindow
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, RunShape, SortedRun, select
-from wjoin.planner.layout import code_name, time_name
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan.block_columns import code_name, time_name
+from wjoin.planner.plan.physical import PhysicalPlan
 
 CLEANED_EVERY = 10_000
 """Rows, of all streams together, after which the buffers are cleaned."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from wjoin.executor.arrivals import Arrivals
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.route import Role
-from wjoin.planner.layout import code_name, time_name
+from wjoin.planner.plan.block_columns import code_name, time_name
 
 SECOND = 1_000_000
 """Event times are microseconds."""

@@ -22,12 +22,12 @@ from report import Curve, Panel, Table, draw, fill_in, number
 
 from wjoin.executor.counts import Counts
 from wjoin.executor.local import Load, LocalWorkers
-from wjoin.planner.at_once import at_once
-from wjoin.planner.hops import in_hops
-from wjoin.planner.physical import PhysicalPlan
-from wjoin.planner.placements import Placement, lying
-from wjoin.planner.probes import arranged
-from wjoin.planner.slices import SLICES_OF_A_WINDOW
+from wjoin.planner.choose.placements import Placement, lying
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.probes import arranged
+from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW
+from wjoin.planner.shape.at_once import at_once
+from wjoin.planner.shape.hops import in_hops
 from wjoin.testing.planned import block_of, plan_over, stream_of
 from wjoin.udfs.predicate import Predicate
 

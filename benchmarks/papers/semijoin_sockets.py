@@ -22,7 +22,7 @@ from wjoin.parts.kernels.runs import Int64Array
 from wjoin.planner.catalog import Estimate, Origin, SiteFacts
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.cost.semijoin import Shipment
-from wjoin.planner.physical import Shipping
+from wjoin.planner.plan.physical import Shipping
 from wjoin.sites.client import SiteClient
 from wjoin.sites.protocol import SiteAddress, StreamFacts
 from wjoin.testing.planned import plan_over, stream_of

@@ -18,8 +18,8 @@ from wjoin.executor.report import Report
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.step import StageLogic
 from wjoin.parts.kernels.runs import Int64Array, int64_view
-from wjoin.planner.layout import time_name
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan.block_columns import time_name
+from wjoin.planner.plan.physical import PhysicalPlan
 
 FloatArray = npt.NDArray[np.float64]
 

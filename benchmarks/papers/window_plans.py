@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wjoin.planner.layout import code_name, time_name
-from wjoin.planner.physical import Bounds, Passes, PhysicalPlan
+from wjoin.planner.plan.block_columns import code_name, time_name
+from wjoin.planner.plan.physical import Bounds, Passes, PhysicalPlan
 from wjoin.testing.planned import plan_over, stream_of
 
 NAMES = "ABCDEF"

@@ -22,7 +22,7 @@ from wjoin2002_joins import (
     timely,
 )
 
-from wjoin.planner.physical import Bounds
+from wjoin.planner.plan.physical import Bounds
 
 _KERNELS = ("NLW", "MW", "HW")
 

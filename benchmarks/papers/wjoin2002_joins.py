@@ -11,8 +11,8 @@ from service import Join, KernelJoin
 from window_plans import Choice, one_window, pair_windows, path, window_plan
 
 from wjoin.parts.kernels.registry import KERNELS
-from wjoin.planner.physical import Bounds, Passes, UpperBounds
-from wjoin.planner.probes import arranged, chosen_orders
+from wjoin.planner.plan.physical import Bounds, Passes, UpperBounds
+from wjoin.planner.plan.probes import arranged, chosen_orders
 
 SEED = 2002
 FAST, SLOW = 1000.0, 100.0

@@ -19,10 +19,10 @@ from wjoin.executor.sites.ranges import Announced, HeldRows, judged
 from wjoin.executor.sites.refused import told
 from wjoin.executor.sites.stream import SiteStream, numbered
 from wjoin.parts.kernels.runs import int64_view, integers
-from wjoin.planner.ahead import greatest_time
-from wjoin.planner.held import FEW_VALUES, key_column, site_column
-from wjoin.planner.layout import code_name
-from wjoin.planner.physical import PhysicalPlan, StageInput
+from wjoin.planner.choose.held_streams import FEW_VALUES, key_column, site_column
+from wjoin.planner.plan.ahead import greatest_time
+from wjoin.planner.plan.block_columns import code_name
+from wjoin.planner.plan.physical import PhysicalPlan, StageInput
 from wjoin.sites.protocol import ROW
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from wjoin.executor.state.retention import watermark
 from wjoin.executor.stretches import Arrived
 from wjoin.parts.kernels.runs import Int64Array, SortedRun, int64_view
-from wjoin.planner.layout import meeting_name, stored_column, time_name
-from wjoin.planner.physical import PhysicalPlan, StageInput
+from wjoin.planner.plan.block_columns import meeting_name, stored_column, time_name
+from wjoin.planner.plan.physical import PhysicalPlan, StageInput
 
 Span = tuple[int, int]
 """The least and the greatest event time of some rows."""

@@ -25,12 +25,12 @@ from wjoin.executor.spark.compile import key_code
 from wjoin.executor.spark.once import collect_once
 from wjoin.parts.kernels.runs import int64_view, integers
 from wjoin.parts.routes.hash_route import bucket_numbers
-from wjoin.planner.ahead import too_far_ahead
+from wjoin.planner.bind.event_time import time_kind
 from wjoin.planner.catalog import INTEGRAL
-from wjoin.planner.event_time import time_kind
-from wjoin.planner.keys import EXACT
-from wjoin.planner.layout import quoted
-from wjoin.planner.physical import KeyCode
+from wjoin.planner.plan.ahead import too_far_ahead
+from wjoin.planner.plan.block_columns import quoted
+from wjoin.planner.plan.physical import KeyCode
+from wjoin.planner.shape.join_keys import EXACT
 
 _SKETCH_SIZE = 12
 """Binary logarithm of the registers of a sketch of distinct values: about 1.6 % of error."""

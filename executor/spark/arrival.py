@@ -6,7 +6,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from wjoin.planner.layout import quoted
+from wjoin.planner.plan.block_columns import quoted
 
 NAME, MAJOR, START = "__wjoin_name", "__wjoin_major", "__wjoin_start"
 """The columns of a row's place: of its file or log, of that among the others, and of the row in it."""

@@ -39,9 +39,8 @@ from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.executor.workers import worker_ids
-from wjoin.planner.ahead import too_far_ahead
-from wjoin.planner.edges import destinations
-from wjoin.planner.layout import (
+from wjoin.planner.plan.ahead import too_far_ahead
+from wjoin.planner.plan.block_columns import (
     code_name,
     column_name,
     event_time_expression,
@@ -49,7 +48,8 @@ from wjoin.planner.layout import (
     stored_column,
     time_name,
 )
-from wjoin.planner.physical import (
+from wjoin.planner.plan.edges import destinations
+from wjoin.planner.plan.physical import (
     KeyCode,
     Method,
     Output,
@@ -57,7 +57,7 @@ from wjoin.planner.physical import (
     StreamScan,
     TimeKind,
 )
-from wjoin.planner.to_come import is_dated
+from wjoin.planner.plan.to_come import is_dated
 from wjoin.udfs.predicate import Predicate
 
 _DATED = "__wjoin_dated"

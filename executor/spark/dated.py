@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 from wjoin.executor.report import NOTHING_SEEN
 from wjoin.executor.spark.observe import PREFIX
 from wjoin.executor.spark.pack import AHEAD
-from wjoin.planner.ahead import too_far_ahead
-from wjoin.planner.layout import event_time_expression, quoted
-from wjoin.planner.physical import PhysicalPlan, TimeKind
+from wjoin.planner.plan.ahead import too_far_ahead
+from wjoin.planner.plan.block_columns import event_time_expression, quoted
+from wjoin.planner.plan.physical import PhysicalPlan, TimeKind
 
 _MICROSECONDS = {
     TimeKind.INTEGRAL: "CAST({} AS BIGINT)",

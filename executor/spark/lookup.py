@@ -13,9 +13,9 @@ from wjoin.executor.spark.dated import dated_rows
 from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.unpack import MATCH_COLUMNS
 from wjoin.parts.kernels.runs import GREATEST
-from wjoin.planner.layout import event_time_expression, quoted
-from wjoin.planner.physical import Output, PhysicalPlan, StaticJoin, TimeKind, UpperBounds
-from wjoin.planner.probes import window_checks
+from wjoin.planner.plan.block_columns import event_time_expression, quoted
+from wjoin.planner.plan.physical import Output, PhysicalPlan, StaticJoin, TimeKind, UpperBounds
+from wjoin.planner.plan.probes import window_checks
 
 
 def joined_time(stream: int) -> str:

@@ -17,15 +17,15 @@ from wjoin.executor.spark.meter import RESULTS, Meter, rows_part
 from wjoin.executor.spark.pack import KEEP
 from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.unpack import MATCH_COLUMNS
-from wjoin.planner.layout import (
+from wjoin.planner.choose.native_method import PairJoin, latest_bound, pair_joins, whole_seconds
+from wjoin.planner.plan.block_columns import (
     code_name,
     column_name,
     event_time_expression,
     stored_column,
     time_name,
 )
-from wjoin.planner.native import PairJoin, latest_bound, pair_joins, whole_seconds
-from wjoin.planner.physical import Output, PhysicalPlan, TimeKind
+from wjoin.planner.plan.physical import Output, PhysicalPlan, TimeKind
 
 WATERMARK = "spark.watermarkDelayMs"
 """The metadata by which Spark knows a column with a watermark."""

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from wjoin.executor.report import COUNTERS, PLACES, Fold, Scope
 from wjoin.executor.spark.messages import REPORT
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan.physical import PhysicalPlan
 
 PREFIX = "wjoin"
 

@@ -25,8 +25,8 @@ from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Made, StageLogic
 from wjoin.parts.kernels.runs import GREATEST, LEAST
 from wjoin.parts.routes.route import Role
-from wjoin.planner.ahead import greatest_time
-from wjoin.planner.to_come import least_to_come
+from wjoin.planner.plan.ahead import greatest_time
+from wjoin.planner.plan.to_come import least_to_come
 
 MANIFEST = "manifest"
 """The key of the manifest in Spark's state; those of slices begin with a number."""

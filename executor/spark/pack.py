@@ -14,10 +14,10 @@ from wjoin.executor.spark import messages
 from wjoin.executor.spark.task import run_phase
 from wjoin.parts.kernels.runs import integers
 from wjoin.parts.routes.route import Role
-from wjoin.planner.ahead import greatest_time
-from wjoin.planner.edges import scan_columns
-from wjoin.planner.layout import code_name, stored_column, time_name
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan.ahead import greatest_time
+from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
+from wjoin.planner.plan.edges import scan_columns
+from wjoin.planner.plan.physical import PhysicalPlan
 
 KEEP = "__wjoin_keep"
 """The column that tells whether a row passes its stream's filters."""

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession, is_remote
 from pyspark.sql import functions as F
 
 from wjoin.executor.blocks import stable
-from wjoin.planner.layout import quoted
+from wjoin.planner.plan.block_columns import quoted
 
 ROWS = 64
 """The most rows of a sample."""

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from wjoin.planner.layout import quoted
-from wjoin.planner.physical import Operand, PhysicalPlan
+from wjoin.planner.plan.block_columns import quoted
+from wjoin.planner.plan.physical import Operand, PhysicalPlan
 
 CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 """Where Spark keeps in the metadata of a column that it is CHAR(n) or VARCHAR(n)."""

@@ -14,10 +14,10 @@ from typing import Any
 from wjoin.executor.routing import worker_count
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.durations import human
-from wjoin.planner.held import is_held
-from wjoin.planner.physical import Method, PhysicalPlan, Stage, StreamScan
-from wjoin.planner.written import Written, numbered
+from wjoin.planner.bind.written import Written, numbered
+from wjoin.planner.choose.held_streams import is_held
+from wjoin.planner.plan.physical import Method, PhysicalPlan, Stage, StreamScan
+from wjoin.planner.windows.lengths import human
 
 STATE_FORMAT = 5
 """The state format that is written: raised whenever an older version could not read what this one writes."""

@@ -12,7 +12,7 @@ from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.writing import Writing
 from wjoin.executor.step import StageLogic
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan.physical import PhysicalPlan
 
 
 @dataclass(frozen=True)

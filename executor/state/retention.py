@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array
-from wjoin.planner.physical import Retention
+from wjoin.planner.plan.physical import Retention
 
 
 def watermark(seen: int | None, delay: int) -> int | None:

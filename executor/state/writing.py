@@ -12,8 +12,8 @@ from typing import Any
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.hash_window import HashWindow
 from wjoin.parts.kernels.runs import RunShape
-from wjoin.planner.physical import Bounds, PhysicalPlan, Retention, Stage
-from wjoin.planner.probes import retention
+from wjoin.planner.plan.physical import Bounds, PhysicalPlan, Retention, Stage
+from wjoin.planner.plan.probes import retention
 
 VERSION = 4
 """Raised whenever slices are cut in another way than these rules tell (``state.slices.maintain``)."""

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wjoin.planner.cost.estimates import Floats
-from wjoin.planner.physical import UpperBounds
+from wjoin.planner.plan.physical import UpperBounds
 
 DRAWS = 1024
 """Draws in all, and no fewer than DRAWS_OF_EACH of every alternative."""

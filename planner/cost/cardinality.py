@@ -26,8 +26,9 @@ from wjoin.parts.kernels.kernel import StepEstimate
 from wjoin.planner.catalog import Origin
 from wjoin.planner.cost.alternatives import HALF_A_UNIT, even_draws, share_inside
 from wjoin.planner.cost.estimates import Arrival, Floats, InputEstimate, ProbeEstimate, StageEstimate
-from wjoin.planner.measurement import stage_name
-from wjoin.planner.physical import (
+from wjoin.planner.cost.measurement import stage_name
+from wjoin.planner.cost.stream_statistics import KEYLESS, UNIQUE, KeyStatistics, StreamStatistics
+from wjoin.planner.plan.physical import (
     Band,
     Bounds,
     Operand,
@@ -37,7 +38,7 @@ from wjoin.planner.physical import (
     StageInput,
     UpperBounds,
 )
-from wjoin.planner.probes import (
+from wjoin.planner.plan.probes import (
     chosen_orders,
     completed,
     index_of,
@@ -45,8 +46,7 @@ from wjoin.planner.probes import (
     linked_first,
     origins,
 )
-from wjoin.planner.reach import reach
-from wjoin.planner.statistics import KEYLESS, UNIQUE, KeyStatistics, StreamStatistics
+from wjoin.planner.plan.reach import reach
 
 SAMPLE = 128
 """Tuples that a probe is played on."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wjoin.parts.kernels.kernel import StepEstimate
-from wjoin.planner.statistics import KeyStatistics
+from wjoin.planner.cost.stream_statistics import KeyStatistics
 
 ROW_BYTES = 16
 """What every row carries beside its columns: event time and key code."""

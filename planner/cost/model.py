@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.planner.catalog import Estimate
+from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.cost.cardinality import Played, play_stages
 from wjoin.planner.cost.constants import Constants
 from wjoin.planner.cost.estimates import ROW_BYTES, Arrival, InputEstimate, StageEstimate
 from wjoin.planner.cost.psp import Spread, spread
-from wjoin.planner.held import is_held
-from wjoin.planner.physical import Band, Bounds, Method, Passes, PhysicalPlan, Stage, UpperBounds
-from wjoin.planner.probes import chosen_orders
-from wjoin.planner.statistics import StreamStatistics
+from wjoin.planner.cost.stream_statistics import StreamStatistics
+from wjoin.planner.plan.physical import Band, Bounds, Method, Passes, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.plan.probes import chosen_orders
 
 RUNS = 5
 """Runs of an input that a probe searches on a stream: slices of a few sizes, and the new rows."""

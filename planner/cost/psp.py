@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Slicing
 from wjoin.planner.cost.estimates import Arrival, InputEstimate, ProbeEstimate
-from wjoin.planner.physical import Band, PhysicalPlan, Stage
-from wjoin.planner.slices import band_width, cut_by, slicing
+from wjoin.planner.plan.physical import Band, PhysicalPlan, Stage
+from wjoin.planner.plan.slicing import band_width, cut_by, slicing
 
 SKEWED = 1.25
 """By how much the rows of the worker with the heaviest key must be above its share for a key to be skewed."""

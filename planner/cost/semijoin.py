@@ -9,11 +9,11 @@ import math
 from dataclasses import dataclass, replace
 
 from wjoin.planner.catalog import Estimate, SiteFacts
+from wjoin.planner.choose.held_streams import FEW_VALUES, entered
 from wjoin.planner.cost.estimates import InputEstimate, StageEstimate
 from wjoin.planner.cost.model import CostModel
-from wjoin.planner.held import FEW_VALUES, entered
-from wjoin.planner.physical import PhysicalPlan, Shipping
-from wjoin.planner.statistics import StreamStatistics, units_per_second
+from wjoin.planner.cost.stream_statistics import StreamStatistics, units_per_second
+from wjoin.planner.plan.physical import PhysicalPlan, Shipping
 
 NUMBER_BYTES = 1.0
 """The number of a row, which travels with it: numbers that follow each other are packed well."""

@@ -5,18 +5,17 @@ from itertools import combinations
 
 from wjoin.parts.kernels.registry import name_of
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.planner.candidates import WORTH_A_CHANGE, Candidate, shared_terms
 from wjoin.planner.catalog import Origin
+from wjoin.planner.choose.layouts import OTHER_CHECKPOINT
+from wjoin.planner.choose.native_method import pair_joins
+from wjoin.planner.choose.plan_candidates import WORTH_A_CHANGE, Candidate, shared_terms
 from wjoin.planner.cost.semijoin import Shipments
-from wjoin.planner.durations import human
+from wjoin.planner.cost.stream_statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.plan_words import alias_names, plain_words, plan_words
-from wjoin.planner.explain.stages import estimate_entry, join_entry, join_orders, stage_entry
+from wjoin.planner.explain.stage_description import estimate_entry, join_entry, join_orders, stage_entry
 from wjoin.planner.figures import figure
-from wjoin.planner.layouts import OTHER_CHECKPOINT
-from wjoin.planner.names import quoted_if_needed
-from wjoin.planner.native import pair_joins
-from wjoin.planner.physical import (
+from wjoin.planner.plan.physical import (
     Method,
     Output,
     PhysicalPlan,
@@ -25,11 +24,12 @@ from wjoin.planner.physical import (
     StreamScan,
     UpperBounds,
 )
-from wjoin.planner.plan import PlannedSelect
-from wjoin.planner.reach import reach
-from wjoin.planner.statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
-from wjoin.planner.to_come import is_dated, lags
-from wjoin.planner.window_graph import Branch, WindowGraph
+from wjoin.planner.plan.reach import reach
+from wjoin.planner.plan.to_come import is_dated, lags
+from wjoin.planner.planning import PlannedSelect
+from wjoin.planner.text.columns import quoted_if_needed
+from wjoin.planner.windows.lengths import human
+from wjoin.planner.windows.window_graph import Branch, WindowGraph
 
 WORTH_TELLING = 1.25
 """How many times as fast as the chosen plan one must be, to be told of though it cannot be taken."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from wjoin.parts.kernels.registry import name_of, words_of
 from wjoin.parts.routes.registry import ROUTES, plainest
-from wjoin.planner.durations import human
-from wjoin.planner.physical import Bounds, Method, PhysicalPlan, Stage
-from wjoin.planner.slices import cut_by, slice_length
+from wjoin.planner.plan.physical import Bounds, Method, PhysicalPlan, Stage
+from wjoin.planner.plan.slicing import cut_by, slice_length
+from wjoin.planner.windows.lengths import human
 
 BOUNDS_WORDS = {
     Bounds.EXACT: "",

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from wjoin.planner.durations import timespan
 from wjoin.planner.explain import document as doc
 from wjoin.planner.figures import figure, seconds
+from wjoin.planner.windows.lengths import timespan
 
 
 class Kind(Enum):

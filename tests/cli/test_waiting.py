@@ -53,7 +53,7 @@ def test_spark_starts_before_what_a_session_needs_is_imported() -> None:
     """Each of these takes a second or so, while Java needs nothing of them."""
     program = (
         "import sys, wjoin.cli, wjoin.commands.starting, wjoin.connecting, wjoin.commands.waiting\n"
-        "names = ('pandas', 'pyarrow', 'numpy', 'sqlglot', 'wjoin.planner.plan', 'wjoin.session')\n"
+        "names = ('pandas', 'pyarrow', 'numpy', 'sqlglot', 'wjoin.planner.planning', 'wjoin.session')\n"
         "print([name for name in names if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

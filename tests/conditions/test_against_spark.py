@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tests.conditions.reading import TYPES, read
 from tests.conditions.test_pairs import ARROW
 from wjoin.executor.conditions import prepared
-from wjoin.planner.conditions import ReadCondition
+from wjoin.planner.conditions.readable import ReadCondition
 
 NAN, INF = math.nan, math.inf
 INSTANTS = [

@@ -14,7 +14,7 @@ from wjoin.executor import sifting
 from wjoin.executor.conditions import prepared
 from wjoin.executor.sifting import Sieve, sifted, worth_sifting
 from wjoin.parts.kernels.candidates import Candidates
-from wjoin.planner.conditions import ReadCondition, Unread
+from wjoin.planner.conditions.readable import ReadCondition, Unread
 
 ARROW = {
     "tinyint": pa.int8(),

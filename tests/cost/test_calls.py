@@ -8,7 +8,7 @@ import pytest
 
 from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
-from wjoin.planner.candidates import Candidate
+from wjoin.planner.choose.plan_candidates import Candidate
 
 COST_US = 50.0
 

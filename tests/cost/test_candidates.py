@@ -7,16 +7,16 @@ import pytest
 
 from tests.plans import catalogue
 from wjoin.parts.kernels.registry import KERNELS, refusal_of
-from wjoin.planner.candidates import BY_HINT, UNKNOWN_SIZES, shared_terms
 from wjoin.planner.catalog import Estimate, Origin
+from wjoin.planner.choose.native_method import pair_joins
+from wjoin.planner.choose.plan_candidates import BY_HINT, UNKNOWN_SIZES, shared_terms
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import cost_text, statistics_lines
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.native import pair_joins
-from wjoin.planner.physical import Bounds, Method
-from wjoin.planner.plan import PlannedSelect, plan_select
-from wjoin.planner.probes import chosen_orders
+from wjoin.planner.plan.physical import Bounds, Method
+from wjoin.planner.plan.probes import chosen_orders
+from wjoin.planner.planning import PlannedSelect, plan_select
 
 JOIN = """
 SELECT {hint} A.obj_id FROM camera1 A, camera2 B, camera3 C

@@ -18,9 +18,9 @@ from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.routes.route import Role
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.layout import stored_column, time_name
-from wjoin.planner.plan import PlannedSelect, plan_select
-from wjoin.planner.probes import linked_first
+from wjoin.planner.plan.block_columns import stored_column, time_name
+from wjoin.planner.plan.probes import linked_first
+from wjoin.planner.planning import PlannedSelect, plan_select
 from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal
 from wjoin.testing.lateness import Batch
 from wjoin.testing.statement import Within

@@ -10,7 +10,7 @@ import pytest
 from wjoin.executor.key_counts import SAMPLE, count_keys
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN, Report
 from wjoin.parts.kernels.runs import Order, RunShape
-from wjoin.planner.measurement import (
+from wjoin.planner.cost.measurement import (
     REMEMBERED,
     Arrived,
     KeyCount,

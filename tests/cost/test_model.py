@@ -3,7 +3,7 @@
 import pytest
 from choices import Measured, Workload, measure, micro_batches, of_our_own, planned
 
-from wjoin.planner.candidates import Candidate
+from wjoin.planner.choose.plan_candidates import Candidate
 from wjoin.planner.cost.model import CostSettings
 
 WORKLOADS = [

@@ -8,15 +8,15 @@ import pytest
 from tests.plans import catalogue
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Estimate, Origin
+from wjoin.planner.choose.layouts import FREE, NO_CHECKPOINT, UNKNOWN, LayoutRule, layout_name, of_checkpoint
 from wjoin.planner.cost.estimates import Arrival
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.cost.psp import Spread, shared, spread
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.plan_words import plan_words
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.layouts import FREE, NO_CHECKPOINT, UNKNOWN, LayoutRule, layout_name, of_checkpoint
-from wjoin.planner.physical import Method, Stage
-from wjoin.planner.plan import PlannedSelect, plan_select
+from wjoin.planner.plan.physical import Method, Stage
+from wjoin.planner.planning import PlannedSelect, plan_select
 
 CHEAP = "A.speed + B.speed > 3"
 COSTLY = "similar(A.frame, B.frame) > 0.9"

@@ -21,7 +21,7 @@ from wjoin.planner.cost.semijoin import (
 )
 from wjoin.planner.explain.cost import shipment_lines
 from wjoin.planner.explain.describe import describe
-from wjoin.planner.physical import Shipping
+from wjoin.planner.plan.physical import Shipping
 from wjoin.sources.site_streams import slow_link
 from wjoin.testing.planned import plan_over, stream_of
 

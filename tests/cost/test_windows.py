@@ -10,8 +10,8 @@ from choices import measure
 
 from wjoin.planner.catalog import Estimate, SiteFacts
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.physical import Bounds, Method, Shipping, UpperBounds
-from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.plan.physical import Bounds, Method, Shipping, UpperBounds
+from wjoin.planner.planning import PlannedSelect
 from wjoin.testing.planned import block_of, plan_over, stream_of
 
 SECOND = 1_000_000

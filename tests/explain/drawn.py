@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import Any, get_args, get_origin, get_type_hints
 
 from tests.plans.catalogue import plan
+from wjoin.planner.choose.layouts import FREE, of_checkpoint
 from wjoin.planner.explain import dot as graphviz
 from wjoin.planner.explain import page as html
 from wjoin.planner.explain import words
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.document import Document, plain
-from wjoin.planner.layouts import FREE, of_checkpoint
 from wjoin.testing.planned import plan_over, stream_of
 
 HOSTILE = '<script>alert("x")</script> & \\ \' ]]> %s \x1b\u202e'

@@ -10,7 +10,7 @@ from tests.packages import ROOT
 from wjoin.planner.explain.document import plain
 
 FOLDER = ROOT / "planner" / "explain"
-BELOW = ("wjoin.planner.explain", "wjoin.planner.figures", "wjoin.planner.durations")
+BELOW = ("wjoin.planner.explain", "wjoin.planner.figures", "wjoin.planner.windows.lengths")
 """What the renderers may import of ours: each other, the document, and words for numbers."""
 
 READERS = ("describe", "plan_words", "stages")
@@ -54,7 +54,7 @@ def test_only_those_that_describe_read_the_plan():
     ]
     assert len(renderers) > 5
     assert wrong == []
-    assert "wjoin.planner.plan.PlannedSelect" in _imports(FOLDER / "describe.py")
+    assert "wjoin.planner.planning.PlannedSelect" in _imports(FOLDER / "describe.py")
 
 
 @pytest.mark.parametrize("name", ALL)

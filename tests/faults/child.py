@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import wjoin
-from wjoin.planner.layouts import LayoutRule
+from wjoin.planner.choose.layouts import LayoutRule
 
 SETTINGS = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from tests.faults.killing import Kills, assert_results, finish, kill_after_progress, start, write_streams
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.planner.choice import PLANS
+from wjoin.planner.choose.choice import PLANS
 
 SLICED = [name for name, route in ROUTES.items() if route.slices and not route.values]
 

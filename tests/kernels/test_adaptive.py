@@ -9,8 +9,8 @@ from wjoin.executor.local import LocalWorkers
 from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import kernels_of
 from wjoin.parts.kernels.runs import Order, RunShape, SortedRun
-from wjoin.planner.edges import with_columns
-from wjoin.planner.physical import (
+from wjoin.planner.plan.edges import with_columns
+from wjoin.planner.plan.physical import (
     Bounds,
     KeyCode,
     Output,
@@ -21,7 +21,7 @@ from wjoin.planner.physical import (
     StreamScan,
     TimeKind,
 )
-from wjoin.planner.probes import arranged
+from wjoin.planner.plan.probes import arranged
 
 WINDOW = 100
 

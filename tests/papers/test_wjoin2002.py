@@ -19,7 +19,7 @@ from wjoin2002_joins import THE_PAPERS, Scale
 
 from wjoin.executor.report import Report
 from wjoin.parts.kernels.kernel import Kernel
-from wjoin.planner.physical import Bounds, Passes, PhysicalPlan
+from wjoin.planner.plan.physical import Bounds, Passes, PhysicalPlan
 
 Combination = tuple[int, ...]
 

@@ -24,11 +24,11 @@ from wjoin.grammar.errors import CATALOGUE, WJoinError
 from wjoin.grammar.parser import parse_script, unended
 from wjoin.grammar.printer import print_condition
 from wjoin.grammar.tokens import Kind, scan, unquoted
+from wjoin.planner.bind.lineage import joined_streams, query_delays
 from wjoin.planner.catalog import Column, Delay, Relation
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.lineage import joined_streams, query_delays
-from wjoin.planner.plan import apply_edits, plan_select
+from wjoin.planner.planning import apply_edits, plan_select
 from wjoin.shell.completion import Names, candidates
 from wjoin.udfs.built_in import known_predicates
 

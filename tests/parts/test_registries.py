@@ -13,7 +13,7 @@ from wjoin.commands.calibrate import kernel_costs
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.explain.describe import describe
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan.physical import PhysicalPlan
 
 KERNEL = patch.dict(KERNELS, {BLOCK.name: BLOCK})
 ROUTE = patch.dict(ROUTES, {EVERYWHERE.name: EVERYWHERE})

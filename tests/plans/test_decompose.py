@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wjoin.grammar.spans import Span
-from wjoin.planner.conjuncts import Equality, Side
-from wjoin.planner.decompose import Decomposition, decompose, in_pairs
-from wjoin.planner.keys import EqualityClass, KeyPart, TypedEquality, equality_classes
+from wjoin.planner.conditions.conjuncts import Equality, Side
+from wjoin.planner.shape.decompose import Decomposition, decompose, in_pairs
+from wjoin.planner.shape.join_keys import EqualityClass, KeyPart, TypedEquality, equality_classes
 
 NOWHERE = Span(0, 0)
 

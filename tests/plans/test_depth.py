@@ -10,8 +10,8 @@ from tests.plans.catalogue import plan
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.syntax import SparkStatement
+from wjoin.planner.bind.lineage import joined_streams, query_delays
 from wjoin.planner.catalog import Delay
-from wjoin.planner.lineage import joined_streams, query_delays
 
 JOIN = "FROM ticks A, ticks B WINDOW (A, B) BETWEEN 2 AND 5 WHERE A.w = B.w"
 

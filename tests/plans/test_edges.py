@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from tests.plans.catalogue import plan
-from wjoin.planner.edges import result_columns
-from wjoin.planner.physical import PhysicalPlan, Rows
+from wjoin.planner.plan.edges import result_columns
+from wjoin.planner.plan.physical import PhysicalPlan, Rows
 
 TWO_STAGES = """
     SELECT C.door, A.code AS shown FROM badge A, badge B, badge C WINDOW = 5 SECONDS

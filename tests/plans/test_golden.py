@@ -13,7 +13,7 @@ import yaml
 from tests.plans.catalogue import plan
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.plan import apply_edits
+from wjoin.planner.planning import apply_edits
 
 FILES = sorted(Path(__file__).parent.glob("*.yaml"))
 

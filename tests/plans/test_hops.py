@@ -9,14 +9,14 @@ import pytest
 
 from tests.plans.catalogue import plan
 from wjoin.executor.state.identity import fingerprint
+from wjoin.planner.choose.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.edges import destination, destinations, result_columns
 from wjoin.planner.explain.plan_words import plan_words
-from wjoin.planner.hops import can_hop, hop_orders, in_hops
-from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
-from wjoin.planner.physical import Passes, PhysicalPlan, Precedence, Rows
-from wjoin.planner.plan import PlannedSelect
-from wjoin.planner.probes import arranged
+from wjoin.planner.plan.edges import destination, destinations, result_columns
+from wjoin.planner.plan.physical import Passes, PhysicalPlan, Precedence, Rows
+from wjoin.planner.plan.probes import arranged
+from wjoin.planner.planning import PlannedSelect
+from wjoin.planner.shape.hops import can_hop, hop_orders, in_hops
 from wjoin.testing.planned import plan_over, stream_of
 from wjoin.udfs.predicate import Predicate
 

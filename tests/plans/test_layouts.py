@@ -7,10 +7,7 @@ import pytest
 
 from tests.plans import catalogue
 from wjoin.planner.catalog import Estimate, Origin
-from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.explain.cost import faster_lines
-from wjoin.planner.explain.describe import describe
-from wjoin.planner.layouts import (
+from wjoin.planner.choose.layouts import (
     FREE,
     NO_CHECKPOINT,
     OTHER_CHECKPOINT,
@@ -18,7 +15,10 @@ from wjoin.planner.layouts import (
     LayoutRule,
     of_checkpoint,
 )
-from wjoin.planner.plan import PlannedSelect, plan_select
+from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.explain.cost import faster_lines
+from wjoin.planner.explain.describe import describe
+from wjoin.planner.planning import PlannedSelect, plan_select
 from wjoin.udfs.predicate import Predicate
 
 JOIN = """

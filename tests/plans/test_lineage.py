@@ -2,8 +2,8 @@
 
 import pytest
 
+from wjoin.planner.bind.lineage import joined_streams, query_delays, reads
 from wjoin.planner.catalog import UNDECLARED, Delay
-from wjoin.planner.lineage import joined_streams, query_delays, reads
 
 MS, SECOND, JOIN = Delay(2000), Delay(5_000_000), Delay(None)
 STREAMS = {

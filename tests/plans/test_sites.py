@@ -7,11 +7,11 @@ import pytest
 from wjoin.executor.state.identity import fingerprint
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Estimate, Origin, Relation, SiteFacts
+from wjoin.planner.choose.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
-from wjoin.planner.physical import Shipping, SiteScan
-from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.plan.physical import Shipping, SiteScan
+from wjoin.planner.planning import PlannedSelect
 from wjoin.testing.planned import plan_over, stream_of
 
 COLUMNS = {"id": "bigint", "x": "double", "payload": "binary", "note": "string"}

@@ -2,7 +2,7 @@
 
 from tests.plans.catalogue import plan
 from wjoin.joins.delays import output_delay
-from wjoin.planner.physical import StaticJoin
+from wjoin.planner.plan.physical import StaticJoin
 
 SECOND = 1_000_000
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Parameter
-from wjoin.planner.durations import duration_value, human
-from wjoin.planner.edits import Edit, apply_edits
-from wjoin.planner.literals import literal
-from wjoin.planner.names import quoted, quoted_if_needed
-from wjoin.planner.physical import TimeKind
+from wjoin.planner.plan.physical import TimeKind
+from wjoin.planner.text.columns import quoted, quoted_if_needed
+from wjoin.planner.text.edits import Edit, apply_edits
+from wjoin.planner.text.literals import literal
+from wjoin.planner.windows.lengths import duration_value, human
 
 
 def test_edits_inside_a_span_only() -> None:

@@ -5,7 +5,7 @@ import pytest
 from tests.plans.catalogue import plan
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.to_come import holding, is_dated, lags, least_to_come
+from wjoin.planner.plan.to_come import holding, is_dated, lags, least_to_come
 
 SECOND = 1_000_000
 PAIR = "FROM camera1 A, camera2 B {window} WHERE A.obj_id = B.obj_id"

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.planner.physical import TimeKind, UpperBounds
-from wjoin.planner.window_graph import (
+from wjoin.planner.plan.physical import TimeKind, UpperBounds
+from wjoin.planner.windows.window_graph import (
     Edge,
     close,
     hull,

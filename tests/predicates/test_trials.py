@@ -12,9 +12,9 @@ from wjoin.executor.predicates import PairFailedError
 from wjoin.executor.trials import PAIRS, Column, trial
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Estimate, Origin
+from wjoin.planner.conditions.predicate_calls import ReadCall, Trial, cost_of, share_of, tried
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.predicates import ReadCall, Trial, cost_of, share_of, tried
 from wjoin.udfs.predicate import Predicate
 
 NUMBERS = pa.array(range(64))

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from wjoin.parts.kernels import adaptive
 from wjoin.parts.kernels.registry import KERNELS, kernels_of
 from wjoin.planner.catalog import Estimate
-from wjoin.planner.edges import with_columns
-from wjoin.planner.expressions import Call, Constant, Expression, Input
-from wjoin.planner.physical import (
+from wjoin.planner.conditions.expressions import Call, Constant, Expression, Input
+from wjoin.planner.plan.edges import with_columns
+from wjoin.planner.plan.physical import (
     Band,
     Bounds,
     Comparison,
@@ -33,7 +33,7 @@ from wjoin.planner.physical import (
     TimeKind,
     UpperBounds,
 )
-from wjoin.planner.probes import Orders, arranged, chosen_orders
+from wjoin.planner.plan.probes import Orders, arranged, chosen_orders
 from wjoin.udfs.predicate import Predicate
 
 NAMES = (*KERNELS, adaptive.NAME)

@@ -21,8 +21,8 @@ from wjoin.executor.local import Load, LocalWorkers
 from wjoin.executor.routing import Router, turns
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.route import Role
-from wjoin.planner.physical import PhysicalPlan
-from wjoin.planner.slices import kept_anywhere
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.slicing import kept_anywhere
 from wjoin.testing.planned import block_of, plan_over, stream_of
 
 SECOND = 1_000_000

@@ -24,11 +24,11 @@ from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.moving import StageMove, moved_rows
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role
-from wjoin.planner.at_once import at_once
-from wjoin.planner.edges import scan_columns
-from wjoin.planner.hops import can_hop, in_hops
-from wjoin.planner.physical import Passes, PhysicalPlan
-from wjoin.planner.slices import closed_bands
+from wjoin.planner.plan.edges import scan_columns
+from wjoin.planner.plan.physical import Passes, PhysicalPlan
+from wjoin.planner.plan.slicing import closed_bands
+from wjoin.planner.shape.at_once import at_once
+from wjoin.planner.shape.hops import can_hop, in_hops
 
 
 def moved(

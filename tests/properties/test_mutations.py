@@ -18,11 +18,11 @@ from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import Int64Array, RunShape
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Route, Share, Slices, Slicing
-from wjoin.planner import probes
-from wjoin.planner.at_once import at_once
-from wjoin.planner.hops import in_hops
-from wjoin.planner.physical import PhysicalPlan, Precedence, Stage
-from wjoin.planner.slices import slicing
+from wjoin.planner.plan import probes
+from wjoin.planner.plan.physical import PhysicalPlan, Precedence, Stage
+from wjoin.planner.plan.slicing import slicing
+from wjoin.planner.shape.at_once import at_once
+from wjoin.planner.shape.hops import in_hops
 from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal
 from wjoin.testing.statement import Within
 from wjoin.testing.tables import SECOND, events

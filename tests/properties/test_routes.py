@@ -22,12 +22,12 @@ from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Share, Slices
-from wjoin.planner.at_once import at_once
-from wjoin.planner.edges import scan_columns
-from wjoin.planner.hops import can_hop, in_hops
-from wjoin.planner.physical import Passes, PhysicalPlan
-from wjoin.planner.probes import arranged, chosen_orders
-from wjoin.planner.slices import closed_bands
+from wjoin.planner.plan.edges import scan_columns
+from wjoin.planner.plan.physical import Passes, PhysicalPlan
+from wjoin.planner.plan.probes import arranged, chosen_orders
+from wjoin.planner.plan.slicing import closed_bands
+from wjoin.planner.shape.at_once import at_once
+from wjoin.planner.shape.hops import can_hop, in_hops
 
 
 class Visiting(type(EVERYWHERE)):

@@ -35,8 +35,8 @@ from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels import adaptive
 from wjoin.parts.routes.route import Role
-from wjoin.planner.edges import with_columns
-from wjoin.planner.physical import (
+from wjoin.planner.plan.edges import with_columns
+from wjoin.planner.plan.physical import (
     Bounds,
     KeyCode,
     Output,
@@ -48,8 +48,8 @@ from wjoin.planner.physical import (
     StreamScan,
     TimeKind,
 )
-from wjoin.planner.probes import arranged
-from wjoin.planner.to_come import least_to_come
+from wjoin.planner.plan.probes import arranged
+from wjoin.planner.plan.to_come import least_to_come
 
 
 @pytest.fixture(scope="module", autouse=True)

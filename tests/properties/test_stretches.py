@@ -27,7 +27,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import GREATEST, LEAST, Order, RunShape
 from wjoin.parts.routes.route import Role
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan.physical import PhysicalPlan
 
 ONE = RunShape("k0_0", ("t0",), Order.KEY)
 TWO = RunShape("k1_0", ("t1", "t2"), Order.KEY)

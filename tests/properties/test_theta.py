@@ -24,8 +24,8 @@ from tests.properties.theta import (
     with_slices,
 )
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.planner.at_once import at_once
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.shape.at_once import at_once
 
 EXAMPLES = {2: 12, 3: 10, 4: 6, 5: 5}
 SLICES = (1, 3, 20, 200)

@@ -29,7 +29,7 @@ from tests.properties.theta import (
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.testing.oracle import brute_force
 
 WORKERS = (1, 2, 7)

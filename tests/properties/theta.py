@@ -26,14 +26,14 @@ from wjoin.parts.kernels.runs import integers
 from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
-from wjoin.planner.choice import PLANS
+from wjoin.planner.choose.choice import PLANS
+from wjoin.planner.conditions.expressions import common_type
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.expressions import common_type
-from wjoin.planner.hops import in_hops
-from wjoin.planner.layout import code_name, stored_column, time_name
-from wjoin.planner.physical import Bounds, KeyCode, Passes, PhysicalPlan
-from wjoin.planner.plan import plan_select
-from wjoin.planner.probes import arranged, chosen_orders
+from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
+from wjoin.planner.plan.physical import Bounds, KeyCode, Passes, PhysicalPlan
+from wjoin.planner.plan.probes import arranged, chosen_orders
+from wjoin.planner.planning import plan_select
+from wjoin.planner.shape.hops import in_hops
 from wjoin.testing.check import assert_same
 from wjoin.testing.expressions import (
     AnyOf,

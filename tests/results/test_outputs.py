@@ -7,9 +7,9 @@ from pyspark.sql import SparkSession
 
 from tests.plans.catalogue import plan
 from wjoin.executor.spark.compile import compile_plan
-from wjoin.planner.edges import with_columns
-from wjoin.planner.physical import Output, UpperBounds
-from wjoin.planner.probes import arranged
+from wjoin.planner.plan.edges import with_columns
+from wjoin.planner.plan.physical import Output, UpperBounds
+from wjoin.planner.plan.probes import arranged
 
 ROWS = [(number * 13 % 40, number, number * 7 % 5) for number in range(60)]
 

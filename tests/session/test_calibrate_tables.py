@@ -6,7 +6,7 @@ import pytest
 
 import wjoin
 from wjoin.commands.calibrate_tables import Job, job_seconds, prepared
-from wjoin.planner.physical import Method
+from wjoin.planner.plan.physical import Method
 
 SPAN = 1_000_000_000
 

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from tests.sites.processes import put, rows_of, stream_of, wait_for, wait_for_rows
-from wjoin.planner import ahead
-from wjoin.planner.physical import TimeKind
+from wjoin.planner.plan import ahead
+from wjoin.planner.plan.physical import TimeKind
 from wjoin.sites import far
 
 

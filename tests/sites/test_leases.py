@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.measured.progress import Progress
-from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.planning import PlannedSelect
 from wjoin.queries.compiled import REMEMBERED
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import SiteAddress

@@ -71,8 +71,8 @@ def test_spark_leaves_a_folder_of_others_in_a_checkpoint_alone(spark: SparkSessi
 
 
 def test_sources_have_the_numbers_of_their_places_in_the_plan(spark: SparkSession, tmp_path: Path) -> None:
-    """Rests on it: the rule of planner/layouts.py, that the stages of a query keep their sequence for the
-    life of its checkpoint: in another one Spark would give a stream the offsets of its neighbour.
+    """Rests on it: the rule of planner/choose/layouts.py, that the stages of a query keep their sequence for
+    the life of its checkpoint: in another one Spark would give a stream the offsets of its neighbour.
     """
     write(tmp_path / "first", "0", 1)
     write(tmp_path / "second", "0", 2)

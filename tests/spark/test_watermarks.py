@@ -68,7 +68,7 @@ def test_the_metadata_alone_make_a_column_an_event_time(rows: DataFrame) -> None
 def test_there_is_no_second_watermark_above_a_first_one(
     session: Any, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rests on it: the rule for inputs that come with a watermark (``undated`` in planner/event_time.py).
+    """Rests on it: the rule for inputs that come with a watermark (``undated``, planner/bind/event_time.py).
 
     If Spark allowed it MATCH_TIME() could have a watermark of its own in those cases, too.
     """
@@ -79,7 +79,9 @@ def test_there_is_no_second_watermark_above_a_first_one(
 
 
 def test_a_timestamp_without_time_zone_is_no_event_time_of_spark(rows: DataFrame) -> None:
-    """Rests on it: ``_is_dated`` (executor/spark/compile.py), and native_refusal (planner/native.py)."""
+    """Rests on it: ``_is_dated`` (executor/spark/compile.py), and ``native_refusal``
+    (planner/choose/native_method.py).
+    """
     local = rows.select(F.lit("2026-01-01").cast("timestamp_ntz").alias("ts"))
     with pytest.raises(AnalysisException, match="EVENT_TIME_IS_NOT_ON_TIMESTAMP_TYPE"):
         local.withWatermark("ts", "1 second").schema  # noqa: B018 (analysed when it is asked for)
@@ -126,7 +128,7 @@ def test_rows_that_a_nondeterministic_filter_removes_move_the_watermark(
 def test_a_querys_watermark_is_the_least_of_its_streams(
     session: Any, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rests on it: MATCH_TIME() over inputs with watermarks (planner/event_time.py).
+    """Rests on it: MATCH_TIME() over inputs with watermarks (planner/bind/event_time.py).
 
     Else a result that waited for the slowest stream would be late for the aggregate above it.
     """

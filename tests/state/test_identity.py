@@ -17,10 +17,10 @@ from wjoin.executor.state.identity import (
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import Query
+from wjoin.planner.bind.written import Written, in_order
 from wjoin.planner.catalog import Relation
-from wjoin.planner.layouts import FREE, of_checkpoint
-from wjoin.planner.plan import PlannedSelect, apply_edits, plan_select, statement_meaning
-from wjoin.planner.written import Written, in_order
+from wjoin.planner.choose.layouts import FREE, of_checkpoint
+from wjoin.planner.planning import PlannedSelect, apply_edits, plan_select, statement_meaning
 from wjoin.udfs.built_in import known_predicates
 
 ENTRIES = relation("person int;door int;code string;tags array<string>;level decimal(10,2);at timestamp")

@@ -19,9 +19,9 @@ from wjoin.executor.step import StageLogic
 from wjoin.measured.dropped import Losses
 from wjoin.measured.totals import Totals
 from wjoin.parts.kernels.registry import kernels_of
-from wjoin.planner.ahead import GREATEST_NUMBER
-from wjoin.planner.edges import with_columns
-from wjoin.planner.physical import (
+from wjoin.planner.plan.ahead import GREATEST_NUMBER
+from wjoin.planner.plan.edges import with_columns
+from wjoin.planner.plan.physical import (
     Bounds,
     KeyCode,
     Output,
@@ -32,7 +32,7 @@ from wjoin.planner.physical import (
     StreamScan,
     TimeKind,
 )
-from wjoin.planner.probes import arranged
+from wjoin.planner.plan.probes import arranged
 
 FAR = GREATEST_NUMBER + 1
 

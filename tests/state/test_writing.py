@@ -21,7 +21,7 @@ from wjoin.executor.state.writing import CUTTING, Cutting, Writing
 from wjoin.executor.step import StageLogic
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.routes.route import Role
-from wjoin.planner.physical import PhysicalPlan, Retention
+from wjoin.planner.plan.physical import PhysicalPlan, Retention
 
 SQL = "SELECT {hint} A.v FROM ticks A, ticks B WINDOW (A, B) BETWEEN 2 AND 5 WHERE A.w = B.w"
 HW, MW = (plan(SQL.format(hint=f"/*+ ALGORITHM({each}) */")).physical for each in ("HW", "MW"))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import wjoin
 from tests.properties.test_streaming import EXAMPLES, PHASES
 from wjoin import progress
-from wjoin.planner.ahead import GREATEST_NUMBER, GREATEST_TIMESTAMP
+from wjoin.planner.plan.ahead import GREATEST_NUMBER, GREATEST_TIMESTAMP
 from wjoin.testing.check import assert_batch, assert_stream, sources_of
 from wjoin.testing.expressions import Field, equal
 from wjoin.testing.harness import Run, run_batches

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.planner.choice import PLANS
-from wjoin.planner.layouts import LayoutRule
+from wjoin.planner.choose.choice import PLANS
+from wjoin.planner.choose.layouts import LayoutRule
 from wjoin.testing.check import assert_stream
 from wjoin.testing.expressions import AnyOf, Call, Compare, Expression, Field, IsNull, Literal, equal
 from wjoin.testing.lateness import surviving

@@ -45,8 +45,8 @@ from wjoin.grammar.syntax import AnalyzeStream, InsertInto, Query, Statement
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.measured.beside import Beside
 from wjoin.measured.kept import IDENTITY, LAYOUTS, Kept
-from wjoin.planner.layouts import laid_out, sequence_of
-from wjoin.planner.physical import Method, PhysicalPlan
+from wjoin.planner.choose.layouts import laid_out, sequence_of
+from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.settings.options import prepare
 from wjoin.spark.failures import placed
 from wjoin.statements.checking import check

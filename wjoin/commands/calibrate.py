@@ -24,9 +24,9 @@ from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.planner.cost.constants import Constants
-from wjoin.planner.edges import with_columns
-from wjoin.planner.layout import code_name, column_name, time_name
-from wjoin.planner.physical import (
+from wjoin.planner.plan.block_columns import code_name, column_name, time_name
+from wjoin.planner.plan.edges import with_columns
+from wjoin.planner.plan.physical import (
     Band,
     Bounds,
     KeyCode,
@@ -40,7 +40,7 @@ from wjoin.planner.physical import (
     StreamScan,
     TimeKind,
 )
-from wjoin.planner.probes import arranged
+from wjoin.planner.plan.probes import arranged
 
 if TYPE_CHECKING:
     from wjoin import Session

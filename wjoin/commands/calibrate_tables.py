@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wjoin.planner.cost.constants import Constants
-from wjoin.planner.physical import Method
+from wjoin.planner.plan.physical import Method
 
 if TYPE_CHECKING:
     from wjoin import Session

@@ -9,10 +9,10 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame
 
 from wjoin.grammar.tokens import names_in
+from wjoin.planner.bind.lineage import query_delays
 from wjoin.planner.catalog import Delay, Delays
-from wjoin.planner.conjuncts import MATCH_COLUMNS
-from wjoin.planner.lineage import query_delays
-from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.conditions.conjuncts import MATCH_COLUMNS
+from wjoin.planner.planning import PlannedSelect
 from wjoin.sources.catalog import Catalog
 from wjoin.spark.engine import Engine
 

@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.grammar.syntax import FromItem, SelectBlock
-from wjoin.planner.edits import Edit, apply_edits
-from wjoin.planner.layout import quoted
-from wjoin.planner.outputs import Output
-from wjoin.planner.physical import TimeKind
-from wjoin.planner.pieces import read_select_list, read_tail
+from wjoin.planner.bind.select_list import Output
+from wjoin.planner.plan.block_columns import quoted
+from wjoin.planner.plan.physical import TimeKind
+from wjoin.planner.text.edits import Edit, apply_edits
+from wjoin.planner.text.pieces import read_select_list, read_tail
 
 
 def invented_names(

@@ -18,7 +18,7 @@ from pyspark.sql.functions import pandas_udf
 from wjoin.executor.predicates import scores
 from wjoin.grammar.errors import WJoinError
 from wjoin.joins.trials import tried_in
-from wjoin.planner.predicates import cost_of, share_of
+from wjoin.planner.conditions.predicate_calls import cost_of, share_of
 from wjoin.spark.engine import Engine
 from wjoin.udfs.built_in import known_predicates
 from wjoin.udfs.predicate import Predicate

@@ -15,9 +15,9 @@ from wjoin.executor.spark.native import WATERMARK
 from wjoin.executor.spark.structs import CHAR
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Column, Delay, Estimate, Relation
-from wjoin.planner.durations import human
-from wjoin.planner.layout import quoted
-from wjoin.planner.physical import TimeKind
+from wjoin.planner.plan.block_columns import quoted
+from wjoin.planner.plan.physical import TimeKind
+from wjoin.planner.windows.lengths import human
 from wjoin.sources.catalog import StreamDeclaration
 from wjoin.spark.failures import first_line
 

@@ -34,12 +34,12 @@ from wjoin.joins.relations import SparkTypes, describe
 from wjoin.joins.trials import SampleTrials, sampled
 from wjoin.measured.dropped import watch
 from wjoin.measured.kept import Kept
+from wjoin.planner.bind.lineage import session_name
+from wjoin.planner.bind.written import in_order
 from wjoin.planner.catalog import Delays, Origin, Relation
-from wjoin.planner.layouts import UNKNOWN
-from wjoin.planner.lineage import session_name
-from wjoin.planner.physical import Method, PhysicalPlan, Shipping, TimeKind
-from wjoin.planner.plan import Edit, PlannedSelect, apply_edits, plan_select, statement_meaning
-from wjoin.planner.written import in_order
+from wjoin.planner.choose.layouts import UNKNOWN
+from wjoin.planner.plan.physical import Method, PhysicalPlan, Shipping, TimeKind
+from wjoin.planner.planning import Edit, PlannedSelect, apply_edits, plan_select, statement_meaning
 from wjoin.queries.compiled import remember
 from wjoin.settings.options import require_operator, require_streaming
 from wjoin.sources.catalog import DATAFRAME, StreamDeclaration

@@ -15,9 +15,9 @@ from wjoin.executor.spark.sample import sample
 from wjoin.executor.trials import Column, trial
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import CreateStream
+from wjoin.planner.conditions.predicate_calls import ReadCall, Trial
 from wjoin.planner.figures import figure
-from wjoin.planner.names import StreamColumn
-from wjoin.planner.predicates import ReadCall, Trial
+from wjoin.planner.text.columns import StreamColumn
 from wjoin.sources.catalog import AHEAD, StreamDeclaration
 from wjoin.sources.computed import with_computed
 from wjoin.sources.format_options import without
@@ -55,7 +55,7 @@ def tried_in(spark: SparkSession) -> Tried:
 
 @dataclass(frozen=True)
 class SampleTrials:
-    """Trials on the rows of a FROM list (planner.predicates.Trials).
+    """Trials on the rows of a FROM list (planner.conditions.predicate_calls.Trials).
 
     ``frames`` tell what samples are taken of, None where none can be; ``names`` are the aliases.
     """

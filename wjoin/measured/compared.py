@@ -13,7 +13,7 @@ from wjoin.measured.expected import Work, compared
 from wjoin.measured.progress import Progress, read
 from wjoin.measured.reports import recent_reports
 from wjoin.planner.explain.cost import aligned
-from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.planning import PlannedSelect
 
 _POLL_SECONDS = 1
 """Spark keeps the progress of the last hundred micro-batches only."""

@@ -7,12 +7,12 @@ from pyspark.sql import DataFrame
 
 from wjoin.executor.spark.meter import RESULTS, Meter, rows_part, stage_part
 from wjoin.measured.expected import stage_work
+from wjoin.planner.cost.stream_statistics import units_per_second
 from wjoin.planner.explain.cost import aligned
 from wjoin.planner.figures import figure
 from wjoin.planner.figures import seconds as in_words
-from wjoin.planner.physical import Method
-from wjoin.planner.plan import PlannedSelect
-from wjoin.planner.statistics import units_per_second
+from wjoin.planner.plan.physical import Method
+from wjoin.planner.planning import PlannedSelect
 
 NOT_COUNTED, UNKNOWN = "not counted", "-"
 

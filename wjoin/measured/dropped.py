@@ -22,7 +22,7 @@ from wjoin.grammar.errors import WJoinWarning
 from wjoin.measured.beside import UNREACHABLE
 from wjoin.measured.progress import losable, observations, read
 from wjoin.measured.reports import last_report, recent_reports
-from wjoin.planner.ahead import GREATEST_NUMBER
+from wjoin.planner.plan.ahead import GREATEST_NUMBER
 from wjoin.spark.notices import tell
 
 _SECONDS = 0.5

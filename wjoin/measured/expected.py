@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from wjoin.parts.kernels.registry import KERNELS
+from wjoin.planner.cost.stream_statistics import units_per_second
 from wjoin.planner.figures import figure, size
 from wjoin.planner.figures import seconds as in_words
-from wjoin.planner.physical import Passes
-from wjoin.planner.plan import PlannedSelect
-from wjoin.planner.statistics import units_per_second
+from wjoin.planner.plan.physical import Passes
+from wjoin.planner.planning import PlannedSelect
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from pyspark.sql.streaming import StreamingQuery
 from wjoin.executor.state.identity import checked, kept_fingerprints, refuse_other
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.measured.recorder import Measured, Recorder, read_measured
-from wjoin.planner.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
-from wjoin.planner.physical import Method, PhysicalPlan
-from wjoin.planner.written import Written
+from wjoin.planner.bind.written import Written
+from wjoin.planner.choose.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
+from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.spark.failures import cause
 from wjoin.spark.notices import warn
 

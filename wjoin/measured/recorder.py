@@ -14,7 +14,7 @@ from wjoin.executor.spark.observe import MEASURED
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning, stopped
 from wjoin.measured.progress import observations
 from wjoin.measured.reports import last_report, recent_reports
-from wjoin.planner.measurement import (
+from wjoin.planner.cost.measurement import (
     Arrived,
     KeyCount,
     Measurement,
@@ -22,7 +22,7 @@ from wjoin.planner.measurement import (
     measured_key,
     stage_name,
 )
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.spark.failures import cause
 
 STATISTICS = "statistics"

@@ -7,7 +7,7 @@ numbers (``executor.spark.observe``).
 import threading
 from collections import OrderedDict
 
-from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.planning import PlannedSelect
 
 REMEMBERED = 256
 """Plans that are remembered; whoever watches a query keeps its plans for as long."""

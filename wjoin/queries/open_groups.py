@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.measured.progress import Progress
-from wjoin.planner.plan import PlannedSelect
-from wjoin.planner.to_come import holding, is_dated
+from wjoin.planner.plan.to_come import holding, is_dated
+from wjoin.planner.planning import PlannedSelect
 
 
 def waiting(progress: Progress | None, planned: Sequence[PlannedSelect] = ()) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
     from wjoin.planner.explain.document import Document
-    from wjoin.planner.plan import PlannedSelect
+    from wjoin.planner.planning import PlannedSelect
 
 HISTORY = 3_600
 """How many reports of a query are kept: an hour of micro-batches of a second."""

@@ -13,7 +13,7 @@ from wjoin.grammar.hints import HINTS
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import SetOption
-from wjoin.planner.choice import check_setting
+from wjoin.planner.choose.choice import check_setting
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
 from wjoin.settings.parameters import setting_value

@@ -13,9 +13,9 @@ from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import CreateSink, CreateStream, Identifier
+from wjoin.planner.bind.event_time import time_kind
 from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
-from wjoin.planner.event_time import time_kind
-from wjoin.planner.physical import TimeKind
+from wjoin.planner.plan.physical import TimeKind
 from wjoin.sources.site_streams import StreamAtSites
 from wjoin.spark.notices import warn
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import ComputedColumn, CreateStream
 from wjoin.grammar.tokens import names_in
-from wjoin.planner.layout import quoted
+from wjoin.planner.plan.block_columns import quoted
 from wjoin.spark.failures import first_line
 
 

@@ -12,7 +12,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import CreateSink, CreateStream, Identifier, InsertInto
 from wjoin.measured.progress import BROKEN, LOSABLE
-from wjoin.planner.layout import quoted
+from wjoin.planner.plan.block_columns import quoted
 from wjoin.sources.avro_schema import avro_schema, nullable
 from wjoin.sources.catalog import SinkDeclaration
 from wjoin.sources.format_options import (

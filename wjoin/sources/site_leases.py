@@ -21,7 +21,7 @@ from wjoin.executor.spark.observe import PREFIX
 from wjoin.measured.beside import UNREACHABLE, stopped
 from wjoin.measured.progress import Progress, offsets_of, read
 from wjoin.measured.reports import last_report
-from wjoin.planner.physical import PhysicalPlan
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.queries.compiled import REMEMBERED
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import SiteAddress

@@ -17,13 +17,13 @@ from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SITE_FORMAT, CreateStream
 from wjoin.grammar.tokens import names_in
-from wjoin.planner.ahead import greatest_time
 from wjoin.planner.catalog import Estimate, Origin, SiteFacts
+from wjoin.planner.cost.measurement import KeyCount, distinct_values
 from wjoin.planner.cost.semijoin import Shipments
+from wjoin.planner.cost.stream_statistics import type_width
 from wjoin.planner.figures import figure, seconds, size
-from wjoin.planner.measurement import KeyCount, distinct_values
-from wjoin.planner.physical import Shipping, StreamScan, TimeKind
-from wjoin.planner.statistics import type_width
+from wjoin.planner.plan.ahead import greatest_time
+from wjoin.planner.plan.physical import Shipping, StreamScan, TimeKind
 from wjoin.sites.block_size import block_bytes
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import ROW, Link, SiteAddress, StreamFacts

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 
 from wjoin.measured.progress import Progress
-from wjoin.planner.physical import Shipping
-from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.plan.physical import Shipping
+from wjoin.planner.planning import PlannedSelect
 
 LEAST_BATCHES = 5
 LEAST_ROWS = 100.0

@@ -9,10 +9,10 @@ from wjoin.executor.spark.native import watermark_delay
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import CreateStream
 from wjoin.measured.progress import BELOW
+from wjoin.planner.bind.event_time import time_kind
 from wjoin.planner.catalog import Delay
-from wjoin.planner.event_time import time_kind
-from wjoin.planner.layout import quoted
-from wjoin.planner.physical import TimeKind
+from wjoin.planner.plan.block_columns import quoted
+from wjoin.planner.plan.physical import TimeKind
 
 
 def without_duplicates(

@@ -16,8 +16,8 @@ from wjoin.grammar.syntax import Identifier, InsertInto, Query, SparkStatement
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.measured.beside import UNREACHABLE, exists
 from wjoin.measured.kept import Kept
-from wjoin.planner.layout import quoted
-from wjoin.planner.lineage import reads
+from wjoin.planner.bind.lineage import reads
+from wjoin.planner.plan.block_columns import quoted
 from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries
 from wjoin.settings.session import Settings

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.grammar.tokens import scan, unquoted
 from wjoin.joins.predicates import called_predicates
-from wjoin.planner.lineage import joined_streams, reads
+from wjoin.planner.bind.lineage import joined_streams, reads
 from wjoin.sources.catalog import Catalog
 from wjoin.spark.engine import Engine
 from wjoin.statements.streaming_rows import refuse_actions

@@ -11,10 +11,10 @@ from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import AlterStream, AnalyzeStream, StatisticEntry
 from wjoin.joins.relations import event_time, stream_fields, time_kind
 from wjoin.planner.catalog import Origin
-from wjoin.planner.durations import duration_value
-from wjoin.planner.layout import quoted
-from wjoin.planner.physical import TimeKind
-from wjoin.planner.statistics import statistic_unit, units_per_second
+from wjoin.planner.cost.stream_statistics import statistic_unit, units_per_second
+from wjoin.planner.plan.block_columns import quoted
+from wjoin.planner.plan.physical import TimeKind
+from wjoin.planner.windows.lengths import duration_value
 from wjoin.sources.catalog import Catalog, StreamDeclaration, find
 from wjoin.spark.engine import Engine
 from wjoin.spark.failures import RAISED_BY_SPARK, cause

@@ -21,12 +21,12 @@ from wjoin.grammar.syntax import (
     Watermark,
 )
 from wjoin.joins.relations import event_time, stream_fields
+from wjoin.planner.bind.event_time import checked_kind
+from wjoin.planner.bind.time_columns import remedy_for_type
 from wjoin.planner.catalog import Column
-from wjoin.planner.durations import duration_value, human
-from wjoin.planner.event_time import checked_kind
-from wjoin.planner.layout import quoted
-from wjoin.planner.physical import TimeKind
-from wjoin.planner.time_columns import remedy_for_type
+from wjoin.planner.plan.block_columns import quoted
+from wjoin.planner.plan.physical import TimeKind
+from wjoin.planner.windows.lengths import duration_value, human
 from wjoin.settings.parameters import given_stream
 from wjoin.sources.catalog import (
     AHEAD,

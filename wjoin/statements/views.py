@@ -11,9 +11,9 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateView, Identifier
 from wjoin.grammar.tokens import identifier, is_name, scan
 from wjoin.joins.delays import relation_delays
+from wjoin.planner.bind.lineage import session_name
 from wjoin.planner.catalog import Delays
-from wjoin.planner.layout import quoted
-from wjoin.planner.lineage import session_name
+from wjoin.planner.plan.block_columns import quoted
 from wjoin.sources.catalog import Catalog
 from wjoin.spark.engine import Engine
 

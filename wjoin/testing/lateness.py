@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from wjoin.planner.ahead import greatest_time
-from wjoin.planner.physical import TimeKind
+from wjoin.planner.plan.ahead import greatest_time
+from wjoin.planner.plan.physical import TimeKind
 from wjoin.testing.oracle import Combination, Tables, combinations, event_times, project
 from wjoin.testing.statement import Statement
 

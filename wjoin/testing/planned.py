@@ -9,11 +9,11 @@ import pyarrow as pa
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import Query
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
+from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.layout import code_name, stored_column, time_name
-from wjoin.planner.layouts import UNKNOWN, LayoutRule
-from wjoin.planner.physical import KeyCode, PhysicalPlan
-from wjoin.planner.plan import PlannedSelect, plan_select
+from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
+from wjoin.planner.plan.physical import KeyCode, PhysicalPlan
+from wjoin.planner.planning import PlannedSelect, plan_select
 from wjoin.udfs.predicate import Predicate
 
 EVENT_TIME = "ts"

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from wjoin.measured.expected import Compared, Work, compared, expected_rows, stage_work, state_size
+from wjoin.planner.cost.stream_statistics import units_per_second
 from wjoin.planner.figures import figure
-from wjoin.planner.physical import Method
-from wjoin.planner.plan import PlannedSelect
-from wjoin.planner.statistics import units_per_second
+from wjoin.planner.plan.physical import Method
+from wjoin.planner.planning import PlannedSelect
 from wjoin.web.points import Hour
 from wjoin.web.present import Now, stage_name
 

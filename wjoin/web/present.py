@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from wjoin.measured.progress import LEAST_TIMESTAMP
 from wjoin.planner.explain.document import Document
 from wjoin.planner.figures import figure
-from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.planning import PlannedSelect
 from wjoin.web.points import Hour, Point
 
 ENDINGS = ("ended", "stopped", "failed")

@@ -15,7 +15,7 @@ from wjoin.measured.beside import UNREACHABLE
 from wjoin.measured.progress import Progress
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.document import Document
-from wjoin.planner.plan import PlannedSelect
+from wjoin.planner.planning import PlannedSelect
 from wjoin.queries.compiled import compiled
 from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries

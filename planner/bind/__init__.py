@@ -1,0 +1,1 @@
+"""A SELECT block and its relations: every name gets its column, every stream its event time."""

@@ -1,0 +1,170 @@
+"""A SELECT block and the schemas of its relations to a bound block: every name has its column."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
+from wjoin.grammar.tokens import Kind, scan
+from wjoin.planner.bind.event_time import EventTimes, event_times
+from wjoin.planner.bind.select_list import Output, Reads, bind_select_list, bind_tail
+from wjoin.planner.bind.written import Written, arranged
+from wjoin.planner.catalog import Relation
+from wjoin.planner.conditions.conjuncts import (
+    MATCH_COLUMNS,
+    Conjunct,
+    Residual,
+    bind_conjunct,
+    column_of,
+    streams_of,
+    using_equality,
+)
+from wjoin.planner.text.columns import Scope, Source, StreamColumn, visible_columns
+from wjoin.planner.text.edits import Edit, apply_edits
+from wjoin.planner.text.pieces import read_condition
+from wjoin.udfs.predicate import Predicate
+
+
+@dataclass(frozen=True)
+class BoundSelect:
+    """A bound block.
+
+    ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
+    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows.
+    """
+
+    sources: tuple[Source, ...]
+    times: EventTimes
+    conjuncts: tuple[Conjunct, ...]
+    reads: tuple[StreamColumn, ...]
+    matches: frozenset[str]
+    edits: tuple[Edit, ...]
+    outputs: tuple[Output, ...]
+    laterals: tuple[str, ...] = ()
+
+
+def bind(
+    text: str,
+    block: SelectBlock,
+    relations: Sequence[Relation],
+    parameters: Mapping[str, object],
+    predicates: Mapping[str, Predicate],
+    before: Written | None = None,
+) -> BoundSelect:
+    """Bind a block, its conditions in the order of ``before``.
+
+    Raises WJ108, WJ114, WJ201 to WJ210, WJ213, WJ217, WJ221 and the errors of durations.
+    """
+    sources = _sources(text, block.items, relations)
+    times = event_times(text, sources, parameters, block.window)
+    visible, pairs = visible_columns(text, sources, block.using)
+    laterals, generators = _laterals(text, block.laterals, Scope(sources, visible))
+    scope = Scope(sources, visible, block.laterals)
+    listed, outputs = bind_select_list(text, block.select_list, scope)
+    conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
+    static = static_relations(sources, times)
+    conjuncts += [
+        bind_conjunct(text, span, scope, parameters, predicates, static) for span in block.conjuncts
+    ]
+    _refuse_unjoined(sources, times, conjuncts)
+    conjuncts = list(arranged(conjuncts, [each.name for each in sources], before))
+    after = Reads((), frozenset(), ())
+    if block.tail.of(text).strip():
+        distinct = _is_distinct(text, block)
+        after = bind_tail(text, block.tail, scope, outputs, distinct=distinct)
+    residual = [each for each in conjuncts if isinstance(each, Residual)]
+    return BoundSelect(
+        sources=sources,
+        times=times,
+        conjuncts=tuple(conjuncts),
+        reads=(
+            *listed.columns,
+            *after.columns,
+            *generators.columns,
+            *(column for each in residual for column in each.columns),
+        ),
+        matches=frozenset().union(
+            listed.matches, after.matches, generators.matches, *(each.matches for each in residual)
+        ),
+        edits=(*listed.edits, *after.edits),
+        outputs=outputs,
+        laterals=laterals,
+    )
+
+
+def _laterals(text: str, views: Sequence[LateralView], scope: Scope) -> tuple[tuple[str, ...], Reads]:
+    """Return LATERAL VIEWs over the joined rows, each over those before it, and what they read.
+
+    Raises WJ204 for a name that FROM has already.
+    """
+    shown: list[str] = []
+    columns: list[StreamColumn] = []
+    matches: set[str] = set()
+    for number, view in enumerate(views):
+        names = [*(each.name for each in scope.sources), *(each.name.name for each in views[:number])]
+        if any(view.name.matches(name) for name in names):
+            message = f"two items of FROM are named {view.name.name}"
+            raise WJoinError("WJ204", message, span=view.name.span, help="give each its own name")
+        piece = read_condition(text, view.generator)
+        seen = Scope(scope.sources, scope.visible, tuple(views[:number]))
+        found = [each for name in piece.columns if (each := column_of(seen, name)) is not None]
+        edits = [each.edit for each in found if each.edit is not None]
+        edits += [Edit(call.span.start, call.span.end, MATCH_COLUMNS[call.what]) for call in piece.matches]
+        shown.append(apply_edits(text, edits, view.span))
+        columns += [each.column for each in found]
+        matches |= {call.what for call in piece.matches}
+    return tuple(shown), Reads(tuple(columns), frozenset(matches), ())
+
+
+def static_relations(sources: Sequence[Source], times: EventTimes) -> frozenset[int]:
+    """Return the relations that Spark joins after the others: tables beside streams or without event time."""
+    streaming = any(each.relation.streaming for each in sources)
+    return frozenset(
+        each.number
+        for each, time in zip(sources, times, strict=True)
+        if time is None or (streaming and not each.relation.streaming)
+    )
+
+
+def _refuse_unjoined(sources: Sequence[Source], times: EventTimes, conjuncts: Sequence[Conjunct]) -> None:
+    """Raise WJ221 where every row of a table without event time would meet every combination, unsaid."""
+    linked = [streams_of(each) for each in conjuncts]
+    for source, time in zip(sources, times, strict=True):
+        if time is not None or source.item.crossed:
+            continue
+        if not any(source.number in each and len(each) > 1 for each in linked):
+            other = next(each for each, dated in zip(sources, times, strict=True) if dated is not None)
+            raise WJoinError(
+                "WJ221",
+                f"no condition joins {source.name}, a table without event time, to the streams",
+                span=source.item.span,
+                help=f"add one, such as {other.name}.id = {source.name}.id; or write CROSS JOIN to have each "
+                "of its rows with every combination",
+            )
+
+
+def _sources(text: str, items: Sequence[FromItem], relations: Sequence[Relation]) -> tuple[Source, ...]:
+    if len(items) < 2:
+        span = items[0].span if items else Span(0, 0)
+        raise WJoinError("WJ209", "a window clause needs two or more streams", span=span)
+    sources: list[Source] = []
+    for number, (item, relation) in enumerate(zip(items, relations, strict=True)):
+        if item.alias is None and not item.parts:
+            remedy = "write AS name after it"
+            raise WJoinError("WJ108", "a subquery in FROM has no alias", span=item.span, help=remedy)
+        name = item.alias or item.parts[-1]
+        for other in sources:
+            if name.matches(other.name):
+                shown = item.relation.of(text) if item.parts else "(…)"
+                message = f"two items of FROM are named {other.name}"
+                help = f"give each its own alias, for example {shown} AS {name.name}_{number + 1}"
+                raise WJoinError("WJ204", message, span=name.span, help=help)
+        sources.append(Source(number, name.name, item, relation))
+    return tuple(sources)
+
+
+def _is_distinct(text: str, block: SelectBlock) -> bool:
+    tokens = scan(Span(block.span.start, block.select_list.end).of(text))
+    words = [token.word for token in tokens if token.kind is not Kind.HINT][:2]
+    return "DISTINCT" in words

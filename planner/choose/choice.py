@@ -1,0 +1,306 @@
+"""Which values the parts of a plan may take: what hints and settings ask, else all that can apply."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.hints import HINTS, SHIP
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import SelectBlock
+from wjoin.parts.kernels.kernel import Refusal
+from wjoin.parts.kernels.registry import KERNELS, kernels_of, refusal_of
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.planner.catalog import Relation
+from wjoin.planner.choose.held_streams import entered
+from wjoin.planner.choose.native_method import native_refusal
+from wjoin.planner.choose.placements import Placement, Room, placements
+from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Shipping, Stage
+from wjoin.planner.plan.reach import reach
+from wjoin.planner.shape.decompose import Decomposition
+from wjoin.planner.windows.window_graph import WindowGraph
+
+PLANS: Mapping[str, Mapping[str, str]] = {
+    "MULTIWAY": {"METHOD": Method.MULTIWAY.value},
+    "NATIVE": {"METHOD": Method.NATIVE.value},
+    "PSP": {"METHOD": Method.MULTIWAY.value, "ROUTE": "psp"},
+    "ATR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "atr"},
+    "CTR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "ctr"},
+    "SKEW": {"METHOD": Method.MULTIWAY.value, "ROUTE": "skew"},
+    "RANGE": {"METHOD": Method.MULTIWAY.value, "ROUTE": "range"},
+    "SEMIJOIN": {"METHOD": Method.MULTIWAY.value, SHIP: Shipping.PARTIAL.value},
+    "SIMPLE": {"METHOD": Method.MULTIWAY.value, SHIP: Shipping.FULL.value},
+}
+"""What the values of the hint PLAN ask of the parts of a plan: METHOD, ROUTE by its name, and SHIP."""
+
+Kernels = tuple[str, ...]
+"""What a stage may use: one kernel, or those among which its workers choose."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The values that each part of a plan may take, the one to prefer first.
+
+    ``kernels`` and ``placements`` are by stage. ``by_hint`` are methods that could run the join, but are
+    taken where a hint asks only.
+    """
+
+    bounds: tuple[Bounds, ...]
+    kernels: tuple[tuple[Kernels, ...], ...]
+    placements: tuple[tuple[Placement, ...], ...]
+    passes: tuple[Passes, ...]
+    methods: tuple[Method, ...]
+    by_hint: tuple[Method, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A value that a hint asks for, or a setting where ``span`` is None; ``part``: for a part of the plan.
+
+    ``part`` is the value's own name, but for the hint PLAN, which stands for several parts.
+    """
+
+    name: str
+    value: str
+    span: Span | None
+    part: str
+
+    @classmethod
+    def of(cls, name: str, value: str, span: Span | None = None) -> "Wish":
+        """Return the wish for a value of hint ``name``, as it is written."""
+        return cls(name, value.upper(), span, value.lower())
+
+    def refused(self, reason: str, remedy: str) -> WJoinError:
+        """Return the error that says why the wish cannot be granted."""
+        subject = f"SET wjoin.{self.name.lower()}" if self.span is None else f"{self.name}({self.value})"
+        return WJoinError("WJ504", f"{subject} cannot apply: {reason}", span=self.span, help=remedy)
+
+
+def check_setting(name: str, value: str) -> None:
+    """Check a session default for hint ``name``; raises WJoinError WJ603."""
+    if value.upper() not in HINTS[name]:
+        known = ", ".join(each.lower() for each in HINTS[name])
+        message = f"wjoin.{name.lower()} has no value {value}"
+        raise WJoinError("WJ603", message, help=f"known: {known}")
+
+
+def options(
+    block: SelectBlock,
+    settings: Mapping[str, str],
+    draft: Decomposition,
+    graph: WindowGraph,
+    plan: PhysicalPlan,
+    *,
+    relations: Sequence[Relation],
+    room: Room,
+    kept: Mapping[int, Placement] | None = None,
+) -> Options:
+    """Return what a plan over the stages of ``draft`` may choose from; ``plan`` is one of them.
+
+    ``settings`` are session defaults by the name of the hint, ``room`` what there is for workers,
+    ``kept`` where the rows of stages lie already, by their numbers, None where nothing is kept. Raises
+    WJoinError WJ504 for a wish that cannot be granted.
+    """
+    wishes = _wishes(block, settings)
+    method = wishes.get("METHOD")
+    if method is not None and method.part == Method.NATIVE.value:
+        _require_native(method, wishes, plan, draft, graph, relations)
+        # Session defaults of what wjoin's own stages choose do not matter to Spark's joins.
+        wishes = {"METHOD": method}
+    return Options(
+        _bounds(wishes.get("BOUNDS"), graph, plan.staged),
+        _kernels(wishes.get("ALGORITHM"), plan.stages),
+        _placements(wishes.get("ROUTE"), plan, _wished_room(block, wishes.get("ROUTE"), room), kept),
+        _passes(wishes.get("PASSES"), graph),
+        *_methods(wishes, plan, draft, graph, relations),
+    )
+
+
+def wished_route(block: SelectBlock, settings: Mapping[str, str]) -> str | None:
+    """Return the route that a hint or setting asks for, None where none does."""
+    wish = _wishes(block, settings).get("ROUTE")
+    return None if wish is None else wish.part
+
+
+def wished_shipping(
+    block: SelectBlock,
+    settings: Mapping[str, str],
+    plan: PhysicalPlan,
+    refused: Mapping[int, Mapping[Shipping, str]],
+) -> dict[int, Shipping | None]:
+    """Return how hints and settings want each stream at a site to travel; None where they do not say.
+
+    ``refused``: in which ways those streams cannot travel, and why. Raises WJoinError WJ504 for a stream that
+    cannot travel as a hint says.
+    """
+    wish = _wishes(block, settings).get(SHIP)
+    hinted = wish is not None and wish.span is not None
+    wished: dict[int, Shipping | None] = dict.fromkeys(refused)
+    if wish is not None:
+        if hinted and not refused:
+            raise wish.refused("no stream is at a site", "CREATE STREAM … AT SITE declares one")
+        whole = Shipping(wish.part)
+        wished = {stream: None if whole in ways else whole for stream, ways in refused.items()}
+        if hinted and whole not in wished.values():
+            raise wish.refused(next(iter(refused.values()))[whole], "leave it out")
+    for hint in block.hints:
+        if hint.name != SHIP:
+            continue
+        names = [scan.alias.upper() for scan in plan.streams]
+        for name, way in zip(hint.arguments[::2], hint.arguments[1::2], strict=True):
+            asked = Wish(SHIP, f"{name} = {way}", hint.span, way.lower())
+            if name not in names:
+                raise asked.refused(f"there is no stream {name}", f"the streams are {', '.join(names)}")
+            number = names.index(name)
+            if number not in refused:
+                raise asked.refused(f"{name} is not at a site", "leave it out")
+            shipping = Shipping(way.lower())
+            if shipping in refused[number]:
+                raise asked.refused(refused[number][shipping], "leave it out")
+            wished[number] = shipping
+            held = [entered(plan, each)[0] for each, way in wished.items() if way is Shipping.HELD]
+            if len(set(held)) < len(held):
+                raise asked.refused(
+                    "of streams that meet in a stage, one can be held at its site: its rows are asked for by "
+                    "those of the others",
+                    "leave one out",
+                )
+    return wished
+
+
+def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
+    """Return what settings and hints ask, by part of the plan: the hint PLAN stands for several."""
+    given = {name: Wish.of(name, value) for name, value in settings.items()}
+    given |= {hint.name: Wish.of(hint.name, hint.arguments[0], hint.span) for hint in block.hints}
+    wishes: dict[str, Wish] = {}
+    for name, wish in given.items():
+        if name not in HINTS:
+            continue
+        if name == "PLAN":
+            wishes |= {part: replace(wish, part=value) for part, value in PLANS[wish.value].items()}
+        else:
+            wishes[name] = wish
+    return wishes
+
+
+def _wished_room(block: SelectBlock, route: Wish | None, room: Room) -> Room:
+    """Return the room with the number that the hint PLAN gives: of copies, or of workers."""
+    numbers = (int(hint.arguments[1]) for hint in block.hints if hint.name == "PLAN" and hint.arguments[1:])
+    number = next(numbers, None)
+    if route is not None and ROUTES[route.part].copies:
+        return replace(room, copies=number)
+    return replace(room, workers=number)
+
+
+def _bounds(wish: Wish | None, graph: WindowGraph, streams: Sequence[int]) -> tuple[Bounds, ...]:
+    name = _one_sided(graph, streams)
+    if wish is None:
+        return (Bounds.EXACT,) if name is not None else tuple(Bounds)
+    bounds = Bounds(wish.part)
+    if bounds is not Bounds.EXACT and name is not None:
+        raise wish.refused(
+            f"some window of {name} is open on one side",
+            "bound the window on both sides, or take BOUNDS(EXACT)",
+        )
+    return (bounds,)
+
+
+def _one_sided(graph: WindowGraph, streams: Sequence[int]) -> str | None:
+    """Return a stream with a window that is open on one side, None when all are closed."""
+    for branch in graph.branches:
+        # Where every stream has a widest window, all of them together have one.
+        ahead = reach(Bounds.LCA, branch.upper, streams).ahead
+        for stream in streams:
+            if ahead[stream][stream] is None:
+                return graph.names[stream]
+    return None
+
+
+def _kernels(wish: Wish | None, stages: Sequence[Stage]) -> tuple[tuple[Kernels, ...], ...]:
+    # What is expected of workers that choose is the better one of what they choose from, which is weighed.
+    possible = tuple(
+        tuple((name,) for name in KERNELS if _refusal((name,), stage) is None) for stage in stages
+    )
+    if wish is None or not stages:
+        return possible
+    kernels = kernels_of(wish.part)
+    refusals = [_refusal(kernels, stage) for stage in stages]
+    refused = [each for each in refusals if each is not None]
+    everywhere = any(KERNELS[each].everywhere for each in kernels)
+    if refused and (everywhere or len(refused) == len(stages)):
+        raise wish.refused(refused[0].reason, refused[0].remedy)
+    return tuple(
+        (kernels,) if refusal is None else others for refusal, others in zip(refusals, possible, strict=True)
+    )
+
+
+def _refusal(kernels: Kernels, stage: Stage) -> Refusal | None:
+    return refusal_of(kernels, keyed=stage.keyed, indexed=stage.indexed)
+
+
+def _placements(
+    wish: Wish | None, plan: PhysicalPlan, room: Room, kept: Mapping[int, Placement] | None
+) -> tuple[tuple[Placement, ...], ...]:
+    wished = None if wish is None else wish.part
+    found = tuple(placements(plan, number, room, wished) for number in range(len(plan.stages)))
+    if kept is not None:
+        found = tuple(
+            (each,) if _grants(each := kept.get(number) or own[0], wished, room) else own
+            for number, own in enumerate(found)
+        )
+    if wish is not None and not any(each.route == wished for stage in found for each in stage):
+        raise wish.refused(f"it is for {ROUTES[wish.part].meant_for}", "leave it out")
+    return found
+
+
+def _grants(each: Placement, wished: str | None, room: Room) -> bool:
+    """Return whether a placement is what a hint asks for, where one does."""
+    asked = room.workers in (None, each.workers) and room.copies in (None, each.copies)
+    return asked and wished in (None, each.route)
+
+
+def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:
+    if wish is None:
+        return tuple(Passes) if len(graph.branches) > 1 else (Passes.HULL,)
+    if len(graph.branches) < 2 and wish.span is not None:
+        raise wish.refused(
+            "the windows have no alternatives (OR, or a PATH in both directions)", "leave it out"
+        )
+    return (Passes(wish.part),)
+
+
+def _require_native(
+    wish: Wish,
+    wishes: Mapping[str, Wish],
+    plan: PhysicalPlan,
+    draft: Decomposition,
+    graph: WindowGraph,
+    relations: Sequence[Relation],
+) -> None:
+    other = next((each for each in wishes.values() if each is not wish and each.span is not None), None)
+    if other is not None:
+        remedy = "leave it out, or take PLAN(MULTIWAY)"
+        raise other.refused("the joins of the plan NATIVE are Spark's own, which have no such choice", remedy)
+    refusal = native_refusal(plan, draft, graph, relations)
+    if refusal is not None:
+        raise wish.refused(*refusal)
+
+
+def _methods(
+    wishes: Mapping[str, Wish],
+    plan: PhysicalPlan,
+    draft: Decomposition,
+    graph: WindowGraph,
+    relations: Sequence[Relation],
+) -> tuple[tuple[Method, ...], tuple[Method, ...]]:
+    """Return the methods to choose from, and those that are taken where a hint asks only."""
+    if (method := wishes.get("METHOD")) is not None:
+        return (Method(method.part),), ()
+    # A hint for wjoin's own stages rules Spark's joins out.
+    if wishes or not draft.stages or native_refusal(plan, draft, graph, relations) is not None:
+        return (Method.MULTIWAY,), ()
+    # On streams rows are late by Spark's rule there. Over tables it compares all rows of a key, which is
+    # worth it only where their number is known to be small.
+    tables = not any(each.streaming for each in relations)
+    if tables and all(each.statistics.keys() & {"rate", "rows"} for each in relations):
+        return (Method.MULTIWAY, Method.NATIVE), ()
+    return (Method.MULTIWAY,), (Method.NATIVE,)

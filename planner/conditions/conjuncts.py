@@ -1,0 +1,337 @@
+"""The conjuncts of WHERE and ON, sorted: filters of one stream, equalities, comparisons, the rest."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from wjoin.grammar.spans import Span
+from wjoin.grammar.tokens import Kind, Token, scan
+from wjoin.planner.catalog import WHOLE
+from wjoin.planner.conditions.column_bands import ColumnBand, column_band
+from wjoin.planner.conditions.meaning import Meaning
+from wjoin.planner.conditions.predicate_calls import ReadCall, check_calls, read_call
+from wjoin.planner.conditions.readable import ReadCondition, Unread, read_condition_tree
+from wjoin.planner.text.columns import Reference, Scope, Source, StreamColumn
+from wjoin.planner.text.edits import Edit, apply_edits
+from wjoin.planner.text.literals import literal
+from wjoin.planner.text.pieces import ColumnName, Piece, function_name, read_condition
+from wjoin.udfs.predicate import Predicate
+
+MATCH_COLUMNS = {what: f"__wjoin_match_{what}" for what in ("time", "start", "span")}
+SPECIAL_WORDS = frozenset(
+    """
+    current_catalog current_database current_date current_schema current_time current_timestamp current_user
+    grouping__id localtimestamp session_user user
+    """.split()
+)
+_OPERATORS: dict[type[exp.Expr], str] = {
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of an equality: an expression over one stream's alias.
+
+    ``identity`` is equal for two spellings of one expression. ``plain`` is the column when
+    the expression is nothing else; ``columns`` are all that it reads.
+    """
+
+    stream: int
+    text: str
+    identity: str
+    plain: StreamColumn | None
+    columns: tuple[StreamColumn, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A condition on one stream."""
+
+    stream: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Equality:
+    """``left = right`` over two streams."""
+
+    left: Side
+    right: Side
+    span: Span
+
+
+@dataclass(frozen=True)
+class ColumnComparison:
+    """``left operator right`` over columns of two streams that share one integral or time type."""
+
+    left: StreamColumn
+    operator: str
+    right: StreamColumn
+    text: str
+    band: ColumnBand | None = None
+
+
+@dataclass(frozen=True)
+class Residual:
+    """A condition that Spark evaluates on the joined rows; it implies ``band`` where there is one.
+
+    ``read`` is how the join can test it before, or what stands in the way.
+    """
+
+    text: str
+    columns: tuple[StreamColumn, ...]
+    matches: frozenset[str]
+    read: ReadCondition | Unread
+    band: ColumnBand | None = None
+
+
+@dataclass(frozen=True)
+class PredicateCall:
+    """A condition on a predicate of several streams, which the join decides."""
+
+    text: str
+    read: ReadCall
+
+
+Conjunct = Filter | Equality | ColumnComparison | PredicateCall | Residual
+
+
+def streams_of(conjunct: Conjunct) -> set[int]:
+    """Return the streams whose columns a conjunct reads."""
+    match conjunct:
+        case Filter(stream):
+            return {stream}
+        case Equality(left, right) | ColumnComparison(left, _, right):
+            return {left.stream, right.stream}
+        case PredicateCall(_, read):
+            return set(read.streams)
+        case Residual(_, columns):
+            return {each.stream for each in columns}
+
+
+def bind_conjunct(
+    text: str,
+    span: Span,
+    scope: Scope,
+    parameters: Mapping[str, object],
+    predicates: Mapping[str, Predicate],
+    static: Collection[int],
+) -> Conjunct:
+    """Return what one conjunct is to the join; raises WJ201, WJ202, WJ203, WJ210 and WJ217.
+
+    ``static`` are the relations that come after the join.
+    """
+    piece = read_condition(text, span)
+    references = [reference for name in piece.columns if (reference := column_of(scope, name)) is not None]
+    edits = [reference.edit for reference in references if reference.edit is not None]
+    edits += [Edit(call.span.start, call.span.end, MATCH_COLUMNS[call.what]) for call in piece.matches]
+    values = _literals(piece.parameters, parameters)
+    generated = any(scope.is_generated(name) for name in piece.columns)
+    apart = _runs_apart(piece) and values is not None and not generated
+    streams = {reference.column.stream for reference in references}
+    meaning = _meaning(text, piece, references, parameters)
+    check_calls(piece.tree, meaning, predicates, span)
+    if apart and len(streams) == 1:
+        return Filter(streams.pop(), apply_edits(text, [*edits, *(values or ())], span))
+    # What comes after the join reads CHAR columns in another way.
+    turned = [each.edit for each in references]
+    joined = [reference.joined for reference in references if reference.joined is not None]
+    shown = apply_edits(text, [*joined, *(each for each in edits if each not in turned)], span)
+    if apart and len(streams) > 1 and streams.isdisjoint(static):
+        call = read_call(piece.tree, meaning, predicates)
+        if call is not None:
+            return PredicateCall(shown, call)
+    if apart and isinstance(piece.tree, exp.EQ) and len(streams) == 2:
+        equality = _equality(text, piece, references, [*edits, *(values or ())], scope.sources)
+        if equality is not None:
+            return equality
+    operator = _OPERATORS.get(type(piece.tree))
+    band = column_band(piece.tree, meaning) if apart and len(streams) == 2 else None
+    if operator is not None and apart and len(streams) == 2:
+        comparison = _comparison(piece.tree, references, operator, shown, band)
+        if comparison is not None:
+            return comparison
+    columns = tuple(reference.column for reference in references)
+    if generated:
+        unread = Unread("a column of a LATERAL VIEW, which comes after the join")
+        return Residual(shown, columns, frozenset(call.what for call in piece.matches), unread)
+    read = _read(text[span.start : span.end], piece, meaning, apart=apart, streams=len(streams))
+    return Residual(shown, columns, frozenset(call.what for call in piece.matches), read, band)
+
+
+def _meaning(
+    text: str, piece: Piece, references: Sequence[Reference], parameters: Mapping[str, object]
+) -> Meaning:
+    columns = {_name(reference.name): reference.column for reference in references if reference.whole}
+
+    def column(node: exp.Column) -> StreamColumn | None:
+        return columns.get(tuple(part.name.lower() for part in node.parts))
+
+    return Meaning(column, lambda call: function_name(text, piece, call), parameters)
+
+
+def _read(text: str, piece: Piece, meaning: Meaning, *, apart: bool, streams: int) -> ReadCondition | Unread:
+    """Return a condition on so many streams, whose text is given, as the join can test it."""
+    if not apart:
+        return Unread(_not_apart(piece))
+    if streams < 2:
+        return Unread("columns of one stream or none")
+    if "\\" in text:
+        # What it means in a string is for a setting to say.
+        return Unread("a backslash")
+    return read_condition_tree(piece.tree, meaning)
+
+
+def _not_apart(piece: Piece) -> str:
+    """Return why a condition cannot be evaluated apart from the statement."""
+    if piece.matches:
+        return "a match function"
+    if piece.has_subquery:
+        return "a subquery"
+    if piece.is_volatile:
+        return "a function that is another one each time"
+    if piece.is_aggregate:
+        return "an aggregate"
+    return "a parameter that is no number, truth value, date or text"
+
+
+def _name(name: ColumnName) -> tuple[str, ...]:
+    return tuple(part.name.lower() for part in name.parts)
+
+
+def column_of(scope: Scope, name: ColumnName, defined: Iterable[str] = ()) -> Reference | None:
+    """Return the column that a name means; None where Spark, a subquery or ``defined`` gives it meaning.
+
+    Raises WJ201, WJ202 or WJ203.
+    """
+    if scope.is_generated(name):
+        return None
+    reference = scope.resolve(name)
+    if reference is not None or name.hidden_by is not None:
+        return reference
+    known = list(defined)
+    first = name.parts[0].name.lower()
+    if first in (each.lower() for each in known) or (len(name.parts) == 1 and first in SPECIAL_WORDS):
+        return None
+    raise scope.unknown(name, known)
+
+
+def using_equality(pair: tuple[StreamColumn, StreamColumn, Span], sources: Sequence[Source]) -> Equality:
+    """Return the equality that one column of a USING stands for."""
+    left, right, span = pair
+    return Equality(*_filled_up(_plain_side(left, sources, span), _plain_side(right, sources, span)), span)
+
+
+def _runs_apart(piece: Piece) -> bool:
+    return not (piece.has_subquery or piece.is_volatile or piece.is_aggregate or piece.matches)
+
+
+def _literals(tokens: Sequence[Token], parameters: Mapping[str, object]) -> list[Edit] | None:
+    edits = []
+    for token in tokens:
+        value = literal(parameters[token.text[1:]]) if token.text[1:] in parameters else None
+        if value is None:
+            return None
+        edits.append(Edit(token.start, token.end, value))
+    return edits
+
+
+def _equality(
+    text: str, piece: Piece, references: Sequence[Reference], edits: Sequence[Edit], sources: Sequence[Source]
+) -> Equality | None:
+    parts = piece.tree.this, piece.tree.expression
+    if any(isinstance(part, (exp.Predicate, exp.Connector, exp.Not)) for part in parts):
+        return None
+    spans = _sides(text, piece.span)
+    if spans is None:
+        return None
+    sides = []
+    for part, span in zip(parts, spans, strict=True):
+        inside = [each for each in references if span.start <= each.name.span.start < span.end]
+        streams = {each.column.stream for each in inside}
+        if len(streams) != 1:
+            return None
+        if isinstance(part, exp.Column) and inside[0].whole:
+            sides.append(_plain_side(inside[0].column, sources, span))
+            continue
+        shown = apply_edits(text, edits, span)
+        columns = tuple(each.column for each in inside)
+        sides.append(Side(streams.pop(), shown, identity(shown), None, columns, span))
+    left, right = _filled_up(*sides)
+    return Equality(left, right, piece.span) if left.stream != right.stream else None
+
+
+def _filled_up(left: Side, right: Side) -> tuple[Side, Side]:
+    """Return two sides that are equal where they are to Spark: of two CHAR the shorter one is filled up."""
+    lengths = [each.plain.column.length if each.plain else None for each in (left, right)]
+    if lengths[0] is None or lengths[1] is None or lengths[0] == lengths[1]:
+        return left, right
+    longest = max(lengths[0], lengths[1])
+    made = [
+        each if length == longest else _expression_side(each, f"rpad({each.text}, {longest}, ' ')")
+        for each, length in zip((left, right), lengths, strict=True)
+    ]
+    return made[0], made[1]
+
+
+def _expression_side(side: Side, shown: str) -> Side:
+    return replace(side, text=shown, identity=identity(shown), plain=None)
+
+
+def _plain_side(column: StreamColumn, sources: Sequence[Source], span: Span) -> Side:
+    shown = sources[column.stream].expression(column.column.name)
+    return Side(column.stream, shown, identity(shown), column, (column,), span)
+
+
+def identity(expression: str) -> str:
+    """Return a text that is equal for two spellings of one expression: blanks, quotes and case of names."""
+    return " ".join(
+        token.text.replace("`", "").lower() if token.kind in (Kind.WORD, Kind.QUOTED) else token.text
+        for token in scan(expression)
+    )
+
+
+def _sides(text: str, span: Span) -> tuple[Span, Span] | None:
+    """Return the places of both sides of the last ``=`` that is not inside brackets or CASE."""
+    depth = 0
+    found = None
+    tokens = [
+        token._replace(start=token.start + span.start, end=token.end + span.start)
+        for token in scan(span.of(text))
+    ]
+    for number, token in enumerate(tokens):
+        word = "" if number and tokens[number - 1].text == "." else token.word
+        if token.text in ("(", "[") or word == "CASE":
+            depth += 1
+        elif token.text in (")", "]") or word == "END":
+            depth -= 1
+        elif depth == 0 and token.text in ("=", "=="):
+            found = number
+    if found is None or found in (0, len(tokens) - 1):
+        return None
+    return tokens[0].span.cover(tokens[found - 1].span), tokens[found + 1].span.cover(tokens[-1].span)
+
+
+def _comparison(
+    tree: exp.Expr, references: Sequence[Reference], operator: str, text: str, band: ColumnBand | None
+) -> ColumnComparison | None:
+    if not all(isinstance(side, exp.Column) for side in (tree.this, tree.expression)):
+        return None
+    left, right = references
+    if not (left.whole and right.whole):
+        return None
+    if not comparable(left.column, right.column):
+        return None
+    return ColumnComparison(left.column, operator, right.column, text, band)
+
+
+def comparable(left: StreamColumn, right: StreamColumn) -> bool:
+    """Return whether the operator can compare two columns as whole numbers."""
+    return left.column.type == right.column.type and left.column.type.lower() in WHOLE

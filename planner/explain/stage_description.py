@@ -1,0 +1,267 @@
+"""The stages of a plan, and the joins of two that Spark makes of one, as parts of the document of EXPLAIN."""
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from wjoin.parts.kernels.registry import KERNELS, meaning_of, name_of
+from wjoin.parts.kernels.runs import Order
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.routes.route import Role
+from wjoin.planner.catalog import Estimate
+from wjoin.planner.choose.native_method import PairJoin, latest_bound, whole_seconds
+from wjoin.planner.cost.psp import reached
+from wjoin.planner.explain import document as doc
+from wjoin.planner.explain.plan_words import (
+    alias_names,
+    column_words,
+    copies_words,
+    kernel_words,
+    slice_words,
+)
+from wjoin.planner.explain.words import Lying
+from wjoin.planner.figures import figure
+from wjoin.planner.plan.edges import destination
+from wjoin.planner.plan.physical import (
+    Band,
+    Comparison,
+    Method,
+    PhysicalPlan,
+    PredicateCheck,
+    Stage,
+)
+from wjoin.planner.plan.probes import chosen_orders, kept_for
+from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW, kept_anywhere, roles, slicing
+from wjoin.planner.planning import PlannedSelect
+
+LYING = {
+    Role.BOTH: Lying.KEEPS,
+    Role.STORE: Lying.COPIES,
+    Role.COPY: Lying.COPIES,
+    Role.PROBE: Lying.MEETS,
+    Role.VISIT: Lying.MEETS,
+}
+
+
+MEANINGS = {
+    ("bounds", "exact"): "what all the joined rows allow together",
+    ("bounds", "lca"): "the widest window of each stream, refined later",
+    ("bounds", "gca"): "the widest window of all, refined later",
+    ("shipping", "blocks"): "whole rows travel, in blocks",
+    ("passes", "hull"): "one pass over all alternatives",
+    ("passes", "union"): "one pass for each alternative",
+}
+"""What the parts of a plan mean, by part and value; routes and kernels say it themselves."""
+
+
+MOST_WORKERS = 8
+"""Workers, and slices, that are drawn at the most."""
+
+
+SOME_WORKERS = 4
+"""Workers that are drawn where a stage may have all that there are."""
+
+
+def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
+    """Return a stage of a plan."""
+    plan = planned.physical
+    stage = plan.stages[number]
+    kernel = name_of(stage.kernels)
+    parts = [
+        _part("bounds", stage.bounds.value),
+        doc.PartEntry("route", _route(stage), ROUTES[stage.route].meaning),
+        doc.PartEntry("kernel", kernel, meaning_of(kernel)),
+        _part("shipping", stage.shipping.value),
+        *([_part("passes", plan.passes.value)] if plan.branches else []),
+    ]
+    return doc.StageEntry(
+        inputs=tuple(_input(plan, stage, place) for place in range(len(stage.inputs))),
+        bounds=stage.bounds.value,
+        route=stage.route,
+        kernel=kernel,
+        shipping=stage.shipping.value,
+        order=join_orders(plan, stage),
+        bands=tuple(_band(plan, each, planned.shares[each]) for each in stage.bands),
+        words=kernel_words(stage),
+        classes=tuple(each + 1 for each in planned.logical.stage_classes[number]),
+        checks=tuple(_comparison(plan, each) for each in stage.comparisons),
+        parts=() if plan.method is Method.NATIVE else tuple(parts),
+        warning="" if plan.method is Method.NATIVE else ROUTES[stage.route].warning,
+        calls=tuple(_call(plan, each) for each in stage.predicates),
+        # Partial results of the same streams lie alike, whatever began them.
+        slices=tuple(dict.fromkeys(_slices(plan, stage))),
+        dealt=_dealt(plan, stage),
+    )
+
+
+def _route(stage: Stage) -> str:
+    if stage.slice is None:
+        return stage.route
+    workers = "all" if stage.workers is None else stage.workers
+    return f"{stage.route} on {workers} workers{copies_words(stage)}"
+
+
+def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
+    """Yield in words how the rows of a stage lie on several workers, nothing where they do not."""
+    if stage.slice is None:
+        return
+    workers = "all workers" if stage.workers is None else f"{stage.workers} workers"
+    copied = f", each to {stage.copies}" if stage.copies > 1 else ""
+    cut = f"{slice_words(plan, stage)}{'' if ROUTES[stage.route].values else ' of event time'}"
+    if ROUTES[stage.route].heaviest:
+        yield f"a key's rows meet on one of {workers}, but for the most frequent key's:"
+    yield f"slices of {cut}, dealt out to {workers} in turn{copied}"
+    if kept_anywhere(plan, stage, stage.workers or SLICES_OF_A_WINDOW):
+        yield "few new rows are dealt out one by one, as those that meet them visit every worker"
+    keeper = "those of its slice" if stage.copies > 1 else "the worker of its slice"
+    for number, each in enumerate(stage.inputs):
+        view = slicing(plan, stage, number)
+        name = " ".join(alias_names(plan, each.members))
+        if view is None or (view.sliced and not view.visits):
+            yield f"{name}: a row goes to {keeper}"
+            continue
+        if not view.probes:
+            doing = "is kept by" if view.stored else "is passed on by"
+            yield f"{name}: a row {doing} {keeper}"
+            continue
+        visits = reached(view, stage.workers or sys.maxsize)
+        if stage.workers is not None:
+            found = f"{figure(visits)} of {stage.workers}"
+        elif view.back is None or view.ahead is None:
+            found = "all" if stage.copies == 1 else f"one in {stage.copies}"
+        else:
+            found = f"up to {figure(visits)}"
+        kept = f"is kept by {keeper}, and meets" if view.sliced and view.stored else "goes to"
+        met = "those" if stage.copies == 1 else "the fewest that have all"
+        yield f"{name}: a row {kept} {met} that it can reach ({found})"
+
+
+def _dealt(plan: PhysicalPlan, stage: Stage) -> doc.DealtEntry | None:
+    """Return what can be drawn of how the rows of a stage lie on several workers, None where they do not."""
+    if stage.slice is None or stage.workers == 1:
+        return None
+    workers = SOME_WORKERS if stage.workers is None else stage.workers
+    drawn = min(workers, MOST_WORKERS)
+    keeping = stage.master or next((n for n, each in enumerate(stage.inputs) if each.stored), 0)
+    places = range(min(2 * workers, MOST_WORKERS))
+    homes = (roles(plan, stage, keeping, place, workers) for place in places)
+    place, rows = 1, []
+    for number, each in enumerate(stage.inputs):
+        found = roles(plan, stage, number, place, workers)
+        if Role.PASSED in found.values():
+            continue
+        lying = (_lying(stage, found[worker]) if worker in found else "" for worker in range(drawn))
+        rows.append(doc.LyingEntry(alias_names(plan, each.members), tuple(lying)))
+    return doc.DealtEntry(
+        slices=tuple(
+            tuple(worker + 1 for worker, role in sorted(home.items()) if role.stores) for home in homes
+        ),
+        place=place + 1,
+        rows=tuple(dict.fromkeys(rows)),
+        more=stage.workers is None or drawn < workers,
+    )
+
+
+def _lying(stage: Stage, role: Role) -> str:
+    """Return what a worker does with a row."""
+    alone = role is Role.STORE and stage.copies == 1
+    return (Lying.KEEPS if alone else LYING[role]).value
+
+
+def _part(name: str, value: str) -> doc.PartEntry:
+    return doc.PartEntry(name, value, MEANINGS.get((name, value), ""))
+
+
+def _input(plan: PhysicalPlan, stage: Stage, place: int) -> doc.InputEntry:
+    each = stage.inputs[place]
+    code = None if each.key is None else plan.streams[each.key[0]].codes[each.key[1]]
+    return doc.InputEntry(
+        members=alias_names(plan, each.members),
+        stage=None if each.stage is None else each.stage + 1,
+        key=() if code is None else code.expressions,
+        kept_for={plan.streams[kept.stream].alias: kept.distances[0][1] for kept in each.retention}
+        if each.stored
+        else {},
+        hashed=code is not None and not code.exact,
+        ordered_by=_ordered_by(plan, stage, place),
+        hop=_hop(plan, stage, place) if stage.hop else None,
+    )
+
+
+def _hop(plan: PhysicalPlan, stage: Stage, place: int) -> doc.HopEntry:
+    """Return what the rows of an input do in a hop."""
+    each, number = stage.inputs[place], plan.stages.index(stage)
+    met = [stage.inputs[other].members[-1] for other in each.meets or ()]
+    kept_before = (
+        number
+        for number, earlier in enumerate(plan.stages[:number], start=1)
+        for source in earlier.inputs
+        if source.members == each.members and source.stored
+    )
+    alone = len(each.members) == 1
+    return doc.HopEntry(
+        newest=None if alone else plan.streams[each.newest[0]].alias,
+        meets=alias_names(plan, met),
+        kept=alias_names(plan, kept_for(stage, place)) if each.stored else (),
+        before=tuple(kept_before) if each.stored else (),
+        passed_on=alone and destination(plan, number, each) is not None,
+        gathered=each.gathered,
+    )
+
+
+def _ordered_by(plan: PhysicalPlan, stage: Stage, place: int) -> str | None:
+    band = stage.inputs[place].index
+    if band is None or KERNELS[stage.kernels[0]].order is not Order.VALUE:
+        return None
+    return column_words(plan, band.left if band.left[0] in stage.inputs[place].members else band.right)
+
+
+def _comparison(plan: PhysicalPlan, each: Comparison) -> str:
+    return f"{column_words(plan, each.left)} {each.operator} {column_words(plan, each.right)}"
+
+
+def _call(plan: PhysicalPlan, check: PredicateCheck) -> doc.CallEntry:
+    arguments = ", ".join(
+        column_words(plan, each) if isinstance(each, tuple) else repr(each) for each in check.arguments
+    )
+    call = f"{check.predicate}({arguments})"
+    if isinstance(check.asked, bool):
+        condition = call if check.asked else f"NOT {call}"
+    else:
+        condition = " AND ".join(f"{call} {operator} {value:g}" for operator, value in check.asked)
+    return doc.CallEntry(condition, estimate_entry(check.cost_us), estimate_entry(check.share), check.tried)
+
+
+def _band(plan: PhysicalPlan, band: Band, share: Estimate) -> doc.BandEntry:
+    low = "" if band.low is None else f"{band.low:g} <= " if band.slack else f"{band.low} <= "
+    high = "" if band.high is None else f" <= {band.high:g}" if band.slack else f" <= {band.high}"
+    condition = f"{low}{column_words(plan, band.left)} - {column_words(plan, band.right)}{high}"
+    return doc.BandEntry(condition, band.low, band.high, estimate_entry(share), band.checked)
+
+
+def join_entry(plan: PhysicalPlan, join: PairJoin) -> doc.JoinEntry:
+    """Return a join of two that Spark makes."""
+    sides = [plan.streams[stream].codes[number].expressions for stream, number in join.keys or ()]
+    return doc.JoinEntry(
+        left=alias_names(plan, join.left),
+        right=alias_names(plan, join.right),
+        on=tuple(" = ".join(pair) for pair in zip(*sides, strict=True)),
+        checks=tuple(_comparison(plan, each) for each in join.comparisons),
+        kept_for=(_kept_for(plan, join.left, join.right), _kept_for(plan, join.right, join.left)),
+    )
+
+
+def _kept_for(plan: PhysicalPlan, own: Sequence[int], other: Sequence[int]) -> int | None:
+    bound = latest_bound(plan.upper, own, other)
+    return None if bound is None else whole_seconds(bound) * 1_000_000
+
+
+def join_orders(plan: PhysicalPlan, stage: Stage) -> doc.Orders:
+    """Return in which order the rows of each input of a stage meet the others."""
+    names = ["+".join(alias_names(plan, each.members)) for each in stage.inputs]
+    orders = chosen_orders(stage) or {}
+    return tuple((names[first], *(names[n] for n in order)) for first, order in orders.items())
+
+
+def estimate_entry(each: Estimate) -> doc.EstimateEntry:
+    """Return a number, and who says so."""
+    return doc.EstimateEntry(each.value, each.origin.value)

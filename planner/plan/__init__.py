@@ -1,0 +1,1 @@
+"""The physical plan, and what follows from the choices in it: columns, retention, probes."""

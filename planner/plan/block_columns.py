@@ -1,0 +1,75 @@
+"""The columns of a block, by name.
+
+``t0`` is the event time of stream 0 (int64), ``k0_1`` its key code 1 (int64), ``c0_2`` its
+scan column 2, ``r0`` the number of its row that has begun partial results (int64). A scan column
+that equals the event time or an exact 64-bit code is not stored twice: it is restored from that
+column when the result leaves the join.
+"""
+
+from dataclasses import dataclass
+
+from wjoin.planner.plan.physical import PhysicalPlan, StageInput, StreamScan
+
+_RESTORABLE = {"bigint", "timestamp", "timestamp_ntz"}
+
+
+def time_name(stream: int) -> str:
+    """Return the name of a stream's event-time column in a block."""
+    return f"t{stream}"
+
+
+def code_name(stream: int, code: int) -> str:
+    """Return the name of a stream's key code in a block."""
+    return f"k{stream}_{code}"
+
+
+def row_name(stream: int) -> str:
+    """Return the name of the number of a stream's row in a block of partial results."""
+    return f"r{stream}"
+
+
+def meeting_name(each: StageInput) -> str | None:
+    """Return the name of the block column on which the rows of an input meet others, None where on none."""
+    if each.gathered and each.origin is not None:
+        return row_name(each.origin)
+    return None if each.key is None else code_name(*each.key)
+
+
+def column_name(stream: int, column: int) -> str:
+    """Return the name of a stream's scan column in a block."""
+    return f"c{stream}_{column}"
+
+
+@dataclass(frozen=True)
+class StoredColumn:
+    """Where a scan column is found in a block: the block's column and, when restored, its type."""
+
+    name: str
+    restored: bool
+
+
+def stored_column(plan: PhysicalPlan, stream: int, column: int) -> StoredColumn:
+    """Return where scan column ``column`` of ``stream`` is found in a block."""
+    scan = plan.streams[stream]
+    wanted = scan.columns[column]
+    if wanted.type in _RESTORABLE:
+        if _same(wanted.expression, event_time_expression(scan)):
+            return StoredColumn(time_name(stream), True)
+        for number, code in enumerate(scan.codes):
+            if code.exact and code.types == (wanted.type,) and _same(code.expressions[0], wanted.expression):
+                return StoredColumn(code_name(stream, number), True)
+    return StoredColumn(column_name(stream, column), False)
+
+
+def event_time_expression(scan: StreamScan) -> str:
+    """Return the Spark expression of a scan's event time."""
+    return f"{quoted(scan.alias)}.{quoted(scan.event_time)}"
+
+
+def quoted(name: str) -> str:
+    """Return a name as a quoted Spark identifier."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _same(first: str, second: str) -> bool:
+    return first.replace("`", "").lower() == second.replace("`", "").lower()

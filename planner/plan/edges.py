@@ -1,0 +1,115 @@
+"""What travels along the edges of a plan: the columns that are still read of a tuple, and no others."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from wjoin.planner.plan.block_columns import code_name, meeting_name, stored_column, time_name
+from wjoin.planner.plan.physical import Operand, Output, PhysicalPlan, Stage, StageInput
+
+
+def with_columns(plan: PhysicalPlan) -> PhysicalPlan:
+    """Return a plan whose stage inputs have the columns of their blocks; the last stage's first."""
+    for number in reversed(range(len(plan.stages))):
+        stage = plan.stages[number]
+        read = {name for to in destinations(plan, number) for name in result_columns(plan, number, to)}
+        inputs = tuple(replace(each, columns=_columns(plan, stage, each, read)) for each in stage.inputs)
+        plan = plan.with_stage(number, replace(stage, inputs=inputs))
+    return plan
+
+
+def result_columns(
+    plan: PhysicalPlan, number: int, destination: tuple[int, int] | None = None
+) -> tuple[str, ...]:
+    """Return the columns of a stage's results: those of the input that they are, or what the outputs read.
+
+    ``destination`` is one of ``destinations``; without it, the only one.
+    """
+    if destination is None:
+        (destination,) = destinations(plan, number)
+    if destination is not None:
+        return plan.stages[destination[0]].inputs[destination[1]].columns
+    found = [name for output in plan.outputs for name in _output_columns(plan, output)]
+    # A block needs a column to have a number of rows.
+    return tuple(dict.fromkeys(found)) or (time_name(plan.stages[number].members[0]),)
+
+
+def destinations(plan: PhysicalPlan, number: int) -> tuple[tuple[int, int] | None, ...]:
+    """Return the stage and the input that a stage's results go to, None out of the last stage.
+
+    Those of a hop go to several inputs of the next one (``destination``).
+    """
+    found = tuple(
+        (later, place)
+        for later in range(number + 1, len(plan.stages))
+        for place, each in enumerate(plan.stages[later].inputs)
+        if each.stage == number
+    )
+    return found or (None,)
+
+
+def destination(
+    plan: PhysicalPlan, number: int, origin: StageInput, met: Collection[int] = ()
+) -> tuple[int, int] | None:
+    """Return the stage and the input that results go to which rows of an input begin with those of others.
+
+    ``met`` are the numbers of these. None where the results leave the stages. Without others: where the rows
+    of the stream of that input go themselves, None where no later hop needs them.
+    """
+    inputs = plan.stages[number].inputs
+    members = {*origin.members, *(member for other in met for member in inputs[other].members)}
+    for to in destinations(plan, number):
+        if to is None:
+            continue
+        each = plan.stages[to[0]].inputs[to[1]]
+        if each.origin is None:
+            return to if met else None
+        if (each.origin,) == origin.newest and set(each.members) == members:
+            return to
+    return None
+
+
+def scan_columns(plan: PhysicalPlan, stream: int) -> tuple[str, ...]:
+    """Return all block columns of a stream: its time, its codes, and its scan columns that are no copies."""
+    scan = plan.streams[stream]
+    stored = [stored_column(plan, stream, number) for number in range(len(scan.columns))]
+    codes = (code_name(stream, number) for number in range(len(scan.codes)))
+    return time_name(stream), *codes, *(each.name for each in stored if not each.restored)
+
+
+def _output_columns(plan: PhysicalPlan, output: Output) -> Iterator[str]:
+    for stream, number in plan.staged_columns(output):
+        yield stored_column(plan, stream, number).name
+        site = plan.streams[stream].site
+        if site is not None and number in site.late:
+            yield stored_column(plan, stream, site.number).name
+    if output.match or plan.lookups or len(plan.outputs) > 1:
+        yield from (time_name(stream) for stream in plan.staged)
+
+
+def _columns(plan: PhysicalPlan, stage: Stage, each: StageInput, read: set[str]) -> tuple[str, ...]:
+    """Return the columns of an input's blocks, given those of the stage's results."""
+    times = [time_name(stream) for stream in each.members]
+    meeting = meeting_name(each)
+    own = {*read, *times, *(() if meeting is None else (meeting,))}
+    own |= {stored_column(plan, *operand).name for operand in operands(plan, stage)}
+    # Of partial results that one row has begun, the first ones bring its columns.
+    brought = [stream for stream in each.members if each.meets or not each.gathered or stream != each.origin]
+    known = (name for stream in brought for name in scan_columns(plan, stream))
+    numbers = [meeting] if each.gathered and meeting is not None else []
+    return tuple(dict.fromkeys([*times, *numbers, *(name for name in known if name in own)]))
+
+
+def operands(plan: PhysicalPlan, stage: Stage) -> Iterator[Operand]:
+    """Yield the scan columns that a stage reads itself: those of its conditions and keys."""
+    for comparison in stage.comparisons:
+        yield from (comparison.left, comparison.right)
+    for band in stage.bands:
+        yield from (band.left, band.right)
+    for condition in stage.conditions:
+        yield from condition.operands
+    for check in stage.predicates:
+        yield from check.operands
+    for source in stage.inputs:
+        if source.key is not None:
+            stream, code = source.key
+            yield from ((stream, number) for number in plan.streams[stream].codes[code].verify)

@@ -1,0 +1,535 @@
+"""The physical plan: bounds × route × kernel × shipping for each stage, and what becomes of the results.
+
+A plan is plain data. EXPLAIN prints it and the executor runs it; neither decides anything. What follows
+from other parts of it (columns, retention, probes) is derived by ``plan.probes`` and ``plan.edges``.
+Streams are numbered in FROM order. Times are microseconds, or the column's own unit
+where event time is integral.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from wjoin.planner.catalog import Estimate
+from wjoin.planner.conditions.expressions import Expression
+
+
+class TimeKind(Enum):
+    """The Spark type family of the event-time columns of a join."""
+
+    TIMESTAMP = "timestamp"
+    TIMESTAMP_NTZ = "timestamp_ntz"
+    INTEGRAL = "integral"
+
+
+class Bounds(Enum):
+    """Which time range of the other streams a partial tuple is compared with (see ``planner.plan.reach``)."""
+
+    EXACT = "exact"
+    LCA = "lca"
+    GCA = "gca"
+
+
+class Passes(Enum):
+    """How a disjunction of windows runs (W-join 2002, 5.2.1).
+
+    HULL: one pass inside the edge-wise hull of the alternatives, whose results must satisfy one
+    of them. UNION: a pass for each alternative; what an earlier one has found does not count again.
+    """
+
+    HULL = "hull"
+    UNION = "union"
+
+
+class Shipping(Enum):
+    """What travels: between workers tuples in blocks, and from a site whole rows, or partial ones first.
+
+    PARTIAL: the columns that the join reads; the others of those rows that are in results come when these
+    leave the stages (Semijoin streams, section 4.2). HELD: no row comes but those that a stage asks for,
+    by the keys of what they meet there (``planner.choose.held_streams``).
+    """
+
+    BLOCKS = "blocks"
+    FULL = "full"
+    PARTIAL = "partial"
+    HELD = "held"
+
+
+class Method(Enum):
+    """What joins the streams: wjoin's stages, or a chain of Spark's own joins of two."""
+
+    MULTIWAY = "multiway"
+    NATIVE = "native"
+
+
+UpperBounds = tuple[tuple[int | None, ...], ...]
+"""``upper[i][j]``: the greatest t_j - t_i allowed; None when unbounded. The least is -upper[j][i]."""
+
+
+@dataclass(frozen=True)
+class ScanColumn:
+    """A value that travels with a tuple: a Spark expression over the stream's alias.
+
+    ``output`` is the column's name in the relation when the rest of the statement reads it,
+    None when only the join itself needs the value.
+    """
+
+    expression: str
+    type: str
+    output: str | None
+
+
+@dataclass(frozen=True)
+class KeyCode:
+    """A join key reduced to one 64-bit code.
+
+    ``exact``: the key is one integral, boolean, date or timestamp value and the code is that
+    value. Otherwise the code is a hash of ``expressions`` and candidates are compared on
+    ``verify``, the numbers of the scan columns that hold the key's parts (empty where Spark
+    compares them after the join).
+    """
+
+    expressions: tuple[str, ...]
+    types: tuple[str, ...]
+    exact: bool
+    verify: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SiteScan:
+    """How a stream travels from its site.
+
+    ``number`` is the scan column with the number that a row has there: its complement where the row came
+    partially. ``late`` are the scan columns that such a row lacks, and that only results need; ``early`` the
+    names of the relation's columns that are read before.
+    """
+
+    number: int
+    late: tuple[int, ...]
+    early: tuple[str, ...]
+    shipping: Shipping = Shipping.FULL
+
+
+@dataclass(frozen=True)
+class StreamScan:
+    """What is read of one stream. ``codes`` are its join keys, one for each stage that uses one.
+
+    ``event_time`` is empty for a table without one, which is in no window and no stage.
+    ``ahead``: how many microseconds later than its micro-batch a row of it may be, None where that is not
+    declared (see ``planner.plan.ahead``). ``site``: how it travels, None where it is not at a site.
+    """
+
+    alias: str
+    event_time: str
+    delay: int
+    filters: tuple[str, ...]
+    columns: tuple[ScanColumn, ...]
+    codes: tuple[KeyCode, ...]
+    streaming: bool
+    ahead: int | None = None
+    site: SiteScan | None = None
+
+    @property
+    def dated(self) -> bool:
+        """Whether its rows have an event time."""
+        return bool(self.event_time)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``left operator right`` on scan columns of one integral, date or timestamp type.
+
+    Operands are (stream, number of the scan column). A NULL on either side is false.
+    """
+
+    left: tuple[int, int]
+    operator: str
+    right: tuple[int, int]
+
+    @property
+    def streams(self) -> frozenset[int]:
+        """The streams whose rows it is about."""
+        return frozenset((self.left[0], self.right[0]))
+
+
+@dataclass(frozen=True)
+class Band:
+    """``low <= left - right <= high`` on scan columns of two streams, None where a side is open.
+
+    It holds for every result, and is only searched for and tested: the conditions that imply it
+    are checked as well (by comparisons of the stage where ``checked``). ``slack``: 0 for whole
+    numbers, days and microseconds; else the share of a value by which the bounds are wider for it.
+    """
+
+    left: tuple[int, int]
+    right: tuple[int, int]
+    low: int | float | None
+    high: int | float | None
+    slack: float
+    checked: bool
+
+    @property
+    def streams(self) -> frozenset[int]:
+        """The streams whose rows it is about."""
+        return frozenset((self.left[0], self.right[0]))
+
+
+Operand = tuple[int, int]
+"""A scan column: the stream, and the number of the column."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition over scan columns, those of its inputs; Spark evaluates it on the results as well.
+
+    Tuples for which it cannot be true are dropped on the way; where that is not known, they are kept.
+    """
+
+    expression: Expression
+    operands: tuple[Operand, ...]
+
+    @property
+    def streams(self) -> frozenset[int]:
+        """The streams whose rows it is about."""
+        return frozenset(stream for stream, _ in self.operands)
+
+
+@dataclass(frozen=True)
+class PredicateCheck:
+    """A condition on a predicate, which the join decides: ``arguments`` are operands and constants.
+
+    ``asked``: the truth that is wanted, or comparisons of a score, all of which must hold. ``cost_us``: what
+    a call for one pair takes, in microseconds of one core; ``share``: what it keeps of all pairs; ``tried``:
+    on what these were measured, or why they were not; empty where nothing was tried.
+    """
+
+    predicate: str
+    arguments: tuple[Operand | bool | int | float | str, ...]
+    asked: bool | tuple[tuple[str, float], ...]
+    cost_us: Estimate
+    share: Estimate
+    tried: str = ""
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The arguments that are columns."""
+        return tuple(each for each in self.arguments if isinstance(each, tuple))
+
+    @property
+    def streams(self) -> frozenset[int]:
+        """The streams whose rows it is about."""
+        return frozenset(stream for stream, _ in self.operands)
+
+
+AnyCondition = Comparison | Band | Condition | PredicateCheck
+"""What a stage checks of the rows of several streams."""
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How long a row is kept for a stream of another input: until that stream's watermark has passed the
+    least of ``t_member + distance``, for ever where all are None."""
+
+    stream: int
+    distances: tuple[tuple[int, int | None], ...]
+
+
+@dataclass(frozen=True)
+class StageInput:
+    """One input of a stage: a scan, or the result of an earlier stage.
+
+    ``members`` are the streams whose rows a tuple of this input is made of; ``key`` is
+    (stream, number of its code), None where the stage has no equality. ``columns`` are the columns of
+    its blocks: what this stage, the next ones and the outputs read of the members (``planner.plan.edges``).
+    ``stored``: whether its rows are kept for the rows of other inputs, and ``retention`` how long;
+    ``required``: whether a result needs a row of it. ``index`` is the band that orders its rows for a
+    kernel that looks for values, None where none does.
+
+    In a hop (``Stage.hop``) ``meets`` are the inputs that its rows meet there, of other stages None; and
+    what comes from the hop before are partial results whose newest row is of the stream ``origin``, or rows
+    of that stream alone, which the hop before has passed on. New rows that meet several inputs make partial
+    results with each of these alone; where such are ``gathered``, those that one row has begun come together,
+    and no others.
+    """
+
+    members: tuple[int, ...]
+    stage: int | None
+    key: tuple[int, int] | None
+    index: Band | None = None
+    columns: tuple[str, ...] = ()
+    stored: bool = True
+    required: bool = True
+    retention: tuple[Retention, ...] = ()
+    origin: int | None = None
+    meets: tuple[int, ...] | None = None
+    gathered: bool = False
+
+    @property
+    def chains(self) -> tuple[tuple[int, ...], ...]:
+        """The inputs that its rows meet in a hop, those one after the other with which they make results."""
+        if not self.meets:
+            return ()
+        return (self.meets,) if self.gathered else tuple((other,) for other in self.meets)
+
+    @property
+    def carried(self) -> bool:
+        """Whether its rows are those of one stream, which an earlier hop has passed on."""
+        return self.stage is not None and self.members == (self.origin,)
+
+    @property
+    def newest(self) -> tuple[int, ...]:
+        """The streams whose earliest row tells which of two new tuples is later, and meets the other."""
+        return self.members if self.origin is None else (self.origin,)
+
+
+class Rows(Enum):
+    """Where the rows lie that a step meets: those of earlier micro-batches, those of this one, or both."""
+
+    OLD = "old"
+    NEW = "new"
+    ALL = "all"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a step looks, as a joined stream allows: from ``back`` before its time to ``ahead`` after it."""
+
+    stream: int
+    back: int | None
+    ahead: int | None
+
+
+@dataclass(frozen=True)
+class WindowCheck:
+    """``t_second - t_first <= upper``."""
+
+    first: int
+    second: int
+    upper: int
+
+
+@dataclass(frozen=True)
+class Precedence:
+    """The earliest time of ``before`` is less than that of ``after``; ``equal``: or the same.
+
+    Both are streams.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    equal: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """A probe's step to one more input.
+
+    ``ranges``: the times of the input's first member, one range for each stream joined before; ``index``: the
+    band by whose values rows are found, None where its other side is not joined yet, or the kernel looks
+    for none. What is left to check of the tuples that are made: ``windows``, ``keys`` (equal scan columns,
+    where codes are hashes), ``comparisons``, ``bands``, ``conditions``, ``order``, at last ``predicates``.
+    """
+
+    input: int
+    kernel: str
+    rows: Rows
+    ranges: tuple[Range, ...]
+    index: Band | None = None
+    windows: tuple[WindowCheck, ...] = ()
+    keys: tuple[tuple[Operand, Operand], ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    bands: tuple[Band, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    order: Precedence | None = None
+    predicates: tuple[PredicateCheck, ...] = ()
+
+
+@dataclass(frozen=True)
+class Probe:
+    """How new rows of input ``origin`` begin results, in one pass over the windows ``upper``.
+
+    ``ordered``: whether the order of the steps is the plan's choice; else the input with the fewest rows at
+    hand comes first, of those that a condition links with the ones before. Results inside the windows
+    ``excluded`` are those of an earlier pass. ``meets``: what rows it meets, where its stage's route has a
+    say in that, else all.
+    """
+
+    origin: int
+    steps: tuple[Step, ...]
+    ordered: bool
+    upper: UpperBounds
+    excluded: tuple[UpperBounds, ...] = ()
+    meets: Rows = Rows.ALL
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The inputs that it meets, in order."""
+        return tuple(step.input for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A join of two or more inputs on one worker set.
+
+    ``route`` names what chooses the workers of a row, ``kernels`` how candidates are found: the first of
+    them by the steps, or by each worker the one that suits its rows (``wjoin.parts``). ``comparisons``,
+    ``bands``, ``conditions`` and ``predicates`` (those to call first come first) are all that can be checked
+    here. Where the route has slices, ``slice`` is the length of one, of event time or of the values of the
+    band with the number ``ranged``, and ``bucket`` that of the key codes whose rows are in slices, None for
+    all; ``workers`` is how many may share them, None for all, ``copies`` on how many of them one lies, and
+    ``master`` the input that lies in slices where the others' rows are copied to those.
+    There is a probe for each input whose new rows begin results, and for each pass over the windows; two
+    where rows visit several workers.
+
+    A *hop* is a stage whose inputs each meet only some of the others (PSP 2009, section 4.1): what they make
+    goes on to the next one, where it is not kept.
+    """
+
+    inputs: tuple[StageInput, ...]
+    bounds: Bounds
+    route: str
+    kernels: tuple[str, ...]
+    shipping: Shipping
+    comparisons: tuple[Comparison, ...] = ()
+    bands: tuple[Band, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    predicates: tuple[PredicateCheck, ...] = ()
+    slice: int | float | None = None
+    ranged: int | None = None
+    bucket: int | None = None
+    workers: int | None = None
+    copies: int = 1
+    master: int = 0
+    probes: tuple[Probe, ...] = ()
+
+    def __post_init__(self) -> None:
+        members = self.members
+        joined = sum(len(each.members) for each in self.inputs)
+        if len(self.inputs) < 2 or (not self.hop and joined != len(members)):
+            raise ValueError("a stage joins two or more inputs with distinct streams")
+        for source in self.inputs:
+            met = (self.inputs[other].members for other in source.meets or ())
+            shared = {source.origin} if source.gathered else set()
+            if any(set(source.members) & set(members) != shared for members in met):
+                raise ValueError("in a hop, rows meet those of streams that they have none of yet")
+        for each in self.checked:
+            if not each.streams <= set(members):
+                raise ValueError("a condition names a stream that is not in the stage")
+        if not all(each.required for each in self.inputs):
+            raise ValueError("a result without a row of some input needs an outer join, which no stage makes")
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The streams of all inputs, in input order."""
+        return tuple(dict.fromkeys(member for each in self.inputs for member in each.members))
+
+    @property
+    def checked(self) -> tuple[AnyCondition, ...]:
+        """All that is checked here of the rows of several streams."""
+        return (*self.comparisons, *self.bands, *self.conditions, *self.predicates)
+
+    @property
+    def hop(self) -> bool:
+        """Whether each input meets only some of the others, and partial results go on to the next stage."""
+        return any(each.meets is not None for each in self.inputs)
+
+    def met(self, number: int) -> bool:
+        """Return whether rows of some input of a hop meet those of input ``number``."""
+        return any(number in (each.meets or ()) for each in self.inputs)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the inputs meet on a key, or on the row that has begun them."""
+        return all(each.key is not None or each.gathered for each in self.inputs)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether it puts partial results together that one row has begun; it keeps nothing."""
+        return any(each.gathered for each in self.inputs)
+
+    @property
+    def indexed(self) -> bool:
+        """Whether a band orders the rows of some input for a kernel that looks for values."""
+        return any(each.index is not None for each in self.inputs)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a plan makes of its complete results.
+
+    ``sink`` is the name by which the rest of the statement reads the rows. ``columns`` are the scan columns
+    that it reads. Where there are ``alternatives``, a result must be inside one of them as a whole.
+    ``match`` names the match functions that the statement uses (``time``, ``start``, ``span``).
+    ``match_delay`` is how far MATCH_TIME of a result may lie behind the greatest one already emitted,
+    None when that has no bound; ``undated`` says why it has no watermark, empty where it can have one.
+    """
+
+    sink: str
+    columns: tuple[Operand, ...]
+    alternatives: tuple[UpperBounds, ...] = ()
+    match: frozenset[str] = frozenset()
+    match_delay: int | None = None
+    undated: str = ""
+
+
+@dataclass(frozen=True)
+class StaticJoin:
+    """A join of the rows made so far with static relation ``stream``, which Spark's own join does.
+
+    ``equalities`` and ``comparisons`` are conditions in SQL over the aliases that link it to the
+    streams before it; the bounds of the windows between them hold as well. A static relation is
+    complete: nothing of it is kept, and nothing is kept for it.
+    """
+
+    stream: int
+    equalities: tuple[str, ...]
+    comparisons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PhysicalPlan:
+    """A whole W-join.
+
+    ``upper`` is the closure of the window graph (the edge-wise hull of the branches of a
+    disjunction); ``branches`` the closures that a result must satisfy one of, empty for a
+    single conjunction. ``passes`` matters only where there are branches. ``lookups`` join the static
+    relations to the result of the stages, in order; empty when every relation is static.
+    Under the method NATIVE the stages tell only in which order the streams are joined, and on which keys.
+
+    ``watermarked`` are the streams that come with a watermark of Spark's own. Spark takes no second one
+    after that, so MATCH_TIME then goes by the watermarks of the inputs.
+    """
+
+    streams: tuple[StreamScan, ...]
+    time_kind: TimeKind
+    upper: UpperBounds
+    branches: tuple[UpperBounds, ...]
+    stages: tuple[Stage, ...]
+    outputs: tuple[Output, ...]
+    lookups: tuple[StaticJoin, ...] = ()
+    passes: Passes = Passes.HULL
+    method: Method = Method.MULTIWAY
+    watermarked: tuple[int, ...] = ()
+
+    @property
+    def apart(self) -> bool:
+        """Whether each alternative of the windows has a pass of its own."""
+        return bool(self.branches) and self.passes is Passes.UNION
+
+    @property
+    def staged(self) -> tuple[int, ...]:
+        """The streams that the stages join; a single one needs no stage."""
+        static = {each.stream for each in self.lookups}
+        return tuple(stream for stream in range(len(self.streams)) if stream not in static)
+
+    def with_stage(self, number: int, stage: Stage) -> "PhysicalPlan":
+        """Return the plan with another stage in the place of one."""
+        return replace(self, stages=(*self.stages[:number], stage, *self.stages[number + 1 :]))
+
+    def staged_columns(self, output: Output) -> list[Operand]:
+        """Return the columns of an output that come out of the stages."""
+        return [each for each in output.columns if each[0] in self.staged]
+
+    @property
+    def streaming(self) -> bool:
+        """Whether any input is a stream."""
+        return any(stream.streaming for stream in self.streams)

@@ -1,0 +1,74 @@
+"""Joins without a key in one hop: a new row meets all other streams at once (PSP 2009, section 4.1).
+
+It makes partial results with the rows of each of them alone. Those that it has begun come together on one
+worker, in the same micro-batch, which puts them together and keeps nothing. So every stream is kept once; but
+a row brings all its partners along, also those that have none in a third stream. That is for conditions
+between every two streams.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+from wjoin.parts.kernels.registry import KERNELS, refusal_of
+from wjoin.parts.routes.registry import plainest
+from wjoin.planner.plan.edges import with_columns
+from wjoin.planner.plan.physical import PhysicalPlan, Stage, StageInput
+from wjoin.planner.plan.probes import OneCondition
+from wjoin.planner.shape.hops import can_hop
+
+MOST_STREAMS = 5
+"""Beyond, a row would have too many kinds of partial results."""
+
+
+def can_meet_at_once(plan: PhysicalPlan) -> bool:
+    """Return whether a plan is one stage without a key, with a condition between every two of its streams."""
+    if not can_hop(plan) or len(plan.stages[0].inputs) > MOST_STREAMS:
+        return False
+    (stage,) = plan.stages
+    linked = {each.streams for each in stage.checked}
+    return all(frozenset(pair) in linked for pair in itertools.combinations(stage.members, 2))
+
+
+def at_once(plan: PhysicalPlan) -> PhysicalPlan:
+    """Return a plan with such stages in the place of its one, their probes not arranged yet."""
+    (stage,) = plan.stages
+    return with_columns(replace(plan, stages=(_meeting(stage), _gathering(stage))))
+
+
+def _meeting(stage: Stage) -> Stage:
+    """Return the stage in which new rows meet the others, those of each stream by themselves."""
+    numbers = range(len(stage.inputs))
+    return replace(
+        stage,
+        inputs=tuple(
+            replace(each, meets=tuple(other for other in numbers if other != own))
+            for own, each in enumerate(stage.inputs)
+        ),
+        route=plainest(keyed=False, inputs=len(stage.inputs), hop=True),
+        comparisons=_of_two(stage.comparisons),
+        bands=_of_two(stage.bands),
+        conditions=_of_two(stage.conditions),
+        predicates=_of_two(stage.predicates),
+        probes=(),
+    )
+
+
+def _of_two(conditions: Sequence[OneCondition]) -> tuple[OneCondition, ...]:
+    return tuple(each for each in conditions if len(each.streams) == 2)
+
+
+def _gathering(stage: Stage) -> Stage:
+    """Return the stage that puts partial results together; the first that a row has begun meet the others."""
+    inputs: list[StageInput] = []
+    for origin in stage.members:
+        others = [stream for stream in stage.members if stream != origin]
+        begin = len(inputs)
+        meets = tuple(range(begin + 1, begin + len(others)))
+        inputs += [
+            StageInput((origin, other), 0, None, origin=origin, meets=() if place else meets, gathered=True)
+            for place, other in enumerate(others)
+        ]
+    kernels = next((name,) for name in KERNELS if refusal_of((name,), keyed=True, indexed=False) is None)
+    route = plainest(keyed=True, inputs=len(inputs), hop=True)
+    return replace(stage, inputs=tuple(inputs), route=route, kernels=kernels, probes=())

@@ -1,0 +1,168 @@
+"""Joins without a key in hops: partial results go from stage to stage, kept by none (PSP 2009, section 4.1).
+
+A new row visits the slices of one other stream in each hop, in an order of its own; what it has met so far
+goes with it. So each hop keeps rows of the streams that some new row meets there, and no others. Nothing can
+go back to a hop before, so a stream that is met in two hops is kept in both: orders are picked that have few
+of those.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from wjoin.parts.routes.registry import plainest
+from wjoin.planner.plan.edges import with_columns
+from wjoin.planner.plan.physical import Band, PhysicalPlan, Stage, StageInput
+from wjoin.planner.plan.probes import OneCondition, completed
+
+FEWEST_STREAMS = 3
+"""Two streams meet in one stage."""
+
+MOST_STREAMS = 9
+"""Beyond, to look for orders takes too long."""
+
+_MOST_BEGINS = 5
+"""Streams up to which the search for orders begins with each of them once."""
+
+Cell = tuple[int, int]
+"""A hop and a stream that is met there."""
+
+
+def hop_orders(streams: Sequence[int], links: Collection[Collection[int]]) -> dict[int, tuple[int, ...]]:
+    """Return for each stream the others in the order in which its new rows meet them, one in each hop.
+
+    Streams come next that a condition links with those met before, as far as there are such; ``links`` are
+    the streams of each condition. Of orders that do that alike, those are taken by which the fewest streams
+    are kept, each counted in every hop that keeps it.
+    """
+    found = [
+        _settled((*streams[first:], *streams[:first]), links)
+        for first in range(len(streams) if len(streams) <= _MOST_BEGINS else 1)
+    ]
+    best = min(found, key=lambda orders: len(_cells(orders.values())))
+    return {stream: best[stream] for stream in streams}
+
+
+def _settled(streams: Sequence[int], links: Collection[Collection[int]]) -> dict[int, tuple[int, ...]]:
+    """Return orders none of which alone can be changed so that fewer streams are kept."""
+    orders: dict[int, tuple[int, ...]] = {}
+    while True:
+        before = dict(orders)
+        for origin in streams:
+            others = _cells(order for stream, order in orders.items() if stream != origin)
+            own = orders.get(origin)
+            better = _best_order(origin, streams, links, others)
+            if own is None or len(_cells([better]) - others) < len(_cells([own]) - others):
+                orders[origin] = better
+        if orders == before:
+            return orders
+
+
+def _cells(orders: Collection[tuple[int, ...]] | Iterator[tuple[int, ...]]) -> set[Cell]:
+    return {(hop, stream) for order in orders for hop, stream in enumerate(order)}
+
+
+def _best_order(
+    origin: int, streams: Sequence[int], links: Collection[Collection[int]], kept: Collection[Cell]
+) -> tuple[int, ...]:
+    """Return the order for new rows of a stream that keeps the fewest streams which are not ``kept`` already.
+
+    Of each set of streams that may have been met only the best way to it is followed.
+    """
+    ways: dict[frozenset[int], tuple[int, int, tuple[int, ...]]] = {frozenset([origin]): (0, 0, ())}
+    for hop in range(len(streams) - 1):
+        further: dict[frozenset[int], tuple[int, int, tuple[int, ...]]] = {}
+        for met, (apart, more, order) in ways.items():
+            for stream in sorted(set(streams) - met):
+                way = (
+                    apart + (not _linked(links, met, stream)),
+                    more + ((hop, stream) not in kept),
+                    (*order, stream),
+                )
+                reached = met | {stream}
+                if reached not in further or way < further[reached]:
+                    further[reached] = way
+        ways = further
+    ((_, _, order),) = ways.values()
+    return order
+
+
+def _linked(links: Collection[Collection[int]], met: Collection[int], stream: int) -> bool:
+    """Return whether a condition can be checked once a stream joins those that were met."""
+    return any(stream in link and set(link) - {stream} <= set(met) for link in links if len(set(link)) > 1)
+
+
+def can_hop(plan: PhysicalPlan) -> bool:
+    """Return whether a plan is one stage without a key over three streams or more.
+
+    Over tables nothing is kept, and a chain of joins of two does as well.
+    """
+    if not plan.streaming or len(plan.stages) != 1:
+        return False
+    (stage,) = plan.stages
+    return not any(each.key for each in stage.inputs) and FEWEST_STREAMS <= len(stage.inputs) <= MOST_STREAMS
+
+
+def in_hops(plan: PhysicalPlan) -> PhysicalPlan:
+    """Return a plan with hops in the place of its one stage (``can_hop``), their probes not arranged yet."""
+    (stage,) = plan.stages
+    orders = hop_orders(stage.members, [each.streams for each in stage.checked])
+    hops = tuple(_Hop(stage, orders, number).made() for number in range(len(stage.inputs) - 1))
+    return with_columns(replace(plan, stages=hops))
+
+
+@dataclass(frozen=True)
+class _Hop:
+    """Hop ``number`` of the joins of a stage, by the orders of its streams."""
+
+    stage: Stage
+    orders: Mapping[int, tuple[int, ...]]
+    number: int
+
+    def made(self) -> Stage:
+        """Return it as a stage: first the streams that are kept or passed on, then the partial results."""
+        first = self.number == 0
+        streams = [stream for stream in self.orders if first or self._needed(stream)]
+        places = {stream: place for place, stream in enumerate(streams)}
+        before = None if first else self.number - 1
+        inputs = [
+            StageInput(
+                (stream,),
+                before,
+                None,
+                self._index(stream),
+                origin=None if first else stream,
+                meets=(places[self.orders[stream][0]],) if first else (),
+            )
+            for stream in streams
+        ]
+        for origin, order in self.orders.items() if not first else ():
+            members = tuple(sorted((origin, *order[: self.number])))
+            meets = (places[order[self.number]],)
+            inputs.append(StageInput(members, before, None, None, origin=origin, meets=meets))
+        return replace(
+            self.stage,
+            inputs=tuple(inputs),
+            route=plainest(keyed=False, inputs=len(inputs), hop=True),
+            comparisons=self._checked(self.stage.comparisons),
+            bands=self._checked(self.stage.bands),
+            conditions=self._checked(self.stage.conditions),
+            predicates=self._checked(self.stage.predicates),
+            probes=(),
+        )
+
+    def _needed(self, stream: int) -> bool:
+        """Return whether this hop or a later one keeps rows of a stream."""
+        return any(stream in order[self.number :] for order in self.orders.values())
+
+    def _index(self, stream: int) -> Band | None:
+        """Return the band that orders the rows of a stream: its own where that is checked here."""
+        own = next(each.index for each in self.stage.inputs if each.members == (stream,))
+        here = [band for band in self._checked(self.stage.bands) if stream in band.streams]
+        return own if own in here else next(iter(here), None)
+
+    def _checked(self, conditions: Sequence[OneCondition]) -> tuple[OneCondition, ...]:
+        """Return the conditions that are checked first in this hop, for new rows of some stream."""
+        found: list[OneCondition] = []
+        for origin, order in self.orders.items():
+            found += completed(conditions, {origin, *order[: self.number]}, [order[self.number]])
+        return tuple(each for each in conditions if each in found)

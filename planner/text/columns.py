@@ -1,0 +1,327 @@
+"""Names of columns to columns of streams, by Spark's rules, with the edits that make them explicit."""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
+from wjoin.grammar.suggestions import nearest, suggestion
+from wjoin.grammar.syntax import FromItem, Identifier, LateralView, UsingColumns
+from wjoin.grammar.tokens import scan
+from wjoin.planner.catalog import Column, Relation
+from wjoin.planner.text.edits import Edit
+from wjoin.planner.text.pieces import ColumnName
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TO_QUOTE = frozenset(
+    """
+    all and any anti array as between both by case cast cross current_date current_time current_timestamp
+    current_user date distinct else end escape except exists extract false filter for from full group having
+    if in inner intersect interval is join lateral leading left like limit localtimestamp map minus natural
+    not null offset on or order outer over overlay position right select semi session_user set some struct
+    substring table then timestamp timestamp_ltz timestamp_ntz to trailing trim true try_cast union unique
+    user using values when where window with
+    """.split()
+)
+
+
+def quoted_if_needed(name: str) -> str:
+    """Return a name as Spark reads it in an expression.
+
+    >>> quoted_if_needed("obj_id"), quoted_if_needed("a b"), quoted_if_needed("Case")
+    ('obj_id', '`a b`', '`Case`')
+    """
+    if _PLAIN.fullmatch(name) and name.lower() not in _TO_QUOTE:
+        return name
+    return quoted(name)
+
+
+def quoted(name: str) -> str:
+    """Return a name in backticks."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True)
+class StreamColumn:
+    """A column of FROM item ``stream``."""
+
+    stream: int
+    column: Column
+
+    @property
+    def identity(self) -> tuple[int, str]:
+        """The same of one column, however it is written: names are compared as Spark does."""
+        return self.stream, self.column.name.lower()
+
+    def same(self, other: "StreamColumn") -> bool:
+        """Return whether both are one column."""
+        return self.identity == other.identity
+
+
+@dataclass(frozen=True)
+class Source:
+    """One FROM item with its name in expressions and its relation."""
+
+    number: int
+    name: str
+    item: FromItem
+    relation: Relation
+
+    def expression(self, column: str) -> str:
+        """Return the Spark expression of a column over the alias."""
+        return f"{quoted_if_needed(self.name)}.{quoted_if_needed(column)}"
+
+    def joined(self, column: Column) -> str:
+        """Return the expression of a column over the joined rows.
+
+        Spark fills up CHAR where it is compared as a column by itself, not as a field of a struct: so it is
+        both there.
+        """
+        if column.length is not None:
+            return quoted(f"{self.name}.{column.name}")
+        return f"{quoted(self.name)}.{quoted(column.name)}"
+
+    def columns_named(self, name: str) -> list[StreamColumn]:
+        """Return the columns of that name, case ignored."""
+        return self._columns.get(name.lower(), [])
+
+    @cached_property
+    def _columns(self) -> dict[str, list[StreamColumn]]:
+        return _by_name(StreamColumn(self.number, column) for column in self.relation.columns)
+
+    def qualifier_length(self, parts: Sequence[Identifier]) -> int:
+        """Return how many leading parts of a name (not the last one) name this item, 0 when none do."""
+        if self.item.alias is not None or not self.item.parts:
+            names: tuple[tuple[str, ...], ...] = ((self.name.lower(),),)
+        else:
+            whole = tuple(part.name.lower() for part in self.item.parts)
+            names = tuple(whole[start:] for start in range(len(whole)))
+        for name in names:
+            if len(parts) > len(name) and tuple(part.name.lower() for part in parts[: len(name)]) == name:
+                return len(name)
+        return 0
+
+
+def _by_name(columns: Iterable[StreamColumn]) -> dict[str, list[StreamColumn]]:
+    found: dict[str, list[StreamColumn]] = {}
+    for column in columns:
+        found.setdefault(column.column.name.lower(), []).append(column)
+    return found
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A name resolved to a column. ``whole`` is False for a field inside the column.
+
+    ``edit`` is that of the name over its stream, ``joined`` over the joined rows.
+    """
+
+    column: StreamColumn
+    whole: bool
+    name: ColumnName
+    edit: Edit | None
+    joined: Edit | None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names of a block: its sources and what ``*`` and unqualified names see, in order.
+
+    ``laterals`` are its LATERAL VIEWs, whose columns Spark adds to the joined rows.
+    """
+
+    sources: tuple[Source, ...]
+    visible: tuple[StreamColumn, ...]
+    laterals: tuple[LateralView, ...] = ()
+
+    def is_generated(self, name: ColumnName) -> bool:
+        """Return whether a name means a column of a LATERAL VIEW. Raises WJ202 and WJ203."""
+        first = name.parts[0]
+        for view in self.laterals:
+            if first.matches(view.name.name) and len(name.parts) > 1:
+                if any(name.parts[1].matches(each.name) for each in view.columns):
+                    return True
+                known = [each.name for each in view.columns]
+                help = suggestion(name.parts[1].name, known) or f"its columns are {_shortened(known)}"
+                message = f"the LATERAL VIEW {view.name.name} has no column {name.parts[1].name}"
+                raise WJoinError("WJ202", message, span=name.parts[1].span, help=help)
+        if len(name.parts) > 1 and any(each.qualifier_length(name.parts) for each in self.sources):
+            return False
+        owners = [
+            view.name.name for view in self.laterals for each in view.columns if first.matches(each.name)
+        ]
+        streams = [each for each in self.visible if first.matches(each.column.name)] if owners else []
+        if len(owners) + len(streams) > 1:
+            known = [self.sources[each.stream].name for each in streams] + owners
+            choice = " or ".join(f"{quoted_if_needed(each)}.{first.name}" for each in known[:2])
+            message = f"the column {first.name} is in {_listed(known)}"
+            raise WJoinError("WJ203", message, span=name.span, help=f"write {choice}")
+        return bool(owners)
+
+    @cached_property
+    def _visible(self) -> dict[str, list[StreamColumn]]:
+        return _by_name(self.visible)
+
+    def resolve(self, name: ColumnName) -> Reference | None:
+        """Return the column that a name means, None when it is no column of the block.
+
+        Raises WJ202 for an unknown column of a known stream, WJ203 for an ambiguous name.
+        """
+        qualified = self._qualified(name)
+        if qualified is not None or name.hidden_by is not None:
+            return qualified
+        found = self._visible.get(name.parts[0].name.lower(), [])
+        if not found:
+            return None
+        if len(found) > 1:
+            raise self._ambiguous(name, found)
+        prefix = f"{quoted_if_needed(self.sources[found[0].stream].name)}."
+        edit = Edit(name.span.start, name.span.start, prefix)
+        return self._reference(found[0], len(name.parts) == 1, name, edit)
+
+    def _qualified(self, name: ColumnName) -> Reference | None:
+        for source in sorted(self.sources, key=lambda each: -each.qualifier_length(name.parts)):
+            length = source.qualifier_length(name.parts)
+            if not length or name.parts[length - 1].name.lower() in (name.hidden_by or ()):
+                continue
+            wanted = name.parts[length]
+            found = source.columns_named(wanted.name)
+            if not found:
+                if name.parts[0].name.lower() in self._visible:
+                    continue
+                raise _no_column(source, wanted)
+            if len(found) > 1:
+                raise self._ambiguous(name, found)
+            edit = None
+            if length > 1:
+                place = name.parts[0].span.cover(name.parts[length - 1].span)
+                edit = Edit(place.start, place.end, quoted_if_needed(source.name))
+            return self._reference(found[0], len(name.parts) == length + 1, name, edit)
+        return None
+
+    def _reference(self, column: StreamColumn, whole: bool, name: ColumnName, edit: Edit | None) -> Reference:
+        joined = edit
+        if whole and column.column.length is not None:
+            shown = self.sources[column.stream].joined(column.column)
+            joined = Edit(name.span.start, name.span.end, shown)
+        return Reference(column, whole, name, edit, joined)
+
+    def _ambiguous(self, name: ColumnName, found: Sequence[StreamColumn]) -> WJoinError:
+        owners = list(dict.fromkeys(self.sources[each.stream].name for each in found))
+        column = found[0].column.name
+        if len(owners) == 1:
+            message = f"the stream {owners[0]} has {len(found)} columns named {column}"
+            return WJoinError("WJ203", message, span=name.span, help="rename one in a subquery")
+        message = f"the column {column} is in {_listed(owners)}"
+        choice = " or ".join(self.sources[each.stream].expression(each.column.name) for each in found[:2])
+        return WJoinError("WJ203", message, span=name.span, help=f"write {choice}")
+
+    def unknown(self, name: ColumnName, also: Iterable[str] = ()) -> WJoinError:
+        """Return the error for a name that nothing defines; ``also`` are further names to suggest."""
+        first = name.parts[0]
+        if len(name.parts) > 1:
+            names = [source.name for source in self.sources]
+            help = suggestion(first.name, names) or f"the streams are {', '.join(names)}"
+            return WJoinError("WJ201", f"{first.name} is not a stream of FROM", span=first.span, help=help)
+        columns = [each.column.name for each in self.visible]
+        also = [*also, *(each.name for view in self.laterals for each in view.columns)]
+        near = nearest(first.name, [*columns, *also])
+        owner = next((each for each in self.visible if each.column.name == near), None)
+        if near is None:
+            help = "the columns are " + _shortened(dict.fromkeys(columns))
+        else:
+            help = f"did you mean {self.sources[owner.stream].expression(near) if owner else near}?"
+        message = f"no stream has a column {first.name}"
+        return WJoinError("WJ202", message, span=name.span, help=help)
+
+    def source(self, qualifier: Sequence[Identifier]) -> Source:
+        """Return the source that a star's qualifier names; raises WJ201 when none does."""
+        last = Identifier("*", qualifier[-1].span)
+        for source in self.sources:
+            if source.qualifier_length((*qualifier, last)) == len(qualifier):
+                return source
+        names = [source.name for source in self.sources]
+        help = suggestion(qualifier[-1].name, names) or f"the streams are {', '.join(names)}"
+        span = qualifier[0].span.cover(qualifier[-1].span)
+        raise WJoinError("WJ201", f"{qualifier[-1].name} is not a stream of FROM", span=span, help=help)
+
+
+def find_column(source: Source, name: Identifier) -> Column:
+    """Return the column of a source that an unqualified name means; raises WJ202 or WJ203."""
+    found = source.columns_named(name.name)
+    if not found:
+        raise _no_column(source, name)
+    if len(found) > 1:
+        message = f"the stream {source.name} has {len(found)} columns named {name.name}"
+        raise WJoinError("WJ203", message, span=name.span, help="rename one in a subquery")
+    return found[0].column
+
+
+UsingPair = tuple[StreamColumn, StreamColumn, Span]
+"""Two columns that a USING makes equal, and its place."""
+
+
+def visible_columns(
+    text: str, sources: Sequence[Source], using: Collection[UsingColumns]
+) -> tuple[tuple[StreamColumn, ...], tuple[UsingPair, ...]]:
+    """Return what ``*`` and unqualified names see, and the pairs that USING makes equal.
+
+    As in Spark, the columns of a USING come first, once, taken from the left side, and a join
+    binds closer than a comma. Raises WJ202 and WJ203.
+    """
+    before: list[StreamColumn] = []
+    group: list[StreamColumn] = []
+    pairs: list[UsingPair] = []
+    for source in sources:
+        if source.number and _comma_between(text, sources[source.number - 1], source):
+            before, group = before + group, []
+        own = [StreamColumn(source.number, column) for column in source.relation.columns]
+        left = []
+        for name in (name for clause in using if clause.right == source.number for name in clause.columns):
+            right = StreamColumn(source.number, find_column(source, name))
+            left.append(_left_side(name, group, sources))
+            own.remove(right)
+            pairs.append((left[-1], right, name.span))
+        group = [*left, *(each for each in group if each not in left), *own]
+    return tuple(before + group), tuple(pairs)
+
+
+def _comma_between(text: str, first: Source, second: Source) -> bool:
+    depth = 0
+    for token in scan(text[first.item.span.end : second.item.span.start]):
+        depth += (token.text == "(") - (token.text == ")")
+        if token.text == "," and depth == 0:
+            return True
+    return False
+
+
+def _left_side(name: Identifier, visible: Sequence[StreamColumn], sources: Sequence[Source]) -> StreamColumn:
+    found = [each for each in visible if name.matches(each.column.name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        owners = [sources[each.stream].name for each in found]
+        message = f"the column {name.name} of USING is in {_listed(owners)}"
+        raise WJoinError("WJ203", message, span=name.span, help="write the join condition with ON")
+    near = nearest(name.name, [each.column.name for each in visible])
+    help = f"did you mean {near}?" if near else ""
+    message = f"no stream before the join has a column {name.name}"
+    raise WJoinError("WJ202", message, span=name.span, help=help)
+
+
+def _no_column(source: Source, wanted: Identifier) -> WJoinError:
+    names = [column.name for column in source.relation.columns]
+    help = suggestion(wanted.name, names) or f"the columns of {source.name} are {_shortened(names)}"
+    message = f"the stream {source.name} has no column {wanted.name}"
+    return WJoinError("WJ202", message, span=wanted.span, help=help)
+
+
+def _shortened(names: Iterable[str], most: int = 12) -> str:
+    every = list(names)
+    return ", ".join(every[:most]) + (", …" if len(every) > most else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,1 @@
+"""The window clause as bounds on differences of event times."""

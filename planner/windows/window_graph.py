@@ -1,0 +1,372 @@
+"""The window graph: a condition on timestamps as bounds on their differences.
+
+Each conjunction of window terms is a simple temporal network: ``t_j - t_i <= bound`` for
+pairs of streams. Its all-pairs shortest-path closure (Floyd-Warshall) completes missing
+windows and tightens given ones; a cycle of negative length is a contradiction. A disjunction
+is a set of such networks, one to a branch (W-join 2002, forms 1 to 3 and path joins).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import prod
+
+from wjoin.grammar import syntax
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
+from wjoin.grammar.suggestions import suggestion
+from wjoin.planner.plan.physical import TimeKind, UpperBounds
+from wjoin.planner.windows.lengths import duration_value, human
+
+MAXIMUM_BRANCHES = 64
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One directed bound as written: ``t_target - t_source <= bound``."""
+
+    source: int
+    target: int
+    bound: int
+    span: Span
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One conjunction, completed.
+
+    ``given[i][j]`` is the tightest bound written for t_j - t_i, ``upper`` the closure and
+    ``paths[i][j]`` the streams whose given bounds add up to ``upper[i][j]``, from i to j
+    (empty where there is no bound).
+    """
+
+    given: UpperBounds
+    upper: UpperBounds
+    paths: tuple[tuple[tuple[int, ...], ...], ...]
+
+
+@dataclass(frozen=True)
+class WindowGraph:
+    """The completed window condition over the streams ``names``.
+
+    ``branches`` are the alternatives that can hold, without those another one includes;
+    ``upper`` is their hull, the edge-wise greatest bound. ``contradictory`` counts the
+    alternatives that no tuple can satisfy.
+    """
+
+    names: tuple[str, ...]
+    kind: TimeKind
+    branches: tuple[Branch, ...]
+    upper: UpperBounds
+    contradictory: int
+
+
+def window_graph(
+    condition: syntax.WindowCondition,
+    names: Sequence[str],
+    kind: TimeKind,
+    parameters: Mapping[str, object],
+    *,
+    must_connect: bool,
+    timeless: Collection[int] = (),
+    static: Collection[int] = (),
+) -> WindowGraph:
+    """Return the completed graph of a window condition.
+
+    Of the streams ``timeless`` nothing is bounded; ``static`` are tables beside streams. ``must_connect``
+    asks for an error where a branch leaves streams unconnected. Raises WJ110, WJ201, WJ212, WJ301 to WJ306
+    and WJ501.
+    """
+    reader = _Reader(tuple(names), kind, parameters, frozenset(timeless))
+    if (alternatives := _count(condition)) > MAXIMUM_BRANCHES:
+        message = f"the window condition has {alternatives} alternatives; {MAXIMUM_BRANCHES} are allowed"
+        raise WJoinError("WJ306", message, span=condition.span)
+    branches: list[Branch] = []
+    first_error: WJoinError | None = None
+    contradictory = 0
+    conjunctions = reader.alternatives(condition)
+    for edges in conjunctions:
+        if must_connect:
+            which = "an alternative of " if conjunctions[1:] else ""
+            _check_connected(edges, names, timeless, static, condition.span, which)
+        cycle = negative_cycle(edges, len(names))
+        if cycle:
+            contradictory += 1
+            first_error = first_error or _contradiction(cycle, names, kind)
+        else:
+            branches.append(close(edges, len(names)))
+    if not branches and first_error is not None:
+        raise first_error
+    kept = _without_included(branches)
+    return WindowGraph(tuple(names), kind, kept, hull([branch.upper for branch in kept]), contradictory)
+
+
+def names_in_window(condition: syntax.WindowCondition) -> frozenset[str] | None:
+    """Return the names, lower case, that a window condition has; None where a window is of all streams."""
+    match condition:
+        case syntax.WindowAll():
+            return None
+        case syntax.WindowAnd(terms) | syntax.WindowOr(terms):
+            found = [names_in_window(term) for term in terms]
+            known = [each for each in found if each is not None]
+            return frozenset().union(*known) if len(known) == len(found) else None
+        case syntax.WindowPair(first, second) | syntax.WindowBetween(first, second):
+            streams: tuple[syntax.Identifier, ...] = (first, second)
+        case syntax.WindowPath(streams):
+            pass
+        case syntax.WindowStream(stream) | syntax.WindowRows(stream):
+            streams = (stream,)
+    return frozenset(each.name.lower() for each in streams)
+
+
+def _count(condition: syntax.WindowCondition) -> int:
+    match condition:
+        case syntax.WindowAnd(terms):
+            return prod(_count(term) for term in terms)
+        case syntax.WindowOr(terms):
+            return sum(_count(term) for term in terms)
+        case syntax.WindowPath(bidirectional=True):
+            return 2
+    return 1
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads window terms as edges over stream numbers."""
+
+    names: tuple[str, ...]
+    kind: TimeKind
+    parameters: Mapping[str, object]
+    timeless: frozenset[int]
+
+    def alternatives(self, condition: syntax.WindowCondition) -> list[tuple[Edge, ...]]:
+        """Return the disjunctive normal form: the edges of each conjunction."""
+        match condition:
+            case syntax.WindowAnd(terms):
+                choices = product(*(self.alternatives(term) for term in terms))
+                return [tuple(edge for edges in choice for edge in edges) for choice in choices]
+            case syntax.WindowOr(terms):
+                return [edges for term in terms for edges in self.alternatives(term)]
+            case syntax.WindowPath():
+                return self._path(condition)
+        return [self._term(condition)]
+
+    def _term(self, term: syntax.WindowTerm) -> tuple[Edge, ...]:
+        match term:
+            case syntax.WindowAll(width, span):
+                return self._all(self._width(width), span)
+            case syntax.WindowPair(first, second, width, directed, span):
+                ends = self._pair(first, second, span)
+                high = self._width(width)
+                return self._between(ends, 0 if directed else -high, high, span)
+            case syntax.WindowBetween(first, second, low, high, span):
+                return self._window_between(self._pair(first, second, span), low, high, span)
+            case syntax.WindowStream(stream, width, span):
+                source = self._stream(stream)
+                bound = self._width(width)
+                return tuple(Edge(source, other, bound, span) for other in self._others(source))
+            case syntax.WindowRows(_, _, span):
+                raise WJoinError("WJ501", "ROWS windows are not available yet", span=span)
+        raise AssertionError(f"no such window term: {term!r}")
+
+    def _path(self, path: syntax.WindowPath) -> list[tuple[Edge, ...]]:
+        hops = [
+            (self._pair(first, second, path.span), self._width(width))
+            for (first, second), width in zip(pairwise(path.streams), path.widths, strict=True)
+        ]
+        turned = [((second, first), width) for (first, second), width in hops]
+        directions = [hops, turned] if path.bidirectional else [hops]
+        return [
+            tuple(edge for ends, width in direction for edge in self._between(ends, 0, width, path.span))
+            for direction in directions
+        ]
+
+    def _all(self, bound: int, span: Span) -> tuple[Edge, ...]:
+        dated = [number for number in range(len(self.names)) if number not in self.timeless]
+        return tuple(Edge(source, other, bound, span) for source in dated for other in self._others(source))
+
+    def _window_between(
+        self, ends: tuple[int, int], low: syntax.Duration, high: syntax.Duration, span: Span
+    ) -> tuple[Edge, ...]:
+        least, greatest = (duration_value(bound, self.kind, self.parameters) for bound in (low, high))
+        if least > greatest:
+            shown = f"{human(least, self.kind)} is above {human(greatest, self.kind)}"
+            raise WJoinError("WJ110", f"the window is empty: {shown}", span=low.span.cover(high.span))
+        return self._between(ends, least, greatest, span)
+
+    def _between(self, ends: tuple[int, int], low: int, high: int, span: Span) -> tuple[Edge, ...]:
+        first, second = ends
+        return Edge(first, second, high, span), Edge(second, first, -low, span)
+
+    def _width(self, width: syntax.Duration) -> int:
+        value = duration_value(width, self.kind, self.parameters)
+        if value < 0:
+            message = f"a window cannot be {human(value, self.kind)} wide"
+            raise WJoinError("WJ110", message, span=width.span)
+        return value
+
+    def _pair(self, first: syntax.Identifier, second: syntax.Identifier, span: Span) -> tuple[int, int]:
+        ends = self._stream(first), self._stream(second)
+        if ends[0] == ends[1]:
+            raise WJoinError("WJ303", f"a window joins {self.names[ends[0]]} to itself", span=span)
+        return ends
+
+    def _others(self, stream: int) -> list[int]:
+        numbers = range(len(self.names))
+        return [number for number in numbers if number != stream and number not in self.timeless]
+
+    def _stream(self, name: syntax.Identifier) -> int:
+        for number, each in enumerate(self.names):
+            if name.matches(each):
+                return number
+        help = suggestion(name.name, self.names) or f"the streams are {', '.join(self.names)}"
+        raise WJoinError("WJ201", f"{name.name} is not a stream of FROM", span=name.span, help=help)
+
+
+def close(edges: Sequence[Edge], size: int) -> Branch:
+    """Return the all-pairs closure of bounds that have no negative cycle.
+
+    Floyd-Warshall with the paths kept; a given bound stands where a path is only as good.
+    """
+    given = _tightest(edges, size)
+    upper = [list(row) for row in given]
+    following = [[j if upper[i][j] is not None else -1 for j in range(size)] for i in range(size)]
+    for middle, source, target in product(range(size), repeat=3):
+        first, second = upper[source][middle], upper[middle][target]
+        if first is None or second is None:
+            continue
+        known = upper[source][target]
+        if known is None or first + second < known:
+            upper[source][target] = first + second
+            following[source][target] = following[source][middle]
+    paths = tuple(tuple(_path(following, source, target) for target in range(size)) for source in range(size))
+    return Branch(given, tuple(tuple(row) for row in upper), paths)
+
+
+def _path(following: Sequence[Sequence[int]], source: int, target: int) -> tuple[int, ...]:
+    if following[source][target] < 0:
+        return ()
+    path = [source]
+    while path[-1] != target:
+        path.append(following[path[-1]][target])
+    return tuple(path)
+
+
+def _tightest(edges: Sequence[Edge], size: int) -> UpperBounds:
+    bounds: list[list[int | None]] = [[0 if i == j else None for j in range(size)] for i in range(size)]
+    for edge in edges:
+        known = bounds[edge.source][edge.target]
+        bounds[edge.source][edge.target] = edge.bound if known is None else min(known, edge.bound)
+    return tuple(tuple(row) for row in bounds)
+
+
+def negative_cycle(edges: Sequence[Edge], size: int) -> tuple[Edge, ...]:
+    """Return the edges of a cycle whose bounds add up to less than 0, in order; empty when there is none.
+
+    Bellman-Ford from a virtual source.
+    """
+    distance = [0] * size
+    entered: list[Edge | None] = [None] * size
+    changed: int | None = None
+    for _ in range(size):
+        changed = None
+        for edge in edges:
+            if distance[edge.source] + edge.bound < distance[edge.target]:
+                distance[edge.target] = distance[edge.source] + edge.bound
+                entered[edge.target] = edge
+                changed = edge.target
+    if changed is None:
+        return ()
+    place = changed
+    for _ in range(size):
+        place = _entry(entered, place).source
+    cycle = [_entry(entered, place)]
+    while cycle[-1].source != place:
+        cycle.append(_entry(entered, cycle[-1].source))
+    cycle.reverse()
+    start = min(range(len(cycle)), key=lambda number: cycle[number].source)
+    return tuple(cycle[start:] + cycle[:start])
+
+
+def _entry(entered: Sequence[Edge | None], place: int) -> Edge:
+    edge = entered[place]
+    if edge is None:
+        raise AssertionError("a relaxed stream has no edge into it")
+    return edge
+
+
+def _contradiction(cycle: Sequence[Edge], names: Sequence[str], kind: TimeKind) -> WJoinError:
+    steps = [f"{names[edge.target]} - {names[edge.source]} <= {human(edge.bound, kind)}" for edge in cycle]
+    route = " -> ".join([*(names[edge.source] for edge in cycle), names[cycle[0].source]])
+    total = human(sum(edge.bound for edge in cycle), kind)
+    message = f"no tuple can satisfy the windows: the cycle {route} adds up to {total} ({', '.join(steps)})"
+    span = cycle[0].span
+    for edge in cycle:
+        span = span.cover(edge.span)
+    return WJoinError("WJ302", message, span=span)
+
+
+def _check_connected(
+    edges: Sequence[Edge],
+    names: Sequence[str],
+    timeless: Collection[int],
+    static: Collection[int],
+    span: Span,
+    which: str,
+) -> None:
+    first = next(number for number in range(len(names)) if number not in timeless)
+    part = [first if number in timeless else number for number in range(len(names))]
+    for edge in edges:
+        old, new = part[edge.source], part[edge.target]
+        part = [new if each == old else each for each in part]
+    if len(set(part)) == 1:
+        return
+    groups = [
+        "{" + ", ".join(name for name, number in zip(names, part, strict=True) if number == each) + "}"
+        for each in dict.fromkeys(part)
+    ]
+    verb = "does" if which else "do"
+    message = f"{which}the windows {verb} not connect all streams: {' and '.join(groups)} are apart"
+    one, other = (names[part.index(each)] for each in list(dict.fromkeys(part))[:2])
+    help = f"add a window between the parts, for example WINDOW ({one}, {other}) = …"
+    tables = [names[number] for number in static if all(each in static for each in _part_of(part, number))]
+    if tables:
+        help += f"; {tables[0]}, a table, needs none in a subquery without its time column"
+    raise WJoinError("WJ301", message, span=span, help=help)
+
+
+def _part_of(part: Sequence[int], number: int) -> list[int]:
+    return [each for each, other in enumerate(part) if other == part[number]]
+
+
+def hull(closures: Sequence[UpperBounds]) -> UpperBounds:
+    """Return the edge-wise greatest bounds; of closed graphs, the hull is closed, too."""
+    size = len(closures[0])
+    return tuple(
+        tuple(_greatest([closure[i][j] for closure in closures]) for j in range(size)) for i in range(size)
+    )
+
+
+def _greatest(bounds: Sequence[int | None]) -> int | None:
+    known = [bound for bound in bounds if bound is not None]
+    return max(known) if len(known) == len(bounds) else None
+
+
+def _without_included(branches: Sequence[Branch]) -> tuple[Branch, ...]:
+    """Drop branches whose every tuple satisfies another branch; the first of equal ones stays."""
+    kept: list[Branch] = []
+    for number, branch in enumerate(branches):
+        earlier = (includes(other.upper, branch.upper) for other in kept)
+        later = (
+            includes(other.upper, branch.upper) and other.upper != branch.upper
+            for other in branches[number + 1 :]
+        )
+        if not any(earlier) and not any(later):
+            kept.append(branch)
+    return tuple(kept)
+
+
+def includes(wide: UpperBounds, narrow: UpperBounds) -> bool:
+    """Return whether every tuple within ``narrow`` is within ``wide``."""
+    pairs = zip((b for row in wide for b in row), (b for row in narrow for b in row), strict=True)
+    return all(big is None or (small is not None and small <= big) for big, small in pairs)
