@@ -50,15 +50,17 @@ demo-kafka: $(READY) ## start a Kafka broker, join topics of flights, and check 
 demo-sites: $(READY) ## join packets of two sites, and draw the bytes that partial tuples save
 	@$(FIND_JAVA) && $(BIN)/python examples/sites/demo.py --picture out/sites.svg
 
-test: $(READY) browser ## the tests, in less than ten minutes: the fast ones first, then those on Spark
-	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "not long" $(ARGS)
+test: $(READY) ## a test of everything, in five minutes: those without Spark first
+	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "quick" $(ARGS)
 
 long: $(READY) browser ## a case of each: crashes, random statements on streams, other kinds of sessions, Kafka
 	@scripts/find_kafka.sh >/dev/null || echo "The tests of Kafka are skipped" >&2
-	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m long --kills 1 $(ARGS)
+	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "long and not quick or property" \
+		--hypothesis-profile many --kills 1 $(ARGS)
 
-thorough: $(READY) ## all others, before a release: more than an hour
-	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "thorough and not faults" --thorough $(ARGS)
+thorough: $(READY) browser ## all others, before a release: more than an hour
+	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "thorough and not (quick or long or faults) or property" \
+		--thorough --hypothesis-profile thorough $(ARGS)
 
 matrix: $(READY) ## the core of the tests on every Spark and Python: ARGS="--sparks 4.0.0 --pythons 3.12"
 	@$(FIND_JAVA) && $(BIN)/python scripts/matrix.py $(ARGS)
@@ -67,7 +69,7 @@ matrix-ci: $(READY) ## the same on the oldest Spark and Python only
 	@$(FIND_JAVA) && $(BIN)/python scripts/matrix.py --ends -q $(ARGS)
 
 unit: $(READY) ## the fast tests, without Spark
-	@$(PYTEST) $(SIDE_BY_SIDE) -m "not spark and not slow" $(ARGS)
+	@$(PYTEST) $(SIDE_BY_SIDE) -m "quick and not spark" $(ARGS)
 
 spark: $(READY) ## the tests on Spark
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m spark $(ARGS)

@@ -21,24 +21,6 @@ SPARKS = ("4.0.0", "4.0.5", "4.1.0", "4.1.4", "4.2.0", "4.2.1", "4.3.0")
 
 PYTHONS = ("3.11", "3.12", "3.13")
 
-CORE = (
-    "compat/test_extensions.py::test_every_kind_of_statement_in_spark_sql",
-    "compat/test_extensions.py::test_clients_that_do_not_know_of_it[connect]",
-    "compat/test_connect.py",
-    *("spark", "session/test_session.py", "session/test_worker_sockets.py"),
-    "native/test_native.py::test_a_stream_in_micro_batches_gives_the_defined_result_or_is_refused[2]",
-    "properties/test_batch.py::test_any_statement_in_batch_gives_the_defined_result[3]",
-    "properties/test_streaming.py::test_any_cut_into_micro_batches_gives_the_defined_result[3]",
-    "sites/test_joins.py::test_every_way_gives_what_duckdb_finds[PLAN(SEMIJOIN)]",
-)
-"""What meets Spark, and of what is wjoin's own a case of each kind: a few minutes."""
-
-OF_EACH = ("faults/test_kill.py::test_driver_killed_at_random_moments[plain]", "delta", "iceberg")
-"""What takes minutes more, on every Spark: a kill, and the table formats that there are for it."""
-
-OF_ENDS = ("delta/test_statements.py",)
-"""What is run of these where only the oldest Spark is run."""
-
 _SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 
 _SPARKS_OWN = ("-W", "default::pytest.PytestUnraisableExceptionWarning")
@@ -101,16 +83,15 @@ def prepare(cell: Cell) -> Path:
     return python
 
 
-def run(cell: Cell, tests: tuple[str, ...], arguments: list[str]) -> str:
-    """Run tests on one cell; return how that went, in some words."""
+def run(cell: Cell, marks: str, arguments: list[str]) -> str:
+    """Run the tests that have such marks on one cell; return how that went, in some words."""
     if cell.interpreter is None:
         return f"not tested: this machine has no Python {cell.python}"
     begun = time.monotonic()
     python = prepare(cell)
     ready = time.monotonic()
     print(f"== {cell}: the environment took {ready - begun:.0f} s", flush=True)
-    paths = [f"tests/{each}" for each in tests]
-    command = [python, "-m", "pytest", "--thorough", *_SIDE_BY_SIDE, *_SPARKS_OWN, *paths, *arguments]
+    command = [python, "-m", "pytest", "-m", marks, *_SIDE_BY_SIDE, *_SPARKS_OWN, *arguments]
     done = subprocess.run(command, cwd=ROOT, check=False)
     went = "passed" if done.returncode == 0 else f"FAILED with status {done.returncode}"
     return f"{went} in {time.monotonic() - ready:.0f} s"
@@ -138,10 +119,10 @@ def main() -> int:
     parser.add_argument("--pythons", default=",".join(PYTHONS), help="versions, the oldest first")
     parser.add_argument("--ends", action="store_true", help="only the oldest of both")
     given, arguments = parser.parse_known_args()
-    tests = (*CORE, *(OF_ENDS if given.ends else OF_EACH))
+    marks = "core" if given.ends else "core or sparks"
     results = {}
     for cell in cells(given.sparks.split(","), given.pythons.split(","), ends=given.ends):
-        results[cell] = run(cell, tests, arguments)
+        results[cell] = run(cell, marks, arguments)
     for cell, result in results.items():
         print(f"{cell}: {result}")
     return any("FAILED" in result for result in results.values())

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from hypothesis import is_hypothesis_test
 from pyspark.sql import SparkSession
 
 import wjoin
 from tests.programs import find_jars
-from tests.tiers import LONG, THOROUGH
 from wjoin.sources.catalog import catalog_of
 
 _HERE = Path(__file__).parent
@@ -25,13 +25,16 @@ _COSTLY = {"faults": 2, "spark": 3, "slow": 1}
 # Much code runs a few times only here: what a thorough compiler of it takes is more than it saves.
 _QUICK_START = "-XX:TieredStopAtLevel=1"
 
-hypothesis.settings.register_profile(
-    "wjoin",
-    deadline=None,  # the first example on Spark takes seconds
-    derandomize="CI" in os.environ,  # a red run in CI is then the fault of the change
-    print_blob=True,
-)
-hypothesis.settings.load_profile("wjoin")
+# How many of a hundred examples a property test draws, by the name for --hypothesis-profile.
+for name, examples in {"quick": 15, "many": 100, "thorough": 500}.items():
+    hypothesis.settings.register_profile(
+        name,
+        max_examples=examples,
+        deadline=None,  # the first example on Spark takes seconds
+        derandomize="CI" in os.environ,  # a red run in CI is then the fault of the change
+        print_blob=True,
+    )
+hypothesis.settings.load_profile("quick")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,27 +60,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests by folder and fixture, put those that need Spark last, leave out the thorough ones."""
     for item in items:
-        place = item.nodeid.removeprefix("tests/")
-        if place.startswith(LONG):
-            item.add_marker(pytest.mark.long)
-        elif place.startswith(THOROUGH):
-            item.add_marker(pytest.mark.thorough)
-    if not config.getoption("--thorough"):
-        thorough = [item for item in items if item.get_closest_marker("thorough")]
-        config.hook.pytest_deselected(items=thorough)
-        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
-    for item in items:
+        if not marked(item, "long", "thorough"):
+            item.add_marker(pytest.mark.quick)
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.property)
         folder = item.path.relative_to(_HERE).parts[0]
         if folder in _ON_SPARK or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
         if folder == "faults":
             item.add_marker(pytest.mark.faults)
+    if not config.getoption("--thorough"):
+        left_out = [item for item in items if not marked(item, "quick", "long")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if marked(item, "quick", "long")]
     items.sort(key=_cost)
+
+
+def marked(item: pytest.Item, *names: str) -> bool:
+    """Whether a test has one of these marks."""
+    return any(item.get_closest_marker(name) for name in names)
 
 
 def _cost(item: pytest.Item) -> int:
     """Return 0 for a fast test, 1 for a slow one, 2 for one that kills queries, 3 for another on Spark."""
-    return next((cost for name, cost in _COSTLY.items() if item.get_closest_marker(name)), 0)
+    return next((cost for name, cost in _COSTLY.items() if marked(item, name)), 0)
 
 
 @pytest.fixture(scope="session")

@@ -56,7 +56,7 @@ def script(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 def test_once_runs_everything_and_a_second_run_adds_nothing(tmp_path: Path, declarations: str) -> None:
     text = f"{declarations} INSERT INTO pairs {JOIN} AND A.k < :most; {JOIN} ORDER BY 1 LIMIT 2;".replace(
         f"{JOIN} ORDER BY 1 LIMIT 2", "SELECT 1 + 1 AS two"
@@ -103,7 +103,7 @@ def test_once_runs_everything_and_a_second_run_adds_nothing(tmp_path: Path, decl
     assert shown[-1].startswith("help: start from a new checkpoint folder")
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 @pytest.mark.timeout(800)  # four processes, each with a Spark of its own
 def test_a_checkpoint_is_repartitioned_whole_or_not_at_all(tmp_path: Path, declarations: str) -> None:
     path = script(tmp_path, f"{declarations} INSERT INTO pairs {JOIN};")
@@ -133,7 +133,7 @@ def test_a_checkpoint_is_repartitioned_whole_or_not_at_all(tmp_path: Path, decla
     assert len(pq.read_table(tmp_path / "pairs")) == 60
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 def test_streaming_select_prints_its_rows(tmp_path: Path, declarations: str) -> None:
     path = script(tmp_path, f"{declarations} {JOIN}")
     done = wjoin("run", path, "--once", "--rows", "100")
@@ -159,6 +159,7 @@ def test_streaming_select_prints_its_rows(tmp_path: Path, declarations: str) -> 
     assert said.rstrip().endswith("Stopped cleanly")
 
 
+@pytest.mark.thorough
 @pytest.mark.long
 def test_a_select_ends_quietly_when_nobody_reads_its_lines_any_more(
     tmp_path: Path, declarations: str
@@ -175,7 +176,7 @@ def test_a_select_ends_quietly_when_nobody_reads_its_lines_any_more(
     assert "Traceback" not in said
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 def test_a_failure_while_running_ends_with_status_1_and_its_place(tmp_path: Path, declarations: str) -> None:
     select = JOIN.replace("SELECT A.k, B.v", "SELECT raise_error('no ' || A.k) AS e")
     path = script(tmp_path, f"{declarations}INSERT INTO pairs {select}")
@@ -219,6 +220,7 @@ def test_explain_needs_no_data(tmp_path: Path, declarations: str) -> None:
     assert "5 s" in done.stdout
 
 
+@pytest.mark.thorough
 def test_explain_without_a_window_join_shows_spark_s_plan() -> None:
     done = wjoin("explain", "SELECT 1 AS one; EXPLAIN SELECT 2 AS two")
     assert done.returncode == 0, done.stderr
@@ -227,7 +229,7 @@ def test_explain_without_a_window_join_shows_spark_s_plan() -> None:
     assert "2 AS two" in done.stdout
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_runs_until_stopped_and_stops_cleanly(tmp_path: Path, declarations: str, number: int) -> None:
     path = script(tmp_path, f"{declarations} INSERT INTO pairs {JOIN}")

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.tiers import tiers
 from wjoin.commands import printed
 from wjoin.commands.row_lines import csv_record, different_names
 
@@ -44,7 +45,7 @@ def lines(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in row] for row in rows]
 
 
-@pytest.mark.parametrize("most", [11, 100, 1000])
+@pytest.mark.parametrize("most", tiers([11, 100, 1000], thorough=[100]))
 def test_many_rows_are_printed_in_pages(session: Any, capsys: pytest.CaptureFixture[str], most: int) -> None:
     rows = session.spark.range(0, 100, 1, 3).selectExpr("id", "id * 2 AS id")
     with patch.object(printed, "PAGE_ROWS", 10):
@@ -61,6 +62,7 @@ def test_no_rows_are_an_empty_table(session: Any, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("most", [3, 1000])
+@pytest.mark.thorough
 def test_a_stream_is_printed_once(
     session: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], most: int
 ) -> None:
@@ -118,7 +120,9 @@ def test_all_rows_are_printed_as_lines_unless_fewer_are_asked_for(
     assert out.splitlines()[0] == head
 
 
-@pytest.mark.parametrize(("form", "once"), [("csv", True), ("json", False)])
+@pytest.mark.parametrize(
+    ("form", "once"), tiers([("csv", True), ("json", False)], thorough=[("json", False)])
+)
 def test_a_stream_as_lines(
     session: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str], form: str, once: bool
 ) -> None:

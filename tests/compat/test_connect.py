@@ -8,7 +8,12 @@ import pytest
 from pyspark.sql.connect.group import GroupedData
 
 # Time to wait for the other server, too.
-pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("only_server")]
+pytestmark = [
+    pytest.mark.core,
+    pytest.mark.long,
+    pytest.mark.timeout(600),
+    pytest.mark.usefixtures("only_server"),
+]
 
 
 def test_batch_and_stream_under_spark_connect(tmp_path: Path) -> None:

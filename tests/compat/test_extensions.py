@@ -12,12 +12,13 @@ import pytest
 
 from tests.compat.shells import beeline, options, shell, staying, thrift_server
 from tests.programs import run_python
+from tests.tiers import tiers
 from wjoin.commands.spark_shells import extension_settings
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.testing.tables import events
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600)]
 
 JOIN = "SELECT A.id, B.id AS other FROM a A, b B WINDOW (A, B) = 4 SECONDS WHERE A.k = B.k"
 WRONG = JOIN.replace("SECONDS", "SECNDS")
@@ -57,6 +58,8 @@ def refusal(text: str) -> str:
     return str(refused.value)
 
 
+@pytest.mark.long
+@pytest.mark.core
 def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     streams = [
         f"CREATE STREAM s{name} {DECLARED.format(rows / name)} WATERMARK ts DELAY OF '1 second'"
@@ -160,6 +163,7 @@ def test_users_of_jdbc_have_streams_of_their_own(rows: Path) -> None:
 HELD = "SELECT java_method('wjoin.sql.Planner', 'held')"
 
 
+@pytest.mark.long
 def test_what_users_of_jdbc_have_declared_is_let_go_once_they_have_left(rows: Path) -> None:
     """Also of one whose first statement began before the planner did, and never of one who is still there."""
     mine = [*views(rows), f"CREATE STREAM mine {DECLARED.format(rows / 'a')}", JOIN]
@@ -292,7 +296,13 @@ def test_a_planner_that_is_killed_or_hangs_is_started_anew_and_plans_many_at_onc
 
 
 @pytest.mark.usefixtures("only_server")
-@pytest.mark.parametrize("start", ['master("local[2]")', 'remote("local[2]")'], ids=["pyspark", "connect"])
+@pytest.mark.parametrize(
+    "start",
+    tiers(
+        ['master("local[2]")', 'remote("local[2]")'], long=['remote("local[2]")'], core=['remote("local[2]")']
+    ),
+    ids=["pyspark", "connect"],
+)
 def test_clients_that_do_not_know_of_it(rows: Path, start: str) -> None:
     """PySpark without enable(), and a client of Spark Connect, whose server has the setting."""
     declared = f"CREATE STREAM sa {DECLARED.format(rows / 'a')}"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.notebook.kernels import Kernel, Output
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.long, pytest.mark.usefixtures("only_server")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.thorough, pytest.mark.usefixtures("only_server")]
 
 SESSION = """
 from pyspark.sql import SparkSession

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 pytestmark = [
+    pytest.mark.thorough,
     # Time to wait for the other server, too.
     pytest.mark.timeout(600),
     pytest.mark.skipif(find_spec("pyspark.pipelines") is None, reason="Spark has pipelines from 4.1 on"),

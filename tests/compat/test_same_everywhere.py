@@ -13,7 +13,7 @@ from wjoin.commands.spark_shells import extension_settings
 
 __all__ = ["rows"]
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("only_server")]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600), pytest.mark.usefixtures("only_server")]
 
 Answers = Mapping[str, tuple[str, ...]]
 """Of each statement the lines of its rows, values with | between; or those of its error."""

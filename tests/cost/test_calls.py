@@ -6,6 +6,7 @@ from typing import Any
 import choices_theta
 import pytest
 
+from tests.tiers import tiers
 from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
 from wjoin.planner.choose.plan_candidates import Candidate
@@ -29,7 +30,9 @@ def calls(load: choices_theta.Workload, candidate: Candidate) -> float:
     return sum(called[-choices_theta.MEASURED :]) / choices_theta.MEASURED
 
 
-@pytest.mark.parametrize(("share", "whole"), [(0.5, True), (0.1, True), (0.5, False)])
+@pytest.mark.parametrize(
+    ("share", "whole"), tiers([(0.5, True), (0.1, True), (0.5, False)], thorough=[(0.1, True), (0.5, False)])
+)
 def test_calls_are_as_expected_and_the_plan_with_few_is_chosen(share: float, whole: bool) -> None:
     load = choices_theta.Workload((30, 30, 30), 1.0, 2, COST_US, share, whole=whole)
     by_layout = {each.layout: each for each in reversed(choices_theta.planned(load).candidates)}

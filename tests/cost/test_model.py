@@ -3,6 +3,7 @@
 import pytest
 from choices import Measured, Workload, measure, micro_batches, of_our_own, planned
 
+from tests.tiers import tiers
 from wjoin.planner.choose.plan_candidates import Candidate
 from wjoin.planner.cost.model import CostSettings
 
@@ -38,7 +39,11 @@ def runs(load: Workload) -> list[tuple[Candidate, Measured]]:
     return [(each, measure(each.plan, batches)) for each in fast]
 
 
-@pytest.mark.parametrize("load", WORKLOADS, ids=lambda load: load.name)
+@pytest.mark.parametrize(
+    "load",
+    tiers(WORKLOADS, thorough=[load for load in WORKLOADS if load.name == "near of a key"]),
+    ids=lambda load: load.name,
+)
 def test_results_comparisons_and_state_are_as_expected(load):
     found = runs(load)
     assert len(found) >= 3

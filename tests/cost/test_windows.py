@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pytest
 from choices import measure
 
+from tests.tiers import tiers
 from wjoin.planner.catalog import Estimate, SiteFacts
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.plan.physical import Bounds, Method, Shipping, UpperBounds
@@ -182,7 +183,11 @@ def _inside(
 
 
 @pytest.mark.parametrize(
-    ("seed", "cores"), [*((seed, 1) for seed in range(40)), (9, 4), (19, 4), (0, 4), (7, 4)]
+    ("seed", "cores"),
+    tiers(
+        [*((seed, 1) for seed in range(40)), (9, 4), (19, 4), (0, 4), (7, 4)],
+        thorough=[*((seed, 1) for seed in (5, 8, 13, *range(17, 40))), (0, 4), (7, 4), (9, 4)],
+    ),
 )
 def test_results_of_windows_of_any_ratio_are_as_many_as_expected(seed: int, cores: int) -> None:
     case = drawn(seed)

@@ -7,7 +7,7 @@ import pytest
 from tests.delta.packages import delta_settings
 from tests.programs import run_python
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.sparks, pytest.mark.long, pytest.mark.timeout(600)]
 
 BEFORE, AFTER = "52 52", "112 112"
 """How many rows a sink has, and how many different ones, before the tables have more and after."""

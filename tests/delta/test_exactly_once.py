@@ -18,6 +18,8 @@ from tests.faults.killing import (
     streams,
 )
 
+pytestmark = [pytest.mark.sparks, pytest.mark.long]
+
 FILES = {
     # Files of a micro-batch are there, which no commit names.
     "before the commit": "*.parquet",

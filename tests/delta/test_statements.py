@@ -7,7 +7,7 @@ import pytest
 from tests.delta.packages import delta_settings
 from tests.programs import run_python
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.sparks, pytest.mark.core, pytest.mark.long, pytest.mark.timeout(600)]
 
 
 def test_statements_of_users(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from wjoin import cli, demo
 from wjoin.demo import data
 from wjoin.demo.oracle import judge, read_streams
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def streams(tmp_path_factory: pytest.TempPathFactory) -> Path:

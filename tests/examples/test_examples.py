@@ -29,7 +29,7 @@ def test_example_prints_what_it_should(
     assert capsys.readouterr().out == script.with_suffix(".out").read_text("utf-8")
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_command_line_prints_the_same(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()

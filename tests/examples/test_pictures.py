@@ -14,6 +14,8 @@ from sheet import write_sheet
 import wjoin
 from tests.packages import ROOT
 
+pytestmark = pytest.mark.thorough
+
 FOLDER = ROOT / "examples" / "pictures"
 PAGE = ROOT / "docs" / "pictures.md"
 
@@ -70,6 +72,7 @@ def test_sheet(folder: Path, tmp_path: Path) -> None:
             assert image.width > 800
 
 
+@pytest.mark.long
 def test_page_has_the_statement_of_the_script() -> None:
     (block,) = re.findall(r"```sql\n(SELECT A\.id.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert block in (FOLDER / "cameras.sql").read_text("utf-8")

@@ -8,6 +8,8 @@ import pytest
 
 from tests.packages import ROOT
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.timeout(1800)
 def test_scripts_of_three_queries_that_start_at_once_beside_busy_processes(tmp_path: Path) -> None:

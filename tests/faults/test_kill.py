@@ -8,12 +8,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.faults.killing import Kills, assert_results, finish, kill_after_progress, start, write_streams
+from tests.tiers import tiers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.choose.choice import PLANS
 
+pytestmark = pytest.mark.thorough
+
 SLICED = [name for name, route in ROUTES.items() if route.slices and not route.values]
 
-_KINDS = {
+KINDS: dict[str, tuple[str, ...]] = {
     "plain": (),
     # Python workers that talk to Spark as they do before Spark 4.1.
     "tcp": ("spark.python.unix.domain.socket.enabled=false",),
@@ -25,10 +28,6 @@ _KINDS = {
     "hops": ("plan=PSP", "form=hops "),
     "at once": ("plan=PSP", "form=at once "),
 }
-KINDS = [
-    pytest.param(conf, id=name, marks=() if name == "plain" else pytest.mark.thorough)
-    for name, conf in _KINDS.items()
-]
 """Settings under which nothing may be lost or doubled either."""
 
 
@@ -39,28 +38,26 @@ def assert_exactly_once(spark: SparkSession, root: Path) -> None:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("conf", KINDS)
-def test_driver_killed_at_random_moments(
-    tmp_path: Path, spark: SparkSession, kills: int, conf: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("kind", tiers(KINDS, long=["plain"], sparks=["plain"]))
+def test_driver_killed_at_random_moments(tmp_path: Path, spark: SparkSession, kills: int, kind: str) -> None:
     write_streams(tmp_path, 4 * kills + 8)
     chance, met = random.Random(time.time_ns()), Kills()
     while met.done < kills:
-        kill_after_progress(tmp_path, start(tmp_path, None, *conf), chance, met)
-    finish(tmp_path, start(tmp_path, None, *conf))
+        kill_after_progress(tmp_path, start(tmp_path, None, *KINDS[kind]), chance, met)
+    finish(tmp_path, start(tmp_path, None, *KINDS[kind]))
     print(f"{met.done} kills, {met.inside} inside a micro-batch")
     assert_exactly_once(spark, tmp_path)
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("place", ["state-read", "before-state-write"])
-@pytest.mark.parametrize("conf", KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_python_workers_killed_and_their_tasks_retried(
-    tmp_path: Path, spark: SparkSession, conf: tuple[str, ...], place: str
+    tmp_path: Path, spark: SparkSession, kind: str, place: str
 ) -> None:
     write_streams(tmp_path, 8)
     # Two tasks of each of eight micro-batches: in all but one run of thousands some worker is killed.
-    child = start(tmp_path, {"WJOIN_FAULT": f"{place}:0.4"}, "spark.master=local[2,12]", *conf)
+    child = start(tmp_path, {"WJOIN_FAULT": f"{place}:0.4"}, "spark.master=local[2,12]", *KINDS[kind])
     printed = finish(tmp_path, child)
     assert_exactly_once(spark, tmp_path)
     assert "exited unexpectedly" in printed, "no worker was killed"

@@ -18,6 +18,8 @@ from tests.faults.large import CASES, Case, Result
 from wjoin.checkpoints.committed import committed_files
 from wjoin.testing.processes import Sampler, Usage
 
+pytestmark = pytest.mark.thorough
+
 KILLED_AT = 14 * 10**9
 """Bytes of anonymous memory at which a case is killed, before it takes the machine with it."""
 

@@ -9,6 +9,8 @@ from tests.faults.killing import Kills, assert_results, finish, kill_inside_comm
 from tests.iceberg.packages import iceberg_settings
 from tests.programs import run_python
 
+pytestmark = [pytest.mark.sparks, pytest.mark.long]
+
 FILES = {
     # Files of a micro-batch are there, which no snapshot names.
     "before the commit": "data/*.parquet",

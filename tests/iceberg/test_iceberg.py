@@ -7,6 +7,8 @@ import pytest
 from tests.iceberg.packages import iceberg_settings
 from tests.programs import run_python
 
+pytestmark = [pytest.mark.sparks, pytest.mark.long]
+
 EXPECTED = [
     ("from tables | 52 52 | ", "nothing"),
     ("merged | 52 52 | ", "nothing"),

@@ -9,6 +9,8 @@ from pyspark.sql.connect.group import GroupedData
 from tests.kafka.conftest import Topics
 from tests.programs import run_python
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("only_server")

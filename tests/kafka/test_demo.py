@@ -8,6 +8,8 @@ import pytest
 
 from tests.packages import ROOT
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.timeout(900)
 def test_demo_confirms_its_results(jars: Path, tmp_path: Path) -> None:

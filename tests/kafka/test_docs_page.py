@@ -10,6 +10,8 @@ import wjoin
 from tests.kafka.conftest import Topics
 from tests.packages import ROOT
 
+pytestmark = pytest.mark.long
+
 _BLOCK = re.compile(r"^```sql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -8,6 +8,8 @@ import pytest
 from tests.kafka.conftest import Topics
 from tests.programs import run_python
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.timeout(600)
 def test_in_spark_sql(topics: Topics, jars: Path, tmp_path: Path) -> None:

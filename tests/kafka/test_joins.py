@@ -20,6 +20,8 @@ from wjoin.progress import Progress, read
 from wjoin.testing.broker import Broker
 from wjoin.testing.waiting import until
 
+pytestmark = pytest.mark.thorough
+
 
 def sightings(first: int, last: int) -> list[dict[str, Any]]:
     """Return sightings of fifty objects, one in ten milliseconds, each out of order by less than a second."""
@@ -169,6 +171,7 @@ def has_read(query: Any, rows: int) -> bool:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long
 def test_an_idle_partition_holds_nothing_back(session: wjoin.Session, topics: Topics, tmp_path: Path) -> None:
     """Of three partitions only one has records: results come, watermarks move, state goes."""
     names = {name: topics.name(name) for name in ("camera1", "camera2")}

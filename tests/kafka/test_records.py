@@ -10,7 +10,10 @@ import pytest
 
 import wjoin
 from tests.kafka.conftest import Topics
+from tests.tiers import tiers
 from wjoin.progress import read
+
+pytestmark = pytest.mark.thorough
 
 TYPES = """
     CAST(-1 AS TINYINT) AS a, 2S AS b, 3 AS c, 4L AS d, CAST(0.5 AS FLOAT) AS e, 0.1D AS f, 12.50BD AS g,
@@ -125,7 +128,7 @@ def declare(session: wjoin.Session, topics: Topics, topic: str, kind: str, mode:
 PAIRS = "SELECT A.id, B.id AS other FROM seen A, seen B WINDOW = 10 SECONDS WHERE A.id = B.id"
 
 
-@pytest.mark.parametrize("kind", list(BROKEN))
+@pytest.mark.parametrize("kind", tiers(BROKEN, long=["JSON"]))
 def test_broken_records_are_null_dropped_or_fatal(
     session: wjoin.Session, topics: Topics, tmp_path: Path, kind: str
 ) -> None:

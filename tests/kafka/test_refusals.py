@@ -9,6 +9,8 @@ import wjoin
 from tests.kafka.conftest import Topics
 from tests.programs import run_python
 
+pytestmark = pytest.mark.thorough
+
 SILENT = "kafka.bootstrap.servers '127.0.0.1:1'"
 """A port at which nobody listens."""
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from tests.properties.test_batch import EXAMPLES, PHASES
+from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 from wjoin.testing.check import assert_batch, assert_same, assert_stream, deal, patient, sources_of
 from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal, streams_of
@@ -20,6 +21,8 @@ from wjoin.testing.oracle import rows_of
 from wjoin.testing.statement import Both, Pair, Style, Trailing, Within, text
 from wjoin.testing.strategies import KEY_KINDS, Case, fruitful_cases
 from wjoin.testing.tables import SECOND, TIMESTAMP, events, statement
+
+pytestmark = pytest.mark.thorough
 
 NATIVE = Style(hints=("PLAN(NATIVE)",))
 AB = equal(Field("A", "k"), Field("B", "k"))
@@ -47,7 +50,7 @@ def test_any_statement_in_batch_gives_the_defined_result(session: Any, streams: 
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("streams", [2, 3, 4])
+@pytest.mark.parametrize("streams", tiers([2, 3, 4], long=[2], core=[2]))
 def test_a_stream_in_micro_batches_gives_the_defined_result_or_is_refused(session: Any, streams: int) -> None:
     """No row is late here: NATIVE has fewer late rows than the model."""
     sizes: list[int] = []
@@ -155,6 +158,7 @@ def test_streams_without_a_bound_between_them_meet_first(session: Any) -> None:
 # Lateness -------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_row_is_late_by_the_smallest_watermark(session: Any) -> None:
     case = statement("AB", Within(100 * SECOND), AB)
     batches = steps(

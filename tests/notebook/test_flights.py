@@ -8,6 +8,8 @@ import pytest
 from tests.notebook.kernels import LIMIT_SECONDS
 from tests.packages import ROOT
 
+pytestmark = pytest.mark.thorough
+
 NOTEBOOKS = ROOT / "examples" / "notebooks"
 
 

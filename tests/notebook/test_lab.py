@@ -11,7 +11,7 @@ from tests.notebook.pages import Page, jupyterlab, write_notebook
 from tests.notebook.test_magics import JOIN, LIVE, STREAMS, VIEWS
 
 # Kernels start, each with a Spark of its own.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 
 LOAD, _, TABLE, PLAN, ERROR, RATES, INSERT, SELECT = range(8)
 CELLS = [

@@ -8,7 +8,7 @@ import pytest
 from tests.notebook.kernels import Kernel, Output
 
 # The first test starts the kernel, with a Spark of its own.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600)]
 
 VIEWS = """%%wjoin
 CREATE OR REPLACE TEMPORARY VIEW camera1 AS SELECT * FROM VALUES
@@ -165,6 +165,7 @@ def test_an_error_has_a_caret_at_the_line_of_the_cell_and_no_traceback(kernel: K
         ("%wjoin STOP QUERY nobody", "WJ602", "there is no query nobody"),
     ],
 )
+@pytest.mark.long
 def test_other_errors_have_no_traceback_either(kernel: Kernel, cell: str, code: str, said: str) -> None:
     output = kernel.run(cell)
     assert output.status == "error"
@@ -215,6 +216,7 @@ def test_insert_once_is_followed_to_its_end(kernel: Kernel) -> None:
     assert good(kernel.run("session.read.parquet('out/once').count()")).texts() == ["30"]
 
 
+@pytest.mark.long
 def test_a_query_runs_on_as_a_live_cell(kernel: Kernel) -> None:
     insert = f"%%wjoin --checkpoint checkpoints\nINSERT INTO pairs {LIVE.format('5 SECONDS')}"
     good(kernel.run("%wjoin CREATE OR REPLACE SINK pairs USING parquet OPTIONS (path 'out/pairs')"))

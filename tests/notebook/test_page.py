@@ -9,6 +9,8 @@ from tests.notebook.kernels import Kernel, Output
 from tests.packages import ROOT
 from wjoin.notebook.options import Options
 
+pytestmark = pytest.mark.thorough
+
 PAGE = ROOT / "docs" / "notebooks.md"
 _CELL = re.compile(r"^```(?:text|python)\n((?:%|import |session = ).*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -23,6 +23,8 @@ from semijoin_tuples import (
 
 from wjoin.planner.cost.semijoin import semijoin_seconds, simple_seconds
 
+pytestmark = pytest.mark.long
+
 arrivals = st.lists(st.tuples(st.sampled_from((1, 2)), st.integers(0, 3)), max_size=60)
 
 

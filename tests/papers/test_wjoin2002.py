@@ -21,6 +21,8 @@ from wjoin.executor.report import Report
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.planner.plan.physical import Bounds, Passes, PhysicalPlan
 
+pytestmark = pytest.mark.thorough
+
 Combination = tuple[int, ...]
 
 # Small values and times, so that there are matches, ties, and rows outside of the windows.
@@ -77,6 +79,7 @@ def expected(plan: PhysicalPlan, each: list[Stream]) -> Counter[tuple[Combinatio
 @pytest.mark.parametrize("kernel, search", [("nlw", RIPPLE), ("hw", XJOIN)], ids=["ripple", "xjoin"])
 @settings(max_examples=40)
 @given(rows=streams, cleaned_every=st.integers(1, 40), turns=st.booleans())
+@pytest.mark.long
 def test_baselines_find_what_the_kernels_find(
     windows: str,
     kernel: str,
@@ -121,6 +124,7 @@ def test_every_choice_has_the_same_results_and_fewer_comparisons_than_a_ripple_j
     assert most.microseconds > 0
 
 
+@pytest.mark.long
 def test_joins_with_different_results_are_refused() -> None:
     load = random_load(60)
     plans = [window_plan(3, one_window(width * SECOND), Choice("mw")) for width in (1, 2)]
@@ -128,6 +132,7 @@ def test_joins_with_different_results_are_refused() -> None:
         measure({"one": lambda: KernelJoin(plans[0]), "two": lambda: KernelJoin(plans[1])}, load, 1)
 
 
+@pytest.mark.long
 def test_tables_replace_what_stands_between_their_marks(tmp_path: Path) -> None:
     document = tmp_path / "document.md"
     document.write_text("a\n<!-- table one -->\nold\n<!-- end -->\nb\n<!-- table two -->\n<!-- end -->\n")
@@ -136,6 +141,7 @@ def test_tables_replace_what_stands_between_their_marks(tmp_path: Path) -> None:
     assert document.read_text() == filled + "b\n<!-- table two -->\n<!-- end -->\n"
 
 
+@pytest.mark.long
 def test_claims_say_whether_they_held() -> None:
     claim = Claim("1", "a", Verdict(True, "x"), Verdict(False, "y"))
     assert claim.printed() == "  1: a\n    time: held (x)\n    comparisons: did not hold here (y)"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.tiers import tiers
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.testing.planned import plan_over, stream_of
@@ -59,7 +60,9 @@ def calls(sql: str) -> int:
     return called
 
 
-@pytest.mark.parametrize("kind", STATEMENTS)
+@pytest.mark.parametrize(
+    "kind", tiers(STATEMENTS, thorough=STATEMENTS.keys() - {"columns", "equalities", "conditions"})
+)
 def test_work_grows_as_the_statement_does(kind: str) -> None:
     few, many = (STATEMENTS[kind](number) for number in (FEW, MANY))
     # What is read once is no part of it.

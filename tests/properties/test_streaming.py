@@ -7,12 +7,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
+from tests.tiers import tiers
 from wjoin import progress
 from wjoin.testing.check import assert_stream
 from wjoin.testing.harness import Run
 from wjoin.testing.lateness import surviving
 from wjoin.testing.statement import text
 from wjoin.testing.strategies import Case, fruitful_cases
+
+pytestmark = pytest.mark.thorough
 
 EXAMPLES = int(os.environ.get("WJOIN_EXAMPLES", "1"))
 """How many times the usual number of examples are tried."""
@@ -27,7 +30,7 @@ PHASES = [
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("streams", [2, 3, 4, 5])
+@pytest.mark.parametrize("streams", tiers([2, 3, 4, 5], long=[3], core=[3]))
 def test_any_cut_into_micro_batches_gives_the_defined_result(session: Any, streams: int) -> None:
     sizes: list[int] = []
 

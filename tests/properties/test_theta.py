@@ -5,6 +5,7 @@ rows are cut, however far out of order they are, and where attempts die.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -23,9 +24,12 @@ from tests.properties.theta import (
     thetas,
     with_slices,
 )
+from tests.tiers import tiers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.shape.at_once import at_once
+
+pytestmark = pytest.mark.thorough
 
 EXAMPLES = {2: 12, 3: 10, 4: 6, 5: 5}
 SLICES = (1, 3, 20, 200)
@@ -53,22 +57,30 @@ def by_one_hop(theta: Theta, data: st.DataObject) -> PhysicalPlan:
     return sliced(theta, plan, data)
 
 
-@pytest.mark.parametrize("count", EXAMPLES)
-@pytest.mark.parametrize("route", ["single", *(name for name in WORDS if not ROUTES[name].heaviest)])
+@pytest.mark.parametrize(
+    ("route", "count"),
+    tiers(
+        product(["single", *(name for name in WORDS if not ROUTES[name].heaviest)], EXAMPLES),
+        long=product(["psp", "atr", "range"], [3]),
+    ),
+)
 def test_without_a_key(route: str, count: int) -> None:
     sizes = found(route, count, keyed=False)
     assert sum(size > 0 for size in sizes) >= len(sizes) / max(3, count)
 
 
-@pytest.mark.parametrize("count", [3, 4, 5])
-@pytest.mark.parametrize("form", [by_hops, by_one_hop])
+@pytest.mark.parametrize(
+    ("form", "count"), tiers(product([by_hops, by_one_hop], [3, 4, 5]), long=[(by_hops, 3)])
+)
 def test_in_hops(form: Callable[[Theta, st.DataObject], PhysicalPlan], count: int) -> None:
     sizes = checked(form, count, keyed=False, route="psp")
     assert sum(size > 0 for size in sizes) >= len(sizes) / max(3, count)
 
 
-@pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize("route", ["hash", *WORDS])
+@pytest.mark.parametrize(
+    ("route", "count"),
+    tiers(product(["hash", *WORDS], [2, 3]), long=product(["hash", "psp", "skew"], [2])),
+)
 def test_with_a_hot_key(route: str, count: int) -> None:
     sizes = found(route, count, keyed=True)
     assert sum(size > 0 for size in sizes) >= len(sizes) / max(3, count)

@@ -53,6 +53,7 @@ def test_values_at_their_ends(way: str) -> None:
 
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.thorough
 def test_many_values_at_their_ends(way: str) -> None:
     """All ways together have ten thousand cases."""
     assert_found(way, -(-MANY // len(WAYS)))

@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 
 from wjoin.testing.oracle import rows_of
 
+pytestmark = pytest.mark.thorough
+
 WINDOW = "WINDOW (A, B) = 1 SECOND"
 CONDITIONS = (
     "A.c3 = B.c5",
@@ -53,6 +55,7 @@ def assert_as_without_a_window(session: Any, text: str) -> None:
     assert Counter(rows_of(joined)) == Counter(rows_of(plain)), text
 
 
+@pytest.mark.long
 def test_conditions(session: Any, strings: str) -> None:
     for condition in CONDITIONS:
         assert_as_without_a_window(

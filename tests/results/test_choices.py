@@ -7,10 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.tiers import tiers
 from wjoin.testing.check import assert_batch, assert_stream
 from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal
 from wjoin.testing.statement import Between, Both, Condition, Either, Pair, Path, Statement, Style
 from wjoin.testing.tables import SECOND, events, statement
+
+pytestmark = pytest.mark.thorough
 
 KEY = equal(Field("A", "k"), Field("B", "k"))
 KEYS = (KEY, equal(Field("B", "k"), Field("C", "k")))
@@ -89,7 +92,7 @@ def made(case: str, delay: int = 0) -> Statement:
     return statement(aliases, window, *where, delay=delay)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", tiers(CASES, long=["chain"]))
 def test_every_choice_in_batch(session: Any, case: str) -> None:
     whole = made(case)
     tables = {alias: rows(n, 100 * n, 20) for n, alias in enumerate(whole.aliases)}

@@ -8,12 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.tiers import tiers
 from wjoin.testing.check import assert_batch, assert_stream, deal, patient
 from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal
 from wjoin.testing.oracle import brute_force, combinations
 from wjoin.testing.statement import Statement, Within, columns
 from wjoin.testing.strategies import KEY_KINDS, KeyKind
 from wjoin.testing.tables import SECOND, events, statement
+
+pytestmark = pytest.mark.thorough
 
 
 def keyed(kind: KeyKind, aliases: str) -> dict[str, pa.Table]:
@@ -41,7 +44,13 @@ def on_key(kind: KeyKind, aliases: str) -> Statement:
     return dataclasses.replace(case, select=case.select + keys)
 
 
-@pytest.mark.parametrize("kind", KEY_KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind",
+    tiers(
+        KEY_KINDS, long=[kind for kind in KEY_KINDS if kind.name in ("array", "decimal", "double", "string")]
+    ),
+    ids=lambda kind: kind.name,
+)
 def test_key_kinds(session: Any, kind: KeyKind) -> None:
     tables = keyed(kind, "AB")
     case = on_key(kind, "AB")
@@ -49,12 +58,15 @@ def test_key_kinds(session: Any, kind: KeyKind) -> None:
     assert assert_batch(session, case, tables)
 
 
-@pytest.mark.parametrize("name", ["integers", "floats", "decimals", "upper", "array"])
+@pytest.mark.parametrize(
+    "name", tiers(["integers", "floats", "decimals", "upper", "array"], long=["integers"])
+)
 def test_key_kinds_on_a_stream(session: Any, name: str) -> None:
     kind = next(kind for kind in KEY_KINDS if kind.name == name)
     assert assert_stream(session, patient(on_key(kind, "ABC")), deal(keyed(kind, "ABC"), 2)).bag
 
 
+@pytest.mark.long
 def test_nan_equals_nan_and_zero_has_no_sign(session: Any) -> None:
     nan = float("nan")
     tables = {
@@ -65,6 +77,7 @@ def test_nan_equals_nan_and_zero_has_no_sign(session: Any) -> None:
     assert assert_batch(session, case, tables) == Counter([(1, 1), (2, 2)])
 
 
+@pytest.mark.long
 def test_null_keys_match_nothing_in_any_part(session: Any) -> None:
     rows = [(1, 0, 1, 1), (2, 0, 1, None), (3, 0, None, 1), (4, 0, None, None)]
     tables = {"A": events(rows, "x", "y"), "B": events(rows, "x", "y")}
@@ -110,7 +123,7 @@ SHAPES: dict[str, tuple[str, tuple[Compare, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", tiers(SHAPES, long=["chain of four"]))
 def test_shapes_of_the_equality_graph(session: Any, name: str) -> None:
     aliases, where = SHAPES[name]
     window = Within(4 * SECOND)
@@ -118,7 +131,11 @@ def test_shapes_of_the_equality_graph(session: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["two classes, chain", "three classes, triangle", "two pairs, no link", "no key"]
+    "name",
+    tiers(
+        ["two classes, chain", "three classes, triangle", "two pairs, no link", "no key"],
+        long=["three classes, triangle"],
+    ),
 )
 def test_shapes_on_a_stream(session: Any, name: str) -> None:
     aliases, where = SHAPES[name]
@@ -126,6 +143,7 @@ def test_shapes_on_a_stream(session: Any, name: str) -> None:
     assert assert_stream(session, case, deal(three_keys(aliases, 6), 3)).bag
 
 
+@pytest.mark.long
 def test_keys_may_be_expressions_of_one_stream(session: Any) -> None:
     tables = {
         "A": events([(i, 0, i, f"n{i}") for i in range(4)], "x", "name", types=(pa.int32(), pa.string())),

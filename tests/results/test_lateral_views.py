@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import Row
 
 import wjoin
+from tests.tiers import tiers
 from wjoin.executor.spark.once import collect_once
 
 WITHIN = "abs(unix_micros(A.ts) - unix_micros(B.ts)) <= 3000000"
@@ -23,7 +24,7 @@ STATEMENTS = {
 }
 
 
-@pytest.mark.parametrize("case", STATEMENTS)
+@pytest.mark.parametrize("case", tiers(STATEMENTS, thorough=["behind"]))
 def test_the_result_is_that_of_spark(session: wjoin.Session, tmp_path: Path, case: str) -> None:
     for place, name in enumerate("ab"):
         path = str(tmp_path / name)

@@ -12,12 +12,15 @@ import pytest
 from pyspark.errors import PySparkException
 
 import wjoin
+from tests.tiers import tiers
 from wjoin.testing.check import assert_batch, assert_stream
 from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal
 from wjoin.testing.statement import Both, Pair, Statement, Style
 from wjoin.testing.tables import SECOND, events, statement
 from wjoin.udfs.built_in import known_predicates
 from wjoin.udfs.predicate import PREDICATES, Predicate, predicate
+
+pytestmark = pytest.mark.thorough
 
 VECTOR = pa.list_(pa.float64())
 
@@ -105,7 +108,7 @@ def test_in_batch(session: Any, case: str) -> None:
         assert assert_batch(session, whole, tables, Style(hints=hints)).total() > 20, hints
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", tiers(CASES, long=["two stages"]))
 def test_on_a_stream(session: Any, case: str) -> None:
     whole = made(case, delay=10 * SECOND)
     batches = [
@@ -133,6 +136,7 @@ def found(session: Any, text: str, **parameters: Any) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in session.sql(text, **parameters).collect())
 
 
+@pytest.mark.long
 def test_a_predicate_of_ones_own_is_called_once_for_a_pair(pictures: Any, tmp_path: Any) -> None:
     calls = tmp_path / "calls"
 
@@ -175,6 +179,7 @@ def test_spark_calls_what_a_join_does_not_decide(pictures: Any) -> None:
     assert found(pictures, "SELECT same_set(array(1, 2), array(2, 1, 1)) AS s") == [(True,)]
 
 
+@pytest.mark.long
 def test_what_fails_is_told_with_its_rows(pictures: Any) -> None:
     @predicate
     def brittle(left: Any, right: Any) -> Any:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import wjoin
+from tests.tiers import tiers
 from wjoin.executor.spark.once import collect_once
 
 WITHIN = "abs(unix_micros(A.ts) - unix_micros(B.ts)) <= 6000000"
@@ -69,7 +70,9 @@ def declared(session: wjoin.Session, tmp_path: Path) -> wjoin.Session:
     return session
 
 
-@pytest.mark.parametrize("case", STATEMENTS)
+@pytest.mark.parametrize(
+    "case", tiers(STATEMENTS, thorough=STATEMENTS.keys() - {"all windows", "a range", "alternatives"})
+)
 def test_the_result_is_that_of_spark(declared: wjoin.Session, case: str) -> None:
     """Over tables Spark joins them itself, the window as a condition; over streams of the same files."""
     statement, window = STATEMENTS[case]

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.tiers import tiers
 from wjoin.testing.check import assert_batch, assert_stream, deal, patient
 from wjoin.testing.expressions import Field, equal
 from wjoin.testing.oracle import brute_force, combinations
@@ -181,7 +182,13 @@ def test_forms_over_many_streams(session: Any, name: str) -> None:
     assert assert_batch(session, case, tables)
 
 
-@pytest.mark.parametrize("name", ["form 3", "figure 11", "path in both directions", "or inside and"])
+@pytest.mark.parametrize(
+    "name",
+    tiers(
+        ["figure 11", "form 3", "path in both directions", "or inside and"],
+        thorough=["form 3", "path in both directions", "or inside and"],
+    ),
+)
 def test_forms_over_many_streams_on_a_stream(session: Any, name: str) -> None:
     aliases, window = MANY_STREAMS[name]
     case = patient(statement(aliases, window, *chain(aliases)))
@@ -189,7 +196,13 @@ def test_forms_over_many_streams_on_a_stream(session: Any, name: str) -> None:
     assert run.bag
 
 
-@pytest.mark.parametrize("name", ["directed", "asymmetric, ahead", "or of separate terms", "per stream"])
+@pytest.mark.parametrize(
+    "name",
+    tiers(
+        ["per stream", "directed", "asymmetric, ahead", "or of separate terms"],
+        thorough=["directed", "asymmetric, ahead", "or of separate terms"],
+    ),
+)
 def test_bounds_on_a_stream(session: Any, name: str) -> None:
     window, wanted = TWO_STREAMS[name]
     run = assert_stream(session, patient(statement("AB", window)), deal(BOUNDARY, 2))

@@ -22,10 +22,11 @@ from tests.security.attacks import (
 )
 from tests.security.conftest import Attacked
 from tests.sites.processes import wait_for
+from tests.tiers import tiers
 from wjoin.sites.client import SiteClient
 from wjoin.sites.protocol import Request, encode_request
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.thorough, pytest.mark.slow]
 
 CALLERS = 58
 
@@ -60,6 +61,7 @@ def come_and_go(url: str, certificate: str | None, seconds: float) -> None:
     together(attack, 8)
 
 
+@pytest.mark.parametrize("attacked", tiers(["open", "stranger", "known"], long=["known"]), indirect=True)
 def test_half_sent_requests_take_no_memory_and_keep_nobody_out(attacked: Attacked, token: str | None) -> None:
     with (
         looked_on(attacked.site, attacked.address, attacked.lineage),
@@ -128,6 +130,7 @@ def test_who_does_not_go_on_is_cut(closed_site: Attacked, sent: bytes) -> None:
         wait_for(lambda: ended(where), 15)
 
 
+@pytest.mark.long
 def test_readers_who_do_not_read_keep_nobody_out(open_site: Attacked) -> None:
     ticket = flight.Ticket(encode_request(Request("probe", stop=8_000_000)))
     own = [("grpc.use_local_subchannel_pool", 1)]

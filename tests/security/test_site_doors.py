@@ -56,6 +56,7 @@ def asked(port: int, *, scheme: str = "http", host: str = "localhost", **more) -
             return error.code, error.read().decode()
 
 
+@pytest.mark.long
 def test_slow_callers_do_not_shut_the_metrics(metered) -> None:
     _, port = metered
     with contextlib.ExitStack() as stack:
@@ -84,6 +85,7 @@ def _ended(where: socket.socket) -> bool:
         return True
 
 
+@pytest.mark.thorough
 def test_metrics_answer_under_this_machines_names_and_to_known_methods_only(metered) -> None:
     site, port = metered
     assert asked(port)[0] == 200
@@ -97,6 +99,7 @@ def test_metrics_answer_under_this_machines_names_and_to_known_methods_only(mete
     assert "Traceback" not in site.log()
 
 
+@pytest.mark.thorough
 def test_metrics_elsewhere_are_encrypted_and_have_a_token(tmp_path: Path) -> None:
     init(tmp_path, parse_listen("0.0.0.0:0"))
     (tmp_path / "metrics-token").write_text("a-token-for-metrics-alone")
@@ -158,6 +161,7 @@ def test_names_of_streams_stay_in_the_data_folder(tmp_path: Path, name: str) -> 
     assert "\x1b" not in str(caught.value)
 
 
+@pytest.mark.thorough
 def test_what_a_site_keeps_is_its_users_alone(tmp_path: Path) -> None:
     started: list[Process] = []
     sites = Sites(tmp_path, started)
@@ -195,6 +199,7 @@ def test_what_a_site_keeps_is_its_users_alone(tmp_path: Path) -> None:
             each.end()
 
 
+@pytest.mark.thorough
 def test_consumers_of_before_whose_names_do_not_print_are_forgotten(tmp_path: Path) -> None:
     started: list[Process] = []
     sites = Sites(tmp_path, started)
@@ -227,6 +232,7 @@ def test_what_a_site_says_reaches_a_terminal_escaped() -> None:
     assert text.encode("utf-8").endswith(b'm{stream="a\\"\\\\n\\\\ud800"} 1.0\n')
 
 
+@pytest.mark.thorough
 def test_records_without_an_end_take_no_memory(tmp_path: Path) -> None:
     started: list[Process] = []
     config = f'[streams.a]\nsource = "-"\ntime = "ts"\nwindow_rows = 1000\nschema = "{SCHEMA}"\n'

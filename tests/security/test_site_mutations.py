@@ -19,6 +19,7 @@ from tests.security.attacks import (
     part,
 )
 from tests.security.conftest import Attacked
+from tests.tiers import tiers
 from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import unpacked
 from wjoin.sites.held import HeldRange, Wanted, encode_extent_request, encode_wanted
@@ -26,7 +27,7 @@ from wjoin.sites.keys import encode_keys
 from wjoin.sites.protocol import Request, encode_request
 from wjoin.sites.value_filter import ValueFilter
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.thorough, pytest.mark.slow]
 
 KNOWN = ("broken", "schema", "lineage", "limit", "gone", "filter", "busy")
 
@@ -121,7 +122,7 @@ def one(chance: random.Random, site: Attacked, client: flight.FlightClient) -> N
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("seconds", [5, pytest.param(600, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("seconds", tiers([5, 600], long=[5]))
 def test_mutated_requests(open_site: Attacked, seconds: int) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 
 from tests.security.attacks import looked_on
 from tests.security.conftest import Attacked
+from tests.tiers import tiers
 from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import SiteError, unpacked
 from wjoin.sites.held import HeldRange, Wanted, encode_wanted
@@ -19,7 +21,7 @@ from wjoin.sites.protocol import Request, encode_request
 from wjoin.sites.store import MOST_CONSUMERS
 from wjoin.sites.value_filter import ValueFilter, _head
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.thorough, pytest.mark.slow]
 
 
 def refused(site: Attacked, call: Callable[[flight.FlightClient], object]) -> SiteError:
@@ -66,8 +68,9 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("kind", ["values", "reduced"])
-@pytest.mark.parametrize("what", [*LARGE])
+@pytest.mark.parametrize(
+    ("what", "kind"), tiers(product(LARGE, ["values", "reduced"]), long=[("numbers", "values")])
+)
 def test_small_bodies_that_unpack_to_gigabytes(open_site: Attacked, what: str, kind: str) -> None:
     body = packed(LARGE[what])
     assert len(body) < 1_000_000
@@ -113,7 +116,7 @@ def test_honest_keys_are_split_where_they_unpack_to_more_than_a_request_may(open
     assert sorted(found["name"].to_pylist()) == ["row 7", "row 99999"]
 
 
-@pytest.mark.parametrize("kind", ["ticket", "action", "wanted"])
+@pytest.mark.parametrize("kind", tiers(["ticket", "action", "wanted"], long=["ticket"]))
 def test_json_that_is_large_or_nested(open_site: Attacked, kind: str) -> None:
     nested = b'{"name":[' + b"[]," * 5_000_000 + b"1]}"
     with looked_on(open_site.site, open_site.address, open_site.lineage):

@@ -73,8 +73,8 @@ def disorder(session: wjoin.Session, statement: str = "ANALYZE STREAM s") -> tup
     [
         pytest.param(20, 400, None, "", id="several files a partition"),
         pytest.param(20, 400, None, ", maxFilesPerTrigger 8", id="several micro-batches"),
-        pytest.param(150, 10, None, "", id="many small files"),
-        pytest.param(2, 6000, "16k", "", id="large files in splits"),
+        pytest.param(150, 10, None, "", id="many small files", marks=pytest.mark.long),
+        pytest.param(2, 6000, "16k", "", id="large files in splits", marks=pytest.mark.long),
     ],
 )
 def test_disorder_of_files_is_that_of_their_rows_as_they_arrive(

@@ -7,10 +7,11 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import wjoin
+from tests.tiers import tiers
 from wjoin.measured.beside import Beside
 from wjoin.measured.kept import IDENTITY
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.thorough, pytest.mark.spark]
 
 JOIN = "SELECT A.k, B.v FROM ma A, mb B WINDOW = {} WHERE A.k = B.k"
 INSERT = f"INSERT INTO out {JOIN}"
@@ -55,6 +56,7 @@ def refused(session: wjoin.Session, statement: str) -> wjoin.WJoinError:
     return told.value
 
 
+@pytest.mark.long
 def test_a_changed_window_is_refused_without_new_data(begun: wjoin.Session, tmp_path: Path) -> None:
     error = refused(begun, INSERT.format("2 SECONDS"))
     assert error.code == "WJ702"
@@ -77,7 +79,7 @@ SPELLINGS = (
 )
 
 
-@pytest.mark.parametrize("hint", ["", "/*+ PLAN(NATIVE) */", "/*+ PLAN(PSP) */"])
+@pytest.mark.parametrize("hint", tiers(["", "/*+ PLAN(NATIVE) */", "/*+ PLAN(PSP) */"], long=[""]))
 def test_another_spelling_goes_on(session: wjoin.Session, tmp_path: Path, hint: str) -> None:
     """Rows of the state are joined with those that come after a restart under another text."""
 
@@ -131,6 +133,7 @@ def test_a_computed_column_that_has_changed_is_named(session: wjoin.Session, tmp
     assert rows(session, tmp_path) == 20
 
 
+@pytest.mark.long
 def test_other_changes_are_named(begun: wjoin.Session) -> None:
     same = INSERT.format("1 SECOND")
     changes = {

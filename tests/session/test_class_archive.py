@@ -15,7 +15,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.spark.class_archive import archive_name, reading_options
 from wjoin.spark.preparing import leave_preparing
 
-pytestmark = [pytest.mark.spark]
+pytestmark = [pytest.mark.thorough, pytest.mark.spark]
 
 STARTED = """
 import wjoin

@@ -10,6 +10,8 @@ import pytest
 import wjoin
 from wjoin.grammar.errors import WJoinError
 
+pytestmark = pytest.mark.thorough
+
 SECOND = 1_000_000
 BEGIN = 1_700_000_000 * SECOND
 # Two streams of (id, microseconds): a pair matches where it is at most a second apart.

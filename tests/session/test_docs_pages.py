@@ -17,6 +17,8 @@ import wjoin
 from tests.packages import ROOT
 from wjoin.executor.spark.once import collect_once
 
+pytestmark = pytest.mark.long
+
 _BLOCK = re.compile(r"^```(sql|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _KAFKA = re.compile(r"USING kafka OPTIONS \(.*?\)", re.DOTALL)
 

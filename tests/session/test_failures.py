@@ -10,6 +10,8 @@ from wjoin.checkpoints.committed import committed_files
 from wjoin.grammar.errors import WJoinError
 from wjoin.progress import read
 
+pytestmark = pytest.mark.thorough
+
 JOIN = "FROM a A, b B WINDOW = 5 SECONDS WHERE A.k = B.k"
 
 
@@ -76,6 +78,7 @@ def test_a_stream_takes_no_rows(streams: wjoin.Session, statement: str, tmp_path
         (f"EXPLAIN ANALYZE SELECT A.k {JOIN} ORDER BY 1", "WJ607", "Sorting is not supported", "SELECT A.k"),
     ],
 )
+@pytest.mark.long
 def test_what_spark_raises_gets_a_code_and_a_place(
     streams: wjoin.Session, statement: str, code: str, words: str, marked: str, tmp_path: Path
 ) -> None:
@@ -88,6 +91,7 @@ def test_what_spark_raises_gets_a_code_and_a_place(
         assert str(tmp_path / "checkpoints" / "pairs") in error.help
 
 
+@pytest.mark.long
 def test_a_changed_statement_is_told_with_place_sink_and_remedy(
     streams: wjoin.Session, tmp_path: Path
 ) -> None:
@@ -105,6 +109,7 @@ def test_a_changed_statement_is_told_with_place_sink_and_remedy(
     assert error.span.of(statement) == "pairs"
 
 
+@pytest.mark.long
 def test_what_is_damaged_is_named_and_goes_on_where_it_can(streams: wjoin.Session, tmp_path: Path) -> None:
     insert = f"INSERT INTO pairs SELECT A.k {JOIN}"
     streams.run_script(insert, checkpoint=str(tmp_path / "checkpoints"))

@@ -61,6 +61,7 @@ def test_queries_are_shown_described_and_stopped(declared: wjoin.Session, tmp_pa
     assert described(declared, name)["state"] == "stopped"
 
 
+@pytest.mark.thorough
 def test_two_queries_into_a_sink_have_names_of_their_own(declared: wjoin.Session) -> None:
     assert [started(declared), started(declared)] == ["nothing", "nothing_2"]
     declared.sql("STOP QUERY nothing_2")

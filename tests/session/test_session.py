@@ -11,6 +11,8 @@ import wjoin
 from wjoin.grammar.errors import WJoinError
 from wjoin.progress import read
 
+pytestmark = pytest.mark.core
+
 JOIN = """
 SELECT A.obj_id, A.ts AS first, B.ts AS second FROM camera1 A, camera2 B
 WINDOW (A, B) = 5 SECONDS WHERE A.obj_id = B.obj_id

@@ -154,10 +154,11 @@ def test_stream_of_a_table_streams(declared: wjoin.Session) -> None:
             f"SELECT window(A.ts, '1 minute').end, count(*) AS n {PAIRS} GROUP BY window(A.ts, '1 minute')",
             "A.ts",
         ),
-        (
+        pytest.param(
             f"SELECT window(ts, '1 minute').start AS s, count(*) AS n FROM (SELECT A.ts {PAIRS}) "
             "GROUP BY window(ts, '1 minute')",
             "ts",
+            marks=pytest.mark.thorough,
         ),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from tests.programs import run_python
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.thorough, pytest.mark.spark]
 
 QUERY = """
 import sys

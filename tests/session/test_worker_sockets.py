@@ -11,6 +11,8 @@ from wjoin.executor.spark.sockets import LONGEST_FOLDER, socket_folder
 from wjoin.spark.embedded import embedded_settings
 from wjoin.spark.worker_sockets import socket_settings
 
+pytestmark = pytest.mark.core
+
 FOLDER = "spark.python.unix.domain.socket.dir"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.packages import ROOT
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.thorough, pytest.mark.spark, pytest.mark.timeout(600)]
 
 _SQL = re.compile(r"^```sql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -61,6 +61,7 @@ def test_the_first_error_ends_it(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
     blocks = _SQL.findall((ROOT / "docs" / "shell.md").read_text("utf-8"))
     assert blocks

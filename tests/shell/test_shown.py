@@ -3,12 +3,14 @@
 import os
 import stat
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
 from tests.explain.drawn import ALL, named, read
+from tests.tiers import tiers
 from wjoin.measured.progress import Progress
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.text import explain_text
@@ -54,9 +56,14 @@ def test_records_of_rows_that_are_too_wide():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [60, 100, 200])
 @pytest.mark.parametrize(
-    "name", [name for name in ALL if name not in ("hostile", "eight streams, wide labels")]
+    ("name", "width"),
+    tiers(
+        product(
+            [name for name in ALL if name not in ("hostile", "eight streams, wide labels")], [60, 100, 200]
+        ),
+        thorough=[("hops", 60), ("hops", 200)],
+    ),
 )
 def test_a_plan_fits_into_any_terminal(name, width):
     document = read(named(name))

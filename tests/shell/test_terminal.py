@@ -11,7 +11,7 @@ import pytest
 
 from tests.shell.screen import CTRL_C, CTRL_D, TAB, Screen
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.thorough, pytest.mark.spark, pytest.mark.timeout(900)]
 
 Open = Callable[..., Screen]
 
@@ -49,6 +49,7 @@ def menu(screen: Screen, name: str) -> bool:
     return re.search(rf"^ +{name}( +int)?$", screen.text, re.MULTILINE) is not None
 
 
+@pytest.mark.long
 def test_a_session_from_the_first_prompt_to_the_last_query(shell: Open, tmp_path: Path) -> None:
     screen = shell()
     screen.prompt()

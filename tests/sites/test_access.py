@@ -19,7 +19,7 @@ from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import SiteAddress
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.thorough, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +50,7 @@ def address(secured, **other) -> SiteAddress:
     return SiteAddress(**{"url": site.url, **given, **other})
 
 
+@pytest.mark.long
 def test_with_token_and_certificate(secured):
     with SiteClient(address(secured, patience=20.0)) as client:
         lineage = wait_for_rows(client, "a", 100)
@@ -60,6 +61,7 @@ def test_with_token_and_certificate(secured):
 
 
 @pytest.mark.parametrize("token", [None, "wrong", "", "é" * 20])
+@pytest.mark.long
 def test_without_the_token_nothing_is_answered(secured, token):
     site, folder = secured
     with SiteClient(address(secured, token=token)) as client:

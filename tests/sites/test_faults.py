@@ -10,11 +10,12 @@ import pytest
 
 import wjoin
 from tests.sites.test_joins import STREAM, THREE, declare, expected, frames, put, ran, write
+from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 from wjoin.testing.site import Site
 from wjoin.testing.slow_link import SlowLink, port_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.thorough, pytest.mark.spark]
 
 ROWS = 300
 
@@ -35,7 +36,13 @@ def cutting(link: SlowLink, ended: threading.Event) -> None:
         link.cut()
 
 
-@pytest.mark.parametrize("hint", ["PLAN(SIMPLE)", "PLAN(SEMIJOIN)", "SHIP(A = PARTIAL, C = HELD)"])
+@pytest.mark.parametrize(
+    "hint",
+    tiers(
+        ["PLAN(SIMPLE)", "PLAN(SEMIJOIN)", "SHIP(A = PARTIAL, C = HELD)"],
+        long=["SHIP(A = PARTIAL, C = HELD)"],
+    ),
+)
 def test_connections_are_cut_at_random(session: wjoin.Session, tmp_path: Path, hint: str) -> None:
     with three(tmp_path) as site, SlowLink(port_of(site.url), bytes_per_second=200_000, latency=0.01) as link:
         for number in (1, 2, 3):

@@ -22,6 +22,8 @@ from wjoin.sites.retention import Retention
 from wjoin.sites.store import StreamStore
 from wjoin.sites.value_filter import ValueFilter
 
+pytestmark = pytest.mark.long
+
 SCHEMA = pa.schema({"ts": pa.int64(), "k": pa.int32(), "s": pa.string(), "f": pa.float64()})
 
 _TIMES = st.integers(-20, 20)

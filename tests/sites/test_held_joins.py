@@ -15,7 +15,7 @@ from tests.sites.test_joins import START, plain_row, ran, write
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.testing.site import Site
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.thorough, pytest.mark.spark]
 
 ROWS = 800
 FAR = 253_402_214_400_000_000

@@ -21,6 +21,8 @@ from wjoin.sites.protocol import ROW, Link, Request, encode_request
 from wjoin.sites.value_filter import ValueFilter
 from wjoin.testing.slow_link import SlowLink, port_of
 
+pytestmark = pytest.mark.long
+
 COLUMNS = ["id", "name"]
 _HEAD = (
     'segment_bytes = "200 kB"\nmetrics = "127.0.0.1:0"\n'

@@ -16,12 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import wjoin
+from tests.tiers import tiers
 from wjoin.executor.spark.site_source import SiteSource
 from wjoin.grammar.errors import WJoinError
 from wjoin.testing.site import Site
 from wjoin.testing.waiting import free_ports, until
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.thorough, pytest.mark.spark]
 
 START = 1_714_557_600_000_000
 
@@ -155,7 +156,7 @@ def found_in(session: wjoin.Session, folder: Path) -> Counter[tuple[object, ...]
 HINTS = ["", "PLAN(SIMPLE)", "PLAN(SEMIJOIN)", "SHIP(A = PARTIAL, B = FULL, C = PARTIAL)"]
 
 
-@pytest.mark.parametrize("hint", HINTS)
+@pytest.mark.parametrize("hint", tiers(HINTS, long=["PLAN(SEMIJOIN)"], core=["PLAN(SEMIJOIN)"]))
 def test_every_way_gives_what_duckdb_finds(
     session: wjoin.Session, cameras: Path, sites: list[Site], tmp_path: Path, hint: str
 ) -> None:

@@ -13,7 +13,7 @@ from wjoin.sites.protocol import SiteAddress
 from wjoin.testing.site import Site
 from wjoin.testing.waiting import until
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 ROWS = 600
 """A row each 50 ms: half a minute of event time."""

@@ -17,7 +17,7 @@ from tests.sites.test_joins import STREAM, THREE, commits, expected, found_in, f
 from wjoin.testing.site import Site
 from wjoin.testing.waiting import until
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.thorough, pytest.mark.spark]
 
 ROWS = 600
 KILLS = 2

@@ -14,6 +14,8 @@ from wjoin.sources.site_links import KEPT_SECONDS, LINKS, Links
 from wjoin.testing.site import Site
 from wjoin.testing.slow_link import SlowLink, port_of
 
+pytestmark = pytest.mark.thorough
+
 NEAR, FAR = SiteAddress("grpc://near:1"), SiteAddress("grpc://far:1")
 
 

@@ -16,7 +16,7 @@ from wjoin.sources.site_streams import kept_whole
 from wjoin.testing.site import Site
 from wjoin.testing.waiting import until
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.thorough, pytest.mark.spark]
 
 ROWS = 200
 

@@ -15,7 +15,7 @@ from wjoin.sites.failures import SiteError, unpacked
 from wjoin.sites.keys import encode_keys
 from wjoin.sites.protocol import ROW, Request, decode_numbers, encode_numbers, encode_request
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 
 COLUMNS = ["id", "ts", "name", "price"]
 _LIMITS = "[site.limits]\nmax_request_rows = 5000\nmax_request_bytes = '60 kB'\nmax_calls = 4\n"

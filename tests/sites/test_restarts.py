@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.sites.processes import Process, put, rows_of, stream_of, wait_for, wait_for_rows
+from tests.tiers import tiers
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import ROW
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.thorough, pytest.mark.slow]
 
 COLUMNS = ["id", "ts", "name", "price"]
 
@@ -24,7 +25,7 @@ def whole(client, lineage: str, count: int) -> pa.Table:
     return pa.Table.from_batches(client.rows("a", lineage, 0, count, COLUMNS, block_rows=997))
 
 
-@pytest.mark.parametrize("format", ["parquet", "json", "csv"])
+@pytest.mark.parametrize("format", tiers(["parquet", "json", "csv"], long=["json"]))
 def test_killed_while_it_takes_rows_in(sites, tmp_path, format):
     folder, count = tmp_path / "in", 0
     more = f'format = "{format}"\nschema = "id BIGINT, ts TIMESTAMP, name STRING, price DOUBLE"'

@@ -10,7 +10,7 @@ import pytest
 from tests.sites.processes import BEGIN, SCHEMA, put, rows_of, stream_of, wait_for, wait_for_rows
 from wjoin.sites.protocol import ROW
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 
 COLUMNS = ["id", "ts", "name", "price"]
 

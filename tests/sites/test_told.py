@@ -16,7 +16,7 @@ from tests.sites.processes import put, rows_of, stream_of, wait_for, wait_for_ro
 from wjoin.sites.held import HeldRange
 from wjoin.sites.status import _cells
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:

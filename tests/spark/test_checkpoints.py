@@ -13,6 +13,8 @@ from pyspark.sql import functions as F
 from wjoin.checkpoints.committed import committed_files
 from wjoin.measured.beside import Beside, exists
 
+pytestmark = pytest.mark.core
+
 
 @pytest.fixture(autouse=True)
 def _clean(session: Any) -> None:

@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 
 from wjoin.spark.java_classes import FILE_SYSTEM
 
+pytestmark = pytest.mark.core
+
 
 def file_system(spark: SparkSession) -> Any:
     """Hadoop's file system for paths of this machine."""

@@ -24,6 +24,8 @@ from wjoin.spark.failures import (
     first_line,
 )
 
+pytestmark = pytest.mark.core
+
 
 def error_of(action: Any) -> BaseException:
     with pytest.raises(RAISED_BY_SPARK) as raised:

@@ -14,6 +14,8 @@ from pyspark.sql.streaming import StreamingQuery
 from wjoin.executor.spark.meter import Meter
 from wjoin.progress import read
 
+pytestmark = pytest.mark.core
+
 
 @pytest.fixture(scope="module")
 def query(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StreamingQuery]:

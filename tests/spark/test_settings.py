@@ -11,6 +11,8 @@ from wjoin.settings.options import ROCKSDB, SESSION_SETTINGS
 from wjoin.sources.format_options import SINK_OPTIONS, STREAM_OPTIONS
 from wjoin.spark.embedded import embedded_settings
 
+pytestmark = pytest.mark.core
+
 
 def defaults(spark: SparkSession) -> Any:
     """The settings of a session that has set none."""

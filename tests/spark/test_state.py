@@ -18,6 +18,8 @@ from wjoin.executor.spark.processor import JoinProcessor
 from wjoin.executor.workers import worker_ids
 from wjoin.settings.options import SESSION_SETTINGS
 
+pytestmark = pytest.mark.core
+
 ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 CALLS = "worker INT, attempt STRING, called INT, rows INT, before STRING, place INT, kinds STRING"

@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 
 from wjoin.executor.spark.native import WATERMARK, WATERMARKED, unmoved, watermark_delay
 
+pytestmark = pytest.mark.core
+
 
 def files(folder: Path, *batches: list[int], removed: tuple[int, ...] = ()) -> str:
     """Write a file for each micro-batch, with a row at each of some milliseconds."""

@@ -19,6 +19,8 @@ from wjoin.executor.spark.sockets import LONGEST_FOLDER, socket_folder
 from wjoin.spark.worker_daemon import start_daemon
 from wjoin.spark.worker_sockets import socket_settings
 
+pytestmark = pytest.mark.core
+
 SOCKETS = "spark.python.unix.domain.socket"
 
 

@@ -26,6 +26,8 @@ from wjoin.testing.oracle import rows_of
 from wjoin.testing.statement import Within, text
 from wjoin.testing.tables import SECOND, events, statement
 
+pytestmark = pytest.mark.thorough
+
 CASE = statement("AB", Within(30 * SECOND), equal(Field("A", "k"), Field("B", "k")), delay=5 * SECOND)
 
 ROWS = 60

@@ -59,6 +59,7 @@ def test_each_row_comes_once_and_at_once(session: wjoin.Session, tmp_path: Path)
     assert "DROP DUPLICATES ON (ID)" in session.sql("SHOW CREATE STREAM clicks").collect()[0][0]
 
 
+@pytest.mark.long
 def test_groups_that_wait_are_told(session: wjoin.Session, tmp_path: Path) -> None:
     """The watermark is 10 s behind 59 s: the groups that end after that wait."""
     streams(session, tmp_path)

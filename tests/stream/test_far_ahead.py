@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import wjoin
 from tests.properties.test_streaming import EXAMPLES, PHASES
+from tests.tiers import tiers
 from wjoin import progress
 from wjoin.planner.plan.ahead import GREATEST_NUMBER, GREATEST_TIMESTAMP
 from wjoin.testing.check import assert_batch, assert_stream, sources_of
@@ -25,6 +26,8 @@ from wjoin.testing.harness import Run, run_batches
 from wjoin.testing.lateness import surviving
 from wjoin.testing.statement import Between, Condition, Pair, Statement, Style, Trailing, Within, text
 from wjoin.testing.tables import EPOCH, SECOND, TIMESTAMP, events, statement
+
+pytestmark = pytest.mark.thorough
 
 LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
 YEAR_1, YEAR_9999 = -62_135_596_800 * SECOND, 253_402_300_800 * SECOND - 1
@@ -60,7 +63,7 @@ def told(run: Run) -> dict[str, list[dict[str, int]]]:
     return {name: [getattr(each, name) for each in reports] for name in ("ahead", "furthest", "null_times")}
 
 
-@pytest.mark.parametrize(("kind", "method"), ON_STREAMS)
+@pytest.mark.parametrize(("kind", "method"), tiers(ON_STREAMS, long=[("timestamp", "blocks")]))
 def test_a_row_of_the_far_future_is_dropped_and_makes_no_other_late(
     session: Any, kind: str, method: str
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tests.tiers import tiers
 from wjoin.testing.check import PLAIN, sources_of
 from wjoin.testing.expressions import Field, equal
 from wjoin.testing.harness import Run, Source, run_batches, run_query
@@ -140,7 +141,9 @@ def assert_groups(
         assert emitted == closed, f"after micro-batch {number}"
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", tiers(CASES, long=["two stages"], thorough=CASES.keys() - {"one stage", "two stages"})
+)
 def test_groups_close_as_the_streams_pass_them(session: Any, name: str) -> None:
     """The last row of each stream joins nothing: it closes all groups that are left."""
     case = CASES[name]
@@ -150,6 +153,7 @@ def test_groups_close_as_the_streams_pass_them(session: Any, name: str) -> None:
     assert len(groups(case, made)) > 3
 
 
+@pytest.mark.long
 def test_conditions_behind_the_join_remove_no_mark(session: Any) -> None:
     """Spark pulls conditions as far down as it can: also such as leave no result at all."""
     case = CASES["one stage"]
@@ -163,6 +167,7 @@ def test_conditions_behind_the_join_remove_no_mark(session: Any) -> None:
     assert none.progress[-1]["eventTime"]["watermark"] == "2026-01-01T09:59:57.999Z"
 
 
+@pytest.mark.long
 def test_a_silent_stream_holds_groups_open_over_restarts(session: Any) -> None:
     """And no longer than it is silent; the query knows over a restart how far it has come."""
     case = CASES["one stage"]
@@ -180,6 +185,7 @@ def test_a_silent_stream_holds_groups_open_over_restarts(session: Any) -> None:
 
 
 @pytest.mark.parametrize("streams", ["AB", "A"])
+@pytest.mark.long
 def test_groups_of_streams_among_tables_close(session: Any, streams: str) -> None:
     case = CASES["one stage"]
     table = pa.concat_tables(each["C"] for each in batches("C", ends=False))
@@ -193,6 +199,7 @@ def test_groups_of_streams_among_tables_close(session: Any, streams: str) -> Non
     assert_groups(case, made, done, static=static)
 
 
+@pytest.mark.long
 def test_groups_of_sparks_own_joins_close(session: Any) -> None:
     case = CASES["one stage"]
     made = batches("ABC")
@@ -201,6 +208,7 @@ def test_groups_of_sparks_own_joins_close(session: Any) -> None:
 
 
 @pytest.mark.parametrize("use", ["drop duplicates", "left join"])
+@pytest.mark.long
 def test_what_spark_keeps_behind_the_join_is_let_go(session: Any, use: str) -> None:
     """Far rows that join nothing end what Spark's own operators wait for."""
     case = CASES["later"]

@@ -13,6 +13,8 @@ import wjoin
 from wjoin.grammar.errors import WJoinError
 from wjoin.udfs.built_in import known_predicates
 
+pytestmark = pytest.mark.thorough
+
 SELECT = "SELECT a.n AS an, b.n AS bn FROM {} a, {} b WINDOW = 1 SECOND WHERE close_by(a.x, b.x)"
 INSERT = f"INSERT INTO out {SELECT.format('a', 'b')}"
 
@@ -68,6 +70,7 @@ def results_are_right(session: wjoin.Session, folder: Path) -> None:
     assert written
 
 
+@pytest.mark.long
 def test_the_first_start_chooses_and_later_ones_stay_with_it(streams: wjoin.Session, tmp_path: Path) -> None:
     assert "close_by" in known_predicates()
     assert "route single" in streams.explain(SELECT.format("a", "b"))

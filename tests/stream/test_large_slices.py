@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import wjoin
 from tests.stream.test_copied_checkpoints import deleted, local_folders
 from wjoin.testing.tables import SECOND, events
+
+pytestmark = pytest.mark.thorough
 
 ROWS = 12_000
 TEXT = 1_000

@@ -16,7 +16,7 @@ JOIN = "SELECT A.k, MATCH_TIME() AS last FROM one A, two B WINDOW (A, B) = {widt
     [
         ("timestamp_seconds(60 + id)", "5 SECONDS", datetime.datetime(1970, 1, 1, 0, 1)),
         ("TIMESTAMP_NTZ '1970-01-01 00:01:00'", "5 SECONDS", datetime.datetime(1970, 1, 1, 0, 1)),
-        ("id", "5", 0),
+        pytest.param("id", "5", 0, marks=pytest.mark.thorough),
     ],
 )
 def test_match_time_streams_for_every_event_time(

@@ -11,6 +11,8 @@ import wjoin
 from wjoin.measured.beside import Beside, KeptWarning
 from wjoin.measured.recorder import read_measured
 
+pytestmark = pytest.mark.thorough
+
 JOIN = (
     "SELECT a.k FROM a, b WINDOW = 1 SECOND WHERE a.k = b.k AND lower(a.word) = b.word AND a.ts IS NOT NULL"
     " AND a.n < 2500"
@@ -57,6 +59,7 @@ def statistics_of(text: str) -> dict[str, str]:
     return dict(line.strip().split(": ", 1) for line in lines)
 
 
+@pytest.mark.long
 def test_the_next_start_plans_with_what_was_measured(streams: wjoin.Session, tmp_path: Path) -> None:
     assert "nothing is known of a, b" in streams.explain(f"EXPLAIN {INSERT}")
     streams.run_script(INSERT)

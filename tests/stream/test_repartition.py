@@ -18,6 +18,8 @@ import wjoin
 from wjoin.checkpoints.repartition import Repartitioned
 from wjoin.grammar.errors import WJoinError
 
+pytestmark = pytest.mark.thorough
+
 ROWS = 40
 """Rows of a file; a file holds two seconds of event time."""
 

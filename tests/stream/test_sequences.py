@@ -11,6 +11,8 @@ import wjoin
 from wjoin.grammar.errors import WJoinError
 from wjoin.measured.beside import KeptWarning
 
+pytestmark = pytest.mark.thorough
+
 SELECT = "SELECT a.k, b.m, c.n FROM a, b, c WINDOW = 1 SECOND WHERE a.k = b.k AND b.m = c.m"
 INSERT = f"INSERT INTO out {SELECT}"
 FIRST = "a [a.k] x b [b.k]; a b [b.m] x c [c.m]"

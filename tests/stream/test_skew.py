@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import wjoin
+from tests.tiers import tiers
 
 JOIN = "FROM a, b WINDOW = 2 SECONDS WHERE a.k = b.k"
 INSERT = f"INSERT INTO out SELECT /*+ PLAN(SKEW) */ a.k, a.n, b.n AS m {JOIN}"
@@ -24,7 +25,7 @@ def write(session: wjoin.Session, folder: Path, kind: str, start: int) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("kind", tiers(KEYS, thorough=["STRING"]))
 def test_the_rows_of_the_most_frequent_key_are_shared_out(
     session: wjoin.Session, tmp_path: Path, kind: str
 ) -> None:
@@ -51,6 +52,7 @@ def test_the_rows_of_the_most_frequent_key_are_shared_out(
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.thorough
 def test_a_query_that_has_begun_without_goes_on_so(session: wjoin.Session, tmp_path: Path) -> None:
     """Its checkpoint is written anew; the script tells by ANALYZE which key is the hot one."""
     partitions = "spark.sql.shuffle.partitions"

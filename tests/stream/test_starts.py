@@ -15,6 +15,8 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.spark.failures import failure
 
+pytestmark = pytest.mark.thorough
+
 __all__ = ["declared"]
 
 LATE = """
@@ -48,6 +50,7 @@ def late(declared: wjoin.Session, tmp_path: Path) -> Iterator[Path]:
     environment["PYTHONPATH"] = kept
 
 
+@pytest.mark.long
 def test_what_was_not_there_in_time_is_started_again(declared: wjoin.Session, late: Path) -> None:
     late.write_text("1")
     with warnings.catch_warnings(record=True) as told:

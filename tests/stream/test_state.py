@@ -20,6 +20,8 @@ from wjoin.testing.lateness import Upper, expected_batches, retained, surviving
 from wjoin.testing.statement import Condition, Either, Pair, Path, Statement, Within, text
 from wjoin.testing.tables import SECOND, events, statement
 
+pytestmark = pytest.mark.thorough
+
 WINDOW = 10 * SECOND
 """Width of the windows in these tests."""
 
@@ -157,6 +159,7 @@ def test_a_theta_join_is_bounded_too(session: Any) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_slow_stream_holds_back_only_what_waits_for_it(session: Any) -> None:
     """C is three windows behind: A and B wait for it, C's own rows wait for nobody."""
     case = keyed("ABC", Within(WINDOW))

@@ -19,6 +19,8 @@ from wjoin.testing.oracle import combinations
 from wjoin.testing.statement import Between, Both, Either, Pair, Statement, Style, Trailing, Within, text
 from wjoin.testing.tables import EPOCH, SECOND, TIMESTAMP, events, statement
 
+pytestmark = pytest.mark.thorough
+
 
 def rows(place: int, count: int = 9, step: int = 2 * SECOND, time: pa.DataType = TIMESTAMP) -> pa.Table:
     """Rows on a grid of times with two keys, and one without a time."""
@@ -61,6 +63,7 @@ def check(
     return run
 
 
+@pytest.mark.long
 def test_two_streams_and_a_static_relation(session: Any) -> None:
     """The static relation has conditions of every kind, and nothing of it is kept."""
     case = patient(

@@ -15,7 +15,10 @@ import pytest
 
 import wjoin
 from tests.checkpoints.write import FOLDER, HERE, add_rows, unpack
+from tests.tiers import tiers
 from wjoin.executor.state.identity import STATE_FORMAT
+
+pytestmark = pytest.mark.thorough
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ WHERE O.shop = V.shop AND V.badge = D.badge AND O.price < D.price
 """
 
 
+@pytest.mark.long
 def test_every_stored_checkpoint_has_an_expectation_and_the_newest_format_is_stored() -> None:
     stored = {path.parent.name for path in HERE.glob("*/checkpoint.tar.gz")}
     assert stored == set(EXPECTED)
@@ -68,7 +72,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "way"), CASES)
+@pytest.mark.parametrize(("name", "way"), tiers(CASES, long=[("2", CRASHED), ("1", "refused by its state")]))
 def test_a_stored_checkpoint(session: wjoin.Session, tmp_path: Path, name: str, way: str) -> None:
     folder, checkpoint = HERE / name, tmp_path / "checkpoints" / "found"
     restore(folder, tmp_path)

@@ -3,12 +3,13 @@
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from tests.tiers import tiers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.choose.choice import PLANS
 from wjoin.planner.choose.layouts import LayoutRule
@@ -18,6 +19,8 @@ from wjoin.testing.lateness import surviving
 from wjoin.testing.statement import Both, Pair, Statement, Style
 from wjoin.testing.tables import SECOND, events, statement
 
+pytestmark = pytest.mark.thorough
+
 WORDS = [
     word
     for word, parts in PLANS.items()
@@ -25,7 +28,10 @@ WORDS = [
 ]
 """The words of the hint PLAN that ask for a route of any condition."""
 
-ROUTED = [pytest.param((f"PLAN({word})",), id=word) for word in WORDS]
+
+def hints_of(route: str) -> tuple[str, ...]:
+    """Return the hint that asks for a route; none for what the planner takes by itself."""
+    return (f"PLAN({route})",) if route in WORDS else ()
 
 
 def rows(seed: int, first: int, begin: int, count: int) -> pa.Table:
@@ -88,11 +94,13 @@ def assert_all(session: Any, whole: Statement, hints: tuple[str, ...], count: in
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("hints", [pytest.param((), id="single"), *ROUTED])
-@pytest.mark.parametrize("aliases", ["BAC", "CADB", "DBEAC"])
-def test_without_a_key(session: Any, aliases: str, hints: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("aliases", "route"),
+    tiers(product(["BAC", "CADB", "DBEAC"], ["single", *WORDS]), long=[("DBEAC", "ATR")]),
+)
+def test_without_a_key(session: Any, aliases: str, route: str) -> None:
     count = {3: 20, 4: 12, 5: 9}[len(aliases)]
-    assert_all(session, chain(aliases), hints, count, 20)
+    assert_all(session, chain(aliases), hints_of(route), count, 20)
 
 
 @pytest.fixture(params=["hops ", "at once "])
@@ -125,15 +133,15 @@ def test_in_hops(session: Any, form: str, aliases: str, workers: str) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("hints", [pytest.param((), id="hash"), *ROUTED])
-def test_with_a_hot_key(session: Any, hints: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("route", ["hash", *WORDS])
+def test_with_a_hot_key(session: Any, route: str) -> None:
     """Two stages with a key each, most of whose rows would be one worker's."""
     where: list[Expression] = [
         equal(Field("A", "k"), Field("B", "k")),
         equal(Field("B", "m"), Field("C", "m")),
         Compare(Field("A", "v"), "<=", Field("C", "v")),
     ]
-    assert_all(session, joined("ABC", where), hints, 20, 100)
+    assert_all(session, joined("ABC", where), hints_of(route), 20, 100)
 
 
 @pytest.mark.timeout(900)

@@ -12,6 +12,8 @@ from pyspark.sql import DataFrame
 import wjoin
 from wjoin.executor.spark.once import collect_once
 
+pytestmark = pytest.mark.thorough
+
 START = 1_714_564_800
 IDS = range(400)
 """One row a second in each stream; every third row comes twice."""

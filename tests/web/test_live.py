@@ -16,7 +16,7 @@ from tests.web.shown import asked
 from wjoin.testing.waiting import until
 from wjoin.web.server import Web
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.thorough, pytest.mark.spark, pytest.mark.timeout(900)]
 
 JOIN = "SELECT {hint} A.id, B.id AS other FROM a A, b B WINDOW (A, B) = '1 second' WHERE A.id = B.id"
 BEGAN_MS = 1_700_000_000_000
@@ -144,6 +144,7 @@ def test_queries_however_they_were_started(declared: wjoin.Session, tmp_path: Pa
     assert {each.name for each in declared.streams.active} == set(frames)
 
 
+@pytest.mark.long
 def test_the_page_of_a_real_query(declared: wjoin.Session, tmp_path: Path) -> None:
     declared.sql(f"INSERT INTO nothing {JOIN.format(hint='')}")
     web = declared.serve_web(port=0)

@@ -289,6 +289,7 @@ def test_it_is_readable_and_fits(show, shown, scheme, width):
         assert contrast(stroke, back) > 3, number
 
 
+@pytest.mark.thorough
 def test_with_reduced_motion_numbers_change_seldom(show, shown, monkeypatch):
     asked = []
     told = answers.detail

@@ -18,6 +18,8 @@ from wjoin.cli import main
 from wjoin.commands.arguments import parse_arguments
 from wjoin.testing.waiting import PATIENCE_SECONDS, until
 
+pytestmark = pytest.mark.thorough
+
 JOIN = "FROM a A, b B WINDOW (A, B) = '1 second' WHERE A.id = B.id"
 
 
@@ -32,6 +34,7 @@ JOIN = "FROM a A, b B WINDOW (A, B) = '1 second' WHERE A.id = B.id"
         (["run", "--web", "--once", "x.sql"], "", "x.sql"),
     ],
 )
+@pytest.mark.long
 def test_the_script_may_follow_the_option(arguments: list[str], web: str | None, file: str) -> None:
     options = parse_arguments(arguments)
     assert (options.web, options.file) == (web, file)
