@@ -307,11 +307,6 @@ _ENTRIES = (
         "says how far ahead of its arrival a row may be",
     ),
     ErrorCode(
-        "WJ808",
-        "a row too far in the future has made all later rows late, in an earlier version of wjoin",
-        "start from a new checkpoint folder, and a new folder for the results",
-    ),
-    ErrorCode(
         "WJ809",
         "records that cannot be read have been dropped, as the mode DROPMALFORMED of their stream says",
         "see docs/kafka.md, section Broken records, for how to look at them",

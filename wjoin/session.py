@@ -4,7 +4,6 @@ import datetime
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +34,7 @@ from wjoin.sources.catalog import (
 from wjoin.spark.doors import LOOPBACK
 from wjoin.spark.engine import Engine
 from wjoin.spark.failures import RAISED_BY_SPARK, failure, placed
+from wjoin.spark.held import held
 from wjoin.spark.notices import tell
 from wjoin.spark.process import log_path
 from wjoin.statements.dispatch import execute
@@ -254,24 +254,21 @@ def _is_sparks(statement: Statement, positional: bool) -> bool:
     return isinstance(statement, SparkStatement)
 
 
-_enabled: "WeakKeyDictionary[SparkSession, Session]" = WeakKeyDictionary()
-
-
 def enable(spark: SparkSession) -> Session:
     """Make ``spark.sql`` understand W-join SQL; everything else passes through untouched.
 
     Returns the Session behind it. Enabling twice changes nothing.
     """
-    if spark in _enabled:
-        return _enabled[spark]
+    known = held(spark).known(Session)
+    if known is not None:
+        return known
     prepare(spark)
-    session = Session(spark, spark.sql)
-    _enabled[spark] = session
+    session = held(spark).get(Session, lambda: Session(spark, spark.sql))
     spark.sql = session.sql  # type: ignore[method-assign]  # undone by disable()
     return session
 
 
 def disable(spark: SparkSession) -> None:
     """Undo ``enable``: ``spark.sql`` is Spark's own again."""
-    if _enabled.pop(spark, None) is not None:
+    if held(spark).drop(Session) is not None:
         del spark.sql

@@ -25,7 +25,6 @@ from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Made, StageLogic
 from wjoin.parts.kernels.runs import GREATEST, LEAST
 from wjoin.parts.routes.route import Role
-from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.plan.to_come import least_to_come
 
 MANIFEST = "manifest"
@@ -145,10 +144,6 @@ class Operator:
         slices = _Slices(state, cache_of_this_process())
         fault_point("state-read")
         counts = Counts()
-        for stream, seen in manifest.seen.items():
-            if seen > greatest_time(self.logic.plan.time_kind):
-                # An earlier version has taken it in: all rows that can be true are late now.
-                counts.of(stream).add("furthest", seen)
         after = manifest
         waiting: list[Made] = []
         place = self.workers.index(worker)
@@ -183,15 +178,14 @@ class _Slices:
 
     def load(self, stored: Slice) -> pa.RecordBatch:
         """Return a slice, from this machine's cache or from Spark's state."""
-        digest = stored.digest
-        cached = None if digest is None else self.cache.get(digest, stored.size)
+        cached = self.cache.get(stored.digest, stored.size)
         if cached is not None:
             return decode_block(cached)
         pieces = [self._piece(name) for name in piece_names(stored.name, stored.pieces)]
         block = b"".join(decompressed(piece, stored.compression) for piece in pieces)
         # It may be of an earlier attempt than the manifest is: the same rows, perhaps in another order.
-        if digest is not None and digest_of(block) == digest:
-            self.cache.put(digest, block)
+        if digest_of(block) == stored.digest:
+            self.cache.put(stored.digest, block)
         return decode_block(block)
 
     def _piece(self, name: str) -> bytes:
@@ -208,10 +202,9 @@ class _Slices:
         """
         data = encoded(batch)
         digest, size = digest_of(data), len(data)
-        most = cutting.piece or size
-        count = -(-size // most)
+        count = -(-size // cutting.piece)
         for number, own in enumerate(piece_names(name, count)):
-            piece = data[number * most : (number + 1) * most]
+            piece = data[number * cutting.piece : (number + 1) * cutting.piece]
             self.state.updateValue((own,), (compressed(piece, cutting.compression),))
         self.cache.put(digest, data)
         return Stored(size, digest, count, cutting.compression)
@@ -220,8 +213,7 @@ class _Slices:
         """Forget a slice."""
         for name in piece_names(stored.name, stored.pieces):
             self.state.removeKey((name,))
-        if stored.digest is not None:
-            self.cache.remove(stored.digest)
+        self.cache.remove(stored.digest)
 
 
 def _arrow_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

@@ -19,17 +19,14 @@ from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.plan.physical import Method, PhysicalPlan, Stage, StreamScan
 from wjoin.planner.windows.lengths import human
 
-STATE_FORMAT = 5
-"""The state format that is written: raised whenever an older version could not read what this one writes."""
+STATE_FORMAT = 6
+"""The state format that is written and read: raised whenever an older version could not read this one's."""
 
 COMPUTED = "computed"
 """With what the names of those parts of ``Whole.meaning`` begin that are computed columns."""
 
 _PLACE = re.compile(r"\$(\d+)\.(\d+)")
 """What stands for an alias in ``Whole.meaning``: the number of the join, and that of the stream in it."""
-
-READ_FORMATS = (2, 3, 4, STATE_FORMAT)
-"""The state formats that are read."""
 
 
 def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
@@ -63,21 +60,19 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
                 "stage": each.stage,
                 "key": None if each.key is None else list(each.key),
                 "columns": list(each.columns),
-                # Absent in older checkpoints, which have no hops.
-                **({} if each.origin is None else {"origin": each.origin}),
-                **({} if each.meets is None else {"meets": list(each.meets)}),
-                **({"gathered": True} if each.gathered else {}),
-                **({"held": True} if is_held(plan, each) else {}),
+                "origin": each.origin,
+                "meets": None if each.meets is None else list(each.meets),
+                "gathered": each.gathered,
+                "held": is_held(plan, each),
             }
             for each in stage.inputs
         ],
         "route": stage.route,
-        # Absent in older checkpoints, which have none.
-        **({} if stage.slice is None else {"slice": stage.slice}),
-        **({} if stage.ranged is None else {"ranged": stage.ranged}),
-        **({} if stage.bucket is None else {"bucket": stage.bucket}),
-        **({} if stage.copies == 1 else {"copies": stage.copies}),
-        **({} if stage.master == 0 else {"master": stage.master}),
+        "slice": stage.slice,
+        "ranged": stage.ranged,
+        "bucket": stage.bucket,
+        "copies": stage.copies,
+        "master": stage.master,
         "shipping": stage.shipping.value,
         "comparisons": [[list(each.left), each.operator, list(each.right)] for each in stage.comparisons],
         "bands": [
@@ -129,7 +124,7 @@ def kept_fingerprints(plan: PhysicalPlan, kept: Sequence[Mapping[str, Any]]) -> 
     """
     known = [*kept, *({} for _ in plan.stages[len(kept) :])]
     return tuple(
-        was["plan"] if was.get("meaning") == meaning(plan, stage) else fingerprint(plan, stage)
+        was["plan"] if was and was["meaning"] == meaning(plan, stage) else fingerprint(plan, stage)
         for was, stage in zip(known, plan.stages, strict=False)
     )
 
@@ -138,11 +133,10 @@ def kept_fingerprints(plan: PhysicalPlan, kept: Sequence[Mapping[str, Any]]) -> 
 class Whole:
     """What a statement is besides the stages of its joins.
 
-    ``around`` are pieces of its text, by which earlier versions compare it; ``meaning`` has by words for it
-    what each part of it means whatever its spelling, and ``written`` how each join was written.
+    ``meaning`` has by words for it what each part of it means whatever its spelling, and ``written`` how each
+    join was written.
     """
 
-    around: tuple[str, ...] = ()
     meaning: Mapping[str, str] = field(default_factory=dict)
     written: tuple[Written, ...] = ()
 
@@ -151,7 +145,6 @@ def identity(plans: Sequence[PhysicalPlan], partitions: int, whole: Whole) -> di
     """Return the identity of a statement with these W-joins as plain data."""
     return {
         "state": STATE_FORMAT,
-        "around": list(whole.around),
         "meaning": dict(whole.meaning),
         "written": [each.encoded() for each in whole.written],
         "joins": [
@@ -173,18 +166,17 @@ def identity(plans: Sequence[PhysicalPlan], partitions: int, whole: Whole) -> di
 
 
 def checked(body: Any) -> dict[str, Any]:
-    """Return the identity that was kept beside a checkpoint. Raises ValueError where it is none."""
+    """Return the identity that was kept beside a checkpoint; of another state format its number alone.
+
+    Raises ValueError where it is none.
+    """
     try:
         found = dict(body)
-        _ = (
-            found["state"],
-            _plans(found, "plan"),
-            [(each["words"], each["method"]) for each in found["joins"]],
-        )
-        if "meaning" in found:
-            _ = _plans(found, "meaning"), dict(found["meaning"])
-            if len([Written.decoded(each) for each in found["written"]]) != len(found["joins"]):
-                raise ValueError("as many joins are not written as there are")
+        if found["state"] != STATE_FORMAT:
+            return {"state": found["state"]}
+        _ = _plans(found), dict(found["meaning"]), [each["words"] for each in found["joins"]]
+        if len([Written.decoded(each) for each in found["written"]]) != len(found["joins"]):
+            raise ValueError("as many joins are not written as there are")
     except (LookupError, TypeError) as error:
         raise ValueError(f"it lacks something: {error}") from error
     return found
@@ -192,10 +184,9 @@ def checked(body: Any) -> dict[str, Any]:
 
 def refuse_format(found: object) -> None:
     """Raise WJoinError WJ701 for a state format that this version does not read."""
-    if found not in READ_FORMATS:
-        readable = f"{', '.join(map(str, READ_FORMATS[:-1]))} and {STATE_FORMAT}"
+    if found != STATE_FORMAT:
         raise WJoinError(
-            "WJ701", f"the checkpoint has state format {found}, this version of wjoin reads {readable}"
+            "WJ701", f"the checkpoint has state format {found}, this version of wjoin reads {STATE_FORMAT}"
         )
 
 
@@ -213,21 +204,13 @@ def refuse_workers(found: int, own: int) -> None:
 def refuse_other(kept: Mapping[str, Any], own: Mapping[str, Any]) -> None:
     """Compare an identity kept beside a checkpoint with a statement's own.
 
-    One of an earlier version tells the texts of a statement only. Raises WJoinError WJ701, WJ702 (with what
-    differs, where words tell it) and WJ703.
+    Raises WJoinError WJ701, WJ702 (with what differs, where words tell it) and WJ703.
     """
     refuse_format(kept["state"])
-    by = "meaning" if "meaning" in kept else "plan"
-    if _plans(kept, by) != _plans(own, by):
+    if _plans(kept) != _plans(own):
         message = "the checkpoint was written by another statement or another plan of it"
         raise WJoinError("WJ702", message + _difference(kept, own))
-    if by == "meaning":
-        _refuse_meaning(kept, own)
-    for was, found in zip(kept.get("around", ()) if by == "plan" else (), own["around"], strict=False):
-        if was != found:
-            old, new = _parted(was, found)
-            message = f"the checkpoint was written by another statement: it had {old}, this one has {new}"
-            raise WJoinError("WJ702", message)
+    _refuse_meaning(kept, own)
     for before, now in zip(kept["joins"], own["joins"], strict=True):
         if before["method"] == Method.MULTIWAY.value:
             for old, new in zip(before["stages"], now["stages"], strict=True):
@@ -272,8 +255,8 @@ def _refuse_meaning(kept: Mapping[str, Any], own: Mapping[str, Any]) -> None:
             raise WJoinError("WJ702", message)
 
 
-def _plans(body: Mapping[str, Any], by: str) -> list[tuple[str, list[str]]]:
-    return [(each["method"], [stage[by] for stage in each["stages"]]) for each in body["joins"]]
+def _plans(body: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    return [(each["method"], [stage["meaning"] for stage in each["stages"]]) for each in body["joins"]]
 
 
 def _difference(kept: Mapping[str, Any], own: Mapping[str, Any]) -> str:
@@ -287,9 +270,7 @@ def _difference(kept: Mapping[str, Any], own: Mapping[str, Any]) -> str:
 
 
 def _spelled(words: str, body: Mapping[str, Any], join: int) -> str:
-    """Return words without the aliases and the spelling of a statement; as they are in an earlier version."""
-    if "written" not in body:
-        return words
+    """Return words without the aliases and the spelling of a statement."""
     for number, alias in enumerate(body["written"][join]["aliases"]):
         words = re.sub(rf"(?<!\w){re.escape(alias)}(?!\w)", f"${number}", words, flags=re.IGNORECASE)
     return canonical(words)

@@ -47,9 +47,8 @@ class Manifest:
             "seen": {str(stream): time for stream, time in self.seen.items()},
             "slices": [[asdict(each) for each in group] for group in self.slices],
             "writing": None if self.writing is None else self.writing.encode(),
+            "held": [[list(astuple(each)) for each in group] for group in self.held],
         }
-        if any(self.held):
-            body["held"] = [[list(astuple(each)) for each in group] for group in self.held]
         return json.dumps(body, separators=(",", ":")).encode()
 
 
@@ -66,7 +65,6 @@ def written_by(data: bytes) -> tuple[str, int]:
 def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
     """Read a manifest that a worker of ``plan`` with ``workers`` workers wrote.
 
-    One of an earlier format that is read has slices without digests.
     Raises WJoinError WJ701, WJ702 or WJ703 where the checkpoint is of another state format,
     another statement or another number of workers.
     """
@@ -82,5 +80,5 @@ def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
         {int(stream): time for stream, time in body["seen"].items()},
         tuple(tuple(Slice(**each) for each in group) for group in body["slices"]),
         None if body["writing"] is None else decode_writing(body["writing"]),
-        tuple(tuple(HeldRows(*each) for each in group) for group in body.get("held", ())),
+        tuple(tuple(HeldRows(*each) for each in group) for group in body["held"]),
     )

@@ -17,7 +17,7 @@ from wjoin.parts.kernels.runs import BoolArray, RunShape, SortedRun, select
 class Slice:
     """One stored run: its name, rows and bytes, the range of its first time column, its order.
 
-    ``digest`` is that of its bytes (``digest_of``), None where an earlier version has written it.
+    ``digest`` is that of its bytes (``digest_of``), empty where it is kept in memory.
     ``pieces`` are the values of the state that hold them, each with ``compression``, None without any.
     """
 
@@ -27,18 +27,18 @@ class Slice:
     earliest: int
     latest: int
     order: str
-    digest: str | None = None
+    digest: str = ""
     pieces: int = 1
     compression: str | None = None
 
 
 @dataclass(frozen=True)
 class Stored:
-    """How a run was stored: its bytes and, where there are such, their digest; as how many pieces, of what
+    """How a run was stored: its bytes and their digest, empty in memory; as how many pieces, of what
     compression."""
 
     size: int
-    digest: str | None = None
+    digest: str = ""
     pieces: int = 1
     compression: str | None = None
 
@@ -140,10 +140,9 @@ def _merge(change: Change, shape: RunShape, load: Load, live: Kept, cutting: Cut
     if not crowded:
         return change
     merging = [each for group in crowded.values() for each in group]
-    if cutting.merged_bytes is not None:
-        sizes = itertools.accumulate(_size(each) for each in merging)
-        fitting = [each for each, size in zip(merging, sizes, strict=True) if size <= cutting.merged_bytes]
-        merging = fitting if len(fitting) > 1 else merging[:2]
+    sizes = itertools.accumulate(_size(each) for each in merging)
+    fitting = [each for each, size in zip(merging, sizes, strict=True) if size <= cutting.merged_bytes]
+    merging = fitting if len(fitting) > 1 else merging[:2]
     old = [each for each in merging if isinstance(each, Slice)]
     new = [each for each in merging if isinstance(each, SortedRun)]
     runs = [load(each) for each in old] + new
@@ -161,8 +160,6 @@ def _merge(change: Change, shape: RunShape, load: Load, live: Kept, cutting: Cut
 
 def _at_once(group: list[Slice | SortedRun], cutting: Cutting) -> int:
     """Return how many slices of the size of these are merged at once."""
-    if cutting.costly_slice is None or cutting.costly_at_once is None:
-        return cutting.merged_at_once
     costly = sum(map(_size, group)) >= cutting.costly_slice * len(group)
     return cutting.costly_at_once if costly else cutting.merged_at_once
 

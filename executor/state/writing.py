@@ -6,7 +6,7 @@ is decided one micro-batch ahead.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from wjoin.grammar.errors import WJoinError
@@ -15,7 +15,7 @@ from wjoin.parts.kernels.runs import RunShape
 from wjoin.planner.plan.physical import Bounds, PhysicalPlan, Retention, Stage
 from wjoin.planner.plan.probes import retention
 
-VERSION = 4
+VERSION = 1
 """Raised whenever slices are cut in another way than these rules tell (``state.slices.maintain``)."""
 
 
@@ -30,19 +30,18 @@ class Cutting:
     slices are rewritten without them. ``stretch``: bytes of new rows that are joined and written at once
     (``executor.stretches``), ``merged_bytes``: those that are merged at once; ``piece``: bytes of a slice
     that are one value of Spark's state, which are copied many times on their way; ``compression``: what
-    these are compressed with. None for no limit and no compression, as earlier versions of the rules had
-    none.
+    these are compressed with.
     """
 
     merged_at_once: int
     large_slice: int
     dead_share: float
-    stretch: int | None
-    merged_bytes: int | None
-    piece: int | None
-    costly_slice: int | None = None
-    costly_at_once: int | None = None
-    compression: str | None = None
+    stretch: int
+    merged_bytes: int
+    piece: int
+    costly_slice: int
+    costly_at_once: int
+    compression: str
 
 
 FIRST_CUTTING = Cutting(
@@ -52,10 +51,13 @@ FIRST_CUTTING = Cutting(
     stretch=1 << 25,
     merged_bytes=1 << 26,
     piece=1 << 22,
+    costly_slice=1 << 20,
+    costly_at_once=16,
+    compression="zstd",
 )
 """How slices of the first micro-batch are cut; it may change together with the state format only."""
 
-CUTTING = replace(FIRST_CUTTING, costly_slice=1 << 20, costly_at_once=16, compression="zstd")
+CUTTING = FIRST_CUTTING
 """How this version has slices cut from the second micro-batch on, but for the stretch of a session."""
 
 
@@ -103,7 +105,7 @@ class Writing:
 
 def decode_writing(body: Mapping[str, Any]) -> Writing:
     """Read the rules in a manifest; raises WJoinError WJ701 where this version does not cut by them."""
-    if body["version"] not in range(1, VERSION + 1):
+    if body["version"] != VERSION:
         raise WJoinError(
             "WJ701",
             f"the checkpoint's next micro-batch is to be written by rules number {body['version']}, "
@@ -118,15 +120,5 @@ def decode_writing(body: Mapping[str, Any]) -> Writing:
             )
             for each in body["inputs"]
         ),
-        Cutting(
-            body["merged_at_once"],
-            body["large_slice"],
-            body["dead_share"],
-            body.get("stretch"),
-            body.get("merged_bytes"),
-            body.get("piece"),
-            body.get("costly_slice"),
-            body.get("costly_at_once"),
-            body.get("compression"),
-        ),
+        Cutting(**{each.name: body[each.name] for each in fields(Cutting)}),
     )

@@ -148,8 +148,7 @@ def decode_measurement(body: Any) -> Measurement:
     try:
         sums = {name: float(body[name]) for name in _SUMS}
         keys = {name: tuple(KeyCount(*each) for each in group) for name, group in body["keys"].items()}
-        # Earlier versions did not count it.
-        met = {name: (float(rows), float(made)) for name, (rows, made) in body.get("met", {}).items()}
+        met = {name: (float(rows), float(made)) for name, (rows, made) in body["met"].items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a measurement: {error!r}") from error
     numbers = [*sums.values(), *(each for pair in met.values() for each in pair)]

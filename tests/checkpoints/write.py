@@ -1,4 +1,4 @@
-"""Writes the stored checkpoint of a state format, by hand and once: ``python -m tests.checkpoints.write 2``.
+"""Writes the stored checkpoint of a state format, by hand and once: ``python -m tests.checkpoints.write 6``.
 
 It makes a folder of that name beside this file:
 

@@ -3,7 +3,7 @@
 import copy
 import json
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -92,20 +92,9 @@ def test_rules_come_back_as_they_were_and_unknown_ones_are_refused() -> None:
     assert decode_manifest(manifest.encode(), "plan", 2) == manifest
     body = json.loads(manifest.encode())
     body["writing"]["version"] += 1
-    with pytest.raises(WJoinError, match="rules number 5, this version of wjoin knows number 4") as refused:
+    with pytest.raises(WJoinError, match="rules number 2, this version of wjoin knows number 1") as refused:
         decode_manifest(json.dumps(body).encode(), "plan", 2)
     assert refused.value.code == "WJ701"
-
-
-@pytest.mark.parametrize(("version", "given"), [(1, 3), (2, 5), (3, 6)])
-def test_rules_of_earlier_versions_are_followed_once_more(version: int, given: int) -> None:
-    values = (3, 1000, 0.5, 4000, 2000, 500)
-    rules = Writing(("key", "key"), ((), ()), Cutting(*values[:given], *(None,) * (6 - given)))
-    body = json.loads(Manifest("plan", 2, 4, {0: 7}, ((), ()), rules).encode())
-    body["writing"]["version"] = version
-    for each in fields(Cutting)[given:]:
-        del body["writing"][each.name]
-    assert decode_manifest(json.dumps(body).encode(), "plan", 2).writing == rules
 
 
 def test_the_identity_of_a_stage_is_what_stands_here() -> None:
@@ -138,10 +127,33 @@ IDENTITY = {
     ],
     "windows": [[0, 5], [-2, 0]],
     "inputs": [
-        {"members": [0], "stage": None, "key": [0, 0], "columns": ["t0", "k0_0", "c0_0"]},
-        {"members": [1], "stage": None, "key": [1, 0], "columns": ["t1", "k1_0"]},
+        {
+            "members": [0],
+            "stage": None,
+            "key": [0, 0],
+            "columns": ["t0", "k0_0", "c0_0"],
+            "origin": None,
+            "meets": None,
+            "gathered": False,
+            "held": False,
+        },
+        {
+            "members": [1],
+            "stage": None,
+            "key": [1, 0],
+            "columns": ["t1", "k1_0"],
+            "origin": None,
+            "meets": None,
+            "gathered": False,
+            "held": False,
+        },
     ],
     "route": "hash",
+    "slice": None,
+    "ranged": None,
+    "bucket": None,
+    "copies": 1,
+    "master": 0,
     "shipping": "blocks",
     "comparisons": [],
     "bands": [],

@@ -5,7 +5,6 @@ import re
 import sys
 from pathlib import Path
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
 import pandas as pd
 import pyarrow as pa
@@ -20,12 +19,15 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.joins.trials import tried_in
 from wjoin.planner.conditions.predicate_calls import cost_of, share_of
 from wjoin.spark.engine import Engine
+from wjoin.spark.held import held
 from wjoin.udfs.built_in import known_predicates
 from wjoin.udfs.predicate import Predicate
 
 _CALL = re.compile(r"\b(\w+)\s*\(")
 
-_registered: "WeakKeyDictionary[SparkSession, dict[str, Predicate]]" = WeakKeyDictionary()
+
+class _Registered(dict[str, Predicate]):
+    """The predicates that a Spark session knows as functions, by their names in lower case."""
 
 
 def called_names(text: str) -> set[str]:
@@ -40,7 +42,7 @@ def called_predicates(spark: SparkSession, text: str) -> dict[str, Predicate]:
     condition. A function of Spark's, or one that was registered with it, goes before one of wjoin's own of
     the same name. Raises WJoinError WJ606 where a predicate of the user's has such a name.
     """
-    known, registered = known_predicates(), _registered.setdefault(spark, {})
+    known, registered = known_predicates(), held(spark).get(_Registered, _Registered)
     found = {}
     for name in sorted(called_names(text)):
         predicate = known[name]

@@ -26,7 +26,6 @@ from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import FromItem, InsertInto, Query, SelectBlock
-from wjoin.grammar.tokens import Kind, scan
 from wjoin.joins.delays import output_delays, relation_delays
 from wjoin.joins.names import invented_names
 from wjoin.joins.predicates import called_predicates
@@ -161,13 +160,11 @@ class Rewriting:
 
     def _whole(self) -> Whole:
         """Return what makes the statement besides its joins: its text, parameters, computed columns."""
-        tokens = [token.text for token in scan(self.written) if token.kind is not Kind.HINT]
-        around = (" ".join(tokens), self._values(tokens), " ".join(self.computed))
         parts = statement_meaning(self.text, self.planned, self.relations)
         parts["values"] = self._values(" ".join(parts.values()).split(" "))
         made = enumerate(sorted(set(map(canonical, self.computed))))
         parts.update((f"{COMPUTED} {number}", each) for number, each in made)
-        return Whole(around, parts, tuple(each.written for each in self.planned))
+        return Whole(parts, tuple(each.written for each in self.planned))
 
     def _values(self, tokens: Iterable[str]) -> str:
         """Return the values of the parameters among some tokens."""

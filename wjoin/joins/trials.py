@@ -5,7 +5,6 @@ They are made once in a session, so that EXPLAIN and the run plan with the same 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -22,6 +21,7 @@ from wjoin.sources.catalog import AHEAD, StreamDeclaration
 from wjoin.sources.computed import with_computed
 from wjoin.sources.format_options import without
 from wjoin.spark.failures import first_line
+from wjoin.spark.held import held
 from wjoin.udfs.predicate import Predicate
 
 _FILES = frozenset({"parquet", "orc", "json", "csv", "text"})
@@ -45,12 +45,9 @@ class Tried:
         return own[-1] if own else None
 
 
-_tried: "WeakKeyDictionary[SparkSession, Tried]" = WeakKeyDictionary()
-
-
 def tried_in(spark: SparkSession) -> Tried:
     """Return the trials of a SparkSession."""
-    return _tried.setdefault(spark, Tried())
+    return held(spark).get(Tried, Tried)
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,6 @@ class Losses:
         self._missing: Counter[str] = Counter()
         self._losable: set[str] = set()
         self._furthest: dict[str, int] = {}
-        self._moved: dict[str, int] = {}
         self._by_spark = 0
         self._rows: Counter[str] = Counter()
         self._passed: Counter[str] = Counter()
@@ -171,9 +170,7 @@ class Losses:
         self._missing.update(progress.missing)
         self._losable |= losable(report)
         for alias, latest in progress.furthest.items():
-            # Where no row was that far ahead, the state is.
-            known = self._furthest if progress.ahead.get(alias) else self._moved
-            known[alias] = max(latest, known.get(alias, latest))
+            self._furthest[alias] = max(latest, self._furthest.get(alias, latest))
         self._rows.update(progress.rows_in)
         for _, _, values in observations(report):
             for name, value in values.items():
@@ -204,13 +201,6 @@ class Losses:
         )
         far = f"rows too far ahead{_by_stream(self._ahead)}, the furthest at {_times(self._furthest)}"
         self._tell_one(now, "WJ807", f"{dropped} {{}} {far}", self._ahead.total())
-        self._tell_one(
-            now,
-            "WJ808",
-            f"in the checkpoint of {self._subject()} time has come to {_times(self._moved)}: "
-            "all rows before that are late",
-            len(self._moved),
-        )
         self._tell_one(
             now,
             "WJ805",

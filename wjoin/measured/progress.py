@@ -35,7 +35,7 @@ class Progress:
 
     ``rows_in``: rows read. ``late``, ``null_times`` and ``ahead``: rows dropped as older than their
     stream's watermark, without event time, or too far ahead; ``furthest`` is the greatest event time of
-    those, or that of the state where one has moved it. ``comparisons`` of a combination with a row, in
+    those. ``comparisons`` of a combination with a row, in
     all stages. ``state_rows``: rows kept (those of an input of
     several streams at its first). ``watermarks`` and ``seen``, the greatest event time: microseconds, or
     the event time's own unit; a stream that has sent nothing has none. ``stages`` has each stage of each
@@ -107,7 +107,6 @@ class Progress:
             state_bytes=before.state_bytes,
             watermarks=before.watermarks,
             seen=before.seen,
-            furthest=before.furthest,
         )
 
     @property

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar
-from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,6 +16,7 @@ from wjoin.planner.bind.event_time import time_kind
 from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.sources.site_streams import StreamAtSites
+from wjoin.spark.held import held
 from wjoin.spark.notices import warn
 
 Declared = TypeVar("Declared")
@@ -118,17 +118,14 @@ class Catalog:
             warn(warning)
 
 
-_catalogs: "WeakKeyDictionary[SparkSession, Catalog]" = WeakKeyDictionary()
-
-
 def catalog_of(spark: SparkSession) -> Catalog:
     """Return what is declared on a SparkSession: it has the names of the streams, whoever declared them."""
-    return _catalogs.setdefault(spark, Catalog())
+    return held(spark).get(Catalog, Catalog)
 
 
 def forget(spark: SparkSession) -> None:
     """Forget what is declared on a SparkSession: by its DataFrames a catalog keeps the session itself."""
-    _catalogs.pop(spark, None)
+    held(spark).drop(Catalog)
 
 
 def find(declared: dict[str, Declared], kind: str, name: str, span: Span, text: str) -> Declared:
