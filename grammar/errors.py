@@ -4,6 +4,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any, Self
 
+from wjoin.grammar.shown import redacted, redacted_at, shown, shown_lines
 from wjoin.grammar.spans import Span, line_and_column
 
 
@@ -419,19 +420,21 @@ class _Diagnostic(Exception):  # noqa: N818 (an error or a warning)
 
     def render(self) -> str:
         """Return what the command line prints, with the marked line and a caret."""
-        lines = [f"{self.severity}[{self.code}]: {self.message}"]
+        lines = [f"{self.severity}[{self.code}]: {shown(redacted(self.message))}"]
         if self.span is not None and self.text is not None:
-            line, column = line_and_column(self.text, self.span.start)
-            shown = (self.text.splitlines() or [""])[line - 1] if self.text.splitlines()[line - 1 :] else ""
-            width = max(1, min(self.span.end, self.span.start + len(shown) - column + 1) - self.span.start)
+            text, span = redacted_at(self.text, self.span)
+            line, column = line_and_column(text, span.start)
+            whole = text.split("\n")[line - 1].rstrip("\r")
+            width = max(1, min(span.end, span.start + len(whole) - column + 1) - span.start)
+            before, marked = shown_lines(whole[: column - 1]), shown_lines(whole[column - 1 :][:width])
             gutter = " " * len(str(line))
             lines += [
-                f"{gutter}--> {self.source_name}:{line}:{column}",
+                f"{gutter}--> {shown(self.source_name)}:{line}:{column}",
                 f"{gutter} |",
-                f"{line} | {shown}",
-                f"{gutter} | {_blank(shown[: column - 1])}{'^' * _cells(shown[column - 1 :][:width] or ' ')}",
+                f"{line} | {before}{marked}{shown_lines(whole[column - 1 + width :])}",
+                f"{gutter} | {_blank(before)}{'^' * _cells(marked or ' ')}",
             ]
-        lines.append(f"help: {self.help}")
+        lines.append(f"help: {shown(redacted(self.help))}")
         return "\n".join(lines)
 
 

@@ -297,7 +297,7 @@ class CreateStream:
     if_not_exists: bool
     columns: str | None
     provider: Identifier
-    options: tuple[tuple[str, str], ...]
+    options: tuple[tuple[str, str], ...] = field(repr=False)
     watermark: Watermark | None
     span: Span = field(compare=False)
     computed: tuple[ComputedColumn, ...] = ()
@@ -320,7 +320,7 @@ class CreateSink:
     or_replace: bool
     if_not_exists: bool
     provider: Identifier
-    options: tuple[tuple[str, str], ...]
+    options: tuple[tuple[str, str], ...] = field(repr=False)
     partitioned_by: tuple[Identifier, ...]
     span: Span = field(compare=False)
     record_format: Identifier | None = None
@@ -535,5 +535,5 @@ Statement = (
 class Script:
     """The statements of a text, in order."""
 
-    text: str
+    text: str = field(repr=False)
     statements: tuple[Statement, ...]

@@ -1,19 +1,14 @@
-"""Who is let in: where a site listens, its token, and the certificate that it shows."""
+"""Who is let in: where a site listens, and its token."""
 
 import hmac
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow.flight as flight
 
-from wjoin.grammar.errors import WJoinError
 from wjoin.sites.failures import SiteError, packed
 from wjoin.sites.loopback import is_loopback
-
-LEAST_TOKEN = 16
-"""Characters that a token has at the least."""
 
 _LISTEN = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[\w.-]+):(?P<port>\d{1,5})")
 
@@ -44,25 +39,6 @@ def parse_listen(text: str) -> Listen | None:
     if found is None or int(found["port"]) > 65_535:
         return None
     return Listen(found["host"].strip("[]"), int(found["port"]))
-
-
-def read_token(file: Path) -> str:
-    """Return the token of a file. Raises WJoinError WJ608 or WJ902."""
-    token = read_secret(file).decode("utf-8", "replace").strip()
-    if len(token) < LEAST_TOKEN or not token.isascii() or len(token.split()) != 1:
-        message = (
-            f"the token in {file} has less than {LEAST_TOKEN} characters, or some that are none of ASCII's"
-        )
-        raise WJoinError("WJ902", message)
-    return token
-
-
-def read_secret(file: Path) -> bytes:
-    """Return the bytes of a file. Raises WJoinError WJ608."""
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise WJoinError("WJ608", f"{file} cannot be read: {error.strerror}") from error
 
 
 def admits(token: str | None, headers: dict[str, list[str]]) -> bool:

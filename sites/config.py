@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.shown import shown
 from wjoin.sites.access import Listen, parse_listen
 from wjoin.sites.columns import parse_columns
-from wjoin.sites.limits import Limits
-from wjoin.sites.names import MOST_NAME, shown
+from wjoin.sites.limits import MOST_NAME, Limits
 from wjoin.sites.records import EPOCHS
 from wjoin.sites.retention import Retention
 from wjoin.sites.source_folder import FORMATS
@@ -39,7 +39,7 @@ class StreamConfig:
     delimiter: str
     poll: float
     start: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from wjoin.sites.names import shown
+from wjoin.grammar.shown import shown
 
 KINDS = ("unreachable", "refused", "lineage", "gone", "schema", "limit", "broken", "failed", "busy", "filter")
 """Kinds of failures. "busy" is retried by the client, and reaches its caller as "unreachable" at the end;

@@ -12,6 +12,9 @@ from wjoin.sites.failures import SiteError
 WAIT_SECONDS = 2.0
 """How long a call waits for its turn before it is told to come again."""
 
+MOST_NAME = 200
+"""Characters of a name that a caller gives at the most."""
+
 _REQUEST_SHARE, _BLOCKS_SHARE = 16, 3
 """A request takes this part of the memory at the most, and blocks of all calls together."""
 

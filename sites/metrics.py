@@ -10,10 +10,10 @@ from http import HTTPStatus
 from typing import Any
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.shown import shown
 from wjoin.sites.access import Listen, admits
 from wjoin.sites.bounded_server import BoundedHandler, BoundedServer
 from wjoin.sites.loopback import is_own_name
-from wjoin.sites.names import shown
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

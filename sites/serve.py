@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.sites.access import Listen, read_secret, read_token
+from wjoin.grammar.shown import shown
+from wjoin.sites.access import Listen
 from wjoin.sites.config import SiteConfig, read_config
 from wjoin.sites.data_folder import locked
 from wjoin.sites.front import tls
 from wjoin.sites.metrics import Metric, MetricsServer, exposition
-from wjoin.sites.names import shown
+from wjoin.sites.secret_files import read_secret, read_token
 from wjoin.sites.server import SiteServer
 from wjoin.sites.site import Site
 

@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from wjoin.sites.access import TokenCheck, admits, read_secret
+from wjoin.sites.access import TokenCheck, admits
 from wjoin.sites.answers import answer, weight
 from wjoin.sites.failures import SiteError, packed
 from wjoin.sites.front import Front, raise_file_limit, tls
 from wjoin.sites.http2 import Room, Rules
-from wjoin.sites.limits import Calls, Lease
-from wjoin.sites.names import MOST_NAME
+from wjoin.sites.limits import MOST_NAME, Calls, Lease
 from wjoin.sites.protocol import decode_request, facts_to_json, read_json
+from wjoin.sites.secret_files import read_secret
 from wjoin.sites.site import Site
 
 _LOG = logging.getLogger("wjoin.sites")

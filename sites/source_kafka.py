@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
@@ -36,7 +36,7 @@ class KafkaSource:
     schema: pa.Schema
     epoch: str
     start: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)
 
     def fold(self, position: Position, step: Position) -> Position:
         """Return the position after a step: the greatest next offset of each partition."""

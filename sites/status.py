@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from wjoin.sites.access import read_secret, read_token
+from wjoin.grammar.shown import shown
 from wjoin.sites.client import SiteClient
 from wjoin.sites.config import SiteConfig
-from wjoin.sites.names import shown
 from wjoin.sites.protocol import SiteAddress
+from wjoin.sites.secret_files import read_certificate, read_token
 from wjoin.sites.units import shown_size
 
 _HEAD = ("stream", "state", "first", "next", "kept", "on disk", "broken", "consumers (rows behind)")
@@ -28,7 +28,7 @@ def address_at(url: str, token_file: Path | None, certificate: Path | None) -> S
     token = None if token_file is None else read_token(token_file)
     if "://" not in url:
         return _address(url, token, certificate)
-    pem = None if certificate is None else read_secret(certificate).decode()
+    pem = None if certificate is None else read_certificate(certificate)
     return SiteAddress(url, token, pem, patience=_PATIENCE, call_timeout=_PATIENCE)
 
 
@@ -36,7 +36,7 @@ def _address(listen: str, token: str | None, certificate: Path | None) -> SiteAd
     scheme = "grpc" if certificate is None else "grpc+tls"
     host, _, port = listen.rpartition(":")
     host = "localhost" if host in ("0.0.0.0", "[::]") else host
-    pem = None if certificate is None else read_secret(certificate).decode()
+    pem = None if certificate is None else read_certificate(certificate)
     return SiteAddress(f"{scheme}://{host}:{port}", token, pem, patience=_PATIENCE, call_timeout=_PATIENCE)
 
 

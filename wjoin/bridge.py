@@ -39,6 +39,7 @@ from wjoin.grammar.syntax import (
 from wjoin.joins.predicates import called_names, called_predicates
 from wjoin.queries.running import Running
 from wjoin.session import Session
+from wjoin.spark.doors import TOKEN_FOLDERS
 from wjoin.spark.failures import cause
 from wjoin.statements.queries import STOPPED_SCHEMA
 from wjoin.statements.views import changed_view, changes_view, prepare_view, view_head
@@ -77,6 +78,8 @@ class Bridge:
         self._context = SparkContext(
             gateway=gateway, jsc=java, conf=SparkConf(_jvm=jvm, _jconf=java.getConf())
         )
+        # Who sends SQL here is not who may read the files of this Spark.
+        self._context._conf.setIfMissing(TOKEN_FOLDERS, "")
         # PySpark makes the first session that it sees the application's own: not a user's, who will leave.
         SparkSession(self._context)
         self._work = JavaObject(WORK, gateway._gateway_client)

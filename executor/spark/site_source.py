@@ -27,6 +27,7 @@ from wjoin.grammar.syntax import SITE_FORMAT
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.plan.physical import Shipping
 from wjoin.sites.protocol import ROW, SiteAddress
+from wjoin.sites.secret_files import checked_token, read_certificate, read_token
 
 PARTITION_ROWS = 100_000
 """Rows that one task reads, unless there would be more than ``MOST_PARTITIONS``."""
@@ -77,15 +78,18 @@ class SiteOptions:
         return self.partial
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> "SiteOptions":
-        """Read the options as Spark has them: texts, names in any case. Raises ValueError for wrong ones."""
+    def of(cls, options: Mapping[str, str], folders: Sequence[Path] | None = None) -> "SiteOptions":
+        """Read the options as Spark has them: texts, names in any case; ``folders`` as ``site_addresses``.
+
+        Raises ValueError for wrong ones, and WJoinError WJ608 and WJ902 for their files.
+        """
         given = {name.lower(): value for name, value in options.items()}
         if "site" not in given or "stream" not in given:
             raise ValueError(f"the format {SITE_FORMAT} needs the options site and stream")
         columns, early = given.get("columns"), given.get("early")
         most = given.get("maxrowspertrigger")
         return cls(
-            addresses=site_addresses(given),
+            addresses=site_addresses(given, folders),
             stream=given["stream"],
             columns=None if columns is None else tuple(json.loads(columns)),
             early=None if early is None else tuple(json.loads(early)),
@@ -98,24 +102,22 @@ class SiteOptions:
         )
 
 
-def site_addresses(given: Mapping[str, str]) -> tuple[SiteAddress, ...]:
+def site_addresses(given: Mapping[str, str], folders: Sequence[Path] | None) -> tuple[SiteAddress, ...]:
     """Return the addresses of the option ``site``, one or several with commas; options in lower case.
 
-    Raises OSError where the file of a token or certificate cannot be read.
+    Files of tokens and certificates are in one of ``folders``, None for any. Raises WJoinError WJ608 where
+    one cannot be read, WJ902 for what is no token or certificate, and ValueError for other options.
     """
     token, certificate = given.get("token"), given.get("certificate")
     if "tokenfile" in given:
-        token = Path(given["tokenfile"]).read_text(encoding="utf-8").strip()
-    return tuple(
-        SiteAddress(
-            url.strip(),
-            token,
-            None if certificate is None else Path(certificate).read_text(encoding="utf-8"),
-            float(given.get("patience", "300")),
-            float(given.get("timeout", "60")),
-        )
-        for url in given["site"].split(",")
+        token = read_token(Path(given["tokenfile"]), folders)
+    elif token is not None:
+        checked_token(token, "the option token")
+    pem = None if certificate is None else read_certificate(Path(certificate), folders)
+    patience, timeout = (
+        float(given.get(name, usual)) for name, usual in (("patience", 300), ("timeout", 60))
     )
+    return tuple(SiteAddress(url.strip(), token, pem, patience, timeout) for url in given["site"].split(","))
 
 
 @dataclass
@@ -133,6 +135,14 @@ class Rows(InputPartition):
 class SiteSource(DataSource):
     """The data source ``wjoin_site``."""
 
+    folders: Sequence[Path] | None = None
+    """Where the files of tokens and certificates are that its options name, None for anywhere."""
+
+    @classmethod
+    def limited(cls, folders: Sequence[Path] | None) -> "type[SiteSource]":
+        """Return the data source for those who may name files in some folders only."""
+        return cls if folders is None else type("LimitedSiteSource", (cls,), {"folders": folders})
+
     @classmethod
     def name(cls) -> str:
         """Return the name of the format."""
@@ -140,7 +150,7 @@ class SiteSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns that the site has, and the number of the row where it is asked for."""
-        options = SiteOptions.of(self.options)
+        options = SiteOptions.of(self.options, self.folders)
         if options.extents is not None:
             return EXTENTS
         found: pa.Schema = client_of(options.addresses[0]).describe(options.stream).schema
@@ -150,11 +160,11 @@ class SiteSource(DataSource):
 
     def reader(self, schema: StructType) -> "SiteReader":
         """Return the reader of what the sites have now."""
-        return SiteReader(SiteOptions.of(self.options), schema)
+        return SiteReader(SiteOptions.of(self.options, self.folders), schema)
 
     def streamReader(self, schema: StructType) -> "SiteStreamReader":  # noqa: N802 (Spark's name)
         """Return the reader of a stream."""
-        return SiteStreamReader(SiteOptions.of(self.options), schema)
+        return SiteStreamReader(SiteOptions.of(self.options, self.folders), schema)
 
 
 class SiteReader(DataSourceReader):

@@ -18,12 +18,12 @@ import pytest
 from tests.packages import ROOT
 from tests.sites.processes import SCHEMA, Process, Sites, put, rows_of, stream_of, wait_for, wait_for_rows
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.shown import shown
 from wjoin.sites.access import parse_listen
 from wjoin.sites.begin import init
 from wjoin.sites.config import read_config
 from wjoin.sites.failures import SiteError, unpacked
 from wjoin.sites.metrics import Metric, exposition
-from wjoin.sites.names import shown
 
 pytestmark = pytest.mark.slow
 

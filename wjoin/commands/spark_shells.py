@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pyspark
 
-from wjoin.spark.doors import SAFE_WORKERS, door_environment, door_settings
+from wjoin.spark.doors import SAFE_WORKERS, TOKEN_FOLDERS, door_environment, door_settings
 from wjoin.spark.java_classes import JAR
 
 EXTENSIONS = "wjoin.sql.Extensions"
@@ -41,6 +41,9 @@ def replace_by(shell: str, arguments: Sequence[str]) -> NoReturn:
     program = str(home / "bin" / shell)
     given = given_settings(arguments, home)
     settings = {**extension_settings(), **door_settings(given)}
+    if TOKEN_FOLDERS not in given:
+        # Who types here may read what Spark may.
+        settings[TOKEN_FOLDERS] = "/"
     options = [f"--conf={name}={value}" for name, value in settings.items()]
     environment = {**door_environment(given), "SPARK_HOME": str(home)}
     os.execve(program, [program, *options, *arguments], environment)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.shown import redacted
 from wjoin.grammar.spans import Span
 from wjoin.measured.progress import Progress, read
 from wjoin.measured.reports import new_reports
@@ -39,7 +40,7 @@ class Running:
     """
 
     query: "StreamingQuery"
-    text: str
+    text: str = field(repr=False)
     span: Span
     statement: Span
     name: str = "SELECT"
@@ -106,6 +107,11 @@ class Running:
         return failure(
             error, self.span, self.text, subject="the SELECT", sink=self.sink, checkpoint=self.checkpoint
         )
+
+    @property
+    def written(self) -> str:
+        """Its statement as others may see it, without secrets."""
+        return redacted(self.statement.of(self.text))
 
     def line(self) -> str:
         """Return what the query has done, in one line."""

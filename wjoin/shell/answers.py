@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wjoin.commands.printed import rows_once
+from wjoin.grammar.shown import redacted
 from wjoin.grammar.syntax import Explain, InsertInto, Statement
 from wjoin.queries.running import Running
 from wjoin.settings.triggers import processing_time
@@ -51,7 +52,7 @@ def answer(
 
     ``started`` is told of a query that is waited for here. Raises WJoinError.
     """
-    session.sparkContext.setJobGroup(group, statement.span.of(text)[:200], interruptOnCancel=True)
+    session.sparkContext.setJobGroup(group, redacted(statement.span.of(text))[:200], interruptOnCancel=True)
     params = dict(choices.params)
     if isinstance(statement, InsertInto):
         return _insert(session, text, statement, choices, started)

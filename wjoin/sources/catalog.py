@@ -60,7 +60,7 @@ class SinkDeclaration:
 
     name: str
     provider: str
-    options: dict[str, str]
+    options: dict[str, str] = field(repr=False)
     partitioned_by: tuple[str, ...]
     statement: CreateSink | None = None
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,6 +30,7 @@ from wjoin.sites.protocol import ROW, Link, SiteAddress, StreamFacts
 from wjoin.sources.computed import with_computed
 from wjoin.sources.format_options import own_option, without
 from wjoin.sources.site_links import LINKS
+from wjoin.spark.doors import token_folders
 
 DECLARING_SECONDS = 10.0
 """How long a site may be out of reach when a stream is declared, or a statement planned."""
@@ -45,7 +46,7 @@ class StreamAtSites:
     """
 
     stream: SiteStream
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)
     latency: Estimate
     bandwidth: Estimate
     columns: tuple[str, ...]
@@ -70,17 +71,21 @@ def site_options(statement: CreateStream) -> dict[str, str]:
 
 
 def at_sites(spark: SparkSession, statement: CreateStream) -> StreamAtSites:
-    """Return a stream as its sites describe it. Raises WJoinError WJ603 for options, WJ604 for the sites."""
+    """Return a stream as its sites describe it. Raises WJoinError WJ603 for options, WJ604 for the sites.
+
+    WJ608 and WJ902 are for the files of tokens and certificates.
+    """
     options = site_options(statement)
     lower = {name.lower(): value for name, value in options.items()}
     for needed in ("site", "stream"):
         if needed not in lower:
             message = f"the format {SITE_FORMAT} needs the option {needed}"
             raise WJoinError("WJ603", message, span=statement.provider.span, help="write AT SITE 'grpc://…'")
+    folders = token_folders(spark)
     with served(spark):
-        spark.dataSource.register(SiteSource)
+        spark.dataSource.register(SiteSource.limited(folders))
     try:
-        addresses = site_addresses(lower)
+        addresses = site_addresses(lower, folders)
         described = [described_at(address, lower["stream"]) for address in addresses]
         measured = () if all(name in lower for name in _OURS) else addresses
         links = [LINKS.link(_soon(each)) for each in measured]

@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from wjoin.executor.spark.beginning import TRIES, late
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.shown import redacted, shown
 from wjoin.grammar.spans import Span
 from wjoin.spark.damage import damage_remedy
 from wjoin.spark.refused_place import refused_place
@@ -163,10 +164,10 @@ def placed(text: str, span: Span, subject: str = "the statement") -> Iterator[No
 
 
 def _plain(line: str) -> str:
-    """Return a line without positions in a text that the user has not written, and without inner names."""
+    """Return a line without positions in a text that the user has not written, inner names, and secrets."""
     line = _POSITION.sub("", line.strip().removesuffix(" SQLSTATE: XXKST")).rstrip(";")
     if "__wjoin" in line or "_pyspark_" in line:
         line = _MATCH_NAME.sub(lambda found: f"MATCH_{found[1].upper()}()", line)
         line = _SUGGESTED.sub("", line)
         line = re.sub(r", *\]", "]", line).replace(" Did you mean one of the following? [].", "")
-    return line
+    return shown(redacted(line))

@@ -54,7 +54,7 @@ def describe_query(engine: Engine, queries: Queries, text: str, statement: Descr
         ("done", running.line().removeprefix(f"{running.name}: ")),
         *_newest(running),
         *(("plan", each.chosen.plan) for each in running.documents()),
-        ("statement", running.statement.of(running.text)),
+        ("statement", running.written),
     ]
     if (failed := running.failed) is not None:
         rows.append(("error", str(failed)))

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.printer import print_declaration
+from wjoin.grammar.shown import redacted
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import (
     CreateSink,
@@ -125,7 +126,7 @@ def show_create(
             help="DESCRIBE STREAM shows its columns; it comes from a view or a DataFrame of Python",
         )
     shown: CreateStream | CreateSink = replace(declared.statement, or_replace=False, if_not_exists=False)
-    return engine.rows([(print_declaration(shown),)], "statement STRING")
+    return engine.rows([(redacted(print_declaration(shown)),)], "statement STRING")
 
 
 def rows_for(sink: SinkDeclaration, frame: DataFrame, statement: InsertInto, text: str) -> DataFrame:

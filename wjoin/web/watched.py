@@ -55,7 +55,7 @@ class Watched:
             hour=self._history.read(),
             sink=running.sink,
             checkpoint=running.checkpoint,
-            statement=running.statement.of(running.text) or None,
+            statement=running.written or None,
             plans=plans,
             documents=_described(plans),
         )

@@ -50,6 +50,15 @@ public final class Planner {
   /** After how long without a sign of life a process is ended: it asks again as soon as it has an answer. */
   private static final long SILENT_SECONDS = 20;
 
+  /** Spark's setting of what is not shown of statements and plans; wjoin/spark/doors.py has the same. */
+  private static final String REDACTION = "spark.sql.redaction.string.regex";
+
+  private static final String SECRETS =
+      "(?is)(?=['\"\\\\])"
+          + "(?<=(?:secret|password|token(?!file)|access[._]?key)[\\w.\\-]{0,40}[`'\"]?\\s{0,9}=?\\s{0,9})"
+          + "(?:'[^'\\\\]{0,4000}+(?:\\\\.[^'\\\\]{0,4000}+){0,99}+'"
+          + "|\"[^\"\\\\]{0,4000}+(?:\\\\.[^\"\\\\]{0,4000}+){0,99}+\"|\\\\[\"'].{0,4000}?\\\\[\"'])";
+
   private static final Logger LOG = LoggerFactory.getLogger(Planner.class);
 
   private static Planner running;
@@ -186,6 +195,8 @@ public final class Planner {
   static synchronized void hear(SparkContext context) {
     if (listened != context) {
       listened = context;
+      // Each session of a server takes its settings from here, and its statements are logged.
+      context.conf().setIfMissing(REDACTION, SECRETS);
       servers = new ServerSessions(Planner::end);
       context.addSparkListener(servers);
       queries = new RunningQueries();
