@@ -12,7 +12,7 @@ from wjoin import progress
 from wjoin.executor.report import COUNTERS, NOTHING_SEEN, Fold
 from wjoin.measured.dropped import Losses
 from wjoin.measured.totals import Totals
-from wjoin.planner.ahead import GREATEST_NUMBER
+from wjoin.planner.plan.ahead import GREATEST_NUMBER
 
 FAR = GREATEST_NUMBER + 1
 
