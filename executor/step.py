@@ -38,7 +38,16 @@ from wjoin.parts.routes.route import Role
 from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.plan.block_columns import meeting_name, row_name, stored_column, time_name
 from wjoin.planner.plan.edges import destination, result_columns
-from wjoin.planner.plan.physical import PhysicalPlan, Probe, Retention, Rows, Stage, StageInput
+from wjoin.planner.plan.physical import (
+    Gather,
+    PhysicalPlan,
+    Probe,
+    Retention,
+    Rows,
+    Stage,
+    StageEdge,
+    meeting,
+)
 from wjoin.planner.plan.probes import over_streams, with_kernel
 from wjoin.udfs.predicate import Predicate
 
@@ -119,7 +128,7 @@ class StageLogic:
         if each.index is not None and order is Order.VALUE:
             own = each.index.left if each.index.left[0] in each.members else each.index.right
             value = stored_column(self.plan, *own).name
-        newest = None if each.origin is None else time_name(each.origin)
+        newest = time_name(each.newest[0]) if len(each.newest) == 1 else None
         return RunShape(code, times, order, value, newest)
 
     @cached_property
@@ -145,11 +154,11 @@ class StageLogic:
     def _destination(self, probe: Probe) -> tuple[int, int] | None:
         return destination(self.plan, self.number, self.stage.inputs[probe.origin], probe.order)
 
-    def _numbered(self, each: StageInput, run: SortedRun | None) -> SortedRun | None:
-        """Return new rows with numbers where these tell what each has begun."""
-        if run is None or len(each.chains) < 2:
+    def _numbered(self, number: int, run: SortedRun | None) -> SortedRun | None:
+        """Return new rows of an input with numbers where these tell what each has begun."""
+        if run is None or len(self.stage.chains(number)) < 2:
             return run
-        return with_numbers(run, row_name(each.members[0]))
+        return with_numbers(run, row_name(self.stage.inputs[number].members[0]))
 
     def join(
         self,
@@ -417,15 +426,15 @@ class StageLogic:
             found.passed_on.extend(self._passed_on(each, blocks, seen))
             probing = [block for role, block in blocks if role.probes]
             run = self._on_time(each, _sorted(shape, probing), shape, seen)
-            found.probing.append(self._numbered(each, run))
-            if not (each.stored or (self.stage.gathers and self.stage.met(number))):
+            found.probing.append(self._numbered(number, run))
+            if not (each.stored or (isinstance(self.stage, Gather) and meeting(self.stage, number))):
                 found.stored.append(None)
                 continue
             stored = [block for role, block in blocks if role.stores]
             found.stored.append(run if alike else self._on_time(each, _sorted(shape, stored), shape, seen))
         return found
 
-    def _passed_on(self, each: StageInput, blocks: Arrived, seen: Mapping[int, int]) -> Iterator[Made]:
+    def _passed_on(self, each: StageEdge, blocks: Arrived, seen: Mapping[int, int]) -> Iterator[Made]:
         """Yield the rows of a stream that a later hop needs, which this worker is the one to pass on."""
         to = destination(self.plan, self.number, each) if len(each.members) == 1 else None
         if to is None or not self.stage.probes:
@@ -443,7 +452,7 @@ class StageLogic:
 
     def _on_time(
         self,
-        each: StageInput,
+        each: StageEdge,
         run: SortedRun | None,
         shape: RunShape,
         seen: Mapping[int, int],
@@ -499,7 +508,7 @@ def _joined(probe: Probe) -> tuple[int, ...]:
 
 
 def _live(
-    retentions: Sequence[Retention], each: StageInput, marks: Mapping[int, int | None], run: SortedRun
+    retentions: Sequence[Retention], each: StageEdge, marks: Mapping[int, int | None], run: SortedRun
 ) -> BoolArray:
     return kept(retentions, dict(zip(each.members, run.times, strict=True)), marks)
 

@@ -23,7 +23,7 @@ from report import Curve, Panel, Table, draw, fill_in, number
 from wjoin.executor.counts import Counts
 from wjoin.executor.local import Load, LocalWorkers
 from wjoin.planner.choose.placements import Placement, lying
-from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.physical import Gather, PhysicalPlan
 from wjoin.planner.plan.probes import arranged
 from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW
 from wjoin.planner.shape.at_once import at_once
@@ -166,7 +166,7 @@ def planned(setting: Setting, predicate: Predicate) -> PhysicalPlan:
     if hopping is not None:
         hops = hopping(plan)
         psp = Placement("psp", setting.workers)
-        lain = tuple(each if each.gathers else lying(each, psp) for each in hops.stages)
+        lain = tuple(each if isinstance(each, Gather) else lying(each, psp) for each in hops.stages)
         plan = arranged(dataclasses.replace(hops, stages=lain), [None] * len(lain))
     if setting.slice is None:
         return plan

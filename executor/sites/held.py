@@ -22,7 +22,7 @@ from wjoin.parts.kernels.runs import int64_view, integers
 from wjoin.planner.choose.held_streams import FEW_VALUES, key_column, site_column
 from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.plan.block_columns import code_name
-from wjoin.planner.plan.physical import PhysicalPlan, StageInput
+from wjoin.planner.plan.physical import PhysicalPlan, StageEdge
 from wjoin.sites.protocol import ROW
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class HeldInput:
     place: str
 
     @property
-    def input(self) -> StageInput:
+    def input(self) -> StageEdge:
         """The input itself."""
         return self.plan.stages[self.stage].inputs[self.number]
 

@@ -12,7 +12,7 @@ from wjoin.executor.state.retention import watermark
 from wjoin.executor.stretches import Arrived
 from wjoin.parts.kernels.runs import Int64Array, SortedRun, int64_view
 from wjoin.planner.plan.block_columns import meeting_name, stored_column, time_name
-from wjoin.planner.plan.physical import PhysicalPlan, StageInput
+from wjoin.planner.plan.physical import PhysicalPlan, StageEdge
 
 Span = tuple[int, int]
 """The least and the greatest event time of some rows."""
@@ -140,7 +140,7 @@ def _meeting(reaches: Sequence[Reach]) -> Reach:
 
 def _input_keys(
     plan: PhysicalPlan,
-    each: StageInput,
+    each: StageEdge,
     runs: Sequence[SortedRun],
     arrived: Arrived,
     seen: Mapping[int, int],
@@ -176,7 +176,7 @@ def _input_keys(
 class _Spans:
     """The least and greatest times of each member, over several batches of rows."""
 
-    def __init__(self, each: StageInput) -> None:
+    def __init__(self, each: StageEdge) -> None:
         self._members = each.members
         self.found: dict[int, Span] = {}
 
@@ -187,7 +187,7 @@ class _Spans:
             self.found[member] = min(low, least), max(high, greatest)
 
 
-def _value_name(plan: PhysicalPlan, each: StageInput) -> str | None:
+def _value_name(plan: PhysicalPlan, each: StageEdge) -> str | None:
     """Return the block column with the value of an input's key, None where the code is the value."""
     if each.key is None:
         raise ValueError("an input without a key meets no held one")

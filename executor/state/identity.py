@@ -5,6 +5,7 @@ anything runs.
 """
 
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.choose.held_streams import is_held
-from wjoin.planner.plan.physical import Method, PhysicalPlan, Stage, StreamScan
+from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Scanned, Stage, StreamScan
 from wjoin.planner.windows.lengths import human
 
 STATE_FORMAT = 6
@@ -60,12 +61,10 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
                 "stage": each.stage,
                 "key": None if each.key is None else list(each.key),
                 "columns": list(each.columns),
-                "origin": each.origin,
-                "meets": None if each.meets is None else list(each.meets),
-                "gathered": each.gathered,
+                **_in_hops(stage, place),
                 "held": is_held(plan, each),
             }
-            for each in stage.inputs
+            for place, each in enumerate(stage.inputs)
         ],
         "route": stage.route,
         "slice": stage.slice,
@@ -79,6 +78,17 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
             [list(each.left), list(each.right), each.low, each.high, each.slack, each.checked]
             for each in stage.bands
         ],
+    }
+
+
+def _in_hops(stage: Stage, place: int) -> dict[str, Any]:
+    """Return what is said of an input of a hop, or of what gathers its pairs; it is None of a join."""
+    source = stage.inputs[place].source
+    hops = not isinstance(stage, Join)
+    return {
+        "origin": source.newest[0] if hops and not isinstance(source, Scanned) else None,
+        "meets": list(itertools.chain(*stage.chains(place))) if hops else None,
+        "gathered": isinstance(stage, Gather),
     }
 
 

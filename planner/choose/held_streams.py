@@ -7,7 +7,7 @@ that have come there. None of its rows is kept in the state.
 
 from wjoin.planner.catalog import Relation, SiteFacts
 from wjoin.planner.plan.block_columns import quoted, stored_column, time_name
-from wjoin.planner.plan.physical import Method, PhysicalPlan, Shipping, StageInput, StreamScan
+from wjoin.planner.plan.physical import Join, Method, PhysicalPlan, Shipping, StageEdge, StreamScan
 from wjoin.planner.shape.join_keys import EXACT
 
 FEW_VALUES = 256
@@ -17,7 +17,7 @@ HASH = "hash"
 """The route of a stage whose workers each have whole keys: a worker asks for the rows of its own."""
 
 
-def is_held(plan: PhysicalPlan, each: StageInput) -> bool:
+def is_held(plan: PhysicalPlan, each: StageEdge) -> bool:
     """Return whether the rows of a stage's input stay at their site."""
     if each.stage is not None:
         return False
@@ -42,7 +42,7 @@ def held_refusal(plan: PhysicalPlan, stream: int, relation: Relation) -> str:
     if plan.method is not Method.MULTIWAY or not plan.stages:
         return "wjoin's own stages do not join it"
     stage = plan.stages[entered(plan, stream)[0]]
-    if stage.hop or stage.route != HASH or not stage.keyed:
+    if not isinstance(stage, Join) or stage.route != HASH or not stage.keyed:
         return "it does not meet the others on one key, by which workers share them"
     if scan.filters:
         return "Spark evaluates its filters"
@@ -68,7 +68,7 @@ def site_column(plan: PhysicalPlan, stream: int, name: str) -> str | None:
     return _column(scan, scan.columns[number].expression)
 
 
-def key_column(plan: PhysicalPlan, each: StageInput) -> str:
+def key_column(plan: PhysicalPlan, each: StageEdge) -> str:
     """Return the column of the relation, in lower case, on which a held input meets others."""
     if each.key is None:
         raise ValueError("an input without a key is not held")

@@ -3,6 +3,7 @@
 Rows that are held at their site are in no state, so that belongs to it.
 """
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from dataclasses import dataclass, replace
 from wjoin.parts.routes.registry import ROUTES, plainest
 from wjoin.planner.bind.written import Written
 from wjoin.planner.choose.placements import Placement, lying
-from wjoin.planner.plan.physical import PhysicalPlan, Shipping
+from wjoin.planner.plan.physical import Gather, Join, PhysicalPlan, Shipping
 from wjoin.planner.shape.decompose import Decomposition
 
 NO_CHECKPOINT = "other stages or another route, which need a new checkpoint: none is named here"
@@ -130,16 +131,14 @@ def hops_name(plan: PhysicalPlan, streams: Sequence[str]) -> str:
     Of one in which they meet all at once, the streams.
     """
     first, *later = plan.stages
-    if later[0].gathers:
+    if isinstance(later[0], Gather):
         return f"at once {' '.join(streams[stream] for stream in first.members)}"
-    orders = []
-    for each in first.inputs:
-        order = [first.inputs[met].members[0] for met in each.meets or ()]
-        for stage in later:
-            (own,) = (source for source in stage.inputs if source.newest == each.newest and source.meets)
-            order += [stage.inputs[met].members[0] for met in own.meets or ()]
-        orders.append(" ".join(streams[stream] for stream in (*each.members, *order)))
-    return f"hops {', '.join(orders)}"
+    orders: dict[int, list[int]] = {}
+    for stage in plan.stages:
+        for place, each in enumerate(stage.inputs):
+            for met in itertools.chain(*stage.chains(place)):
+                orders.setdefault(each.newest[0], list(each.newest)).append(stage.inputs[met].members[0])
+    return f"hops {', '.join(' '.join(streams[stream] for stream in each) for each in orders.values())}"
 
 
 def laid_out(plan: PhysicalPlan, places: Mapping[int, Placement] | None) -> PhysicalPlan:
@@ -151,7 +150,9 @@ def laid_out(plan: PhysicalPlan, places: Mapping[int, Placement] | None) -> Phys
         return plan
     stages = []
     for number, stage in enumerate(plan.stages):
-        plain = Placement(plainest(keyed=stage.keyed, inputs=len(stage.inputs), hop=stage.hop))
+        plain = Placement(
+            plainest(keyed=stage.keyed, inputs=len(stage.inputs), hop=not isinstance(stage, Join))
+        )
         stages.append(lying(stage, places.get(number, plain)))
     return replace(plan, stages=tuple(stages))
 

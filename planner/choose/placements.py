@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from wjoin.parts.routes.registry import ROUTES, applicable, plainest
 from wjoin.planner.cost.psp import even
-from wjoin.planner.plan.physical import Band, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import Band, Join, PhysicalPlan, Stage
 from wjoin.planner.plan.slicing import band_width, closed_bands, slice_length
 
 SLICES_OF_A_WORKER = 2
@@ -83,7 +83,7 @@ def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) 
             keyed=stage.keyed,
             inputs=len(stage.inputs),
             near=bool(closed_bands(stage)),
-            hop=stage.hop,
+            hop=not isinstance(stage, Join),
         )
         if not ROUTES[name].heaviest or room.buckets[number] is not None
     )
@@ -93,7 +93,7 @@ def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) 
         granted = all(each.keyed for each in plan.stages)
     if granted and wished is not None:
         names = (wished,)
-    elif room.chained and not stage.keyed and not stage.hop:
+    elif room.chained and not stage.keyed and isinstance(stage, Join):
         names = tuple(name for name in names if ROUTES[name].pairs)
     found: list[Placement] = []
     for name in names:
@@ -106,7 +106,7 @@ def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) 
                 for each in _slices(plan, number, name, workers, room)
             ]
     # On one core there is nothing to share out.
-    plain = plainest(keyed=stage.keyed, inputs=len(stage.inputs), hop=stage.hop)
+    plain = plainest(keyed=stage.keyed, inputs=len(stage.inputs), hop=not isinstance(stage, Join))
     return tuple(found) or (Placement(plain),)
 
 

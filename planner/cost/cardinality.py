@@ -31,11 +31,16 @@ from wjoin.planner.cost.stream_statistics import KEYLESS, UNIQUE, KeyStatistics,
 from wjoin.planner.plan.physical import (
     Band,
     Bounds,
+    Join,
+    Joined,
     Operand,
+    Pairs,
+    PassedOn,
     PhysicalPlan,
     PredicateCheck,
+    Scanned,
     Stage,
-    StageInput,
+    StageEdge,
     UpperBounds,
 )
 from wjoin.planner.plan.probes import (
@@ -181,15 +186,17 @@ def _input(
     # Of a partial result the time of its newest row is known: that of the micro-batch.
     members = (*each.newest, *(member for member in each.members if member not in each.newest))
     key = KEYLESS if each.key is None else statistics[each.key[0]].keys[each.key[1]]
-    key = UNIQUE if each.gathered else key
+    key = UNIQUE if isinstance(each.source, Pairs) else key
     offsets: tuple[Floats, ...] = ()
     volume = 1.0
-    if each.stage is None or each.carried:
+    if isinstance(each.source, Scanned | PassedOn):
         rate = statistics[each.members[0]].kept_rate
     else:
-        before = done[each.stage]
-        begun = each.newest, frozenset(each.members)
-        found = list(before.samples.values()) if each.origin is None else [before.samples[begun]]
+        before = done[each.source.stage].samples
+        if isinstance(each.source, Joined):
+            found = list(before.values())
+        else:
+            found = [before[each.newest, frozenset(each.members)]]
         rate = sum(sample.tuples for sample in found)
         offsets = _offsets(found, members)
         volume = sum(float(sample.volume.mean()) for sample in found)
@@ -224,7 +231,7 @@ def _kept(
     if not arrival.streaming:
         return arrival.duration
     each = stage.inputs[number]
-    if each.gathered:
+    if isinstance(each.source, Pairs):
         return 0.0
     ahead = reach(stage.bounds, hull, plan.staged).ahead
     shifts = (np.zeros(SAMPLE), *offsets)
@@ -283,7 +290,8 @@ class _StagePlay:
             return Played(StageEstimate(self._inputs, tuple(probes), self._measured), self._exact.samples)
         for first in origins(self._stage, streaming=self._arrival.streaming):
             begun = self._stage.inputs[first]
-            for order in begun.chains or (self._order(first),):
+            orders = (self._order(first),) if isinstance(self._stage, Join) else self._stage.chains(first)
+            for order in orders:
                 probe, sample = self._probe(first, order)
                 probes.append(probe)
                 members = (self._stage.inputs[number].members for number in (first, *order))
@@ -356,7 +364,8 @@ class _StagePlay:
         first, target = joined[0], self._inputs[number]
         met = self._stage.inputs[number]
         newest = self._newest(first, number)
-        if met.gathered:
+        gathered = isinstance(met.source, Pairs)
+        if gathered:
             # What one row has begun comes at once, whenever that row has come.
             low, length = sample.times[met.members[0]], np.zeros(SAMPLE)
             rows = np.full(SAMPLE, target.rate / self._rates[met.members[0]])
@@ -376,7 +385,7 @@ class _StagePlay:
             apart = float(length.mean())
             at_hand = target.rate * self._arrival.met(self._inputs, apart, keyed=self._stage.keyed)
         agreeing = float((sample.heavy * agree[0] + sample.light * agree[1]).mean())
-        of_key = matching if met.gathered else agreeing * at_hand
+        of_key = matching if gathered else agreeing * at_hand
         band = index_of(met, sample.times)
         allowed = 1.0 if band is None else self._shares[band]
         conditions = self._conditions(sample, met)
@@ -385,7 +394,7 @@ class _StagePlay:
         if self._stage.bounds is Bounds.EXACT and len(met.members) > 1:
             times, volume = self._drawn(first, number, sample)
             density = target.rate / target.volume if target.volume else 0.0
-            density /= self._rates[met.members[0]] if met.gathered else 1.0
+            density /= self._rates[met.members[0]] if gathered else 1.0
             inside = np.divide(volume * density, rows, out=np.zeros(SAMPLE), where=rows > 0)
             heavy, light = heavy * inside, light * inside
         else:
@@ -442,9 +451,9 @@ class _StagePlay:
     def _newest(self, first: int, number: int) -> float:
         """Return up to when rows of an input are there when those of input ``first`` probe."""
         # Of new rows that meet in a hop, the later ones are those of later streams as often as not.
-        turns = (
-            [each.newest[0] for each in self._stage.inputs] if self._stage.hop else range(len(self._inputs))
-        )
+        turns: Sequence[int] = range(len(self._inputs))
+        if not isinstance(self._stage, Join):
+            turns = [each.newest[0] for each in self._stage.inputs]
         return self._arrival.newest(turns[first], turns[number])
 
     def _drawn(self, first: int, number: int, sample: _Sample) -> tuple[dict[int, Floats], Floats]:
@@ -452,7 +461,7 @@ class _StagePlay:
 
         Each is drawn from the range that the windows leave between those before.
         """
-        target, gathered = self._inputs[number], self._stage.inputs[number].gathered
+        target, gathered = self._inputs[number], isinstance(self._stage.inputs[number].source, Pairs)
         newest = self._newest(first, number)
         later = self._arrival.duration if self._arrival.streaming else 0.0
         times, volume = dict(sample.times), np.ones(SAMPLE)
@@ -489,14 +498,14 @@ class _StagePlay:
         heaviest, tail = second.heaviest.value, _tail(first, second)
         return min(1.0, self._agreement * heaviest), min(1.0, self._agreement * (1 - heaviest) / tail)
 
-    def _share(self, sample: _Sample, met: StageInput, conditions: Sequence[frozenset[Operand]]) -> float:
+    def _share(self, sample: _Sample, met: StageEdge, conditions: Sequence[frozenset[Operand]]) -> float:
         """Return the share of pairs that the bands and conditions keep which can be checked now."""
         bands = list(completed(self._stage.bands, sample.times, met.members))
         ordered = {frozenset((band.left, band.right)) for band in bands}
         others = sum(columns not in ordered for columns in conditions)
         return math.prod(self._shares[band] for band in bands) * COMPARISON_SHARE**others
 
-    def _conditions(self, sample: _Sample, met: StageInput) -> list[frozenset[Operand]]:
+    def _conditions(self, sample: _Sample, met: StageEdge) -> list[frozenset[Operand]]:
         """Return the columns of each condition that can be checked now."""
         comparisons = completed(self._stage.comparisons, sample.times, met.members)
         conditions = completed(self._stage.conditions, sample.times, met.members)

@@ -273,9 +273,9 @@ def _joined(plan: PhysicalPlan) -> Hashable:
     """Return what is joined, whatever the choices for it."""
     conditions = tuple((stage.comparisons, stage.bands, stage.predicates) for stage in plan.stages)
     inputs = tuple(
-        (each.members, each.stage, each.key, each.origin, each.meets)
+        (each.source, each.key, stage.chains(number))
         for stage in plan.stages
-        for each in stage.inputs
+        for number, each in enumerate(stage.inputs)
     )
     return plan.streams, plan.upper, plan.branches, inputs, conditions
 

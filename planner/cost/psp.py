@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Slicing
 from wjoin.planner.cost.estimates import Arrival, InputEstimate, ProbeEstimate
-from wjoin.planner.plan.physical import Band, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import Band, Gather, PhysicalPlan, Stage
 from wjoin.planner.plan.slicing import band_width, cut_by, slicing
 
 SKEWED = 1.25
@@ -73,7 +73,9 @@ def spread(
     if not known:
         turns = min(count, cores)
         rows, pairs = (even(share, turns) if stage.keyed else float(turns) for share in heaviest(inputs))
-        return Spread(once, once, (0.0,) * len(inputs) if stage.gathers else once, count, rows, pairs)
+        return Spread(
+            once, once, (0.0,) * len(inputs) if isinstance(stage, Gather) else once, count, rows, pairs
+        )
     searching = tuple(1.0 if each.sliced and not each.visits else reached(each, count) for each in known)
     copies = min(known[0].copies, count)
     kept = tuple(_kept(each, met, copies) for each, met in zip(known, searching, strict=True))

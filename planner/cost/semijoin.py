@@ -13,7 +13,7 @@ from wjoin.planner.choose.held_streams import FEW_VALUES, entered
 from wjoin.planner.cost.estimates import InputEstimate, StageEstimate
 from wjoin.planner.cost.model import CostModel
 from wjoin.planner.cost.stream_statistics import StreamStatistics, units_per_second
-from wjoin.planner.plan.physical import PhysicalPlan, Shipping
+from wjoin.planner.plan.physical import Join, PhysicalPlan, Shipping
 
 NUMBER_BYTES = 1.0
 """The number of a row, which travels with it: numbers that follow each other are packed well."""
@@ -277,7 +277,7 @@ def matched_share(plan: PhysicalPlan, stream: int, model: CostModel) -> Estimate
     made = [
         each.results / max(known.kept_rate, 1e-12)
         for stage, each in zip(plan.stages, found, strict=True)
-        if stream in stage.members and not stage.hop
+        if stream in stage.members and isinstance(stage, Join)
     ]
     return Estimate(min(1.0 - math.exp(-each) for each in (*made, results)))
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from wjoin.parts.kernels.registry import name_of, words_of
 from wjoin.parts.routes.registry import ROUTES, plainest
-from wjoin.planner.plan.physical import Bounds, Method, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import Bounds, Gather, Hop, Method, PhysicalPlan, Stage
 from wjoin.planner.plan.slicing import cut_by, slice_length
 from wjoin.planner.windows.lengths import human
 
@@ -26,8 +26,8 @@ def plan_words(plan: PhysicalPlan) -> str:
     passes = f" {plan.passes.value}" if plan.branches else ""
     first = " ".join(alias_names(plan, plan.stages[0].members))
     stages = f" in {len(plan.stages)} stages, {first} first" if len(plan.stages) > 1 else ""
-    if plan.stages[0].hop:
-        stages = " at once" if plan.stages[-1].gathers else f" in {len(plan.stages)} hops"
+    if isinstance(plan.stages[0], Hop):
+        stages = " at once" if isinstance(plan.stages[-1], Gather) else f" in {len(plan.stages)} hops"
     return f"{plan.stages[0].bounds.value} {kernels}{passes}{stages}"
 
 

@@ -24,6 +24,8 @@ from wjoin.planner.plan.edges import destination
 from wjoin.planner.plan.physical import (
     Band,
     Comparison,
+    Gather,
+    Join,
     Method,
     PhysicalPlan,
     PredicateCheck,
@@ -183,14 +185,14 @@ def _input(plan: PhysicalPlan, stage: Stage, place: int) -> doc.InputEntry:
         else {},
         hashed=code is not None and not code.exact,
         ordered_by=_ordered_by(plan, stage, place),
-        hop=_hop(plan, stage, place) if stage.hop else None,
+        hop=None if isinstance(stage, Join) else _hop(plan, stage, place),
     )
 
 
 def _hop(plan: PhysicalPlan, stage: Stage, place: int) -> doc.HopEntry:
     """Return what the rows of an input do in a hop."""
     each, number = stage.inputs[place], plan.stages.index(stage)
-    met = [stage.inputs[other].members[-1] for other in each.meets or ()]
+    met = [stage.inputs[other].members[-1] for chain in stage.chains(place) for other in chain]
     kept_before = (
         number
         for number, earlier in enumerate(plan.stages[:number], start=1)
@@ -204,7 +206,7 @@ def _hop(plan: PhysicalPlan, stage: Stage, place: int) -> doc.HopEntry:
         kept=alias_names(plan, kept_for(stage, place)) if each.stored else (),
         before=tuple(kept_before) if each.stored else (),
         passed_on=alone and destination(plan, number, each) is not None,
-        gathered=each.gathered,
+        gathered=isinstance(stage, Gather),
     )
 
 

@@ -8,7 +8,7 @@ column when the result leaves the join.
 
 from dataclasses import dataclass
 
-from wjoin.planner.plan.physical import PhysicalPlan, StageInput, StreamScan
+from wjoin.planner.plan.physical import Pairs, PhysicalPlan, StageEdge, StreamScan
 
 _RESTORABLE = {"bigint", "timestamp", "timestamp_ntz"}
 
@@ -28,10 +28,10 @@ def row_name(stream: int) -> str:
     return f"r{stream}"
 
 
-def meeting_name(each: StageInput) -> str | None:
+def meeting_name(each: StageEdge) -> str | None:
     """Return the name of the block column on which the rows of an input meet others, None where on none."""
-    if each.gathered and each.origin is not None:
-        return row_name(each.origin)
+    if isinstance(each.source, Pairs):
+        return row_name(each.source.begun_by)
     return None if each.key is None else code_name(*each.key)
 
 

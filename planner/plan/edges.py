@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from wjoin.planner.plan.block_columns import code_name, meeting_name, stored_column, time_name
-from wjoin.planner.plan.physical import Operand, Output, PhysicalPlan, Stage, StageInput
+from wjoin.planner.plan.physical import Joined, Operand, Output, Pairs, PhysicalPlan, Stage, StageEdge
 
 
 def with_columns(plan: PhysicalPlan) -> PhysicalPlan:
@@ -12,7 +12,10 @@ def with_columns(plan: PhysicalPlan) -> PhysicalPlan:
     for number in reversed(range(len(plan.stages))):
         stage = plan.stages[number]
         read = {name for to in destinations(plan, number) for name in result_columns(plan, number, to)}
-        inputs = tuple(replace(each, columns=_columns(plan, stage, each, read)) for each in stage.inputs)
+        inputs = tuple(
+            replace(each, columns=_columns(plan, stage, place, read))
+            for place, each in enumerate(stage.inputs)
+        )
         plan = plan.with_stage(number, replace(stage, inputs=inputs))
     return plan
 
@@ -48,7 +51,7 @@ def destinations(plan: PhysicalPlan, number: int) -> tuple[tuple[int, int] | Non
 
 
 def destination(
-    plan: PhysicalPlan, number: int, origin: StageInput, met: Collection[int] = ()
+    plan: PhysicalPlan, number: int, origin: StageEdge, met: Collection[int] = ()
 ) -> tuple[int, int] | None:
     """Return the stage and the input that results go to which rows of an input begin with those of others.
 
@@ -61,9 +64,9 @@ def destination(
         if to is None:
             continue
         each = plan.stages[to[0]].inputs[to[1]]
-        if each.origin is None:
+        if isinstance(each.source, Joined):
             return to if met else None
-        if (each.origin,) == origin.newest and set(each.members) == members:
+        if each.newest == origin.newest and set(each.members) == members:
             return to
     return None
 
@@ -86,16 +89,19 @@ def _output_columns(plan: PhysicalPlan, output: Output) -> Iterator[str]:
         yield from (time_name(stream) for stream in plan.staged)
 
 
-def _columns(plan: PhysicalPlan, stage: Stage, each: StageInput, read: set[str]) -> tuple[str, ...]:
+def _columns(plan: PhysicalPlan, stage: Stage, place: int, read: set[str]) -> tuple[str, ...]:
     """Return the columns of an input's blocks, given those of the stage's results."""
+    each = stage.inputs[place]
     times = [time_name(stream) for stream in each.members]
     meeting = meeting_name(each)
     own = {*read, *times, *(() if meeting is None else (meeting,))}
     own |= {stored_column(plan, *operand).name for operand in operands(plan, stage)}
-    # Of partial results that one row has begun, the first ones bring its columns.
-    brought = [stream for stream in each.members if each.meets or not each.gathered or stream != each.origin]
+    brought, numbers = each.members, []
+    if isinstance(each.source, Pairs):
+        numbers = [meeting] if meeting is not None else []
+        # Of the pairs that one row has begun, the first ones bring its columns.
+        brought = each.members if stage.chains(place) else (each.source.other,)
     known = (name for stream in brought for name in scan_columns(plan, stream))
-    numbers = [meeting] if each.gathered and meeting is not None else []
     return tuple(dict.fromkeys([*times, *numbers, *(name for name in known if name in own)]))
 
 

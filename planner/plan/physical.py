@@ -6,7 +6,7 @@ Streams are numbered in FROM order. Times are microseconds, or the column's own 
 where event time is integral.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from wjoin.planner.catalog import Estimate
@@ -115,7 +115,7 @@ class StreamScan:
 
     ``event_time`` is empty for a table without one, which is in no window and no stage.
     ``ahead``: how many microseconds later than its micro-batch a row of it may be, None where that is not
-    declared (see ``planner.plan.ahead``). ``site``: how it travels, None where it is not at a site.
+    declared (see ``planner.planning.ahead``). ``site``: how it travels, None where it is not at a site.
     """
 
     alias: str
@@ -234,51 +234,127 @@ class Retention:
 
 
 @dataclass(frozen=True)
-class StageInput:
-    """One input of a stage: a scan, or the result of an earlier stage.
+class Scanned:
+    """The rows of a stream."""
 
-    ``members`` are the streams whose rows a tuple of this input is made of; ``key`` is
-    (stream, number of its code), None where the stage has no equality. ``columns`` are the columns of
-    its blocks: what this stage, the next ones and the outputs read of the members (``planner.plan.edges``).
-    ``stored``: whether its rows are kept for the rows of other inputs, and ``retention`` how long;
-    ``required``: whether a result needs a row of it. ``index`` is the band that orders its rows for a
-    kernel that looks for values, None where none does.
+    stream: int
+    stage: None = field(default=None, init=False)
 
-    In a hop (``Stage.hop``) ``meets`` are the inputs that its rows meet there, of other stages None; and
-    what comes from the hop before are partial results whose newest row is of the stream ``origin``, or rows
-    of that stream alone, which the hop before has passed on. New rows that meet several inputs make partial
-    results with each of these alone; where such are ``gathered``, those that one row has begun come together,
-    and no others.
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The stream."""
+        return (self.stream,)
+
+    @property
+    def newest(self) -> tuple[int, ...]:
+        """The stream."""
+        return (self.stream,)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The results of the earlier stage with the number ``stage``."""
+
+    stage: int
+    members: tuple[int, ...]
+
+    @property
+    def newest(self) -> tuple[int, ...]:
+        """All streams: the earliest row of a result tells."""
+        return self.members
+
+
+@dataclass(frozen=True)
+class PassedOn:
+    """The rows of a stream, which the hop before has passed on."""
+
+    stage: int
+    stream: int
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The stream."""
+        return (self.stream,)
+
+    @property
+    def newest(self) -> tuple[int, ...]:
+        """The stream."""
+        return (self.stream,)
+
+
+@dataclass(frozen=True)
+class Partial:
+    """Partial results of the hop before, which new rows of the stream ``begun_by`` have begun."""
+
+    stage: int
+    members: tuple[int, ...]
+    begun_by: int
+
+    @property
+    def newest(self) -> tuple[int, ...]:
+        """The stream whose row is the newest of each."""
+        return (self.begun_by,)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """New rows of the stream ``begun_by``, each with one row of another stream that a hop has found for it.
+
+    They come with the number of the new row, on which those that it has begun meet.
     """
 
-    members: tuple[int, ...]
-    stage: int | None
-    key: tuple[int, int] | None
+    stage: int
+    begun_by: int
+    other: int
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """Both streams, first the one whose row is newer."""
+        return self.begun_by, self.other
+
+    @property
+    def newest(self) -> tuple[int, ...]:
+        """The stream whose row is newer."""
+        return (self.begun_by,)
+
+
+Source = Scanned | Joined | PassedOn | Partial | Pairs
+"""What comes to a stage along an edge."""
+
+
+@dataclass(frozen=True)
+class StageEdge:
+    """What comes to one input of a stage, and what becomes of it there.
+
+    ``key`` is (stream, number of its code), None where the stage has no equality. ``columns`` are the columns
+    of its blocks: what this stage, the next ones and the outputs read of the members. ``stored``: whether
+    its rows are kept for the rows of other inputs, and ``retention`` how long; ``required``: whether a
+    result needs a row of it. ``index`` is the band that orders its rows for a
+    kernel that looks for values, None where none does.
+    """
+
+    source: Source
+    key: tuple[int, int] | None = None
     index: Band | None = None
     columns: tuple[str, ...] = ()
     stored: bool = True
     required: bool = True
     retention: tuple[Retention, ...] = ()
-    origin: int | None = None
-    meets: tuple[int, ...] | None = None
-    gathered: bool = False
 
     @property
-    def chains(self) -> tuple[tuple[int, ...], ...]:
-        """The inputs that its rows meet in a hop, those one after the other with which they make results."""
-        if not self.meets:
-            return ()
-        return (self.meets,) if self.gathered else tuple((other,) for other in self.meets)
+    def stage(self) -> int | None:
+        """The number of the stage that it comes from, None where a stream is scanned."""
+        return self.source.stage
 
     @property
-    def carried(self) -> bool:
-        """Whether its rows are those of one stream, which an earlier hop has passed on."""
-        return self.stage is not None and self.members == (self.origin,)
+    def members(self) -> tuple[int, ...]:
+        """The streams whose rows each of its tuples is made of."""
+        return self.source.members
 
     @property
     def newest(self) -> tuple[int, ...]:
         """The streams whose earliest row tells which of two new tuples is later, and meets the other."""
-        return self.members if self.origin is None else (self.origin,)
+        return self.source.newest
 
 
 class Rows(Enum):
@@ -367,8 +443,8 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Stage:
-    """A join of two or more inputs on one worker set.
+class _Common:
+    """What every kind of stage has.
 
     ``route`` names what chooses the workers of a row, ``kernels`` how candidates are found: the first of
     them by the steps, or by each worker the one that suits its rows (``wjoin.parts``). ``comparisons``,
@@ -379,12 +455,9 @@ class Stage:
     ``master`` the input that lies in slices where the others' rows are copied to those.
     There is a probe for each input whose new rows begin results, and for each pass over the windows; two
     where rows visit several workers.
-
-    A *hop* is a stage whose inputs each meet only some of the others (PSP 2009, section 4.1): what they make
-    goes on to the next one, where it is not kept.
     """
 
-    inputs: tuple[StageInput, ...]
+    inputs: tuple[StageEdge, ...]
     bounds: Bounds
     route: str
     kernels: tuple[str, ...]
@@ -402,17 +475,10 @@ class Stage:
     probes: tuple[Probe, ...] = ()
 
     def __post_init__(self) -> None:
-        members = self.members
-        joined = sum(len(each.members) for each in self.inputs)
-        if len(self.inputs) < 2 or (not self.hop and joined != len(members)):
-            raise ValueError("a stage joins two or more inputs with distinct streams")
-        for source in self.inputs:
-            met = (self.inputs[other].members for other in source.meets or ())
-            shared = {source.origin} if source.gathered else set()
-            if any(set(source.members) & set(members) != shared for members in met):
-                raise ValueError("in a hop, rows meet those of streams that they have none of yet")
+        if len(self.inputs) < 2:
+            raise ValueError("a stage joins two or more inputs")
         for each in self.checked:
-            if not each.streams <= set(members):
+            if not each.streams <= set(self.members):
                 raise ValueError("a condition names a stream that is not in the stage")
         if not all(each.required for each in self.inputs):
             raise ValueError("a result without a row of some input needs an outer join, which no stage makes")
@@ -428,28 +494,85 @@ class Stage:
         return (*self.comparisons, *self.bands, *self.conditions, *self.predicates)
 
     @property
-    def hop(self) -> bool:
-        """Whether each input meets only some of the others, and partial results go on to the next stage."""
-        return any(each.meets is not None for each in self.inputs)
-
-    def met(self, number: int) -> bool:
-        """Return whether rows of some input of a hop meet those of input ``number``."""
-        return any(number in (each.meets or ()) for each in self.inputs)
-
-    @property
-    def keyed(self) -> bool:
-        """Whether the inputs meet on a key, or on the row that has begun them."""
-        return all(each.key is not None or each.gathered for each in self.inputs)
-
-    @property
-    def gathers(self) -> bool:
-        """Whether it puts partial results together that one row has begun; it keeps nothing."""
-        return any(each.gathered for each in self.inputs)
-
-    @property
     def indexed(self) -> bool:
         """Whether a band orders the rows of some input for a kernel that looks for values."""
         return any(each.index is not None for each in self.inputs)
+
+
+@dataclass(frozen=True)
+class Join(_Common):
+    """A join of two or more inputs, each of which meets all others, on one set of workers."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if sum(len(each.members) for each in self.inputs) != len(self.members):
+            raise ValueError("a stage joins inputs with distinct streams")
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the inputs meet on a key."""
+        return all(each.key is not None for each in self.inputs)
+
+    def chains(self, number: int) -> tuple[tuple[int, ...], ...]:
+        """Return the others: with one after the other new rows of an input make results."""
+        return (tuple(other for other in range(len(self.inputs)) if other != number),)
+
+
+@dataclass(frozen=True)
+class Hop(_Common):
+    """A stage whose inputs each meet only some of the others (PSP 2009, section 4.1), without a key.
+
+    What they make goes on to the next one, where it is not kept, and so do rows that are kept there.
+    ``meets``: by input those whose rows its new rows meet there, each by itself.
+    """
+
+    meets: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for each, met in zip(self.inputs, self.meets, strict=True):
+            if any(set(each.members) & set(self.inputs[other].members) for other in met):
+                raise ValueError("in a hop, rows meet those of streams that they have none of yet")
+
+    @property
+    def keyed(self) -> bool:
+        """There is no key."""
+        return False
+
+    def chains(self, number: int) -> tuple[tuple[int, ...], ...]:
+        """Return the inputs with each of which new rows of input ``number`` make partial results."""
+        return tuple((other,) for other in self.meets[number])
+
+
+@dataclass(frozen=True)
+class Gather(_Common):
+    """Puts the pairs together that one new row has begun in the hop before, and keeps nothing."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not all(isinstance(each.source, Pairs) for each in self.inputs):
+            raise ValueError("pairs that one row has begun come together, and no others")
+
+    @property
+    def keyed(self) -> bool:
+        """They meet on the row that has begun them."""
+        return True
+
+    def chains(self, number: int) -> tuple[tuple[int, ...], ...]:
+        """Return with which others the pairs of an input make results: the first ones of a row with all."""
+        own = [place for place, each in enumerate(self.inputs) if each.newest == self.inputs[number].newest]
+        return (tuple(own[1:]),) if own[0] == number else ()
+
+
+Stage = Join | Hop | Gather
+"""A step of a plan that many workers share: what it makes of its inputs, on which workers, and how."""
+
+
+def meeting(stage: Stage, number: int) -> list[int]:
+    """Return the inputs of a stage whose new rows meet those of input ``number``."""
+    return [
+        other for other in range(len(stage.inputs)) if any(number in chain for chain in stage.chains(other))
+    ]
 
 
 @dataclass(frozen=True)

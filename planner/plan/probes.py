@@ -12,7 +12,10 @@ from wjoin.planner.plan.physical import (
     AnyCondition,
     Band,
     Bounds,
+    Gather,
+    Join,
     Operand,
+    Pairs,
     PhysicalPlan,
     Precedence,
     Probe,
@@ -20,10 +23,11 @@ from wjoin.planner.plan.physical import (
     Retention,
     Rows,
     Stage,
-    StageInput,
+    StageEdge,
     Step,
     UpperBounds,
     WindowCheck,
+    meeting,
 )
 from wjoin.planner.plan.reach import Reach, reach
 from wjoin.planner.plan.slicing import sliced
@@ -58,8 +62,8 @@ def arranged_stage(plan: PhysicalPlan, stage: Stage, orders: Orders | None) -> S
 
 def _is_stored(plan: PhysicalPlan, stage: Stage, number: int, beginning: Collection[int]) -> bool:
     """Return whether rows of an input are kept for those of others that come later."""
-    if stage.hop:
-        return stage.met(number) and not stage.gathers
+    if not isinstance(stage, Join):
+        return bool(meeting(stage, number)) and not isinstance(stage, Gather)
     # Of complete inputs, the last one finds all others there, and no row comes later.
     return plan.streaming or number not in beginning
 
@@ -90,12 +94,12 @@ def chosen_orders(stage: Stage) -> Orders | None:
 def origins(stage: Stage, *, streaming: bool) -> Sequence[int]:
     """Return the inputs whose new rows begin results: of complete inputs the last one suffices."""
     size = len(stage.inputs)
-    if stage.hop:
-        return [number for number, each in enumerate(stage.inputs) if each.meets]
-    return range(size) if streaming else range(size - 1, size)
+    if isinstance(stage, Join) and not streaming:
+        return range(size - 1, size)
+    return [number for number in range(size) if stage.chains(number)]
 
 
-def retention(plan: PhysicalPlan, stage: Stage, each: StageInput, bounds: Bounds) -> tuple[Retention, ...]:
+def retention(plan: PhysicalPlan, stage: Stage, each: StageEdge, bounds: Bounds) -> tuple[Retention, ...]:
     """Return how long the rows of a stage's input are kept for the streams of its others, by some bounds.
 
     In a hop, for the new rows whose partial results come to meet them there.
@@ -109,19 +113,18 @@ def retention(plan: PhysicalPlan, stage: Stage, each: StageInput, bounds: Bounds
 
 def kept_for(stage: Stage, number: int) -> list[int]:
     """Return the streams whose new rows can make results with rows of an input."""
-    if stage.hop:
-        return sorted({own for each in stage.inputs if number in (each.meets or ()) for own in each.newest})
-    return [other for other in stage.members if other not in stage.inputs[number].members]
+    return list(
+        dict.fromkeys(stream for other in meeting(stage, number) for stream in stage.inputs[other].newest)
+    )
 
 
 def _probes(
     plan: PhysicalPlan, stage: Stage, orders: Orders | None, beginning: Sequence[int]
 ) -> Iterator[Probe]:
     for origin in beginning:
-        chains: Sequence[Sequence[int]] = stage.inputs[origin].chains
-        if not chains:
-            others = [number for number in range(len(stage.inputs)) if number != origin]
-            chains = [others if orders is None else orders[origin]]
+        chains: Sequence[Sequence[int]] = stage.chains(origin)
+        if isinstance(stage, Join) and orders is not None:
+            chains = (orders[origin],)
         for order, (upper, excluded) in itertools.product(chains, _passes(plan)):
             begun = Probe(origin, (), orders is not None, upper, excluded)
             for meets in _met_rows(plan, stage):
@@ -130,11 +133,11 @@ def _probes(
 
 def _met_rows(plan: PhysicalPlan, stage: Stage) -> tuple[Rows, ...]:
     """Return what rows new ones meet, one probe for each."""
-    if stage.gathers:
+    if isinstance(stage, Gather):
         return (Rows.NEW,)
     # Workers cut a micro-batch where their own rows say. So which of two new rows finds the other is
     # for their times to say, as no worker has both to keep and to probe.
-    if plan.streaming and (ROUTES[stage.route].visits or stage.hop):
+    if plan.streaming and (ROUTES[stage.route].visits or not isinstance(stage, Join)):
         return Rows.OLD, Rows.NEW
     return (Rows.ALL,)
 
@@ -185,14 +188,16 @@ def step_to(
     new = [stream for stream in each.members if stream not in known]
     kernel = stage.kernels[0]
     exact = stage.bounds is Bounds.EXACT
-    order = _precedence(stage, joined, target) if meets is Rows.NEW and not stage.gathers else None
+    order = (
+        _precedence(stage, joined, target) if meets is Rows.NEW and not isinstance(stage, Gather) else None
+    )
     return Step(
         input=target,
         kernel=kernel,
         # New rows of two inputs meet once: as those of the later input begin results.
         rows=Rows.OLD if meets is Rows.ALL and plan.streaming and target > joined[0] else meets,
         ranges=(Range(anchor, 0, 0),)
-        if each.gathered
+        if isinstance(each.source, Pairs)
         else tuple(
             Range(
                 stream,
@@ -218,7 +223,7 @@ def _precedence(stage: Stage, joined: Sequence[int], target: int) -> Precedence:
     In a hop that is the newest row of a partial result, whatever that has met before.
     """
     met, first = stage.inputs[target], stage.inputs[joined[0]]
-    if stage.hop:
+    if not isinstance(stage, Join):
         return Precedence(met.members, first.newest, met.members < first.newest)
     known = tuple(member for number in joined for member in stage.inputs[number].members)
     return Precedence(met.members, known, target < joined[0])
@@ -255,7 +260,7 @@ def _linked(stage: Stage, known: Collection[int], members: Sequence[int]) -> boo
     return any(True for _ in completed(stage.checked, known, members))
 
 
-def index_of(each: StageInput, known: Collection[int]) -> Band | None:
+def index_of(each: StageEdge, known: Collection[int]) -> Band | None:
     """Return the band that orders an input's rows where the streams ``known`` tell its values, else None."""
     if each.index is None or {each.index.left[0], each.index.right[0]}.isdisjoint(known):
         return None
@@ -275,7 +280,7 @@ def window_checks(
             yield WindowCheck(first, second, bound)
 
 
-def _key_pairs(plan: PhysicalPlan, old: StageInput, new: StageInput) -> Iterator[tuple[Operand, Operand]]:
+def _key_pairs(plan: PhysicalPlan, old: StageEdge, new: StageEdge) -> Iterator[tuple[Operand, Operand]]:
     """Yield pairs of scan columns that hold the real keys of two inputs."""
     if old.key is None or new.key is None:
         return

@@ -6,7 +6,7 @@ import numpy as np
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Slices, Slicing
-from wjoin.planner.plan.physical import Band, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import Band, Hop, PhysicalPlan, Stage, meeting
 
 SLICES_OF_A_WINDOW = 1669
 """Slices of the longest window, of a route whose rows visit several: so many workers share it at the most.
@@ -34,7 +34,7 @@ def slice_length(plan: PhysicalPlan, stage: Stage, route: str) -> int | float:
     """
     if ROUTES[route].values:
         return band_width(cut_by(stage))
-    firsts = stage.members if stage.hop else tuple(each.members[0] for each in stage.inputs)
+    firsts = stage.members if isinstance(stage, Hop) else tuple(each.members[0] for each in stage.inputs)
     bounds = [plan.upper[one][other] for one in firsts for other in firsts if one != other]
     known = [abs(bound) for bound in bounds if bound is not None]
     if len(known) < len(bounds):
@@ -116,7 +116,7 @@ def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:
         else:
             own, back, ahead = band.right, -low, high
         return Slicing(stage.slice, back, ahead, kept, visits, stage.copies, own, band.slack)
-    if stage.hop:
+    if isinstance(stage, Hop):
         return _hop_slicing(plan, stage, number)
     first = stage.inputs[number].members[0]
     # Rows of two inputs reach each other; of more than two, only the master is sliced.
@@ -132,7 +132,7 @@ def cut_stream(plan: PhysicalPlan, stage: Stage, number: int) -> int:
     Of a partial result that which can reach least of what it is to meet.
     """
     each = stage.inputs[number]
-    if not stage.hop or each.gathered or len(each.members) == 1:
+    if not isinstance(stage, Hop) or len(each.members) == 1:
         return each.members[0]
 
     def width(member: int) -> float:
@@ -142,12 +142,12 @@ def cut_stream(plan: PhysicalPlan, stage: Stage, number: int) -> int:
     return min(each.members, key=width)
 
 
-def _hop_slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing:
+def _hop_slicing(plan: PhysicalPlan, stage: Hop, number: int) -> Slicing:
     """Return the slices as the rows of an input of a hop see them."""
     if stage.slice is None:
         raise ValueError("a hop without slices")
-    each = stage.inputs[number]
-    back, ahead = _reach(plan, stage, number, cut_stream(plan, stage, number)) if each.meets else (0, 0)
+    meets = stage.meets[number]
+    back, ahead = _reach(plan, stage, number, cut_stream(plan, stage, number)) if meets else (0, 0)
     return Slicing(
         stage.slice,
         back,
@@ -155,14 +155,14 @@ def _hop_slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing:
         sliced=True,
         visits=True,
         copies=stage.copies,
-        stored=stage.met(number),
-        probes=bool(each.meets),
+        stored=bool(meeting(stage, number)),
+        probes=bool(meets),
     )
 
 
-def _reach(plan: PhysicalPlan, stage: Stage, number: int, stream: int) -> tuple[int | None, int | None]:
+def _reach(plan: PhysicalPlan, stage: Hop, number: int, stream: int) -> tuple[int | None, int | None]:
     """Return how far before and after the rows of a stream those may be that input ``number`` meets."""
-    met = [member for other in stage.inputs[number].meets or () for member in stage.inputs[other].members]
+    met = [member for other in stage.meets[number] for member in stage.inputs[other].members]
     back, ahead = ([plan.upper[other][stream] for other in met], [plan.upper[stream][other] for other in met])
     return _furthest(back), _furthest(ahead)
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from wjoin.parts.kernels.registry import KERNELS, refusal_of
 from wjoin.parts.routes.registry import plainest
 from wjoin.planner.plan.edges import with_columns
-from wjoin.planner.plan.physical import PhysicalPlan, Stage, StageInput
+from wjoin.planner.plan.physical import Gather, Hop, Pairs, PhysicalPlan, Stage, StageEdge
 from wjoin.planner.plan.probes import OneCondition
 from wjoin.planner.shape.hops import can_hop
 
@@ -36,21 +36,20 @@ def at_once(plan: PhysicalPlan) -> PhysicalPlan:
     return with_columns(replace(plan, stages=(_meeting(stage), _gathering(stage))))
 
 
-def _meeting(stage: Stage) -> Stage:
-    """Return the stage in which new rows meet the others, those of each stream by themselves."""
+def _meeting(stage: Stage) -> Hop:
+    """Return the hop in which new rows meet the others, those of each stream by themselves."""
     numbers = range(len(stage.inputs))
-    return replace(
-        stage,
-        inputs=tuple(
-            replace(each, meets=tuple(other for other in numbers if other != own))
-            for own, each in enumerate(stage.inputs)
-        ),
+    return Hop(
+        inputs=stage.inputs,
+        bounds=stage.bounds,
         route=plainest(keyed=False, inputs=len(stage.inputs), hop=True),
+        kernels=stage.kernels,
+        shipping=stage.shipping,
         comparisons=_of_two(stage.comparisons),
         bands=_of_two(stage.bands),
         conditions=_of_two(stage.conditions),
         predicates=_of_two(stage.predicates),
-        probes=(),
+        meets=tuple(tuple(other for other in numbers if other != own) for own in numbers),
     )
 
 
@@ -58,17 +57,17 @@ def _of_two(conditions: Sequence[OneCondition]) -> tuple[OneCondition, ...]:
     return tuple(each for each in conditions if len(each.streams) == 2)
 
 
-def _gathering(stage: Stage) -> Stage:
-    """Return the stage that puts partial results together; the first that a row has begun meet the others."""
-    inputs: list[StageInput] = []
-    for origin in stage.members:
-        others = [stream for stream in stage.members if stream != origin]
-        begin = len(inputs)
-        meets = tuple(range(begin + 1, begin + len(others)))
-        inputs += [
-            StageInput((origin, other), 0, None, origin=origin, meets=() if place else meets, gathered=True)
-            for place, other in enumerate(others)
-        ]
-    kernels = next((name,) for name in KERNELS if refusal_of((name,), keyed=True, indexed=False) is None)
-    route = plainest(keyed=True, inputs=len(inputs), hop=True)
-    return replace(stage, inputs=tuple(inputs), route=route, kernels=kernels, probes=())
+def _gathering(stage: Stage) -> Gather:
+    """Return the stage that puts pairs together; the first that a row has begun meet the others."""
+    inputs = tuple(StageEdge(Pairs(0, *pair)) for pair in itertools.permutations(stage.members, 2))
+    return Gather(
+        inputs=inputs,
+        bounds=stage.bounds,
+        route=plainest(keyed=True, inputs=len(inputs), hop=True),
+        kernels=next((name,) for name in KERNELS if refusal_of((name,), keyed=True, indexed=False) is None),
+        shipping=stage.shipping,
+        comparisons=stage.comparisons,
+        bands=stage.bands,
+        conditions=stage.conditions,
+        predicates=stage.predicates,
+    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from wjoin.parts.routes.registry import plainest
 from wjoin.planner.plan.edges import with_columns
-from wjoin.planner.plan.physical import Band, PhysicalPlan, Stage, StageInput
+from wjoin.planner.plan.physical import Band, Hop, Partial, PassedOn, PhysicalPlan, Scanned, Stage, StageEdge
 from wjoin.planner.plan.probes import OneCondition, completed
 
 FEWEST_STREAMS = 3
@@ -118,36 +118,30 @@ class _Hop:
     orders: Mapping[int, tuple[int, ...]]
     number: int
 
-    def made(self) -> Stage:
+    def made(self) -> Hop:
         """Return it as a stage: first the streams that are kept or passed on, then the partial results."""
         first = self.number == 0
         streams = [stream for stream in self.orders if first or self._needed(stream)]
         places = {stream: place for place, stream in enumerate(streams)}
-        before = None if first else self.number - 1
-        inputs = [
-            StageInput(
-                (stream,),
-                before,
-                None,
-                self._index(stream),
-                origin=None if first else stream,
-                meets=(places[self.orders[stream][0]],) if first else (),
-            )
-            for stream in streams
-        ]
-        for origin, order in self.orders.items() if not first else ():
-            members = tuple(sorted((origin, *order[: self.number])))
-            meets = (places[order[self.number]],)
-            inputs.append(StageInput(members, before, None, None, origin=origin, meets=meets))
-        return replace(
-            self.stage,
+        before = self.number - 1
+        sources = [Scanned(stream) if first else PassedOn(before, stream) for stream in streams]
+        inputs = [StageEdge(each, index=self._index(each.stream)) for each in sources]
+        meets = [(places[self.orders[stream][0]],) if first else () for stream in streams]
+        for begun_by, order in self.orders.items() if not first else ():
+            members = tuple(sorted((begun_by, *order[: self.number])))
+            inputs.append(StageEdge(Partial(before, members, begun_by)))
+            meets.append((places[order[self.number]],))
+        return Hop(
             inputs=tuple(inputs),
+            bounds=self.stage.bounds,
             route=plainest(keyed=False, inputs=len(inputs), hop=True),
+            kernels=self.stage.kernels,
+            shipping=self.stage.shipping,
             comparisons=self._checked(self.stage.comparisons),
             bands=self._checked(self.stage.bands),
             conditions=self._checked(self.stage.conditions),
             predicates=self._checked(self.stage.predicates),
-            probes=(),
+            meets=tuple(meets),
         )
 
     def _needed(self, stream: int) -> bool:

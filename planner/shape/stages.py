@@ -16,11 +16,14 @@ from wjoin.planner.plan.physical import (
     Bounds,
     Comparison,
     Condition,
+    Join,
+    Joined,
     Operand,
     PredicateCheck,
+    Scanned,
     Shipping,
     Stage,
-    StageInput,
+    StageEdge,
 )
 from wjoin.planner.shape.decompose import Decomposition, DraftStage
 from wjoin.planner.shape.scans import ScanBuilder
@@ -109,10 +112,11 @@ def _stage(
     for each in draft.inputs:
         owner = each.key[0].stream if each.key else None
         key = None if owner is None else (owner, scans[owner].code(each))
-        inputs.append(StageInput(each.members, each.stage, key, _main_band(each.members, bands)))
+        source = Scanned(*each.members) if each.stage is None else Joined(each.stage, each.members)
+        inputs.append(StageEdge(source, key, _main_band(each.members, bands)))
     keyed, indexed = bool(draft.classes), any(each.index is not None for each in inputs)
     # Route and kernel are the first ones that can apply, until the choice is made.
-    return Stage(
+    return Join(
         inputs=tuple(inputs),
         bounds=Bounds.EXACT,
         route=plainest(keyed=keyed, inputs=len(inputs)),

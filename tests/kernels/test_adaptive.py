@@ -12,12 +12,13 @@ from wjoin.parts.kernels.runs import Order, RunShape, SortedRun
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import (
     Bounds,
+    Join,
     KeyCode,
     Output,
     PhysicalPlan,
+    Scanned,
     Shipping,
-    Stage,
-    StageInput,
+    StageEdge,
     StreamScan,
     TimeKind,
 )
@@ -29,8 +30,8 @@ WINDOW = 100
 def plan(kernel: str = "adaptive") -> PhysicalPlan:
     code = KeyCode(("k",), ("bigint",), exact=True, verify=())
     scans = tuple(StreamScan(name, "ts", 0, (), (), (code,), True) for name in "AB")
-    inputs = tuple(StageInput((n,), None, (n, 0)) for n in range(2))
-    stage = Stage(inputs, Bounds.EXACT, "hash", kernels_of(kernel), Shipping.BLOCKS)
+    inputs = tuple(StageEdge(Scanned(n), (n, 0)) for n in range(2))
+    stage = Join(inputs, Bounds.EXACT, "hash", kernels_of(kernel), Shipping.BLOCKS)
     upper = ((0, WINDOW), (WINDOW, 0))
     drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, upper, (), (stage,), (Output("", ()),))
     return arranged(with_columns(drawn), [None])

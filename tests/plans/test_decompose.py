@@ -43,7 +43,7 @@ def check_legal(size: int, classes: tuple[EqualityClass, ...], made: Decompositi
             owners.append(tuple(part.side.identity for part in each.key))
         assert all(bool(owner) == bool(stage.classes) for owner in owners)
         available[tuple(sorted(stage.members))] = number
-    # StageInput lists members sorted, so the last stage is the one left.
+    # StageEdge lists members sorted, so the last stage is the one left.
     assert [tuple(range(size))] == list(available)
 
 

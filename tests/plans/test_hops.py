@@ -14,7 +14,16 @@ from wjoin.planner.choose.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoin
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.plan_words import plan_words
 from wjoin.planner.plan.edges import destination, destinations, result_columns
-from wjoin.planner.plan.physical import Passes, PhysicalPlan, Precedence, Rows
+from wjoin.planner.plan.physical import (
+    Hop,
+    Partial,
+    PassedOn,
+    Passes,
+    PhysicalPlan,
+    Precedence,
+    Rows,
+    Scanned,
+)
 from wjoin.planner.plan.probes import arranged
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.shape.hops import can_hop, hop_orders, in_hops
@@ -87,18 +96,22 @@ def hops(text: str = CHAIN) -> PhysicalPlan:
 
 def test_each_hop_keeps_what_is_met_there() -> None:
     first, second = hops().stages
-    assert [(each.members, each.stored, each.meets) for each in first.inputs] == [
-        ((0,), True, (1,)),
-        ((1,), True, (0,)),
-        ((2,), False, (1,)),
+    assert isinstance(first, Hop)
+    assert isinstance(second, Hop)
+    assert [(each.source, each.stored) for each in first.inputs] == [
+        (Scanned(0), True),
+        (Scanned(1), True),
+        (Scanned(2), False),
     ]
-    assert [(each.members, each.origin, each.stored, each.meets) for each in second.inputs] == [
-        ((0,), 0, True, ()),
-        ((2,), 2, True, ()),
-        ((0, 1), 0, False, (1,)),
-        ((0, 1), 1, False, (1,)),
-        ((1, 2), 2, False, (0,)),
+    assert first.meets == ((1,), (0,), (1,))
+    assert [(each.source, each.stored) for each in second.inputs] == [
+        (PassedOn(0, 0), True),
+        (PassedOn(0, 2), True),
+        (Partial(0, (0, 1), 0), False),
+        (Partial(0, (0, 1), 1), False),
+        (Partial(0, (1, 2), 2), False),
     ]
+    assert second.meets == ((), (), (1,), (1,), (0,))
     assert {first.route, second.route} == {"psp"}
     assert set(first.members) == set(second.members) == {0, 1, 2}
 
@@ -134,11 +147,17 @@ def test_what_goes_on_has_a_place_of_its_own_by_its_newest_row() -> None:
     made = hops()
     first, second = made.stages
     assert destinations(made, 0) == tuple((1, place) for place in range(5))
-    assert [destination(made, 0, each, each.meets) for each in first.inputs] == [(1, 2), (1, 3), (1, 4)]
+    assert [destination(made, 0, first.inputs[probe.origin], probe.order) for probe in first.probes[::2]] == [
+        (1, 2),
+        (1, 3),
+        (1, 4),
+    ]
     passed_on = [destination(made, 0, each) for each in first.inputs]
     assert passed_on == [(1, 0), None, (1, 1)]
     assert result_columns(made, 0, (1, 1)) == second.inputs[1].columns
-    assert {destination(made, 1, each, each.meets) for each in second.inputs} == {None}
+    assert {destination(made, 1, second.inputs[probe.origin], probe.order) for probe in second.probes} == {
+        None
+    }
 
 
 def test_conditions_are_checked_in_the_hop_where_they_can_be_first() -> None:
@@ -189,18 +208,18 @@ def test_psp_is_hops_where_pairs_would_be_many() -> None:
     (pairs, *_) = [
         each for each in planned(hint="/*+ PLAN(PSP) */").candidates if "times the state" in each.lost
     ]
-    assert not pairs.plan.stages[0].hop
+    assert not isinstance(pairs.plan.stages[0], Hop)
     # Of which few are true, few pairs are kept; and a hop more than that is a hop more to pay for.
     few = Predicate("alike", COSTLY.function, "boolean", cost_us=1000, selectivity=0.001)
     kept = planned(hint="/*+ PLAN(PSP) */", predicate=few)
-    assert not kept.physical.stages[0].hop
+    assert not isinstance(kept.physical.stages[0], Hop)
 
 
 def test_what_hops_keep_is_all_streams_and_their_copies() -> None:
     found = planned(hint="/*+ PLAN(PSP) */")
     assert re.fullmatch(r"exact psp\(\w+\) .* in 2 hops", plan_words(found.physical))
     assert found.candidates[0].estimated.cost.state_rows == pytest.approx(4 * 30 * 10, rel=0.01)
-    by_pairs = next(each for each in found.candidates if not each.plan.stages[0].hop)
+    by_pairs = next(each for each in found.candidates if not isinstance(each.plan.stages[0], Hop))
     assert by_pairs.estimated.cost.state_rows > 20 * 4 * 30 * 10
     # Whatever the form, as many results are expected.
     rates = {round(each.estimated.cost.results, -3) for each in (found.candidates[0], by_pairs)}
@@ -229,7 +248,7 @@ def test_alternatives_apart_are_not_for_hops() -> None:
 
     def hops(hint: str) -> list[Passes]:
         found = plan_over(text.format(hint), relations, None, costs, FREE).candidates
-        return [each.plan.passes for each in found if each.plan.stages[0].hop]
+        return [each.plan.passes for each in found if isinstance(each.plan.stages[0], Hop)]
 
     assert set(hops("")) == {Passes.HULL}
     assert hops("/*+ PASSES(UNION) */") == []
@@ -240,8 +259,7 @@ def test_a_layout_of_hops_is_another_plan_of_the_checkpoint() -> None:
     hops = next(plan for name, plan in found.items() if name.startswith("hops "))
     marks = [fingerprint(hops, stage) for stage in hops.stages]
     assert len(set(marks)) == 2
-    turned = dataclasses.replace(
-        hops.stages[0],
-        inputs=(*hops.stages[0].inputs[:2], dataclasses.replace(hops.stages[0].inputs[2], meets=(0,))),
-    )
+    first = hops.stages[0]
+    assert isinstance(first, Hop)
+    turned = dataclasses.replace(first, meets=(*first.meets[:2], (0,)))
     assert fingerprint(hops, turned) != marks[0]

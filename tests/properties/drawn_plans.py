@@ -20,15 +20,18 @@ from wjoin.planner.plan.physical import (
     Bounds,
     Comparison,
     Condition,
+    Join,
+    Joined,
     KeyCode,
     Output,
     Passes,
     PhysicalPlan,
     PredicateCheck,
     ScanColumn,
+    Scanned,
     Shipping,
     Stage,
-    StageInput,
+    StageEdge,
     StreamScan,
     TimeKind,
     UpperBounds,
@@ -132,7 +135,7 @@ def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
     bounds, kernel = draw(st.sampled_from(Bounds)), draw(st.sampled_from(NAMES))
     chosen: list[Orders | None] = []
 
-    def stage(inputs: list[StageInput]) -> Stage:
+    def stage(inputs: list[StageEdge]) -> Stage:
         members = {member for one in inputs for member in one.members}
         here = tuple(each for each in comparisons if {0, count - 1} <= members)
         touching = tuple(each for each in bands if each.streams <= members)
@@ -148,16 +151,16 @@ def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
         orders = {first: draw(st.permutations([n for n in numbers if n != first])) for first in numbers}
         chosen.append(draw(st.sampled_from([None, orders])))
         kernels = kernels_of(kernel)
-        return Stage(tuple(inputs), bounds, route, kernels, Shipping.BLOCKS, here, touching, tested, called)
+        return Join(tuple(inputs), bounds, route, kernels, Shipping.BLOCKS, here, touching, tested, called)
 
-    def source(n: int) -> StageInput:
-        return StageInput((n,), None, (n, 0) if hashed else None)
+    def source(n: int) -> StageEdge:
+        return StageEdge(Scanned(n), (n, 0) if hashed else None)
 
     if count > 2 and (near or draw(st.booleans())):
         stages = [stage([source(0), source(1)])]
         for n in range(2, count):
             members = tuple(range(n))
-            inner = StageInput(members, n - 2, (draw(st.sampled_from(members)), 0) if hashed else None)
+            inner = StageEdge(Joined(n - 2, members), (draw(st.sampled_from(members)), 0) if hashed else None)
             stages.append(stage(draw(st.permutations([inner, source(n)]))))
     else:
         stages = [stage([source(n) for n in range(count)])]
@@ -272,7 +275,7 @@ def _true(condition: Condition, combination: tuple[Row, ...]) -> bool:
     return _value(condition.expression, [combination[stream][2] for stream, _ in condition.operands]) is True
 
 
-def _touching(bands: Sequence[Band], each: StageInput) -> list[Band | None]:
+def _touching(bands: Sequence[Band], each: StageEdge) -> list[Band | None]:
     """Return the bands with one side in an input, and None."""
     return [None, *(band for band in bands if len({band.left[0], band.right[0]} & set(each.members)) == 1)]
 

@@ -18,8 +18,8 @@ from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import Int64Array, RunShape
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Route, Share, Slices, Slicing
-from wjoin.planner.plan import probes
-from wjoin.planner.plan.physical import PhysicalPlan, Precedence, Stage
+from wjoin.planner import probes
+from wjoin.planner.plan.physical import Gather, Hop, PassedOn, PhysicalPlan, Precedence, Scanned, Stage
 from wjoin.planner.plan.slicing import slicing
 from wjoin.planner.shape.at_once import at_once
 from wjoin.planner.shape.hops import in_hops
@@ -55,11 +55,11 @@ def check(
         plan = hopped(statement, ["ALGORITHM(MW)"], hops)
     else:
         plan = planned(statement, [f"PLAN({WORDS[route]})", "ALGORITHM(MW)"])
-    routes = {(stage.route, stage.hop) for stage in plan.stages if not stage.gathers}
+    routes = {(stage.route, isinstance(stage, Hop)) for stage in plan.stages if not isinstance(stage, Gather)}
     assert routes == {(route, hops is not None)}
     # Slices as long as the window or the band: rows near their edges reach two or three.
     length = 1 if by_values else 2 * SECOND
-    stages = tuple(replace(each, slice=None if each.gathers else length) for each in plan.stages)
+    stages = tuple(replace(each, slice=None if isinstance(each, Gather) else length) for each in plan.stages)
     tables = {alias: rows(place, unit) for place, alias in enumerate(aliases)}
     # Many micro-batches: a row that comes late must find those of later times, too.
     batches = cut(tables, dict.fromkeys(aliases, (3,) if whole else range(3, 40, 3)))
@@ -192,8 +192,8 @@ class Twice(Router):
     @classmethod
     def to(cls, plan: PhysicalPlan, stage: Stage, number: int, workers: tuple[int, ...]) -> Router:
         made = Router.to(plan, stage, number, workers)
-        source = stage.inputs[number]
-        if source.stage is None or source.carried != cls.carried:
+        source = stage.inputs[number].source
+        if isinstance(source, Scanned) or isinstance(source, PassedOn) != cls.carried:
             return made
         return cls(**{each.name: getattr(made, each.name) for each in fields(made)})
 

@@ -23,7 +23,7 @@ from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Share, Slices
 from wjoin.planner.plan.edges import scan_columns
-from wjoin.planner.plan.physical import Passes, PhysicalPlan
+from wjoin.planner.plan.physical import Gather, Passes, PhysicalPlan
 from wjoin.planner.plan.probes import arranged, chosen_orders
 from wjoin.planner.plan.slicing import closed_bands
 from wjoin.planner.shape.at_once import at_once
@@ -55,7 +55,9 @@ OWN = {each.name: each for each in (EVERYWHERE, Visiting())}
 
 def routed(plan: PhysicalPlan, name: str) -> PhysicalPlan:
     """Return a plan by a route; what is put together stays by its rows."""
-    stages = tuple(each if each.gathers else dataclasses.replace(each, route=name) for each in plan.stages)
+    stages = tuple(
+        each if isinstance(each, Gather) else dataclasses.replace(each, route=name) for each in plan.stages
+    )
     return arranged(dataclasses.replace(plan, stages=stages), [chosen_orders(each) for each in plan.stages])
 
 

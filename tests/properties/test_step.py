@@ -38,13 +38,14 @@ from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import (
     Bounds,
+    Join,
     KeyCode,
     Output,
     PhysicalPlan,
     ScanColumn,
+    Scanned,
     Shipping,
-    Stage,
-    StageInput,
+    StageEdge,
     StreamScan,
     TimeKind,
 )
@@ -281,8 +282,8 @@ def test_state_follows_the_window(window: int, delay: int, per_batch: int) -> No
         )
         for name in "AB"
     )
-    inputs = tuple(StageInput((n,), None, (n, 0)) for n in range(2))
-    stage = Stage(inputs, Bounds.EXACT, "hash", ("hw",), Shipping.BLOCKS)
+    inputs = tuple(StageEdge(Scanned(n), (n, 0)) for n in range(2))
+    stage = Join(inputs, Bounds.EXACT, "hash", ("hw",), Shipping.BLOCKS)
     outputs = (Output("", columns(2), (), frozenset({"time"})),)
     drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, upper, (), (stage,), outputs)
     plan = arranged(with_columns(drawn), [None])

@@ -26,7 +26,7 @@ from tests.properties.theta import (
 )
 from tests.tiers import tiers
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.physical import Gather, Hop, PhysicalPlan
 from wjoin.planner.shape.at_once import at_once
 
 pytestmark = pytest.mark.thorough
@@ -46,14 +46,14 @@ def sliced(theta: Theta, plan: PhysicalPlan, data: st.DataObject) -> PhysicalPla
 def by_hops(theta: Theta, data: st.DataObject) -> PhysicalPlan:
     """Return a plan in hops, with slices of any length."""
     plan = hopped(theta.statement, data.draw(hinted("single")))
-    assert [stage.hop for stage in plan.stages] == [True] * (len(theta.tables) - 1)
+    assert [isinstance(stage, Hop) for stage in plan.stages] == [True] * (len(theta.tables) - 1)
     return sliced(theta, plan, data)
 
 
 def by_one_hop(theta: Theta, data: st.DataObject) -> PhysicalPlan:
     """Return a plan in which new rows meet all streams at once, with slices of any length."""
     plan = hopped(theta.statement, data.draw(hinted("single")), at_once)
-    assert [stage.gathers for stage in plan.stages] == [False, True]
+    assert [isinstance(stage, Gather) for stage in plan.stages] == [False, True]
     return sliced(theta, plan, data)
 
 

@@ -29,14 +29,15 @@ from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import (
     Band,
     Bounds,
+    Join,
     KeyCode,
     Method,
     Output,
     PhysicalPlan,
     ScanColumn,
+    Scanned,
     Shipping,
-    Stage,
-    StageInput,
+    StageEdge,
     StreamScan,
     TimeKind,
 )
@@ -145,9 +146,9 @@ def _plan(kernel: Kernel) -> PhysicalPlan:
     band = Band((0, 0), (1, 0), -_WINDOW, _WINDOW, 0.0, checked=True)
     bands = (band,) if kernel.order is Order.VALUE else ()
     inputs = tuple(
-        StageInput((number,), None, (number, 0), index=band if bands else None) for number in range(_STREAMS)
+        StageEdge(Scanned(number), (number, 0), index=band if bands else None) for number in range(_STREAMS)
     )
-    stage = Stage(inputs, Bounds.EXACT, HashRoute.name, (kernel.name,), Shipping.BLOCKS, bands=bands)
+    stage = Join(inputs, Bounds.EXACT, HashRoute.name, (kernel.name,), Shipping.BLOCKS, bands=bands)
     upper = ((0, _WINDOW), (_WINDOW, 0))
     columns = tuple((number, 0) for number in range(_STREAMS))
     plan = PhysicalPlan(scans, TimeKind.TIMESTAMP, upper, (), (stage,), (Output("", columns),))
