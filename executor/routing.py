@@ -53,7 +53,7 @@ class Router:
         stream, code = cut_stream(plan, stage, number), meeting_name(stage.inputs[number])
         kept = slices is not None and slices.sliced and slices.stored
         anywhere = kept and kept_anywhere(plan, stage, len(workers))
-        return cls(number, stream, code, stage.route, workers, slices, values, anywhere)
+        return cls(number, stream, code, stage.placement.route, workers, slices, values, anywhere)
 
     def parts(
         self, block: pa.RecordBatch, *, whole: bool = False
@@ -149,9 +149,10 @@ def slices_of_values(rule: Slicing, values: Values) -> Slices:
 
 def worker_count(stage: Stage, partitions: int) -> int:
     """Return the number of workers of a stage, given the number of shuffle partitions."""
-    route = ROUTES[stage.route]
+    where = stage.placement
+    route = ROUTES[where.route]
     found = route.workers(partitions)
-    return min(found, stage.workers) if route.slices and stage.workers is not None else found
+    return min(found, where.workers) if route.slices and where.workers is not None else found
 
 
 def table_tasks(stage: Stage, partitions: int, cores: int | None) -> int | None:
@@ -160,11 +161,11 @@ def table_tasks(stage: Stage, partitions: int, cores: int | None) -> int | None:
     It merges those whose rows are few bytes. Where the work is in pairs, one core would have all of it.
     ``cores``: how many tasks run at once, None where that is not known.
     """
-    sliced = ROUTES[stage.route].slices
+    sliced = ROUTES[stage.placement.route].slices
     if not sliced and not stage.predicates:
         return None
     found = worker_count(stage, partitions)
-    if cores is None or (sliced and stage.workers is not None):
+    if cores is None or (sliced and stage.placement.workers is not None):
         return found
     # Slices are dealt out evenly, keys are not.
     return min(found, cores if sliced and not stage.keyed else _TASKS_OF_A_CORE * cores)

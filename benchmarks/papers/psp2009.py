@@ -22,7 +22,7 @@ from report import Curve, Panel, Table, draw, fill_in, number
 
 from wjoin.executor.counts import Counts
 from wjoin.executor.local import Load, LocalWorkers
-from wjoin.planner.choose.placements import Placement, lying
+from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.physical import Gather, PhysicalPlan
 from wjoin.planner.plan.probes import arranged
 from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW
@@ -166,11 +166,17 @@ def planned(setting: Setting, predicate: Predicate) -> PhysicalPlan:
     if hopping is not None:
         hops = hopping(plan)
         psp = Placement("psp", setting.workers)
-        lain = tuple(each if isinstance(each, Gather) else lying(each, psp) for each in hops.stages)
+        lain = tuple(
+            each if isinstance(each, Gather) else dataclasses.replace(each, placement=psp)
+            for each in hops.stages
+        )
         plan = arranged(dataclasses.replace(hops, stages=lain), [None] * len(lain))
     if setting.slice is None:
         return plan
-    stages = tuple(dataclasses.replace(stage, slice=setting.slice) for stage in plan.stages)
+    stages = tuple(
+        dataclasses.replace(stage, placement=dataclasses.replace(stage.placement, length=setting.slice))
+        for stage in plan.stages
+    )
     return dataclasses.replace(plan, stages=stages)
 
 

@@ -37,6 +37,7 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
     together with STATE_FORMAT. Bounds, kernels and orders are not in it, nor is what follows from them:
     they may change under a checkpoint, whose state holds at least what EXACT needs.
     """
+    where = stage.placement
     return {
         "time": plan.time_kind.value,
         "streams": [
@@ -66,12 +67,12 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
             }
             for place, each in enumerate(stage.inputs)
         ],
-        "route": stage.route,
-        "slice": stage.slice,
-        "ranged": stage.ranged,
-        "bucket": stage.bucket,
-        "copies": stage.copies,
-        "master": stage.master,
+        "route": where.route,
+        "slice": where.length,
+        "ranged": where.band,
+        "bucket": where.bucket,
+        "copies": where.copies,
+        "master": where.master,
         "shipping": stage.shipping.value,
         "comparisons": [[list(each.left), each.operator, list(each.right)] for each in stage.comparisons],
         "bands": [

@@ -52,30 +52,53 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Slicing:
-    """Event time, or a column's values, in slices, as the rows of one input of a stage see it.
+class Placement:
+    """Where the rows of a stage lie: by which route, and by one with slices how these are cut and dealt out.
 
-    ``length``: of a slice. Rows that one of these can join lie from ``back`` before it to ``ahead`` after it,
-    None for however far; all in the plan's unit of time, or in that of the values. ``column``: the scan
-    column (stream, number) whose values it is about, None for event time; ``slack``: 0 for whole numbers,
-    else the share of a value by which its reach is wider. ``bucket``: of the key codes whose rows are in
-    slices, None for all. ``sliced``: whether rows are kept by the worker of their slice; others are kept
-    wherever they can reach a slice. ``visits``: whether sliced rows go where they are not kept, too.
-    ``copies``: on how many workers sliced rows are kept. ``stored`` and ``probes``: whether sliced rows are
-    kept at all, and whether they begin results, in a stage where inputs do not do both.
+    ``workers``: how many share the slices, None for all. ``length``: of a slice, in the plan's unit of time,
+    or in that of the values of the band with the number ``band``; None where there are no slices, or until
+    the windows have told. ``copies``: on how many workers each slice lies. ``bucket``: of the key codes whose
+    rows are in slices, None for all. ``master``: the input that lies in slices, where a route copies the rows
+    of the others to these.
     """
 
-    length: int | float
+    route: str
+    workers: int | None = None
+    length: int | float | None = None
+    copies: int = 1
+    band: int | None = None
+    bucket: int | None = None
+    master: int = 0
+
+
+@dataclass(frozen=True)
+class Slicing:
+    """The slices of a ``placement``, as the rows of one input of a stage see them.
+
+    Rows that one of these can join lie from ``back`` before it to ``ahead`` after it, None for however far.
+    ``column``: the scan column (stream, number) whose values are in slices, None for event time; ``slack``: 0
+    for whole numbers, else the share of a value by which its reach is wider. ``sliced``: whether rows are
+    kept by the worker of their slice; others are kept wherever they can reach a slice. ``visits``: whether
+    sliced rows go where they are not kept, too. ``stored`` and ``probes``: whether sliced rows are kept at
+    all, and whether they begin results, in a stage where inputs do not do both.
+    """
+
+    placement: Placement
     back: int | float | None
     ahead: int | float | None
     sliced: bool
     visits: bool
-    copies: int = 1
     column: tuple[int, int] | None = None
     slack: float = 0.0
-    bucket: int | None = None
     stored: bool = True
     probes: bool = True
+
+    @property
+    def length(self) -> int | float:
+        """The length of a slice. Raises ValueError where there are none."""
+        if self.placement.length is None:
+            raise ValueError("the rows of a stage without slices lie by their keys")
+        return self.placement.length
 
 
 @dataclass(frozen=True)

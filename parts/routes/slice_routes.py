@@ -38,7 +38,7 @@ class _Sliced(Route):
         if slices is None:
             raise ValueError("a route by slices needs those of the rows")
         rule, own, first, last = slices.rule, slices.own, slices.first, slices.last
-        groups = _Groups.of(workers, rule.copies)
+        groups = _Groups.of(workers, rule.placement.copies)
         # The first worker that a row visits has its slices at their end: no visit is for fewer. A row that
         # visits a whole group may take any.
         everywhere = _further(first, last) >= np.uint64(workers)
@@ -144,7 +144,7 @@ class SkewRoute(SliceRoute):
         if codes is None or slices is None:
             yield from super().shares(codes, times, workers, slices)
             return
-        frequent = bucket_numbers(codes) == slices.rule.bucket
+        frequent = bucket_numbers(codes) == slices.rule.placement.bucket
         others = np.flatnonzero(~frequent)
         for worker, rows in by_worker(worker_numbers(codes[others], workers), workers):
             yield Share(worker, others[rows])

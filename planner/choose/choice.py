@@ -10,10 +10,11 @@ from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.kernels.kernel import Refusal
 from wjoin.parts.kernels.registry import KERNELS, kernels_of, refusal_of
 from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.held_streams import entered
 from wjoin.planner.choose.native_method import native_refusal
-from wjoin.planner.choose.placements import Placement, Room, placements
+from wjoin.planner.choose.placements import Room, placements
 from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Shipping, Stage
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.shape.decompose import Decomposition

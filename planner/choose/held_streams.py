@@ -42,7 +42,7 @@ def held_refusal(plan: PhysicalPlan, stream: int, relation: Relation) -> str:
     if plan.method is not Method.MULTIWAY or not plan.stages:
         return "wjoin's own stages do not join it"
     stage = plan.stages[entered(plan, stream)[0]]
-    if not isinstance(stage, Join) or stage.route != HASH or not stage.keyed:
+    if not isinstance(stage, Join) or stage.placement.route != HASH or not stage.keyed:
         return "it does not meet the others on one key, by which workers share them"
     if scan.filters:
         return "Spark evaluates its filters"

@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from wjoin.parts.routes.registry import ROUTES, plainest
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.routes.route import Placement
 from wjoin.planner.bind.written import Written
-from wjoin.planner.choose.placements import Placement, lying
-from wjoin.planner.plan.physical import Gather, Join, PhysicalPlan, Shipping
+from wjoin.planner.choose.placements import plain
+from wjoin.planner.plan.physical import Gather, PhysicalPlan, Shipping
 from wjoin.planner.shape.decompose import Decomposition
 
 NO_CHECKPOINT = "other stages or another route, which need a new checkpoint: none is named here"
@@ -148,12 +149,10 @@ def laid_out(plan: PhysicalPlan, places: Mapping[int, Placement] | None) -> Phys
     """
     if places is None:
         return plan
-    stages = []
-    for number, stage in enumerate(plan.stages):
-        plain = Placement(
-            plainest(keyed=stage.keyed, inputs=len(stage.inputs), hop=not isinstance(stage, Join))
-        )
-        stages.append(lying(stage, places.get(number, plain)))
+    stages = (
+        replace(stage, placement=places.get(number) or plain(stage))
+        for number, stage in enumerate(plan.stages)
+    )
     return replace(plan, stages=tuple(stages))
 
 
@@ -163,13 +162,13 @@ def layout_name(sequence: str, plan: PhysicalPlan, rule: LayoutRule = FREE) -> s
     ``rule``: in whose words.
     """
     placed = "".join(
-        f"; {number} {stage.route} on {stage.workers or 'all'} by {stage.slice}"
-        + ("" if stage.ranged is None else f" of band {stage.ranged + 1}")
-        + ("" if stage.bucket is None else f" of bucket {stage.bucket}")
-        + (f" in {stage.copies} copies" if stage.copies > 1 else "")
-        + (f" of input {stage.master + 1}" if stage.master else "")
-        for number, stage in enumerate(plan.stages, start=1)
-        if ROUTES[stage.route].slices
+        f"; {number} {where.route} on {where.workers or 'all'} by {where.length}"
+        + ("" if where.band is None else f" of band {where.band + 1}")
+        + ("" if where.bucket is None else f" of bucket {where.bucket}")
+        + (f" in {where.copies} copies" if where.copies > 1 else "")
+        + (f" of input {where.master + 1}" if where.master else "")
+        for number, where in enumerate((stage.placement for stage in plan.stages), start=1)
+        if ROUTES[where.route].slices
     )
     names = rule.named([scan.alias for scan in plan.streams])
     held = [

@@ -1,9 +1,10 @@
 """On which workers the rows of a stage may lie: by which route, on how many, in slices of which length."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from wjoin.parts.routes.registry import ROUTES, applicable, plainest
+from wjoin.parts.routes.registry import ROUTES, applicable
+from wjoin.parts.routes.route import Placement
 from wjoin.planner.cost.psp import even
 from wjoin.planner.plan.physical import Band, Join, PhysicalPlan, Stage
 from wjoin.planner.plan.slicing import band_width, closed_bands, slice_length
@@ -17,39 +18,6 @@ WIDTHS_OF_A_SLICE = 8
 
 FEWEST_COPIES = 2
 """Copies of a row, where a route keeps several and nothing says how many."""
-
-
-@dataclass(frozen=True)
-class Placement:
-    """A route by its name, and of one by slices how many workers share them (None for all) and their length.
-
-    ``length`` is in the plan's unit of time, None for what the windows ask; or in that of the values of the
-    band with the number ``band``. ``copies``: on how many workers each slice lies. ``bucket``: of the key
-    codes whose rows are in slices, None for all. ``master``: the input that lies in slices, where a
-    route copies the rows of the others to these.
-    """
-
-    route: str
-    workers: int | None = None
-    length: int | float | None = None
-    copies: int = 1
-    band: int | None = None
-    bucket: int | None = None
-    master: int = 0
-
-
-def lying(stage: Stage, where: Placement) -> Stage:
-    """Return a stage whose rows lie so."""
-    return replace(
-        stage,
-        route=where.route,
-        workers=where.workers,
-        slice=where.length,
-        ranged=where.band,
-        bucket=where.bucket,
-        copies=where.copies,
-        master=where.master,
-    )
 
 
 @dataclass(frozen=True)
@@ -78,14 +46,7 @@ def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) 
     stage = plan.stages[number]
     alone = even(room.heaviest[number], room.cores) < room.cores
     names = tuple(
-        name
-        for name in applicable(
-            keyed=stage.keyed,
-            inputs=len(stage.inputs),
-            near=bool(closed_bands(stage)),
-            hop=not isinstance(stage, Join),
-        )
-        if not ROUTES[name].heaviest or room.buckets[number] is not None
+        name for name in _applicable(stage) if not ROUTES[name].heaviest or room.buckets[number] is not None
     )
     granted = wished in names
     if granted and stage.keyed and not ROUTES[str(wished)].heaviest:
@@ -106,8 +67,17 @@ def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) 
                 for each in _slices(plan, number, name, workers, room)
             ]
     # On one core there is nothing to share out.
-    plain = plainest(keyed=stage.keyed, inputs=len(stage.inputs), hop=not isinstance(stage, Join))
-    return tuple(found) or (Placement(plain),)
+    return tuple(found) or (plain(stage),)
+
+
+def plain(stage: Stage) -> Placement:
+    """Return where the rows of a stage lie where nothing says more: by the route to prefer."""
+    return Placement(_applicable(stage)[0])
+
+
+def _applicable(stage: Stage) -> tuple[str, ...]:
+    near, hop = bool(closed_bands(stage)), not isinstance(stage, Join)
+    return applicable(keyed=stage.keyed, inputs=len(stage.inputs), near=near, hop=hop)
 
 
 def worker_numbers(room: Room, *, wished: bool) -> tuple[int | None, ...]:

@@ -8,7 +8,6 @@ from typing import TypeVar
 from wjoin.planner.catalog import Origin
 from wjoin.planner.choose.choice import Options
 from wjoin.planner.choose.layouts import LayoutRule, layout_name
-from wjoin.planner.choose.placements import lying
 from wjoin.planner.cost.model import CostModel, Estimated
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Stage
@@ -193,7 +192,7 @@ def _mixed_stages(plan: PhysicalPlan, options: Options) -> list[tuple[Stage, ...
     """Return the stages of a plan with every mix of the placements and kernels that they may have."""
     return [
         tuple(
-            replace(lying(stage, where), kernels=kernels)
+            replace(stage, placement=where, kernels=kernels)
             for stage, where, kernels in zip(plan.stages, placed, mix, strict=True)
         )
         for placed in _mixes(options.placements, MAXIMUM_PLACEMENTS)

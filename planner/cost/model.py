@@ -216,13 +216,13 @@ class CostModel:
                         count.add("state", lies.kept[place] * source.rate, self.constants.state)
                 for played in passes:
                     _multiway(count, stage, played[number], self.constants, self.arrival, lies)
-                if stage.slice is not None:
+                if stage.placement.length is not None:
                     further = (lies.workers - 1) * self.arrival.batches
                     count.add("micro-batches", further, self.constants.worker)
                 if number == len(plan.stages) - 1:
                     count.add("results", results, own)
                 added = {name: value - before.get(name, 0.0) for name, value in count.terms.items()}
-                if self._network is not None and stage.slice is not None:
+                if self._network is not None and stage.placement.length is not None:
                     arriving = (shuffled - sent) * self.units / lies.workers / self._network
                     joining = sum(value for name, value in added.items() if name not in PAID_ELSEWHERE)
                     network = max(network, arriving * lies.busy / joining)

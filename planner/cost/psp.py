@@ -65,10 +65,11 @@ def spread(
     ``shares``: what bands keep of all pairs.
     """
     once = (1.0,) * len(inputs)
-    route = ROUTES[stage.route]
+    where = stage.placement
+    route = ROUTES[where.route]
     count = route.workers(partitions)
-    if route.slices and stage.workers is not None:
-        count = stage.workers
+    if route.slices and where.workers is not None:
+        count = where.workers
     known = [view for number in range(len(inputs)) if (view := slicing(plan, stage, number)) is not None]
     if not known:
         turns = min(count, cores)
@@ -77,7 +78,7 @@ def spread(
             once, once, (0.0,) * len(inputs) if isinstance(stage, Gather) else once, count, rows, pairs
         )
     searching = tuple(1.0 if each.sliced and not each.visits else reached(each, count) for each in known)
-    copies = min(known[0].copies, count)
+    copies = min(where.copies, count)
     kept = tuple(_kept(each, met, copies) for each, met in zip(known, searching, strict=True))
     sent = tuple(_sent(each, met, copies) for each, met in zip(known, searching, strict=True))
     visits = any(each.visits for each in known)
@@ -156,10 +157,11 @@ def even(heaviest: float, workers: int) -> float:
 
 def reached(view: Slicing, workers: int) -> float:
     """Return how many of the workers a row must visit, for all slices that it can reach."""
-    group = float(workers // min(view.copies, workers))
+    copies = view.placement.copies
+    group = float(workers // min(copies, workers))
     if view.back is None or view.ahead is None:
         return group
-    return min(group, 1 + max(0.0, (view.back + view.ahead) / (view.length * view.copies)))
+    return min(group, 1 + max(0.0, (view.back + view.ahead) / (view.length * copies)))
 
 
 def shared(slices: float, workers: int) -> float:

@@ -96,7 +96,7 @@ def _faster(found: Sequence[Candidate]) -> doc.FasterEntry | None:
     words = plain_words(best.plan)
     if times < WORTH_TELLING or words == plain_words(chosen.plan):
         return None
-    routes = {stage.route for stage in best.plan.stages}
+    routes = {stage.placement.route for stage in best.plan.stages}
     sliced = len(routes) == 1 and best.shape == chosen.shape and any(ROUTES[each].slices for each in routes)
     hint = f"PLAN({routes.pop().upper()})" if sliced else ""
     return doc.FasterEntry(words, times, hint, best.lost == OTHER_CHECKPOINT)
@@ -258,7 +258,7 @@ def _candidate(each: Candidate) -> doc.CandidateEntry:
         ranked=each.ranked,
         method=plan.method.value,
         bounds=_of_stages([stage.bounds.value for stage in plan.stages]),
-        route=_of_stages([stage.route for stage in plan.stages]),
+        route=_of_stages([stage.placement.route for stage in plan.stages]),
         kernel=_of_stages([name_of(stage.kernels) for stage in plan.stages]),
         shipping=_of_stages([stage.shipping.value for stage in plan.stages]),
         passes=plan.passes.value,

@@ -33,16 +33,17 @@ def plan_words(plan: PhysicalPlan) -> str:
 
 def _route_and_kernel(plan: PhysicalPlan, stage: Stage) -> str:
     """Return the kernel of a stage, after its route where that is not the first that applies."""
+    where = stage.placement
     preferred = plainest(keyed=stage.keyed, inputs=len(stage.inputs))
     kernel = name_of(stage.kernels)
-    if stage.route == preferred:
+    if where.route == preferred:
         return kernel
-    if stage.slice is None:
-        return f"{stage.route} {kernel}"
-    usual = stage.slice == slice_length(plan, stage, stage.route)
+    if where.length is None:
+        return f"{where.route} {kernel}"
+    usual = where.length == slice_length(plan, stage, where.route)
     length = "" if usual else f" by {slice_words(plan, stage)}"
-    master = f" of {' '.join(alias_names(plan, stage.inputs[stage.master].members))}" if stage.master else ""
-    return f"{stage.route}({stage.workers or 'all'}{copies_words(stage)}{master}{length}) {kernel}"
+    master = f" of {' '.join(alias_names(plan, stage.inputs[where.master].members))}" if where.master else ""
+    return f"{where.route}({where.workers or 'all'}{copies_words(stage)}{master}{length}) {kernel}"
 
 
 def plain_words(plan: PhysicalPlan) -> str:
@@ -64,17 +65,18 @@ def kernel_words(stage: Stage) -> str:
 
 def copies_words(stage: Stage) -> str:
     """Return on how many workers each row of a stage lies, empty where on one."""
-    return f" in {stage.copies} copies" if stage.copies > 1 else ""
+    return f" in {stage.placement.copies} copies" if stage.placement.copies > 1 else ""
 
 
 def slice_words(plan: PhysicalPlan, stage: Stage) -> str:
     """Return how long the slices of a stage are, in words."""
-    if stage.slice is None:
+    where = stage.placement
+    if where.length is None:
         return ""
-    if not ROUTES[stage.route].values:
-        return human(int(stage.slice), plan.time_kind)
+    if not ROUTES[where.route].values:
+        return human(int(where.length), plan.time_kind)
     band = cut_by(stage)
-    return f"{stage.slice:g} of {column_words(plan, band.left)} and {column_words(plan, band.right)}"
+    return f"{where.length:g} of {column_words(plan, band.left)} and {column_words(plan, band.right)}"
 
 
 def column_words(plan: PhysicalPlan, operand: tuple[int, int]) -> str:

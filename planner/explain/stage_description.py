@@ -70,7 +70,7 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
     kernel = name_of(stage.kernels)
     parts = [
         _part("bounds", stage.bounds.value),
-        doc.PartEntry("route", _route(stage), ROUTES[stage.route].meaning),
+        doc.PartEntry("route", _route(stage), ROUTES[stage.placement.route].meaning),
         doc.PartEntry("kernel", kernel, meaning_of(kernel)),
         _part("shipping", stage.shipping.value),
         *([_part("passes", plan.passes.value)] if plan.branches else []),
@@ -78,7 +78,7 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
     return doc.StageEntry(
         inputs=tuple(_input(plan, stage, place) for place in range(len(stage.inputs))),
         bounds=stage.bounds.value,
-        route=stage.route,
+        route=stage.placement.route,
         kernel=kernel,
         shipping=stage.shipping.value,
         order=join_orders(plan, stage),
@@ -87,7 +87,7 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
         classes=tuple(each + 1 for each in planned.logical.stage_classes[number]),
         checks=tuple(_comparison(plan, each) for each in stage.comparisons),
         parts=() if plan.method is Method.NATIVE else tuple(parts),
-        warning="" if plan.method is Method.NATIVE else ROUTES[stage.route].warning,
+        warning="" if plan.method is Method.NATIVE else ROUTES[stage.placement.route].warning,
         calls=tuple(_call(plan, each) for each in stage.predicates),
         # Partial results of the same streams lie alike, whatever began them.
         slices=tuple(dict.fromkeys(_slices(plan, stage))),
@@ -96,25 +96,27 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
 
 
 def _route(stage: Stage) -> str:
-    if stage.slice is None:
-        return stage.route
-    workers = "all" if stage.workers is None else stage.workers
-    return f"{stage.route} on {workers} workers{copies_words(stage)}"
+    where = stage.placement
+    if where.length is None:
+        return where.route
+    workers = "all" if where.workers is None else where.workers
+    return f"{where.route} on {workers} workers{copies_words(stage)}"
 
 
 def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
     """Yield in words how the rows of a stage lie on several workers, nothing where they do not."""
-    if stage.slice is None:
+    where = stage.placement
+    if where.length is None:
         return
-    workers = "all workers" if stage.workers is None else f"{stage.workers} workers"
-    copied = f", each to {stage.copies}" if stage.copies > 1 else ""
-    cut = f"{slice_words(plan, stage)}{'' if ROUTES[stage.route].values else ' of event time'}"
-    if ROUTES[stage.route].heaviest:
+    workers = "all workers" if where.workers is None else f"{where.workers} workers"
+    copied = f", each to {where.copies}" if where.copies > 1 else ""
+    cut = f"{slice_words(plan, stage)}{'' if ROUTES[where.route].values else ' of event time'}"
+    if ROUTES[where.route].heaviest:
         yield f"a key's rows meet on one of {workers}, but for the most frequent key's:"
     yield f"slices of {cut}, dealt out to {workers} in turn{copied}"
-    if kept_anywhere(plan, stage, stage.workers or SLICES_OF_A_WINDOW):
+    if kept_anywhere(plan, stage, where.workers or SLICES_OF_A_WINDOW):
         yield "few new rows are dealt out one by one, as those that meet them visit every worker"
-    keeper = "those of its slice" if stage.copies > 1 else "the worker of its slice"
+    keeper = "those of its slice" if where.copies > 1 else "the worker of its slice"
     for number, each in enumerate(stage.inputs):
         view = slicing(plan, stage, number)
         name = " ".join(alias_names(plan, each.members))
@@ -125,25 +127,26 @@ def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
             doing = "is kept by" if view.stored else "is passed on by"
             yield f"{name}: a row {doing} {keeper}"
             continue
-        visits = reached(view, stage.workers or sys.maxsize)
-        if stage.workers is not None:
-            found = f"{figure(visits)} of {stage.workers}"
+        visits = reached(view, where.workers or sys.maxsize)
+        if where.workers is not None:
+            found = f"{figure(visits)} of {where.workers}"
         elif view.back is None or view.ahead is None:
-            found = "all" if stage.copies == 1 else f"one in {stage.copies}"
+            found = "all" if where.copies == 1 else f"one in {where.copies}"
         else:
             found = f"up to {figure(visits)}"
         kept = f"is kept by {keeper}, and meets" if view.sliced and view.stored else "goes to"
-        met = "those" if stage.copies == 1 else "the fewest that have all"
+        met = "those" if where.copies == 1 else "the fewest that have all"
         yield f"{name}: a row {kept} {met} that it can reach ({found})"
 
 
 def _dealt(plan: PhysicalPlan, stage: Stage) -> doc.DealtEntry | None:
     """Return what can be drawn of how the rows of a stage lie on several workers, None where they do not."""
-    if stage.slice is None or stage.workers == 1:
+    where = stage.placement
+    if where.length is None or where.workers == 1:
         return None
-    workers = SOME_WORKERS if stage.workers is None else stage.workers
+    workers = SOME_WORKERS if where.workers is None else where.workers
     drawn = min(workers, MOST_WORKERS)
-    keeping = stage.master or next((n for n, each in enumerate(stage.inputs) if each.stored), 0)
+    keeping = where.master or next((n for n, each in enumerate(stage.inputs) if each.stored), 0)
     places = range(min(2 * workers, MOST_WORKERS))
     homes = (roles(plan, stage, keeping, place, workers) for place in places)
     place, rows = 1, []
@@ -159,13 +162,13 @@ def _dealt(plan: PhysicalPlan, stage: Stage) -> doc.DealtEntry | None:
         ),
         place=place + 1,
         rows=tuple(dict.fromkeys(rows)),
-        more=stage.workers is None or drawn < workers,
+        more=where.workers is None or drawn < workers,
     )
 
 
 def _lying(stage: Stage, role: Role) -> str:
     """Return what a worker does with a row."""
-    alone = role is Role.STORE and stage.copies == 1
+    alone = role is Role.STORE and stage.placement.copies == 1
     return (Lying.KEEPS if alone else LYING[role]).value
 
 

@@ -9,6 +9,7 @@ where event time is integral.
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.conditions.expressions import Expression
 
@@ -446,32 +447,23 @@ class Probe:
 class _Common:
     """What every kind of stage has.
 
-    ``route`` names what chooses the workers of a row, ``kernels`` how candidates are found: the first of
+    ``placement`` says which workers a row comes to, ``kernels`` how candidates are found: the first of
     them by the steps, or by each worker the one that suits its rows (``wjoin.parts``). ``comparisons``,
     ``bands``, ``conditions`` and ``predicates`` (those to call first come first) are all that can be checked
-    here. Where the route has slices, ``slice`` is the length of one, of event time or of the values of the
-    band with the number ``ranged``, and ``bucket`` that of the key codes whose rows are in slices, None for
-    all; ``workers`` is how many may share them, None for all, ``copies`` on how many of them one lies, and
-    ``master`` the input that lies in slices where the others' rows are copied to those.
+    here.
     There is a probe for each input whose new rows begin results, and for each pass over the windows; two
     where rows visit several workers.
     """
 
     inputs: tuple[StageEdge, ...]
     bounds: Bounds
-    route: str
+    placement: Placement
     kernels: tuple[str, ...]
     shipping: Shipping
     comparisons: tuple[Comparison, ...] = ()
     bands: tuple[Band, ...] = ()
     conditions: tuple[Condition, ...] = ()
     predicates: tuple[PredicateCheck, ...] = ()
-    slice: int | float | None = None
-    ranged: int | None = None
-    bucket: int | None = None
-    workers: int | None = None
-    copies: int = 1
-    master: int = 0
     probes: tuple[Probe, ...] = ()
 
     def __post_init__(self) -> None:

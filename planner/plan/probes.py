@@ -30,7 +30,7 @@ from wjoin.planner.plan.physical import (
     meeting,
 )
 from wjoin.planner.plan.reach import Reach, reach
-from wjoin.planner.plan.slicing import sliced
+from wjoin.planner.plan.slicing import cut
 
 OneCondition = TypeVar("OneCondition", bound=AnyCondition)
 
@@ -56,7 +56,7 @@ def arranged_stage(plan: PhysicalPlan, stage: Stage, orders: Orders | None) -> S
         )
         for number, each in enumerate(stage.inputs)
     )
-    stage = replace(stage, inputs=inputs, slice=sliced(plan, stage))
+    stage = replace(stage, inputs=inputs, placement=cut(plan, stage))
     return replace(stage, probes=tuple(_probes(plan, stage, orders, beginning)))
 
 
@@ -137,7 +137,7 @@ def _met_rows(plan: PhysicalPlan, stage: Stage) -> tuple[Rows, ...]:
         return (Rows.NEW,)
     # Workers cut a micro-batch where their own rows say. So which of two new rows finds the other is
     # for their times to say, as no worker has both to keep and to probe.
-    if plan.streaming and (ROUTES[stage.route].visits or not isinstance(stage, Join)):
+    if plan.streaming and (ROUTES[stage.placement.route].visits or not isinstance(stage, Join)):
         return Rows.OLD, Rows.NEW
     return (Rows.ALL,)
 

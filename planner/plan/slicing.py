@@ -1,11 +1,12 @@
 """Slices of event time or of values: how long they are, what rows can reach (PSP 2009, sections 4 and 7)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.parts.routes.route import Role, Slices, Slicing
+from wjoin.parts.routes.route import Placement, Role, Slices, Slicing
 from wjoin.planner.plan.physical import Band, Hop, PhysicalPlan, Stage, meeting
 
 SLICES_OF_A_WINDOW = 1669
@@ -43,16 +44,19 @@ def slice_length(plan: PhysicalPlan, stage: Stage, route: str) -> int | float:
     return max(1, longest // SLICES_OF_A_WINDOW) if ROUTES[route].visits else WINDOWS_OF_A_SLICE * longest
 
 
-def sliced(plan: PhysicalPlan, stage: Stage) -> int | float | None:
-    """Return the length of the slices of a stage: its own, or what its windows ask for."""
-    if not ROUTES[stage.route].slices:
-        return None
-    return slice_length(plan, stage, stage.route) if stage.slice is None else stage.slice
+def cut(plan: PhysicalPlan, stage: Stage) -> Placement:
+    """Return where the rows of a stage lie, in slices as long as its windows ask where that is open."""
+    where = stage.placement
+    if not ROUTES[where.route].slices:
+        return replace(where, length=None)
+    return (
+        where if where.length is not None else replace(where, length=slice_length(plan, stage, where.route))
+    )
 
 
 def kept_anywhere(plan: PhysicalPlan, stage: Stage, workers: int) -> bool:
     """Return whether any of so many workers may keep a row, as all that may meet it visit every worker."""
-    route = ROUTES[stage.route]
+    route = ROUTES[stage.placement.route]
     if not route.visits or route.values or route.heaviest or route.copies:
         return False
     views = (slicing(plan, stage, number) for number in range(len(stage.inputs)))
@@ -85,7 +89,7 @@ def closed_bands(stage: Stage) -> tuple[int, ...]:
 
 def cut_by(stage: Stage) -> Band:
     """Return the band by whose values the rows of a stage are cut."""
-    return stage.bands[closed_bands(stage)[0] if stage.ranged is None else stage.ranged]
+    return stage.bands[closed_bands(stage)[0] if stage.placement.band is None else stage.placement.band]
 
 
 def band_width(band: Band) -> int | float:
@@ -103,27 +107,28 @@ def _closed(band: Band) -> tuple[int | float, int | float]:
 
 def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:
     """Return the slices as the rows of input ``number`` see them: what the first of its streams can reach."""
-    if stage.slice is None:
+    where = stage.placement
+    if where.length is None:
         return None
     # Over tables what is kept is kept for a stretch only, and copies cost no state.
-    visits = ROUTES[stage.route].visits and plan.streaming
-    kept = visits or number == stage.master
-    if ROUTES[stage.route].values:
+    visits = ROUTES[where.route].visits and plan.streaming
+    kept = visits or number == where.master
+    if ROUTES[where.route].values:
         band = cut_by(stage)
         low, high = _closed(band)
         if band.left[0] in stage.inputs[number].members:
             own, back, ahead = band.left, high, -low
         else:
             own, back, ahead = band.right, -low, high
-        return Slicing(stage.slice, back, ahead, kept, visits, stage.copies, own, band.slack)
+        return Slicing(where, back, ahead, kept, visits, own, band.slack)
     if isinstance(stage, Hop):
         return _hop_slicing(plan, stage, number)
     first = stage.inputs[number].members[0]
     # Rows of two inputs reach each other; of more than two, only the master is sliced.
-    master = stage.master if number != stage.master else int(stage.master == 0)
+    master = where.master if number != where.master else int(where.master == 0)
     other = stage.inputs[master].members[0]
     back_in_time, ahead_in_time = plan.upper[other][first], plan.upper[first][other]
-    return Slicing(stage.slice, back_in_time, ahead_in_time, kept, visits, stage.copies, bucket=stage.bucket)
+    return Slicing(where, back_in_time, ahead_in_time, kept, visits)
 
 
 def cut_stream(plan: PhysicalPlan, stage: Stage, number: int) -> int:
@@ -144,20 +149,10 @@ def cut_stream(plan: PhysicalPlan, stage: Stage, number: int) -> int:
 
 def _hop_slicing(plan: PhysicalPlan, stage: Hop, number: int) -> Slicing:
     """Return the slices as the rows of an input of a hop see them."""
-    if stage.slice is None:
-        raise ValueError("a hop without slices")
     meets = stage.meets[number]
     back, ahead = _reach(plan, stage, number, cut_stream(plan, stage, number)) if meets else (0, 0)
-    return Slicing(
-        stage.slice,
-        back,
-        ahead,
-        sliced=True,
-        visits=True,
-        copies=stage.copies,
-        stored=bool(meeting(stage, number)),
-        probes=bool(meets),
-    )
+    kept = bool(meeting(stage, number))
+    return Slicing(stage.placement, back, ahead, sliced=True, visits=True, stored=kept, probes=bool(meets))
 
 
 def _reach(plan: PhysicalPlan, stage: Hop, number: int, stream: int) -> tuple[int | None, int | None]:
@@ -187,4 +182,7 @@ def roles(plan: PhysicalPlan, stage: Stage, number: int, place: int, workers: in
     last = _FURTHEST if view.ahead is None else int((own + view.ahead) // view.length)
     slices = Slices(view, *(np.array([each], np.int64) for each in (place, first, last)))
     time = np.zeros(1, np.int64)
-    return {share.worker: share.role for share in ROUTES[stage.route].shares(None, time, workers, slices)}
+    return {
+        share.worker: share.role
+        for share in ROUTES[stage.placement.route].shares(None, time, workers, slices)
+    }

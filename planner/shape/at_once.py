@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from wjoin.parts.kernels.registry import KERNELS, refusal_of
 from wjoin.parts.routes.registry import plainest
+from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import Gather, Hop, Pairs, PhysicalPlan, Stage, StageEdge
 from wjoin.planner.plan.probes import OneCondition
@@ -42,7 +43,7 @@ def _meeting(stage: Stage) -> Hop:
     return Hop(
         inputs=stage.inputs,
         bounds=stage.bounds,
-        route=plainest(keyed=False, inputs=len(stage.inputs), hop=True),
+        placement=Placement(plainest(keyed=False, inputs=len(stage.inputs), hop=True)),
         kernels=stage.kernels,
         shipping=stage.shipping,
         comparisons=_of_two(stage.comparisons),
@@ -63,7 +64,7 @@ def _gathering(stage: Stage) -> Gather:
     return Gather(
         inputs=inputs,
         bounds=stage.bounds,
-        route=plainest(keyed=True, inputs=len(inputs), hop=True),
+        placement=Placement(plainest(keyed=True, inputs=len(inputs), hop=True)),
         kernels=next((name,) for name in KERNELS if refusal_of((name,), keyed=True, indexed=False) is None),
         shipping=stage.shipping,
         comparisons=stage.comparisons,

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.parts.routes.registry import plainest
+from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import Band, Hop, Partial, PassedOn, PhysicalPlan, Scanned, Stage, StageEdge
 from wjoin.planner.plan.probes import OneCondition, completed
@@ -134,7 +135,7 @@ class _Hop:
         return Hop(
             inputs=tuple(inputs),
             bounds=self.stage.bounds,
-            route=plainest(keyed=False, inputs=len(inputs), hop=True),
+            placement=Placement(plainest(keyed=False, inputs=len(inputs), hop=True)),
             kernels=self.stage.kernels,
             shipping=self.stage.shipping,
             comparisons=self._checked(self.stage.comparisons),

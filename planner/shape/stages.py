@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from wjoin.parts.kernels.registry import KERNELS, refusal_of
 from wjoin.parts.routes.registry import plainest
+from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.conditions.column_bands import ColumnBand
 from wjoin.planner.conditions.predicate_calls import ReadCall
@@ -119,7 +120,7 @@ def _stage(
     return Join(
         inputs=tuple(inputs),
         bounds=Bounds.EXACT,
-        route=plainest(keyed=keyed, inputs=len(inputs)),
+        placement=Placement(plainest(keyed=keyed, inputs=len(inputs))),
         kernels=next(
             (name,) for name in KERNELS if refusal_of((name,), keyed=keyed, indexed=indexed) is None
         ),

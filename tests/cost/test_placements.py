@@ -7,6 +7,7 @@ import pytest
 
 from tests.plans import catalogue
 from wjoin.grammar.errors import WJoinError
+from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.choose.layouts import FREE, NO_CHECKPOINT, UNKNOWN, LayoutRule, layout_name, of_checkpoint
 from wjoin.planner.cost.estimates import Arrival
@@ -15,7 +16,7 @@ from wjoin.planner.cost.psp import Spread, shared, spread
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.plan_words import plan_words
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.plan.physical import Method, Stage
+from wjoin.planner.plan.physical import Method, PhysicalPlan, Stage
 from wjoin.planner.planning import PlannedSelect, plan_select
 
 CHEAP = "A.speed + B.speed > 3"
@@ -61,41 +62,49 @@ def stage(planned: PlannedSelect) -> Stage:
     return planned.physical.stages[0]
 
 
+def lying(plan: PhysicalPlan) -> Placement:
+    return plan.stages[0].placement
+
+
+def place(planned: PlannedSelect) -> Placement:
+    return lying(planned.physical)
+
+
 def test_a_costly_predicate_is_worth_all_workers_and_a_cheap_condition_is_not() -> None:
-    costly = stage(plan())
+    costly = place(plan())
     assert costly.route in ("psp", "atr")
     assert costly.workers == 4
-    assert stage(plan(CHEAP)).route == "single"
+    assert place(plan(CHEAP)).route == "single"
 
 
 def test_one_core_has_nothing_to_share() -> None:
     planned = plan(cores=1)
-    assert stage(planned).route == "single"
-    assert {each.plan.stages[0].route for each in planned.candidates} == {"single"}
+    assert place(planned).route == "single"
+    assert {lying(each.plan).route for each in planned.candidates} == {"single"}
 
 
 def test_workers_are_weighed_by_powers_of_two_up_to_the_cores() -> None:
-    found = {each.plan.stages[0].workers for each in plan(cores=12).candidates}
+    found = {lying(each.plan).workers for each in plan(cores=12).candidates}
     assert found == {None, 2, 4, 8, 12}
 
 
 def test_a_hint_says_the_number_or_leaves_it_to_the_cost() -> None:
-    assert stage(plan(hint="/*+ PLAN(PSP, 3) */")).workers == 3
-    assert stage(plan(hint="/*+ PLAN(PSP) */")).workers == 4
-    assert stage(plan(CHEAP, hint="/*+ PLAN(PSP) */")).workers in (None, 2)
+    assert place(plan(hint="/*+ PLAN(PSP, 3) */")).workers == 3
+    assert place(plan(hint="/*+ PLAN(PSP) */")).workers == 4
+    assert place(plan(CHEAP, hint="/*+ PLAN(PSP) */")).workers in (None, 2)
     # A checkpoint that nothing is known of has the one that needs no statistics.
-    assert stage(plan(hint="/*+ PLAN(PSP) */", rule=UNKNOWN)).workers is None
+    assert place(plan(hint="/*+ PLAN(PSP) */", rule=UNKNOWN)).workers is None
 
 
 def test_where_no_checkpoint_is_known_other_routes_are_shown_and_never_taken() -> None:
     planned = plan(rule=UNKNOWN)
-    assert stage(planned).route == "single"
+    assert place(planned).route == "single"
     assert planned.layout == PLAIN
-    assert {each.lost for each in planned.candidates if each.plan.stages[0].route == "psp"} == {NO_CHECKPOINT}
+    assert {each.lost for each in planned.candidates if lying(each.plan).route == "psp"} == {NO_CHECKPOINT}
 
 
 def test_tables_take_any_route() -> None:
-    assert stage(plan(rule=UNKNOWN, tables=True)).route != "single"
+    assert place(plan(rule=UNKNOWN, tables=True)).route != "single"
 
 
 def test_a_checkpoint_keeps_its_route_its_workers_and_its_slices_on_any_machine() -> None:
@@ -103,46 +112,45 @@ def test_a_checkpoint_keeps_its_route_its_workers_and_its_slices_on_any_machine(
     for cores, rate, where in ((1, 20.0, COSTLY), (16, 20.0, COSTLY), (4, 0.01, COSTLY)):
         again = plan(where, cores, of_checkpoint(first.layout), rate=rate)
         assert again.layout == first.layout
-        one, other = stage(first), stage(again)
-        assert (one.route, one.workers, one.slice) == (other.route, other.workers, other.slice)
+        assert place(again) == place(first)
     # One of an earlier version, or of a cheap join, has all rows on one worker.
-    assert stage(plan(rule=of_checkpoint(PLAIN))).route == "single"
-    assert stage(plan(rule=of_checkpoint(None))).route == "single"
+    assert place(plan(rule=of_checkpoint(PLAIN))).route == "single"
+    assert place(plan(rule=of_checkpoint(None))).route == "single"
 
 
 def test_a_hint_goes_before_what_a_checkpoint_keeps() -> None:
     kept = of_checkpoint(f"{PLAIN}; 1 psp on 4 by 78125")
-    assert stage(plan(hint="/*+ PLAN(PSP) */", rule=kept)).workers == 4
+    assert place(plan(hint="/*+ PLAN(PSP) */", rule=kept)).workers == 4
     # Its slices, which were longer once, stay as long.
-    assert stage(plan(hint="/*+ PLAN(PSP) */", rule=kept)).slice == 78_125
-    assert stage(plan(rule=kept)).slice == 78_125
-    assert (stage(plan(hint="/*+ PLAN(PSP) */")).slice or 0) < 78_125
-    assert stage(plan(hint="/*+ PLAN(PSP, 4) */", rule=kept)).workers == 4
-    assert stage(plan(hint="/*+ PLAN(PSP, 2) */", rule=kept)).workers == 2
-    assert stage(plan(hint="/*+ PLAN(ATR) */", rule=kept)).route == "atr"
+    assert place(plan(hint="/*+ PLAN(PSP) */", rule=kept)).length == 78_125
+    assert place(plan(rule=kept)).length == 78_125
+    assert (place(plan(hint="/*+ PLAN(PSP) */")).length or 0) < 78_125
+    assert place(plan(hint="/*+ PLAN(PSP, 4) */", rule=kept)).workers == 4
+    assert place(plan(hint="/*+ PLAN(PSP, 2) */", rule=kept)).workers == 2
+    assert place(plan(hint="/*+ PLAN(ATR) */", rule=kept)).route == "atr"
 
 
 def test_three_streams_are_joined_by_two_where_that_is_cheaper() -> None:
     where = "similar(A.frame, B.frame) > 0.9 AND similar(B.frame, C.frame) > 0.9"
     planned = plan(where, streams="ABC")
-    routes = {tuple(each.route for each in found.plan.stages) for found in planned.candidates}
+    routes = {tuple(each.placement.route for each in found.plan.stages) for found in planned.candidates}
     chains = set(itertools.product(("psp", "ctr"), repeat=2))
     assert routes == {("single",), ("atr",), *chains}
     words = {plan_words(each.plan) for each in planned.candidates}
     assert {"exact psp(4) mw in 2 stages, A B first", "exact psp(4) mw in 2 stages, B C first"} <= words
-    assert planned.physical.stages[0].route != "single"
+    assert place(planned).route != "single"
 
 
 @pytest.mark.parametrize(("share", "shared_out"), [(0.9, True), (0.001, False)])
 def test_a_hot_key_is_shared_out_where_one_worker_would_carry_most(share: float, shared_out: bool) -> None:
     where = "A.obj_id = B.obj_id"
     planned = plan(where, cores=8, rate=3000.0, heaviest=share)
-    assert (stage(planned).route in ("psp", "atr")) == shared_out
+    assert (place(planned).route in ("psp", "atr")) == shared_out
     assert stage(planned).kernels == ("hw",)
-    routes = {each.plan.stages[0].route for each in planned.candidates if each.plan.method is Method.MULTIWAY}
+    routes = {lying(each.plan).route for each in planned.candidates if each.plan.method is Method.MULTIWAY}
     assert routes == ({"hash", "psp", "atr", "ctr"} if shared_out else {"hash"})
     if shared_out:
-        alone = next(each for each in planned.candidates if each.plan.stages[0].route == "hash")
+        alone = next(each for each in planned.candidates if lying(each.plan).route == "hash")
         assert alone.estimated.cost.terms["idle"] > planned.candidates[0].estimated.cost.terms["idle"]
 
 
@@ -150,7 +158,7 @@ def test_where_the_heaviest_key_is_known_its_rows_alone_are_in_slices() -> None:
     """They go to all workers, and those of other keys to one: of 30 % that is a third of the rows sent."""
     keyed = "A.obj_id = B.obj_id"
     planned = plan(keyed, cores=8, rate=3000.0, heaviest=0.3, bucket=77)
-    assert (stage(planned).route, stage(planned).bucket) == ("skew", 77)
+    assert (place(planned).route, place(planned).bucket) == ("skew", 77)
     skew, psp = (lies(planned, route) for route in ("skew", "psp"))
     assert skew.sent == pytest.approx((1 + 0.3 * 7,) * 2)
     assert psp.sent == pytest.approx((8.0,) * 2)
@@ -158,9 +166,9 @@ def test_where_the_heaviest_key_is_known_its_rows_alone_are_in_slices() -> None:
     text = explain_text(describe(planned))
     assert "a key's rows meet on one of 8 workers, but for the most frequent key's:" in text
     # No key is heavy enough, or none is known.
-    assert stage(plan(keyed, cores=8, rate=3000.0, heaviest=0.001, bucket=77)).route == "hash"
+    assert place(plan(keyed, cores=8, rate=3000.0, heaviest=0.001, bucket=77)).route == "hash"
     unknown = plan(keyed, cores=8, rate=3000.0, heaviest=0.3)
-    assert "skew" not in {each.plan.stages[0].route for each in unknown.candidates}
+    assert "skew" not in {lying(each.plan).route for each in unknown.candidates}
 
 
 def lies(planned: PlannedSelect, route: str) -> Spread:
@@ -168,7 +176,7 @@ def lies(planned: PlannedSelect, route: str) -> Spread:
     found = next(
         each
         for each in planned.candidates
-        if (each.plan.stages[0].route, each.plan.stages[0].workers) == (route, 8)
+        if (lying(each.plan).route, lying(each.plan).workers) == (route, 8)
     )
     (estimated,) = found.estimated.stages
     arrival = Arrival(1_000_000, 3_600_000_000, True)
@@ -184,15 +192,23 @@ def test_a_checkpoint_keeps_the_bucket_whatever_is_known_later() -> None:
         plan(keyed, cores=8, rate=3000.0, heaviest=0.3, bucket=5, rule=kept),
         plan(keyed, cores=8, rule=kept, hint="/*+ PLAN(SKEW) */"),
     ):
-        assert (stage(again).route, stage(again).bucket, again.layout) == ("skew", 77, first.layout)
+        assert (place(again).route, place(again).bucket, again.layout) == (
+            "skew",
+            77,
+            first.layout,
+        )
 
 
 def test_a_hint_for_the_heaviest_key_needs_to_know_it() -> None:
     keyed = "A.obj_id = B.obj_id"
     asked = plan(keyed, hint="/*+ PLAN(SKEW, 3) */", bucket=0)
-    assert (stage(asked).route, stage(asked).bucket, stage(asked).workers) == ("skew", 0, 3)
+    assert (place(asked).route, place(asked).bucket, place(asked).workers) == (
+        "skew",
+        0,
+        3,
+    )
     mixed = plan(f"{keyed} AND B.speed + C.speed > 3", hint="/*+ PLAN(SKEW) */", streams="ABC", bucket=9)
-    assert [each.route for each in mixed.physical.stages] == ["skew", "single"]
+    assert [each.placement.route for each in mixed.physical.stages] == ["skew", "single"]
     for where in (keyed, CHEAP):
         with pytest.raises(WJoinError, match="whose most frequent value ANALYZE STREAM has found"):
             plan(where, hint="/*+ PLAN(SKEW) */", bucket=None if where == keyed else 9)
@@ -200,21 +216,21 @@ def test_a_hint_for_the_heaviest_key_needs_to_know_it() -> None:
 
 def test_hints_slice_joins_on_a_key_as_well() -> None:
     keyed = "A.obj_id = B.obj_id"
-    assert stage(plan(keyed, hint="/*+ PLAN(PSP, 2) */")).route == "psp"
+    assert place(plan(keyed, hint="/*+ PLAN(PSP, 2) */")).route == "psp"
     three = f"{keyed} AND B.obj_id = C.obj_id"
-    assert stage(plan(three, hint="/*+ PLAN(ATR, 2) */", streams="ABC")).route == "atr"
+    assert place(plan(three, hint="/*+ PLAN(ATR, 2) */", streams="ABC")).route == "atr"
     mixed = f"{keyed} AND B.speed + C.speed > 3"
     found = plan(mixed, hint="/*+ PLAN(ATR, 2) */", streams="ABC").physical.stages
-    assert [each.route for each in found] == ["hash", "atr"]
+    assert [each.placement.route for each in found] == ["hash", "atr"]
     with pytest.raises(WJoinError, match="it is for two streams"):
         plan(three, hint="/*+ PLAN(PSP) */", streams="ABC")
 
 
 def test_long_slices_cost_few_copies_and_short_ones_keep_all_busy() -> None:
     found = {
-        each.plan.stages[0].slice: each.estimated.cost
+        lying(each.plan).length: each.estimated.cost
         for each in plan().candidates
-        if each.plan.stages[0].route == "atr" and each.plan.stages[0].workers == 4
+        if lying(each.plan).route == "atr" and lying(each.plan).workers == 4
     }
     short, long = min(found), max(found)
     assert (short, long) == (125_000, 20_000_000)
@@ -249,7 +265,7 @@ def test_copies_save_visits_and_keep_fewer_workers_busy(copies: int, interval: f
     planned = plan(hint=f"/*+ PLAN(CTR, {copies}) */", cores=8)
     inputs = planned.candidates[0].estimated.stages[0].inputs
     arrival = Arrival(interval * 1e6, 1e9, streaming=True)
-    chosen = replace(stage(planned), workers=8, slice=78_125)
+    chosen = replace(stage(planned), placement=replace(place(planned), workers=8, length=78_125))
     lies = spread(planned.physical, chosen, inputs, 200, 8, arrival, {})
     assert lies.kept == (copies, copies)
     assert lies.searching == (8 / copies, 8 / copies)
@@ -259,17 +275,21 @@ def test_copies_save_visits_and_keep_fewer_workers_busy(copies: int, interval: f
 
 def test_copies_are_weighed_and_asked_for_by_a_hint() -> None:
     weighed = {
-        (each.plan.stages[0].workers, each.plan.stages[0].copies)
+        (lying(each.plan).workers, lying(each.plan).copies)
         for each in plan(cores=16).candidates
-        if each.plan.stages[0].route == "ctr"
+        if lying(each.plan).route == "ctr"
     }
     assert weighed == {(4, 2), (8, 2), (8, 4), (16, 2), (16, 4), (16, 8)}
     asked = plan(hint="/*+ PLAN(CTR, 3) */", rule=UNKNOWN)
-    assert (stage(asked).route, stage(asked).workers, stage(asked).copies) == ("ctr", None, 3)
+    assert (place(asked).route, place(asked).workers, place(asked).copies) == (
+        "ctr",
+        None,
+        3,
+    )
     kept = of_checkpoint(f"{PLAIN}; 1 ctr on 8 by 78125 in 4 copies")
-    goes_on = stage(plan(rule=kept, cores=2))
-    assert (goes_on.route, goes_on.workers, goes_on.copies, goes_on.slice) == ("ctr", 8, 4, 78_125)
-    assert stage(plan(hint="/*+ PLAN(CTR, 2) */", rule=kept)).copies == 2
+    goes_on = place(plan(rule=kept, cores=2))
+    assert goes_on == Placement("ctr", 8, 78_125, copies=4)
+    assert place(plan(hint="/*+ PLAN(CTR, 2) */", rule=kept)).copies == 2
     shown = explain_text(describe(plan(hint="/*+ PLAN(CTR, 4) */", rule=kept)))
     assert "dealt out to 8 workers in turn, each to 4" in shown
     assert (
@@ -313,13 +333,13 @@ BAND = "abs(A.speed - B.speed) <= 5 AND similar(A.frame, B.frame) > 0.9"
 
 
 def test_ranges_of_values_are_weighed_where_a_band_is_closed() -> None:
-    of_four = [each for each in plan(BAND).candidates if each.plan.stages[0].workers == 4]
-    found = {each.plan.stages[0].route: each for each in of_four}
-    assert "range" not in {each.plan.stages[0].route for each in plan("A.speed < B.speed").candidates}
-    assert found["range"].plan.stages[0].slice == pytest.approx(80)
+    of_four = [each for each in plan(BAND).candidates if lying(each.plan).workers == 4]
+    found = {lying(each.plan).route: each for each in of_four}
+    assert "range" not in {lying(each.plan).route for each in plan("A.speed < B.speed").candidates}
+    assert lying(found["range"].plan).length == pytest.approx(80)
     # A hundredth of the pairs is inside, so all values are a hundred widths; each worker gets two ranges.
-    many = [each.plan.stages[0] for each in plan(BAND, cores=32).candidates]
-    lengths = [each.slice for each in many if each.route == "range" and each.workers == 32]
+    many = [lying(each.plan) for each in plan(BAND, cores=32).candidates]
+    lengths = [each.length for each in many if each.route == "range" and each.workers == 32]
     assert lengths == pytest.approx([1000 / 64] * len(lengths))
     times, values = (found[name].estimated.cost for name in ("psp", "range"))
     assert values.shuffled_bytes < times.shuffled_bytes / 2
@@ -335,17 +355,16 @@ def test_ranges_of_values_are_weighed_where_a_band_is_closed() -> None:
 def test_ranges_of_values_for_one_link_of_three_streams(cores: int, where: str) -> None:
     """The other link has rows by time, and all on one worker where there is one core."""
     planned = plan(where, cores, hint="/*+ PLAN(RANGE, 2) */", streams="ABC")
-    routes = [each.route for each in planned.physical.stages]
+    routes = [each.placement.route for each in planned.physical.stages]
     assert routes == ["range", "single" if cores == 1 else "psp"]
 
 
 def test_ranges_of_values_stay_on_a_checkpoint() -> None:
     asked = plan(BAND, hint="/*+ PLAN(RANGE, 3) */")
-    lies = stage(asked)
-    assert (lies.route, lies.workers, lies.ranged) == ("range", 3, 0)
+    lies = place(asked)
+    assert (lies.route, lies.workers, lies.band) == ("range", 3, 0)
     kept = layout_name(PLAIN, asked.physical)
-    again = stage(plan(BAND, rule=of_checkpoint(kept), cores=2))
-    assert (again.route, again.workers, again.slice, again.ranged) == ("range", 3, lies.slice, 0)
+    assert place(plan(BAND, rule=of_checkpoint(kept), cores=2)) == lies
     shown = explain_text(describe(asked))
     assert "of A.speed and B.speed, dealt out to 3 workers in turn" in shown
     assert (
@@ -380,13 +399,13 @@ def test_the_input_in_slices_is_the_one_whose_copies_would_cost_most(order: str)
         )
 
     found = planned(FREE)
-    taken = stage(found)
+    taken = place(found)
     assert (taken.route, taken.master) == ("atr", order.index("A"))
     layout = layout_name(
         "A [] x B []".replace("A", "?").replace("B", order[1]).replace("?", order[0]), found.physical
     )
     assert layout.endswith("of input 2") is (order == "BA")
-    assert stage(planned(of_checkpoint(layout))) == taken
+    assert place(planned(of_checkpoint(layout))) == taken
     # State that was laid out before the input was weighed goes on as it lies.
     first = of_checkpoint(layout.removesuffix(" of input 2"))
-    assert stage(planned(first)).master == 0
+    assert place(planned(first)).master == 0

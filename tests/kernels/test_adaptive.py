@@ -9,6 +9,7 @@ from wjoin.executor.local import LocalWorkers
 from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import kernels_of
 from wjoin.parts.kernels.runs import Order, RunShape, SortedRun
+from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import (
     Bounds,
@@ -31,7 +32,7 @@ def plan(kernel: str = "adaptive") -> PhysicalPlan:
     code = KeyCode(("k",), ("bigint",), exact=True, verify=())
     scans = tuple(StreamScan(name, "ts", 0, (), (), (code,), True) for name in "AB")
     inputs = tuple(StageEdge(Scanned(n), (n, 0)) for n in range(2))
-    stage = Join(inputs, Bounds.EXACT, "hash", kernels_of(kernel), Shipping.BLOCKS)
+    stage = Join(inputs, Bounds.EXACT, Placement("hash"), kernels_of(kernel), Shipping.BLOCKS)
     upper = ((0, WINDOW), (WINDOW, 0))
     drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, upper, (), (stage,), (Output("", ()),))
     return arranged(with_columns(drawn), [None])

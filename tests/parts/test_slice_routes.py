@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from wjoin.executor.bands import inside
 from wjoin.executor.routing import Router, slices_of_times, slices_of_values
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.parts.routes.route import Role, Slicing
+from wjoin.parts.routes.route import Placement, Role, Slicing
 from wjoin.planner.plan.physical import Band
 
 Held = dict[int, set[int]]
@@ -44,7 +44,7 @@ TIMES = st.lists(st.integers(-100, 100), min_size=1, max_size=20)
 def test_rows_in_reach_meet_on_one_worker(
     times: list[int], workers: int, copies: int, length: int, back: int | None, ahead: int | None
 ) -> None:
-    view = Slicing(length, back, ahead, sliced=True, visits=True, copies=copies)
+    view = Slicing(Placement("ctr", length=length, copies=copies), back, ahead, sliced=True, visits=True)
     stored, probing, counted = shared_out(times, workers, view)
     assert counted == len(times)
     for row, time in enumerate(times):
@@ -63,7 +63,7 @@ def test_a_row_visits_the_fewest_workers_that_have_its_reach(
 ) -> None:
     """A least set cover, found by trying: the workers' own slices come by the row's reach at the most."""
     workers = copies * size
-    view = Slicing(length, back, ahead, sliced=True, visits=True, copies=copies)
+    view = Slicing(Placement("ctr", length=length, copies=copies), back, ahead, sliced=True, visits=True)
     _, probing, _ = shared_out(times, workers, view)
     for row, time in enumerate(times):
         first, last = (time - back) // length, (time + ahead) // length
@@ -79,7 +79,7 @@ def test_a_row_visits_the_fewest_workers_that_have_its_reach(
 
 @pytest.mark.parametrize(("workers", "copies", "idle"), [(6, 2, 0), (7, 2, 1), (5, 3, 2), (2, 9, 0)])
 def test_workers_beyond_whole_groups_get_nothing(workers: int, copies: int, idle: int) -> None:
-    view = Slicing(5, 10, 10, sliced=True, visits=True, copies=copies)
+    view = Slicing(Placement("ctr", length=5, copies=copies), 10, 10, sliced=True, visits=True)
     stored, probing, _ = shared_out(list(range(200)), workers, view)
     assert [bool(stored[worker] | probing[worker]) for worker in range(workers)] == [True] * (
         workers - idle
@@ -110,13 +110,14 @@ def test_values_that_a_band_allows_meet_on_one_worker(
     array = np.array(values, np.int64 if whole else np.float64)
     # The right side of the band is stored, the left one probes.
     held: dict[int, set[int]] = {}
-    stored = Slicing(length, -low, high, sliced=True, visits=True, column=(1, 0), slack=slack)
+    placement = Placement("range", length=length)
+    stored = Slicing(placement, -low, high, sliced=True, visits=True, column=(1, 0), slack=slack)
     for share in ROUTES["range"].shares(None, array.view(np.int64), workers, slices_of_values(stored, array)):
         assert share.rows is not None
         if share.role.stores:
             held.setdefault(share.worker, set()).update(share.rows.tolist())
     met: Counter[tuple[int, int]] = Counter()
-    probing = Slicing(length, high, -low, sliced=True, visits=True, column=(0, 0), slack=slack)
+    probing = Slicing(placement, high, -low, sliced=True, visits=True, column=(0, 0), slack=slack)
     for share in ROUTES["range"].shares(
         None, array.view(np.int64), workers, slices_of_values(probing, array)
     ):
@@ -132,7 +133,7 @@ def test_values_that_a_band_allows_meet_on_one_worker(
 
 def test_what_is_null_meets_nothing_and_is_counted() -> None:
     block = pa.RecordBatch.from_pydict({"t0": pa.array([1, 2, 3], pa.int64()), "c0_0": [5, None, 7]})
-    view = Slicing(2, 1, 1, sliced=True, visits=True, column=(0, 0))
+    view = Slicing(Placement("range", length=2), 1, 1, sliced=True, visits=True, column=(0, 0))
     parts = list(Router(0, 0, None, "range", (10, 11, 12), view, "c0_0").parts(block))
     passed = [(worker, part.column("t0").to_pylist()) for worker, part, role in parts if role is Role.PASSED]
     assert passed == [(10, [2])]

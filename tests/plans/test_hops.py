@@ -112,7 +112,7 @@ def test_each_hop_keeps_what_is_met_there() -> None:
         (Partial(0, (1, 2), 2), False),
     ]
     assert second.meets == ((), (), (1,), (1,), (0,))
-    assert {first.route, second.route} == {"psp"}
+    assert {first.placement.route, second.placement.route} == {"psp"}
     assert set(first.members) == set(second.members) == {0, 1, 2}
 
 

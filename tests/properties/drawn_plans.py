@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from wjoin.parts.kernels import adaptive
 from wjoin.parts.kernels.registry import KERNELS, kernels_of
+from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.conditions.expressions import Call, Constant, Expression, Input
 from wjoin.planner.plan.edges import with_columns
@@ -151,7 +152,9 @@ def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
         orders = {first: draw(st.permutations([n for n in numbers if n != first])) for first in numbers}
         chosen.append(draw(st.sampled_from([None, orders])))
         kernels = kernels_of(kernel)
-        return Join(tuple(inputs), bounds, route, kernels, Shipping.BLOCKS, here, touching, tested, called)
+        return Join(
+            tuple(inputs), bounds, Placement(route), kernels, Shipping.BLOCKS, here, touching, tested, called
+        )
 
     def source(n: int) -> StageEdge:
         return StageEdge(Scanned(n), (n, 0) if hashed else None)

@@ -76,7 +76,10 @@ def plan(window: float = WINDOW, workers: int = WORKERS) -> PhysicalPlan:
 
 
 def with_slices(plan: PhysicalPlan, length: int) -> PhysicalPlan:
-    stages = tuple(dataclasses.replace(each, slice=length) for each in plan.stages)
+    stages = tuple(
+        dataclasses.replace(each, placement=dataclasses.replace(each.placement, length=length))
+        for each in plan.stages
+    )
     return dataclasses.replace(plan, stages=stages)
 
 

@@ -55,11 +55,18 @@ def check(
         plan = hopped(statement, ["ALGORITHM(MW)"], hops)
     else:
         plan = planned(statement, [f"PLAN({WORDS[route]})", "ALGORITHM(MW)"])
-    routes = {(stage.route, isinstance(stage, Hop)) for stage in plan.stages if not isinstance(stage, Gather)}
+    routes = {
+        (stage.placement.route, isinstance(stage, Hop))
+        for stage in plan.stages
+        if not isinstance(stage, Gather)
+    }
     assert routes == {(route, hops is not None)}
     # Slices as long as the window or the band: rows near their edges reach two or three.
     length = 1 if by_values else 2 * SECOND
-    stages = tuple(replace(each, slice=None if isinstance(each, Gather) else length) for each in plan.stages)
+    stages = tuple(
+        each if isinstance(each, Gather) else replace(each, placement=replace(each.placement, length=length))
+        for each in plan.stages
+    )
     tables = {alias: rows(place, unit) for place, alias in enumerate(aliases)}
     # Many micro-batches: a row that comes late must find those of later times, too.
     batches = cut(tables, dict.fromkeys(aliases, (3,) if whole else range(3, 40, 3)))

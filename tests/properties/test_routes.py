@@ -21,7 +21,7 @@ from wjoin.executor.routing import Router
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.parts.routes.route import Role, Share, Slices
+from wjoin.parts.routes.route import Placement, Role, Share, Slices
 from wjoin.planner.plan.edges import scan_columns
 from wjoin.planner.plan.physical import Gather, Passes, PhysicalPlan
 from wjoin.planner.plan.probes import arranged, chosen_orders
@@ -56,7 +56,8 @@ OWN = {each.name: each for each in (EVERYWHERE, Visiting())}
 def routed(plan: PhysicalPlan, name: str) -> PhysicalPlan:
     """Return a plan by a route; what is put together stays by its rows."""
     stages = tuple(
-        each if isinstance(each, Gather) else dataclasses.replace(each, route=name) for each in plan.stages
+        each if isinstance(each, Gather) else dataclasses.replace(each, placement=Placement(name))
+        for each in plan.stages
     )
     return arranged(dataclasses.replace(plan, stages=stages), [chosen_orders(each) for each in plan.stages])
 
@@ -68,16 +69,17 @@ def with_slices(plan: PhysicalPlan, length: int, copies: int, master: int = 0) -
     """
     stages = []
     for each in plan.stages:
-        route = ROUTES[each.route]
+        route = ROUTES[each.placement.route]
         if route.slices:
             bucket = FREQUENT if route.heaviest else None
-            each = dataclasses.replace(
-                each,
-                slice=length,
+            where = dataclasses.replace(
+                each.placement,
+                length=length,
                 copies=copies if route.copies else 1,
                 bucket=bucket,
                 master=0 if route.visits else master % len(each.inputs),
             )
+            each = dataclasses.replace(each, placement=where)
         stages.append(each)
     return dataclasses.replace(plan, stages=tuple(stages))
 

@@ -34,7 +34,7 @@ from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels import adaptive
-from wjoin.parts.routes.route import Role
+from wjoin.parts.routes.route import Placement, Role
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import (
     Bounds,
@@ -283,7 +283,7 @@ def test_state_follows_the_window(window: int, delay: int, per_batch: int) -> No
         for name in "AB"
     )
     inputs = tuple(StageEdge(Scanned(n), (n, 0)) for n in range(2))
-    stage = Join(inputs, Bounds.EXACT, "hash", ("hw",), Shipping.BLOCKS)
+    stage = Join(inputs, Bounds.EXACT, Placement("hash"), ("hw",), Shipping.BLOCKS)
     outputs = (Output("", columns(2), (), frozenset({"time"})),)
     drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, upper, (), (stage,), outputs)
     plan = arranged(with_columns(drawn), [None])

@@ -118,5 +118,5 @@ def checked(
 def by_route(theta: Theta, route: str, data: st.DataObject) -> PhysicalPlan:
     """Return a plan all of whose stages have a route, with slices of any length."""
     plan = planned(theta.statement, data.draw(hinted(route)))
-    assume(all(stage.route == route for stage in plan.stages))
+    assume(all(stage.placement.route == route for stage in plan.stages))
     return sliced(theta, plan, data)

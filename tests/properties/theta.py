@@ -141,10 +141,13 @@ def hopped(
 
 def with_slices(plan: PhysicalPlan, length: int, unit: int) -> PhysicalPlan:
     """Return the plan with slices so long, where its routes have slices: in units of time, or of values."""
-    stages = (
-        replace(each, slice=length if ROUTES[each.route].values else length * unit) if each.slice else each
-        for each in plan.stages
-    )
+    stages = []
+    for each in plan.stages:
+        where = each.placement
+        if where.length:
+            own = length if ROUTES[where.route].values else length * unit
+            each = replace(each, placement=replace(where, length=own))
+        stages.append(each)
     return replace(plan, stages=tuple(stages))
 
 
@@ -290,7 +293,7 @@ def assert_as_duckdb(
     wanted = expected_batches(statement, batches, oracle)
     made = results(statement, plan, batches, workers, stretch, crashes, restarts)
     for number, (actual, bag) in enumerate(zip(made, wanted, strict=True)):
-        routes = ", ".join(stage.route for stage in plan.stages)
+        routes = ", ".join(stage.placement.route for stage in plan.stages)
         about = f"micro-batch {number} of {len(batches)} by {routes} on {workers} workers"
         assert_same(actual, bag, f"{about} of\n{text(statement, Style())}")
     return sum(bag.total() for bag in wanted)

@@ -23,6 +23,7 @@ from wjoin.parts.kernels.merge_window import MergeWindow
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.hash_route import HashRoute
+from wjoin.parts.routes.route import Placement
 from wjoin.planner.cost.constants import Constants
 from wjoin.planner.plan.block_columns import code_name, column_name, time_name
 from wjoin.planner.plan.edges import with_columns
@@ -148,7 +149,9 @@ def _plan(kernel: Kernel) -> PhysicalPlan:
     inputs = tuple(
         StageEdge(Scanned(number), (number, 0), index=band if bands else None) for number in range(_STREAMS)
     )
-    stage = Join(inputs, Bounds.EXACT, HashRoute.name, (kernel.name,), Shipping.BLOCKS, bands=bands)
+    stage = Join(
+        inputs, Bounds.EXACT, Placement(HashRoute.name), (kernel.name,), Shipping.BLOCKS, bands=bands
+    )
     upper = ((0, _WINDOW), (_WINDOW, 0))
     columns = tuple((number, 0) for number in range(_STREAMS))
     plan = PhysicalPlan(scans, TimeKind.TIMESTAMP, upper, (), (stage,), (Output("", columns),))
