@@ -18,11 +18,10 @@ from wjoin.planner.choose.choice import options, wished_route
 from wjoin.planner.choose.layouts import (
     FREE,
     UNKNOWN,
+    Layout,
     LayoutRule,
     hops_name,
-    layout_name,
     sequence_name,
-    sequence_of,
 )
 from wjoin.planner.choose.placements import Room
 from wjoin.planner.choose.plan_candidates import Candidate, Weighing, candidates
@@ -99,7 +98,7 @@ class PlannedSelect:
     streams at sites may travel, the way that it takes first; ``shares`` are what
     its bands keep of all pairs of rows. ``edits`` turn
     the block into a SELECT over the joined rows. They index the original text, are sorted and do
-    not overlap. ``layout`` names the stages of the plan and where their rows lie. Rows of the
+    not overlap. ``layout`` is that of the state. Rows of the
     streams ``undeclared`` can be late, and nobody has told how far they may be out of order. ``outputs``
     are the columns of the block, ``written`` the order in which its parts were read.
     """
@@ -110,7 +109,7 @@ class PlannedSelect:
     statistics: tuple[StreamStatistics, ...]
     candidates: tuple[Candidate, ...]
     shares: Mapping[Band, Estimate]
-    layout: str
+    layout: Layout
     written: Written
     undeclared: tuple[int, ...] = ()
     outputs: tuple[OutputColumn, ...] = ()
@@ -202,7 +201,7 @@ def _plan(
     wished = wished_route(block, settings)
     chains = wished is not None and ROUTES[wished].pairs
     # A checkpoint goes on with the stages that it has, also on one core.
-    kept = sequence_of(layouts.kept) if streaming else None
+    kept = layouts.stages if streaming else None
     several = costs.workers > 1 or (kept is not None and kept not in _names(whole, names, layouts))
     hops = several if wished is None else ROUTES[wished].hops
     drafts = [] if chains else whole
@@ -296,7 +295,7 @@ def _plan(
         model.statistics,
         found,
         shape.shares,
-        layout_name(weighing[found[0].shape].name, plan, layouts),
+        Layout.of(weighing[found[0].shape].name, plan, layouts),
         written(names, relations, bound.conjuncts, layouts.written),
         _undeclared(bound, plan),
         bound.outputs,

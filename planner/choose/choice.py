@@ -14,7 +14,7 @@ from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.held_streams import entered
 from wjoin.planner.choose.native_method import native_refusal
-from wjoin.planner.choose.placements import Room, placements
+from wjoin.planner.choose.placements import Placements, Room, placements
 from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Shipping, Stage
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.shape.decompose import Decomposition
@@ -93,12 +93,12 @@ def options(
     *,
     relations: Sequence[Relation],
     room: Room,
-    kept: Mapping[int, Placement] | None = None,
+    kept: Placements | None = None,
 ) -> Options:
     """Return what a plan over the stages of ``draft`` may choose from; ``plan`` is one of them.
 
     ``settings`` are session defaults by the name of the hint, ``room`` what there is for workers,
-    ``kept`` where the rows of stages lie already, by their numbers, None where nothing is kept. Raises
+    ``kept`` where the rows of stages lie already, None where nothing is kept. Raises
     WJoinError WJ504 for a wish that cannot be granted.
     """
     wishes = _wishes(block, settings)
@@ -239,13 +239,13 @@ def _refusal(kernels: Kernels, stage: Stage) -> Refusal | None:
 
 
 def _placements(
-    wish: Wish | None, plan: PhysicalPlan, room: Room, kept: Mapping[int, Placement] | None
+    wish: Wish | None, plan: PhysicalPlan, room: Room, kept: Placements | None
 ) -> tuple[tuple[Placement, ...], ...]:
     wished = None if wish is None else wish.part
     found = tuple(placements(plan, number, room, wished) for number in range(len(plan.stages)))
     if kept is not None:
         found = tuple(
-            (each,) if _grants(each := kept.get(number) or own[0], wished, room) else own
+            (each,) if _grants(each := kept[number] or own[0], wished, room) else own
             for number, own in enumerate(found)
         )
     if wish is not None and not any(each.route == wished for stage in found for each in stage):

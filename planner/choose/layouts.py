@@ -4,89 +4,113 @@ Rows that are held at their site are in no state, so that belongs to it.
 """
 
 import itertools
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.bind.written import Written
-from wjoin.planner.choose.placements import plain
+from wjoin.planner.choose.placements import Placements, plain
 from wjoin.planner.plan.physical import Gather, PhysicalPlan, Shipping
 from wjoin.planner.shape.decompose import Decomposition
 
 NO_CHECKPOINT = "other stages or another route, which need a new checkpoint: none is named here"
 OTHER_CHECKPOINT = "not the stages and routes of the checkpoint"
 
-_OF = r"(?: of band (\d+))?(?: of bucket (\d+))?(?: in (\d+) copies)?(?: of input (\d+))?"
-_LYING = rf"; (\d+) (\w+) on (\d+|all) by ([-+\d.e]+){_OF}"
-_HELD = "; held at sites: "
-_LAYOUT = re.compile(rf"(?P<sequence>.*?)(?P<lying>(?:{_LYING})*)(?:{_HELD}(?P<held>.*))?", re.DOTALL)
+
+@dataclass(frozen=True)
+class Layout:
+    """How the state of a join of streams is laid out; it is kept beside a checkpoint.
+
+    ``stages``: the sequence of stages as text, the same in every version (``sequence_name``, ``hops_name``);
+    ``placements``: where the rows of each lie, None where they are in no slices; ``held``: the aliases of the
+    streams whose rows are at their sites.
+    """
+
+    stages: str
+    placements: tuple[Placement | None, ...] = ()
+    held: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, stages: str, plan: PhysicalPlan, rule: "LayoutRule") -> "Layout":
+        """Return the layout of a plan with a sequence of stages; ``rule``: in whose words."""
+        places = (each.placement for each in plan.stages)
+        held = [scan.site is not None and scan.site.shipping is Shipping.HELD for scan in plan.streams]
+        names = rule.named([scan.alias for scan in plan.streams])
+        return cls(
+            stages,
+            tuple(each if ROUTES[each.route].slices else None for each in places),
+            tuple(itertools.compress(names, held)),
+        )
+
+    def encoded(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        placements = [None if each is None else asdict(each) for each in self.placements]
+        return {"stages": self.stages, "placements": placements, "held": list(self.held)}
+
+    @classmethod
+    def decoded(cls, body: Any) -> "Layout":
+        """Read what ``encoded`` has made. Raises ValueError for anything else."""
+        try:
+            placements = (None if each is None else Placement(**each) for each in body["placements"])
+            return cls(str(body["stages"]), tuple(placements), tuple(body["held"]))
+        except (LookupError, TypeError) as error:
+            raise ValueError(f"not a layout of state: {error}") from error
 
 
 @dataclass(frozen=True)
 class LayoutRule:
     """Which layouts a join of streams may have; over tables it may have any.
 
-    The state of a checkpoint has one. ``free``: any, as there is no state yet. Else the one named ``kept``,
-    and the statement's own first one where there is none of that name; ``reason`` says why the others are
-    not taken. ``moving``: the state is about to be laid out anew, by the same stages; where no layout has the
-    name, a hint asks for another one of them. ``written``: how the statement was written that has named it.
+    The state of a checkpoint has one. ``free``: any, as there is no state yet. Else ``kept``, and the
+    statement's own first one where it has no such layout; ``reason`` says why the others are not taken.
+    ``moving``: the state is about to be laid out anew, by the same stages; where there is no such layout, a
+    hint asks for another one of them. ``written``: how the statement was written of which ``kept`` tells.
     """
 
     free: bool
-    kept: str | None
+    kept: Layout | None
     reason: str
     moving: bool = False
     written: Written | None = None
 
     def named(self, aliases: Sequence[str]) -> tuple[str, ...]:
-        """Return the aliases of the streams in the names of layouts."""
+        """Return the aliases of the streams in layouts."""
         return tuple(aliases) if self.written is None else self.written.aliases
 
-    def refusals(self, names: Sequence[str]) -> list[str]:
+    def refusals(self, layouts: Sequence[Layout]) -> list[str]:
         """Return for each layout, the statement's own first, why it cannot be taken; empty where it can."""
         if self.free:
-            return ["" for _ in names]
-        kept = None if self.kept is None else self.kept.partition(_HELD)[0]
-        taken = kept if kept in names else self._instead(names)
-        return ["" if name == taken else self.reason for name in names]
+            return ["" for _ in layouts]
+        # What is held at sites is chosen after the stages.
+        kept = None if self.kept is None else replace(self.kept, held=())
+        taken = kept if kept in layouts else self._instead(layouts)
+        return ["" if each == taken else self.reason for each in layouts]
 
-    def _instead(self, names: Sequence[str]) -> str:
-        """Return the layout that is taken where none has the name that is kept."""
-        alike = (name for name in names if self.moving and sequence_of(name) == sequence_of(self.kept))
-        return next(alike, names[0])
+    def _instead(self, layouts: Sequence[Layout]) -> Layout:
+        """Return what is taken where there is no such layout as the one that is kept."""
+        alike = (each for each in layouts if self.moving and each.stages == self.stages)
+        return next(alike, layouts[0])
+
+    @property
+    def stages(self) -> str | None:
+        """The sequence of stages that is kept, None where it is not known."""
+        return None if self.kept is None else self.kept.stages
 
     def held(self, plan: PhysicalPlan, stream: int) -> bool | None:
         """Return whether a stream is held at its site; None where that is still to be chosen."""
         if self.free:
             return None
         alias = self.named([scan.alias for scan in plan.streams])[stream]
-        found = None if self.kept is None else _LAYOUT.fullmatch(self.kept)
-        return found is not None and found["held"] is not None and alias in found["held"].split(", ")
+        return self.kept is not None and alias in self.kept.held
 
-    def placements(self, sequence: str | None) -> dict[int, Placement] | None:
-        """Return where the rows of the stages of a sequence lie on the checkpoint, by their numbers from 0.
+    def placements(self, stages: str) -> Placements | None:
+        """Return where the rows of a sequence of stages lie on the checkpoint, None where in no slices.
 
-        A stage that is not there has no slices. None where the checkpoint is not known, or has other stages.
+        None for all where the checkpoint is not known, or has other stages.
         """
-        found = None if self.kept is None else _LAYOUT.fullmatch(self.kept)
-        if found is None or found["sequence"] != sequence:
-            return None
-        return {
-            int(number) - 1: Placement(
-                route,
-                None if workers == "all" else int(workers),
-                int(length) if length.isdecimal() else float(length),
-                int(copies or 1),
-                int(band) - 1 if band else None,
-                int(bucket) if bucket else None,
-                int(master) - 1 if master else 0,
-            )
-            for number, route, workers, length, band, bucket, copies, master in re.findall(
-                _LYING, found["lying"]
-            )
-        }
+        return None if self.kept is None or self.kept.stages != stages else self.kept.placements
 
 
 UNKNOWN = LayoutRule(False, None, NO_CHECKPOINT)
@@ -96,18 +120,12 @@ FREE = LayoutRule(True, None, "")
 """The rule where there is no state yet."""
 
 
-def of_checkpoint(kept: str | None, *, moving: bool = False, written: Written | None = None) -> LayoutRule:
-    """Return the rule for a checkpoint with a layout of that name, None where it has kept no name.
+def of_checkpoint(kept: Layout | None, *, moving: bool = False, written: Written | None = None) -> LayoutRule:
+    """Return the rule for a checkpoint with a layout, None where it has kept none.
 
     ``moving``: its state is about to be laid out anew. ``written``: how its statement was written.
     """
     return LayoutRule(False, kept, OTHER_CHECKPOINT, moving, written)
-
-
-def sequence_of(layout: str | None) -> str | None:
-    """Return the sequence of stages in the name of a layout."""
-    found = None if layout is None else _LAYOUT.fullmatch(layout)
-    return None if found is None else found["sequence"]
 
 
 def sequence_name(draft: Decomposition, streams: Sequence[str], before: Written | None = None) -> str:
@@ -142,38 +160,12 @@ def hops_name(plan: PhysicalPlan, streams: Sequence[str]) -> str:
     return f"hops {', '.join(' '.join(streams[stream] for stream in each) for each in orders.values())}"
 
 
-def laid_out(plan: PhysicalPlan, places: Mapping[int, Placement] | None) -> PhysicalPlan:
+def laid_out(plan: PhysicalPlan, places: Placements | None) -> PhysicalPlan:
     """Return a plan with the rows of its stages where a checkpoint has them (``LayoutRule.placements``).
 
     None where that is not known: then they lie where the plan says.
     """
     if places is None:
         return plan
-    stages = (
-        replace(stage, placement=places.get(number) or plain(stage))
-        for number, stage in enumerate(plan.stages)
-    )
-    return replace(plan, stages=tuple(stages))
-
-
-def layout_name(sequence: str, plan: PhysicalPlan, rule: LayoutRule = FREE) -> str:
-    """Return the name of a sequence of stages and of where their rows lie, the same in every version.
-
-    ``rule``: in whose words.
-    """
-    placed = "".join(
-        f"; {number} {where.route} on {where.workers or 'all'} by {where.length}"
-        + ("" if where.band is None else f" of band {where.band + 1}")
-        + ("" if where.bucket is None else f" of bucket {where.bucket}")
-        + (f" in {where.copies} copies" if where.copies > 1 else "")
-        + (f" of input {where.master + 1}" if where.master else "")
-        for number, where in enumerate((stage.placement for stage in plan.stages), start=1)
-        if ROUTES[where.route].slices
-    )
-    names = rule.named([scan.alias for scan in plan.streams])
-    held = [
-        name
-        for name, scan in zip(names, plan.streams, strict=True)
-        if scan.site is not None and scan.site.shipping is Shipping.HELD
-    ]
-    return sequence + placed + (_HELD + ", ".join(held) if held else "")
+    pairs = zip(plan.stages, places, strict=True)
+    return replace(plan, stages=tuple(replace(each, placement=place or plain(each)) for each, place in pairs))

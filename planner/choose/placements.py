@@ -1,6 +1,6 @@
 """On which workers the rows of a stage may lie: by which route, on how many, in slices of which length."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wjoin.parts.routes.registry import ROUTES, applicable
@@ -8,6 +8,9 @@ from wjoin.parts.routes.route import Placement
 from wjoin.planner.cost.psp import even
 from wjoin.planner.plan.physical import Band, Join, PhysicalPlan, Stage
 from wjoin.planner.plan.slicing import band_width, closed_bands, slice_length
+
+Placements = Sequence[Placement | None]
+"""Where the rows of each stage lie, None where in no slices."""
 
 SLICES_OF_A_WORKER = 2
 """Slices that a worker gets of what a micro-batch brings, where short ones are to keep all workers busy."""

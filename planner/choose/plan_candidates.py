@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from wjoin.planner.catalog import Origin
 from wjoin.planner.choose.choice import Options
-from wjoin.planner.choose.layouts import LayoutRule, layout_name
+from wjoin.planner.choose.layouts import Layout, LayoutRule
 from wjoin.planner.cost.model import CostModel, Estimated
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Stage
@@ -56,14 +56,14 @@ class Weighing:
 class Candidate:
     """A plan and its estimate.
 
-    ``shape`` is the number of its sequence of stages, ``layout`` the name of it and of where the rows lie, as
-    state depends on both; ``lost`` says why it was not taken, empty for the one that was. ``unbound`` is the
-    one that would be taken where there is no state yet.
+    ``shape`` is the number of its sequence of stages, ``layout`` that of its state; ``lost`` says why it was
+    not taken, empty for the one that was. ``unbound`` is the one that would be taken where there is no state
+    yet.
     """
 
     plan: PhysicalPlan
     shape: int
-    layout: str
+    layout: Layout
     estimated: Estimated
     lost: str
     unbound: bool = False
@@ -99,11 +99,11 @@ def candidates(shapes: Sequence[Weighing], memory: int | None, layouts: LayoutRu
         for number, shape in enumerate(shapes)
         for plan in _variants(shape.plan, shape.options, _orders(shape.plan, shape.model))
     ]
-    names = [layout_name(shapes[number].name, plan, layouts) for number, plan in plans]
-    refusals = layouts.refusals(names)
+    lain = [Layout.of(shapes[number].name, plan, layouts) for number, plan in plans]
+    refusals = layouts.refusals(lain)
     weighed = [
-        _weighed(plan, number, shapes[number], name, refusal, memory)
-        for (number, plan), name, refusal in zip(plans, names, refusals, strict=True)
+        _weighed(plan, number, shapes[number], layout, refusal, memory)
+        for (number, plan), layout, refusal in zip(plans, lain, refusals, strict=True)
     ]
     fitting = [each for each in weighed if not each.lost]
     large = [each for each in weighed if each.lost == TOO_LARGE]
@@ -119,7 +119,7 @@ def candidates(shapes: Sequence[Weighing], memory: int | None, layouts: LayoutRu
 
 
 def _weighed(
-    plan: PhysicalPlan, number: int, shape: Weighing, layout: str, lost: str, memory: int | None
+    plan: PhysicalPlan, number: int, shape: Weighing, layout: Layout, lost: str, memory: int | None
 ) -> Candidate:
     estimated = shape.model.estimate(plan)
     if plan.method in shape.options.by_hint:

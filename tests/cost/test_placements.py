@@ -9,7 +9,7 @@ from tests.plans import catalogue
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate, Origin
-from wjoin.planner.choose.layouts import FREE, NO_CHECKPOINT, UNKNOWN, LayoutRule, layout_name, of_checkpoint
+from wjoin.planner.choose.layouts import FREE, NO_CHECKPOINT, UNKNOWN, Layout, LayoutRule, of_checkpoint
 from wjoin.planner.cost.estimates import Arrival
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.cost.psp import Spread, shared, spread
@@ -23,7 +23,7 @@ CHEAP = "A.speed + B.speed > 3"
 COSTLY = "similar(A.frame, B.frame) > 0.9"
 """A predicate of a millisecond a pair."""
 
-PLAIN = "A [] x B []"
+PLAIN = Layout("A [] x B []", (None,))
 
 
 def plan(
@@ -119,7 +119,7 @@ def test_a_checkpoint_keeps_its_route_its_workers_and_its_slices_on_any_machine(
 
 
 def test_a_hint_goes_before_what_a_checkpoint_keeps() -> None:
-    kept = of_checkpoint(f"{PLAIN}; 1 psp on 4 by 78125")
+    kept = of_checkpoint(replace(PLAIN, placements=(Placement("psp", 4, 78_125),)))
     assert place(plan(hint="/*+ PLAN(PSP) */", rule=kept)).workers == 4
     # Its slices, which were longer once, stay as long.
     assert place(plan(hint="/*+ PLAN(PSP) */", rule=kept)).length == 78_125
@@ -286,7 +286,7 @@ def test_copies_are_weighed_and_asked_for_by_a_hint() -> None:
         None,
         3,
     )
-    kept = of_checkpoint(f"{PLAIN}; 1 ctr on 8 by 78125 in 4 copies")
+    kept = of_checkpoint(replace(PLAIN, placements=(Placement("ctr", 8, 78_125, copies=4),)))
     goes_on = place(plan(rule=kept, cores=2))
     assert goes_on == Placement("ctr", 8, 78_125, copies=4)
     assert place(plan(hint="/*+ PLAN(CTR, 2) */", rule=kept)).copies == 2
@@ -363,7 +363,7 @@ def test_ranges_of_values_stay_on_a_checkpoint() -> None:
     asked = plan(BAND, hint="/*+ PLAN(RANGE, 3) */")
     lies = place(asked)
     assert (lies.route, lies.workers, lies.band) == ("range", 3, 0)
-    kept = layout_name(PLAIN, asked.physical)
+    kept = asked.layout
     assert place(plan(BAND, rule=of_checkpoint(kept), cores=2)) == lies
     shown = explain_text(describe(asked))
     assert "of A.speed and B.speed, dealt out to 3 workers in turn" in shown
@@ -401,11 +401,6 @@ def test_the_input_in_slices_is_the_one_whose_copies_would_cost_most(order: str)
     found = planned(FREE)
     taken = place(found)
     assert (taken.route, taken.master) == ("atr", order.index("A"))
-    layout = layout_name(
-        "A [] x B []".replace("A", "?").replace("B", order[1]).replace("?", order[0]), found.physical
-    )
-    assert layout.endswith("of input 2") is (order == "BA")
-    assert place(planned(of_checkpoint(layout))) == taken
-    # State that was laid out before the input was weighed goes on as it lies.
-    first = of_checkpoint(layout.removesuffix(" of input 2"))
+    assert place(planned(of_checkpoint(found.layout))) == taken
+    first = of_checkpoint(replace(found.layout, placements=(replace(taken, master=0),)))
     assert place(planned(first)).master == 0

@@ -149,8 +149,8 @@ def at_once() -> dict[str, Any]:
 def _hopping(form: str, sql: str) -> dict[str, Any]:
     streams = [stream_of({"n": "bigint", "x": "double"})] * (sql.count(",", 0, sql.index("WINDOW")))
     found = plan_over(sql, streams, layouts=FREE).candidates
-    name = next(each.layout for each in found if each.layout.startswith(form))
-    return plain(describe(plan_over(sql, streams, layouts=of_checkpoint(name))))
+    layout = next(each.layout for each in found if each.layout.stages.startswith(form))
+    return plain(describe(plan_over(sql, streams, layouts=of_checkpoint(layout))))
 
 
 def copies() -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import wjoin
-from wjoin.planner.choose.layouts import LayoutRule
+from wjoin.planner.choose.layouts import Layout, LayoutRule
 
 SETTINGS = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
 
@@ -53,10 +53,10 @@ def take(form: str) -> None:
     """Have a new checkpoint take a layout that begins so, whatever it costs."""
     known = LayoutRule.refusals
 
-    def refusals(rule: LayoutRule, names: Sequence[str]) -> list[str]:
+    def refusals(rule: LayoutRule, layouts: Sequence[Layout]) -> list[str]:
         if not rule.free:
-            return known(rule, names)
-        return ["" if name.startswith(form) else "another one is asked for" for name in names]
+            return known(rule, layouts)
+        return ["" if each.stages.startswith(form) else "another one is asked for" for each in layouts]
 
     LayoutRule.refusals = refusals
 

@@ -12,6 +12,7 @@ from wjoin.planner.choose.layouts import (
     NO_CHECKPOINT,
     OTHER_CHECKPOINT,
     UNKNOWN,
+    Layout,
     LayoutRule,
     of_checkpoint,
 )
@@ -25,8 +26,8 @@ JOIN = """
 SELECT {hint} A.obj_id FROM camera1 A, camera2 B, camera3 C
 WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) = 9 SECONDS WHERE A.obj_id = B.obj_id AND B.frame = C.frame
 """
-FIRST = "A [A.obj_id] x B [B.obj_id]; A B [B.frame] x C [C.frame]"
-OTHER = "B [B.frame] x C [C.frame]; B C [B.obj_id] x A [A.obj_id]"
+FIRST = Layout("A [A.obj_id] x B [B.obj_id]; A B [B.frame] x C [C.frame]", (None, None))
+OTHER = Layout("B [B.frame] x C [C.frame]; B C [B.obj_id] x A [A.obj_id]", (None, None))
 
 FEW = {"distinct.obj_id": 2.0, "distinct.frame": 1e6}
 """Statistics by which joining A and B first makes far more combinations than joining B and C first."""
@@ -51,7 +52,7 @@ def plan(
     return plan_select(sql, block, relations, types, {}, "joined", {}, costs, rule, predicates)
 
 
-def names(rule: LayoutRule) -> set[str]:
+def lost(rule: LayoutRule) -> set[str]:
     return {each.lost for each in plan(rule).candidates if each.lost in (NO_CHECKPOINT, OTHER_CHECKPOINT)}
 
 
@@ -59,23 +60,23 @@ def test_the_first_start_takes_the_cheapest_sequence() -> None:
     assert plan(FREE).layout == OTHER
     assert plan(FREE, known={}).layout == FIRST
     assert plan(FREE).physical.stages[0].members == (1, 2)
-    assert names(FREE) == set()
+    assert lost(FREE) == set()
 
 
 def test_a_checkpoint_stays_with_its_sequence_whatever_the_statistics_say() -> None:
     assert plan(of_checkpoint(OTHER), known={}).layout == OTHER
     assert plan(of_checkpoint(FIRST)).layout == FIRST
-    assert names(of_checkpoint(FIRST)) == {OTHER_CHECKPOINT}
+    assert lost(of_checkpoint(FIRST)) == {OTHER_CHECKPOINT}
 
 
-@pytest.mark.parametrize("kept", [None, "A [A.x] x B [B.x]"])
-def test_a_checkpoint_without_a_sequence_of_the_statement_has_the_first_one(kept: str | None) -> None:
+@pytest.mark.parametrize("kept", [None, Layout("A [A.x] x B [B.x]", (None,))])
+def test_a_checkpoint_without_a_sequence_of_the_statement_has_the_first_one(kept: Layout | None) -> None:
     assert plan(of_checkpoint(kept)).layout == FIRST
 
 
 def test_where_no_checkpoint_is_known_others_are_shown_and_never_taken() -> None:
     assert plan().layout == FIRST
-    assert names(UNKNOWN) == {NO_CHECKPOINT}
+    assert lost(UNKNOWN) == {NO_CHECKPOINT}
     # Not even where the first one does not fit into the memory.
     assert plan(memory=1).layout == FIRST
     assert plan(hint="/*+ PLAN(NATIVE) */").layout == FIRST

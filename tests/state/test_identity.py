@@ -20,7 +20,7 @@ from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import Query
 from wjoin.planner.bind.written import Written, in_order
 from wjoin.planner.catalog import Relation
-from wjoin.planner.choose.layouts import FREE, of_checkpoint
+from wjoin.planner.choose.layouts import FREE, Layout, of_checkpoint
 from wjoin.planner.planning import PlannedSelect, apply_edits, plan_select, statement_meaning
 from wjoin.udfs.built_in import known_predicates
 
@@ -37,7 +37,7 @@ Change = Callable[[Relation], Relation]
 def planned(
     sql: str,
     body: Mapping[str, object] | None = None,
-    layouts: tuple[str, ...] = (),
+    layouts: tuple[Layout, ...] = (),
     change: Change = lambda each: each,
     parameters: Mapping[str, object] | None = None,
 ) -> tuple[list[PlannedSelect], dict[str, object]]:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -17,6 +18,8 @@ from pyspark.sql import DataFrame
 import wjoin
 from wjoin.checkpoints.repartition import Repartitioned
 from wjoin.grammar.errors import WJoinError
+from wjoin.parts.routes.route import Placement
+from wjoin.planner.choose.layouts import Layout
 
 pytestmark = pytest.mark.thorough
 
@@ -135,10 +138,12 @@ def tree(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def layout(checkpoint: Path) -> list[str]:
+TWO = "a [] x b []"
+
+
+def layout(checkpoint: Path) -> list[Layout]:
     (found,) = (checkpoint / "wjoin" / "sequences").glob("*/*.txt")
-    value: list[str] = json.loads(found.read_text())["value"]
-    return value
+    return [Layout.decoded(each) for each in json.loads(found.read_text())["value"]]
 
 
 @pytest.mark.parametrize(
@@ -181,17 +186,17 @@ def test_another_number_of_slices_and_another_route(queries: Queries, tmp_path: 
     queries.more()
     queries.more()
     queries.run("first", 3, queries.script("psp", "atr", n=", 2"))
-    assert layout(tmp_path / "first" / "psp") == ["a [] x b []; 1 psp on 2 by 1198"]
+    assert layout(tmp_path / "first" / "psp") == [Layout(TWO, (Placement("psp", 2, 1198),))]
     more = queries.script("psp", "atr", n=", 3")
     queries.repartition("first", "second", 3, more)
-    assert layout(tmp_path / "second" / "psp") == ["a [] x b []; 1 psp on 3 by 1198"]
-    assert layout(tmp_path / "second" / "atr") == ["a [] x b []; 1 atr on 3 by 8000000"]
+    assert layout(tmp_path / "second" / "psp") == [Layout(TWO, (Placement("psp", 3, 1198),))]
+    assert layout(tmp_path / "second" / "atr") == [Layout(TWO, (Placement("atr", 3, 8_000_000),))]
     queries.more()
     queries.run("second", 3, more)
     queries.are_right("psp", "atr")
     turned = more.replace("PSP", "both").replace("ATR", "PSP").replace("both", "ATR")
     queries.repartition("second", "third", 2, turned)
-    assert layout(tmp_path / "third" / "psp") == ["a [] x b []; 1 atr on 3 by 8000000"]
+    assert layout(tmp_path / "third" / "psp") == [Layout(TWO, (Placement("atr", 3, 8_000_000),))]
     queries.more()
     queries.run("third", 2, turned)
     queries.are_right("psp", "atr")
@@ -200,11 +205,13 @@ def test_another_number_of_slices_and_another_route(queries: Queries, tmp_path: 
 @pytest.mark.parametrize(
     ("name", "before"),
     [
-        ("hops", "hops a b c, b a c, c b a; 1 psp on 2 by 1198; 2 psp on 2 by 1198"),
-        ("once", "at once a b c; 1 psp on 2 by 1198"),
+        ("hops", Layout("hops a b c, b a c, c b a", (Placement("psp", 2, 1198),) * 2)),
+        ("once", Layout("at once a b c", (Placement("psp", 2, 1198), None))),
     ],
 )
-def test_hops_are_chosen_and_stay_in_hops(queries: Queries, tmp_path: Path, name: str, before: str) -> None:
+def test_hops_are_chosen_and_stay_in_hops(
+    queries: Queries, tmp_path: Path, name: str, before: Layout
+) -> None:
     queries.more()
     queries.more()
     queries.run("first", 3, queries.script(name, n=", 2"))
@@ -214,7 +221,8 @@ def test_hops_are_chosen_and_stay_in_hops(queries: Queries, tmp_path: Path, name
     queries.run("first", 3, queries.script(name, n=", 2"))
     more = queries.script(name, n=", 3")
     queries.repartition("first", "second", 3, more)
-    assert layout(tmp_path / "second" / name) == [before.replace("on 2", "on 3")]
+    wider = tuple(each and replace(each, workers=3) for each in before.placements)
+    assert layout(tmp_path / "second" / name) == [replace(before, placements=wider)]
     queries.more()
     queries.run("second", 3, more)
     queries.are_right(name)

@@ -10,13 +10,14 @@ import pytest
 import wjoin
 from wjoin.grammar.errors import WJoinError
 from wjoin.measured.beside import KeptWarning
+from wjoin.planner.choose.layouts import Layout
 
 pytestmark = pytest.mark.thorough
 
 SELECT = "SELECT a.k, b.m, c.n FROM a, b, c WINDOW = 1 SECOND WHERE a.k = b.k AND b.m = c.m"
 INSERT = f"INSERT INTO out {SELECT}"
-FIRST = "a [a.k] x b [b.k]; a b [b.m] x c [c.m]"
-OTHER = "b [b.m] x c [c.m]; b c [b.k] x a [a.k]"
+FIRST = Layout("a [a.k] x b [b.k]; a b [b.m] x c [c.m]", (None, None))
+OTHER = Layout("b [b.m] x c [c.m]; b c [b.k] x a [a.k]", (None, None))
 
 
 @pytest.fixture
@@ -50,10 +51,9 @@ def first_stage(text: str) -> str:
     return next(line.strip() for line in text.splitlines() if line.startswith("  1: ") and " x " in line)
 
 
-def kept(folder: Path) -> list[str]:
+def kept(folder: Path) -> list[Layout]:
     (found,) = (folder / "checkpoints" / "out" / "wjoin" / "sequences").glob("*/*.txt")
-    value: list[str] = json.loads(found.read_text())["value"]
-    return value
+    return [Layout.decoded(each) for each in json.loads(found.read_text())["value"]]
 
 
 def results_are_right(session: wjoin.Session, folder: Path) -> None:
@@ -77,7 +77,7 @@ def test_the_first_start_chooses_and_later_ones_stay_with_it(streams: wjoin.Sess
     # What a start that was cut off has left beside a checkpoint without a query binds nobody.
     left = tmp_path / "checkpoints" / "out" / "wjoin" / "sequences" / "1"
     left.mkdir(parents=True)
-    (left / "part.txt").write_text(json.dumps({"format": 1, "number": 1, "value": [FIRST]}))
+    (left / "part.txt").write_text(json.dumps({"format": 1, "number": 1, "value": [FIRST.encoded()]}))
     streams.run_script(INSERT)
     assert kept(tmp_path) == [OTHER]
 

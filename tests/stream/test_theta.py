@@ -12,7 +12,7 @@ import pytest
 from tests.tiers import tiers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.choose.choice import PLANS
-from wjoin.planner.choose.layouts import LayoutRule
+from wjoin.planner.choose.layouts import Layout, LayoutRule
 from wjoin.testing.check import assert_stream
 from wjoin.testing.expressions import AnyOf, Call, Compare, Expression, Field, IsNull, Literal, equal
 from wjoin.testing.lateness import surviving
@@ -106,10 +106,10 @@ def test_without_a_key(session: Any, aliases: str, route: str) -> None:
 @pytest.fixture(params=["hops ", "at once "])
 def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Have a plan in hops taken where the checkpoint is not known."""
-    taken: list[str] = []
+    taken: list[Layout] = []
 
-    def hopping(rule: LayoutRule, names: Sequence[str]) -> str:
-        taken.append(next(name for name in names if name.startswith(request.param)))
+    def hopping(rule: LayoutRule, layouts: Sequence[Layout]) -> Layout:
+        taken.append(next(each for each in layouts if each.stages.startswith(request.param)))
         return taken[-1]
 
     monkeypatch.setattr(LayoutRule, "_instead", hopping)

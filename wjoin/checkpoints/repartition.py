@@ -45,7 +45,7 @@ from wjoin.grammar.syntax import AnalyzeStream, InsertInto, Query, Statement
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.measured.beside import Beside
 from wjoin.measured.kept import IDENTITY, LAYOUTS, Kept
-from wjoin.planner.choose.layouts import laid_out, sequence_of
+from wjoin.planner.choose.layouts import Layout, laid_out
 from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.settings.options import prepare
 from wjoin.spark.failures import placed
@@ -97,7 +97,7 @@ class _Task:
     after: tuple[PhysicalPlan, ...]
     fingerprints: Sequence[Sequence[str]]
     whole: Whole
-    layouts: Sequence[str] | None
+    layouts: Sequence[Layout] | None
 
     def below(self, folder: str) -> str:
         """Return the place of the checkpoint below a folder."""
@@ -249,7 +249,7 @@ def _task(
     planned = () if joins is None else joins.planned
     after = tuple(each.physical for each in planned)
     before = tuple(
-        laid_out(each.physical, kept.layout(number).placements(sequence_of(each.layout)))
+        laid_out(each.physical, kept.layout(number).placements(each.layout.stages))
         for number, each in enumerate(planned)
     )
     whole = Whole() if joins is None else joins.whole
@@ -287,7 +287,7 @@ def _write(
     if task.layouts is not None:
         beside = Beside(spark, made)
         beside.write(IDENTITY, 1, identity(task.after, partitions, task.whole))
-        beside.write(LAYOUTS, 1, list(task.layouts))
+        beside.write(LAYOUTS, 1, [each.encoded() for each in task.layouts])
 
 
 def _write_operator(

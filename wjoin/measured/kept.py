@@ -12,7 +12,7 @@ from wjoin.executor.state.identity import checked, kept_fingerprints, refuse_oth
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.measured.recorder import Measured, Recorder, read_measured
 from wjoin.planner.bind.written import Written
-from wjoin.planner.choose.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
+from wjoin.planner.choose.layouts import FREE, UNKNOWN, Layout, LayoutRule, of_checkpoint
 from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.spark.failures import cause
 from wjoin.spark.notices import warn
@@ -24,8 +24,8 @@ IDENTITY = "identity"
 """The name under which it is kept what a checkpoint belongs to."""
 
 
-def read_layouts(beside: Beside) -> list[str]:
-    """Return the names of the layouts of the state of a query, empty where an earlier version began it.
+def read_layouts(beside: Beside) -> list[Layout]:
+    """Return the layouts of the state of a query, empty where an earlier version began it.
 
     Warns where they cannot be understood: the query then starts only where it has the first ones.
     Raises what Spark raises.
@@ -34,13 +34,13 @@ def read_layouts(beside: Beside) -> list[str]:
         _, value = beside.read(LAYOUTS)
         if value is None:
             return []
-        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise ValueError("not a list of names")
+        if not isinstance(value, list):
+            raise ValueError("not a list of layouts")
+        return [Layout.decoded(each) for each in value]
     except ValueError as error:
         message = f"the layouts of state beside {beside.folder} cannot be read: {error}"
         warnings.warn(message, KeptWarning, stacklevel=2)
         return []
-    return value
 
 
 class Kept:
@@ -76,14 +76,14 @@ class Kept:
         joins = self._identity.get("written", ()) if self._identity else ()
         return Written.decoded(joins[join]) if join < len(joins) else None
 
-    def keep(self, names: Sequence[str], own: Mapping[str, Any]) -> None:
+    def keep(self, layouts: Sequence[Layout], own: Mapping[str, Any]) -> None:
         """Keep the layouts of state and the identity of a query that is about to start for the first time.
 
         Raises what Spark raises. A query that has begun keeps those it has.
         """
         if self._beside is not None and not self.begun:
             self._beside.write(IDENTITY, 1, own)
-            self._beside.write(LAYOUTS, 1, list(names))
+            self._beside.write(LAYOUTS, 1, [each.encoded() for each in layouts])
 
     def refuse_other(self, own: Mapping[str, Any]) -> None:
         """Compare a statement with the one that the checkpoint belongs to.
@@ -125,7 +125,7 @@ class Kept:
             return None
 
     @cached_property
-    def _layouts(self) -> list[str]:
+    def _layouts(self) -> list[Layout]:
         return [] if self._beside is None else read_layouts(self._beside)
 
     @cached_property
