@@ -88,8 +88,7 @@ class MultiwayJoin:
         The pieces of its origin are one run, the new rows; those of the others are what it meets.
         """
         start = pieces[probe.origin].runs[0]
-        required = (step.input for step in probe.steps if self.stage.inputs[step.input].required)
-        if start.rows == 0 or any(pieces[number].rows == 0 for number in required):
+        if start.rows == 0 or any(pieces[step.input].rows == 0 for step in self._required(probe)):
             return
         if not probe.ordered:
             fewest = sorted(probe.order, key=lambda number: pieces[number].rows)
@@ -109,11 +108,13 @@ class MultiwayJoin:
             if len(results):
                 yield results
 
+    def _required(self, probe: Probe) -> Iterator[Step]:
+        """Yield the steps to inputs without whose rows there is no result."""
+        return (step for step in probe.steps if self.plan.needs(self.stage.inputs[step.input].members))
+
     def _sweep(self, partial: Combinations, probe: Probe) -> Combinations:
         """Keep the tuples that reach some row of every required input (Mode 1 of MW)."""
-        for step in probe.steps:
-            if not self.stage.inputs[step.input].required:
-                continue
+        for step in self._required(probe):
             alive = np.zeros(len(partial), bool)
             for found in self._candidates(partial, step)[1]:
                 alive[found.tuples] = True

@@ -30,9 +30,9 @@ def within(upper: UpperBounds, times: Times) -> BoolArray:
 
 def wanted(output: Output, times: Times) -> BoolArray | None:
     """Return which tuples are results of an output, None for all."""
-    if not output.alternatives:
+    if not output.windows:
         return None
-    mask: BoolArray = np.logical_or.reduce([within(each, times) for each in output.alternatives])
+    mask: BoolArray = np.logical_or.reduce([within(each, times) for each in output.windows])
     return mask
 
 

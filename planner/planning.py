@@ -100,7 +100,8 @@ class PlannedSelect:
     the block into a SELECT over the joined rows. They index the original text, are sorted and do
     not overlap. ``layout`` is that of the state. Rows of the
     streams ``undeclared`` can be late, and nobody has told how far they may be out of order. ``outputs``
-    are the columns of the block, ``written`` the order in which its parts were read.
+    are the columns of the block, ``written`` the order in which its parts were read, ``sink`` the name by
+    which it reads the joined rows.
     """
 
     logical: LogicalPlan
@@ -111,9 +112,15 @@ class PlannedSelect:
     shares: Mapping[Band, Estimate]
     layout: Layout
     written: Written
+    sink: str
     undeclared: tuple[int, ...] = ()
     outputs: tuple[OutputColumn, ...] = ()
     shipments: tuple[Shipments, ...] = ()
+
+    @property
+    def output(self) -> Output:
+        """The output of the plan that the block reads; other statements may read others of the same plan."""
+        return next(each for each in self.physical.outputs if each.sink == self.sink)
 
 
 def plan_select(
@@ -297,6 +304,7 @@ def _plan(
         shape.shares,
         Layout.of(weighing[found[0].shape].name, plan, layouts),
         written(names, relations, bound.conjuncts, layouts.written),
+        placeholder,
         _undeclared(bound, plan),
         bound.outputs,
         ways,
@@ -444,7 +452,7 @@ def _shape(
             for number, column in enumerate(scan.columns)
             if column.output is not None
         ),
-        alternatives=tuple(branch.upper for branch in graph.branches) if len(graph.branches) > 1 else (),
+        windows=tuple(branch.upper for branch in graph.branches) if len(graph.branches) > 1 else (),
         match=bound.matches,
         match_delay=match_delay(
             [None if time is None else time.delay for time in bound.times], graph.upper, static
@@ -455,7 +463,7 @@ def _shape(
         streams=streams,
         time_kind=graph.kind,
         upper=graph.upper,
-        branches=output.alternatives,
+        branches=output.windows,
         stages=staged,
         outputs=(output,),
         lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),

@@ -70,14 +70,14 @@ def _conditions(plan: PhysicalPlan, output: Output, join: StaticJoin, joined: Se
     yield from join.equalities
     yield from join.comparisons
     yield from bounds(plan, plan.upper, [join.stream], joined)
-    if output.alternatives and join is plan.lookups[-1]:
+    if output.windows and join is plan.lookups[-1]:
         yield one_alternative(plan, output)
 
 
 def one_alternative(plan: PhysicalPlan, output: Output) -> str:
     """Return the condition on rows with all event times that one alternative holds as a whole."""
     streams = range(len(plan.streams))
-    branches = (" AND ".join(bounds(plan, branch, streams, streams)) for branch in output.alternatives)
+    branches = (" AND ".join(bounds(plan, branch, streams, streams)) for branch in output.windows)
     return " OR ".join(f"({each})" for each in branches)
 
 

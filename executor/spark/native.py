@@ -59,7 +59,7 @@ def native_rows(
         left, right = parts.pop(frozenset(join.left)), parts.pop(frozenset(join.right))
         parts[frozenset(join.left + join.right)] = _joined(plan, join, left, right)
     (rows,) = parts.values()
-    if output.alternatives and not plan.lookups:
+    if output.windows and not plan.lookups:
         rows = rows.filter(F.expr(one_alternative(plan, output)))
     if meter is not None:
         rows = meter.watch(RESULTS, rows, ["count(1) AS matches"])

@@ -49,7 +49,7 @@ def describe(planned: PlannedSelect) -> doc.Document:
         if stream.event_time and not each.known
     ]
     native = plan.method is Method.NATIVE
-    (output,) = plan.outputs
+    output = planned.output
     return doc.Document(
         format=doc.FORMAT,
         time=logical.graph.kind.value,

@@ -6,6 +6,7 @@ Streams are numbered in FROM order. Times are microseconds, or the column's own 
 where event time is integral.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -329,8 +330,8 @@ class StageEdge:
 
     ``key`` is (stream, number of its code), None where the stage has no equality. ``columns`` are the columns
     of its blocks: what this stage, the next ones and the outputs read of the members. ``stored``: whether
-    its rows are kept for the rows of other inputs, and ``retention`` how long; ``required``: whether a
-    result needs a row of it. ``index`` is the band that orders its rows for a
+    its rows are kept for the rows of other inputs, and ``retention`` how long. ``index`` is the band that
+    orders its rows for a
     kernel that looks for values, None where none does.
     """
 
@@ -339,7 +340,6 @@ class StageEdge:
     index: Band | None = None
     columns: tuple[str, ...] = ()
     stored: bool = True
-    required: bool = True
     retention: tuple[Retention, ...] = ()
 
     @property
@@ -472,8 +472,6 @@ class _Common:
         for each in self.checked:
             if not each.streams <= set(self.members):
                 raise ValueError("a condition names a stream that is not in the stage")
-        if not all(each.required for each in self.inputs):
-            raise ValueError("a result without a row of some input needs an outer join, which no stage makes")
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -571,19 +569,21 @@ def meeting(stage: Stage, number: int) -> list[int]:
 class Output:
     """What a plan makes of its complete results.
 
-    ``sink`` is the name by which the rest of the statement reads the rows. ``columns`` are the scan columns
-    that it reads. Where there are ``alternatives``, a result must be inside one of them as a whole.
-    ``match`` names the match functions that the statement uses (``time``, ``start``, ``span``).
-    ``match_delay`` is how far MATCH_TIME of a result may lie behind the greatest one already emitted,
-    None when that has no bound; ``undated`` says why it has no watermark, empty where it can have one.
+    ``sink`` is the name by which a statement reads the rows. ``columns`` are the scan columns that it reads.
+    Where there are ``windows``, a result must be inside one of them as a whole; all are inside those of the
+    plan. ``optional`` are the streams of which a result need not have a row. ``match`` names the match
+    functions that the statement uses (``time``, ``start``, ``span``). ``match_delay`` is how far MATCH_TIME
+    of a result may lie behind the greatest one already emitted, None when that has no bound; ``undated``
+    says why it has no watermark, empty where it can have one.
     """
 
     sink: str
     columns: tuple[Operand, ...]
-    alternatives: tuple[UpperBounds, ...] = ()
+    windows: tuple[UpperBounds, ...] = ()
     match: frozenset[str] = frozenset()
     match_delay: int | None = None
     undated: str = ""
+    optional: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -624,6 +624,14 @@ class PhysicalPlan:
     passes: Passes = Passes.HULL
     method: Method = Method.MULTIWAY
     watermarked: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(each.optional for each in self.outputs):
+            raise ValueError("no stage makes the outer join that a result without a row of a stream needs")
+
+    def needs(self, streams: Collection[int]) -> bool:
+        """Return whether every result has rows of some streams, which come together."""
+        return not any(each.optional.issuperset(streams) for each in self.outputs)
 
     @property
     def apart(self) -> bool:

@@ -75,9 +75,15 @@ def test_passes_are_probes_that_exclude_each_other() -> None:
     assert {probe.upper for probe in stage.probes} == set(planned.branches)
 
 
-def test_a_result_without_a_row_of_some_input_is_refused() -> None:
-    planned = plan("SELECT A.v FROM ticks A, ticks B WINDOW = 5 WHERE A.v = B.v").physical
-    (stage,) = planned.stages
-    outer = dataclasses.replace(stage.inputs[0], required=False)
+def test_an_output_without_a_row_of_some_stream_is_refused() -> None:
+    planned = plan("SELECT A.v FROM ticks A, ticks B WINDOW = 5 WHERE A.v = B.v")
+    outer = dataclasses.replace(planned.output, optional=frozenset({1}))
     with pytest.raises(ValueError, match="outer join"):
-        dataclasses.replace(stage, inputs=(outer, stage.inputs[1]))
+        dataclasses.replace(planned.physical, outputs=(planned.output, outer))
+
+
+def test_a_statement_reads_the_output_of_its_own_name_in_a_plan_of_several() -> None:
+    planned = plan("SELECT A.v, MATCH_TIME() FROM ticks A, ticks B WINDOW = 5 WHERE A.v = B.v")
+    other = dataclasses.replace(planned.output, sink="other", match=frozenset())
+    shared = dataclasses.replace(planned.physical, outputs=(other, planned.output))
+    assert dataclasses.replace(planned, physical=shared).output.match == {"time"}

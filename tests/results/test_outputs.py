@@ -20,9 +20,9 @@ def between(low: int, high: int) -> tuple[UpperBounds, ...]:
 
 
 def test_two_outputs_have_windows_and_columns_of_their_own(spark: SparkSession) -> None:
-    planned = plan("SELECT A.v, B.v FROM ticks A, ticks B WINDOW = 5 WHERE A.w = B.w").physical
-    (own,) = planned.outputs
-    near = dataclasses.replace(own, sink="near", alternatives=between(-1, 2))
+    of_one = plan("SELECT A.v, B.v FROM ticks A, ticks B WINDOW = 5 WHERE A.w = B.w")
+    planned, own = of_one.physical, of_one.output
+    near = dataclasses.replace(own, sink="near", windows=between(-1, 2))
     later = Output("later", own.columns[:1], between(3, 5))
     tables = tuple(dataclasses.replace(each, streaming=False) for each in planned.streams)
     both = dataclasses.replace(planned, streams=tables, outputs=(near, later))

@@ -84,7 +84,7 @@ def output_delay(planned: PlannedSelect) -> int | None:
             if back is None or forth is None:
                 return None
             delays.append(plan.streams[i].delay + back + forth)
-    return max(*delays, plan.outputs[0].match_delay or 0)
+    return max(*delays, planned.output.match_delay or 0)
 
 
 def output_delays(planned: PlannedSelect) -> Delays:
@@ -92,5 +92,5 @@ def output_delays(planned: PlannedSelect) -> Delays:
     delay = Delay(output_delay(planned))
     times = zip(planned.physical.streams, planned.logical.event_times, strict=True)
     own = {f"{scan.alias}.{time}".lower(): delay for scan, time in times if time}
-    latest = Delay(planned.physical.outputs[0].match_delay)
+    latest = Delay(planned.output.match_delay)
     return {**own, MATCH_COLUMNS["time"]: latest, MATCH_COLUMNS["start"]: delay}

@@ -437,10 +437,10 @@ class Rewriting:
 
     def _watermarked(self, block: SelectBlock, item: FromItem) -> bool:
         """Return whether a FROM item reads a W-join whose result has a watermark of Spark's."""
-        inner = [self.planned[int(n)].physical for n in _PLACEHOLDER.findall(self._with(block, item))]
+        inner = [self.planned[int(n)] for n in _PLACEHOLDER.findall(self._with(block, item))]
         return any(
-            plan.streaming and (plan.method is Method.NATIVE or "time" in plan.outputs[0].match)
-            for plan in inner
+            each.physical.streaming and (each.physical.method is Method.NATIVE or "time" in each.output.match)
+            for each in inner
         )
 
     def _placed(self, error: Placed) -> Placed:
