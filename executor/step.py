@@ -21,21 +21,16 @@ from wjoin.executor.gathering import Pieces
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.numbering import with_numbers
 from wjoin.executor.report import Report
-from wjoin.executor.sites.held import HeldInput
-from wjoin.executor.sites.other_keys import OtherKeys
-from wjoin.executor.sites.ranges import HeldRows, announced_after
 from wjoin.executor.spool import Spool
-from wjoin.executor.state.manifest import Manifest
+from wjoin.executor.state.manifest import Elsewhere, Manifest
 from wjoin.executor.state.retention import kept, settled, watermark
-from wjoin.executor.state.slices import Slice, Stored, maintain
+from wjoin.executor.state.slices import Slice, Stored, maintain, still_live
 from wjoin.executor.state.writing import Cutting, Writing
 from wjoin.executor.stretches import STRETCH_BYTES, Arrived, stretches
 from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.run_filter import RunFilter
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, Order, RunShape, SortedRun, int64_view, select
-from wjoin.parts.routes.route import Role
-from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.plan.block_columns import meeting_name, row_name, stored_column, time_name
 from wjoin.planner.plan.edges import destination, result_columns
 from wjoin.planner.plan.physical import (
@@ -65,6 +60,33 @@ class SliceStore(Protocol):
 
     def remove(self, stored: Slice) -> None:
         """Forget a slice."""
+        ...
+
+
+class RowSource(Protocol):
+    """Brings the rows of an input that are not in the state, but elsewhere."""
+
+    def late(self, manifest: Manifest, arrivals: Arrivals) -> int:
+        """Return how many of the new rows are late."""
+        ...
+
+    def brought(
+        self,
+        manifest: Manifest,
+        arrivals: Arrivals,
+        working: Sequence[Sequence[SortedRun]],
+        shapes: Sequence[RunShape],
+        stretch: int,
+        worker: int,
+    ) -> list[SortedRun]:
+        """Return the rows of earlier micro-batches that new ones may meet; add the new ones to ``arrivals``.
+
+        ``working`` are the runs of the other inputs.
+        """
+        ...
+
+    def after(self, manifest: Manifest, arrivals: Arrivals, settled: int | None) -> Elsewhere:
+        """Return what the state knows of them after a micro-batch; rows before ``settled`` have no part."""
         ...
 
 
@@ -102,8 +124,8 @@ class StageLogic:
     """Stage ``number`` of a plan, ready to run; plain data, so that it can be sent to a worker.
 
     ``stretch``: the bytes of new rows that are joined at once. ``predicates`` are those that the
-    plan names, ``statement`` is what failures are told with. ``held``: by their numbers the inputs whose rows
-    are held at sites.
+    plan names, ``statement`` is what failures are told with. ``elsewhere``: by their numbers what brings the
+    rows of inputs that are not in the state.
     """
 
     plan: PhysicalPlan
@@ -111,7 +133,7 @@ class StageLogic:
     stretch: int = STRETCH_BYTES
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
     statement: str = ""
-    held: Mapping[int, HeldInput] = field(default_factory=dict)
+    elsewhere: Mapping[int, RowSource] = field(default_factory=dict)
 
     @property
     def stage(self) -> Stage:
@@ -268,11 +290,10 @@ class StageLogic:
             [load(shape, each) for each in group]
             for shape, group in zip(shapes, manifest.slices, strict=True)
         ]
-        for number, each in self.held.items():
-            working[number] = self._brought(each, manifest, working, arrivals, worker)
+        for number, source in self.elsewhere.items():
             if worker == 0:
-                mark = self._mark(each.stream, manifest.seen)
-                counts.of(each.stream).add("late", each.late(arrivals.announced.get(number, ()), mark))
+                counts.of(self.stage.inputs[number].members[0]).add("late", source.late(manifest, arrivals))
+            working[number] = source.brought(manifest, arrivals, working, shapes, self.stretch, worker)
         for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
             new = self._new(stretch.blocks, counts, manifest.seen)
             count_spread(self.plan, self.stage, self.shapes, new.probing, counts)
@@ -283,9 +304,9 @@ class StageLogic:
                 if not self._keeps(number):
                     continue
                 run = _sorted_as(keeper.shape, new.stored[number], shapes[number])
-                if run is not None and (keep := keeper.live(run)).any():
-                    kept_run = select(run, keeper.shape, keep)
-                    slices[number] += _slices(store, names, keeper.shape, kept_run, cutting)
+                staying = None if run is None else still_live(run, keeper.shape, keeper.live)
+                if staying is not None:
+                    slices[number] += _slices(store, names, keeper.shape, staying, cutting)
             working = self._working(working, new.stored, stretch.later, arrivals.spool)
         groups: list[tuple[Slice, ...]] = []
         for number in range(len(self.stage.inputs)):
@@ -313,7 +334,7 @@ class StageLogic:
             written=next(names),
             seen=seen,
             slices=tuple(groups),
-            held=self._held_after(manifest, arrivals, keepers),
+            held=self._elsewhere_after(manifest, arrivals, keepers),
             writing=among._next_writing(self, new),
         )
         count_state(self.stage, manifest, after, counts)
@@ -321,49 +342,15 @@ class StageLogic:
 
     def _keeps(self, number: int) -> bool:
         """Return whether the rows of an input are in the state."""
-        each = self.stage.inputs[number]
-        return each.stored and not is_held(self.plan, each)
+        return self.stage.inputs[number].stored and number not in self.elsewhere
 
-    def _brought(
-        self,
-        each: HeldInput,
-        manifest: Manifest,
-        working: Sequence[Sequence[SortedRun]],
-        arrivals: Arrivals,
-        worker: int,
-    ) -> list[SortedRun]:
-        """Return the rows of earlier micro-batches that are brought from their sites; add the new ones."""
-        number, shape = each.number, self.shapes[each.number]
-        keys = OtherKeys.of(
-            self.plan, self.number, number, working, arrivals.blocks, manifest.seen, each.key_type
-        )
-        known = manifest.held[number] if manifest.held else ()
-        runs: list[SortedRun] = []
-        waiting: list[pa.RecordBatch] = []
-        for block in each.old(known, keys):
-            waiting.append(block)
-            if sum(batch.nbytes for batch in waiting) > self.stretch:
-                runs.append(shape.read(arrivals.spool.put(shape.sort(concatenate(waiting)).batch)))
-                waiting = []
-        if waiting:
-            runs.append(shape.sort(concatenate(waiting)))
-        mark = self._mark(each.stream, manifest.seen)
-        for block in each.new(arrivals.announced.get(number, ()), mark, keys, worker):
-            arrivals.add(number, Role.BOTH, block, self.shapes, self.stretch)
-        return runs
-
-    def _held_after(
+    def _elsewhere_after(
         self, manifest: Manifest, arrivals: Arrivals, keepers: Sequence[_Keeper]
-    ) -> tuple[tuple[HeldRows, ...], ...]:
-        """Return what each input has at sites after a micro-batch."""
-        found: list[tuple[HeldRows, ...]] = []
-        for number, (each, keeper) in enumerate(zip(self.stage.inputs, keepers, strict=True)):
-            if not is_held(self.plan, each):
-                found.append(())
-                continue
-            known = manifest.held[number] if manifest.held else ()
-            announced, mark = arrivals.announced.get(number, ()), self._mark(each.members[0], manifest.seen)
-            found.append(announced_after(known, announced, mark, keeper.settled))
+    ) -> tuple[Elsewhere, ...]:
+        """Return what each input has elsewhere after a micro-batch, nothing where none has."""
+        found = list(manifest.held or ((),) * len(keepers))
+        for number, source in self.elsewhere.items():
+            found[number] = source.after(manifest, arrivals, keepers[number].settled)
         return tuple(found) if any(found) else ()
 
     def _results(self, working: Sequence[Sequence[SortedRun]], new: _New, counts: Counts) -> Iterator[Made]:

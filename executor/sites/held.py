@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from wjoin.executor.blocks import stable
+from wjoin.executor.arrivals import Arrivals
+from wjoin.executor.blocks import concatenate, stable
 from wjoin.executor.sites.fetching import client_of
 from wjoin.executor.sites.other_keys import OtherKeys
-from wjoin.executor.sites.ranges import Announced, HeldRows, judged
+from wjoin.executor.sites.ranges import Announced, HeldRows, announced_after, judged
 from wjoin.executor.sites.refused import told
 from wjoin.executor.sites.stream import SiteStream, numbered
-from wjoin.parts.kernels.runs import int64_view, integers
+from wjoin.executor.state.manifest import Elsewhere, Manifest
+from wjoin.executor.state.retention import watermark
+from wjoin.parts.kernels.runs import RunShape, SortedRun, int64_view, integers
+from wjoin.parts.routes.route import Role
 from wjoin.planner.choose.held_streams import FEW_VALUES, key_column, site_column
 from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.plan.block_columns import code_name
@@ -58,12 +62,13 @@ class HeldInput:
         """The stream whose rows it has."""
         return self.input.members[0]
 
-    def late(self, announced: Sequence[Announced], mark: int | None) -> int:
+    def late(self, manifest: Manifest, arrivals: Arrivals) -> int:
         """Return how many of the new rows are late. Raises WJoinError WJ713, WJ714 and WJ715."""
+        mark = self._mark(manifest)
         if mark is None:
             return 0
         found = 0
-        for each in announced:
+        for each in arrivals.announced.get(self.number, ()):
             if each.earliest < mark:
                 with told():
                     extent = client_of(self.site.addresses[each.site]).extent(
@@ -76,6 +81,48 @@ class HeldInput:
                     )
                 found += extent.late
         return found
+
+    def brought(
+        self,
+        manifest: Manifest,
+        arrivals: Arrivals,
+        working: Sequence[Sequence[SortedRun]],
+        shapes: Sequence[RunShape],
+        stretch: int,
+        worker: int,
+    ) -> list[SortedRun]:
+        """Return the rows of earlier micro-batches that new ones may meet; add the new ones to ``arrivals``.
+
+        Raises WJoinError WJ713, WJ714 and WJ715.
+        """
+        number, shape = self.number, shapes[self.number]
+        keys = OtherKeys.of(
+            self.plan, self.stage, number, working, arrivals.blocks, manifest.seen, self.key_type
+        )
+        runs: list[SortedRun] = []
+        waiting: list[pa.RecordBatch] = []
+        for block in self.old(self._known(manifest), keys):
+            waiting.append(block)
+            if sum(batch.nbytes for batch in waiting) > stretch:
+                runs.append(shape.read(arrivals.spool.put(shape.sort(concatenate(waiting)).batch)))
+                waiting = []
+        if waiting:
+            runs.append(shape.sort(concatenate(waiting)))
+        for block in self.new(arrivals.announced.get(number, ()), self._mark(manifest), keys, worker):
+            arrivals.add(number, Role.BOTH, block, shapes, stretch)
+        return runs
+
+    def after(self, manifest: Manifest, arrivals: Arrivals, settled: int | None) -> Elsewhere:
+        """Return what the state knows of the rows after a micro-batch."""
+        announced = arrivals.announced.get(self.number, ())
+        return announced_after(self._known(manifest), announced, self._mark(manifest), settled)
+
+    def _known(self, manifest: Manifest) -> Elsewhere:
+        return manifest.held[self.number] if manifest.held else ()
+
+    def _mark(self, manifest: Manifest) -> int | None:
+        """Return the watermark before the micro-batch, by which its rows are late."""
+        return watermark(manifest.seen.get(self.stream), self.plan.streams[self.stream].delay)
 
     def old(self, known: Sequence[HeldRows], keys: OtherKeys) -> Iterator[pa.RecordBatch]:
         """Yield those rows of earlier micro-batches that new rows of other inputs may meet, as blocks."""

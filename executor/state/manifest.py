@@ -9,6 +9,9 @@ from wjoin.executor.state.slices import Slice
 from wjoin.executor.state.writing import Writing, decode_writing
 from wjoin.grammar.errors import WJoinError
 
+Elsewhere = tuple[HeldRows, ...]
+"""What the state knows of the rows of an input that are not in it."""
+
 
 @dataclass(frozen=True)
 class Manifest:
@@ -30,7 +33,7 @@ class Manifest:
     seen: dict[int, int]
     slices: tuple[tuple[Slice, ...], ...]
     writing: Writing | None = None
-    held: tuple[tuple[HeldRows, ...], ...] = ()
+    held: tuple[Elsewhere, ...] = ()
 
     @classmethod
     def fresh(cls, plan: str, workers: int, inputs: int) -> "Manifest":
