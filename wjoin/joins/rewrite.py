@@ -31,7 +31,7 @@ from wjoin.joins.names import invented_names
 from wjoin.joins.predicates import called_predicates
 from wjoin.joins.relations import SparkTypes, describe
 from wjoin.joins.trials import SampleTrials, sampled
-from wjoin.measured.dropped import watch
+from wjoin.measured.followed import follower_of
 from wjoin.measured.kept import Kept
 from wjoin.planner.bind.lineage import session_name
 from wjoin.planner.bind.written import in_order
@@ -196,7 +196,7 @@ class Rewriting:
         name = _placeholder(number)
         if name not in self.frames:
             if self.planned[number].physical.streaming:
-                watch(self.context.engine.spark)
+                follower_of(self.context.engine.spark)
                 remember(self.countings[number].query, self.planned[number])
             if self.sites[number]:
                 query, planned = self.countings[number].query, self.planned[number]

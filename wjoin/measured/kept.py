@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.executor.state.identity import checked, kept_fingerprints, refuse_other
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
@@ -94,12 +93,12 @@ class Kept:
         if self._identity is not None:
             refuse_other(self._identity, own)
 
-    def recorder(self, query: StreamingQuery, plans: Mapping[int, PhysicalPlan]) -> Recorder | None:
-        """Return what measures a query from now on, None where there is nothing to measure or no place."""
+    def recorder(self, name: str, plans: Mapping[int, PhysicalPlan]) -> Recorder | None:
+        """Return what measures a query of that name, None where there is nothing to measure or no place."""
         counted = any(plan.stages and plan.method is Method.MULTIWAY for plan in plans.values())
         if self._beside is None or not counted:
             return None
-        return Recorder(query, self._beside, plans, *self._statistics)
+        return Recorder(name, self._beside, plans, *self._statistics)
 
     @cached_property
     def begun(self) -> bool:

@@ -227,18 +227,20 @@ def _start(
         query = begin(context.engine.spark, writer.start, f"the query into {name}")
     except RAISED_BY_SPARK as error:
         raise refused_start(text, statement, error, _remedy(joins), folder) from error
+    followed = context.queries.follow(query)
     if joins is not None:
-        keep_all(context.engine.spark, str(query.id), joins.plans)
+        recorder = planned.kept.recorder(name, joins.plans)
+        if recorder is not None:
+            followed.observe(recorder)
+        keep_all(context.engine.spark, followed.id, joins.plans)
     target = statement.target[-1].span
     running = Running(
-        query, text, target, statement.span, name, sink.name, folder, began=began, started=started
+        followed, text, target, statement.span, name, sink.name, folder, began=began, started=started
     )
     running.append = mode == "append"
     if joins is not None:
         running.planned, running.compiled = joins.planned, tuple(joins.plans)
     context.queries.add(running)
-    if joins is not None:
-        context.queries.record(folder, planned.kept.recorder(query, joins.plans))
     return running
 
 
