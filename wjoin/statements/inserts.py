@@ -301,7 +301,6 @@ def _refuse_checkpoint(
             )
             remedy = f"put the folder back; or remove {folder} as well, and everything is written anew"
             raise WJoinError("WJ611", message, help=remedy)
-        kept.refuse_other(_identity(spark, joins))
+        kept.refuse_other(_identity(spark, joins), f"the checkpoint {folder} of {name.name}")
     except WJoinError as error:
-        message = error.message.replace("the checkpoint was", f"the checkpoint {folder} of {name.name} was")
-        raise WJoinError(error.code, message, span=name.span, text=text, help=error.help) from None
+        raise error.at(name.span, text) from None
