@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.grammar.tokens import Kind, Token
+from wjoin.grammar.syntax import Identifier
+from wjoin.grammar.tokens import Kind, Token, identifier, is_name
 
 MAXIMAL_DEPTH = 100
 """How deep a statement with a window clause may be: parentheses, CASE and NOT inside each other."""
@@ -65,6 +66,17 @@ class Code(NamedTuple):
         if self.partner[place] > place:
             return self.partner[place] + 1
         return place + 1
+
+    def dotted(self, place: int) -> tuple[tuple[Identifier, ...], int]:
+        """Return the parts of the name at a place, which dots link, and the place after it."""
+        parts: list[Identifier] = []
+        while place < len(self.tokens) and is_name(self.tokens[place]):
+            parts.append(identifier(self.tokens[place]))
+            place += 1
+            if self.mark(place) != "." or not is_name(self.tokens[min(place + 1, len(self.tokens) - 1)]):
+                break
+            place += 1
+        return tuple(parts), place
 
     def level(self, start: int, end: int) -> Iterator[int]:
         """Yield the places from ``start`` to before ``end``, the inside of closed groups left out."""

@@ -235,15 +235,7 @@ def _insert_columns(code: Code, place: int) -> tuple[tuple[syntax.Identifier, ..
 
 def _target(code: Code, start: int = 0) -> tuple[tuple[syntax.Identifier, ...], int]:
     """Return the parts of the target of the INSERT INTO [TABLE] at ``start`` and the place after it."""
-    place = start + (3 if code.word(start + 2) == "TABLE" else 2)
-    parts: list[syntax.Identifier] = []
-    while place < len(code.tokens) and is_name(code.tokens[place]):
-        parts.append(identifier(code.tokens[place]))
-        place += 1
-        if code.mark(place) != ".":
-            break
-        place += 1
-    return tuple(parts), place
+    return code.dotted(start + (3 if code.word(start + 2) == "TABLE" else 2))
 
 
 def _view_name(words: list[str]) -> int:

@@ -254,17 +254,13 @@ def _relation(code: Code, start: int, end: int) -> _Relation:
         return _Relation(start, stop, ())
     if not is_name(code.tokens[start]) or code.word(start) in _NO_ALIAS or code.word(start) in _NOT_A_STREAM:
         raise _not_a_source(code, start)
-    parts = [identifier(code.tokens[start])]
-    place = start + 1
-    while code.mark(place) == "." and place + 1 < end and is_name(code.tokens[place + 1]):
-        parts.append(identifier(code.tokens[place + 1]))
-        place += 2
+    parts, place = code.dotted(start)
     if place < end and code.mark(place) == "(":
         return _Relation(start, code.after(place), ())
     stop = _version_end(code, place, end)
     if code.word(stop) == "WITH" and stop + 1 < end and code.mark(stop + 1) == "(":
         stop = code.after(stop + 1)
-    return _Relation(start, stop, tuple(parts) if stop == place else ())
+    return _Relation(start, stop, parts if stop == place else ())
 
 
 def _rows_end(code: Code, place: int, end: int) -> int:

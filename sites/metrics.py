@@ -1,35 +1,20 @@
-"""What a site counts, in Prometheus' text form, version 0.0.4, and the server that tells it."""
+"""What a site counts, and the server that tells it to Prometheus."""
 
 import socket
 import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.shown import shown
 from wjoin.sites.access import Listen, admits
 from wjoin.sites.bounded_server import BoundedHandler, BoundedServer
+from wjoin.sites.exposition import CONTENT_TYPE, Metric
 from wjoin.sites.loopback import is_own_name
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
 _MOST_REQUESTS = 32
-
-Sample = tuple[dict[str, str], float]
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric with its values under labels; ``kind`` is "gauge" or "counter"."""
-
-    name: str
-    kind: str
-    help: str
-    samples: tuple[Sample, ...]
 
 
 class Counts:
@@ -70,23 +55,6 @@ class Counts:
                 yield Metric(f"wjoin_site_{name}", "counter", help, tuple(samples))
             errors = tuple(({"kind": kind}, float(n)) for kind, n in self.errors.items())
             yield Metric("wjoin_site_errors_total", "counter", "Requests that failed.", errors)
-
-
-def exposition(metrics: Iterator[Metric]) -> str:
-    """Return metrics as Prometheus reads them."""
-    return "".join(line for each in metrics if each.samples for line in _lines(each))
-
-
-def _lines(metric: Metric) -> Iterator[str]:
-    yield f"# HELP {metric.name} {metric.help}\n# TYPE {metric.name} {metric.kind}\n"
-    for labels, value in metric.samples:
-        inside = ",".join(f'{name}="{_quoted(text)}"' for name, text in labels.items())
-        yield f"{metric.name}{{{inside}}} {float(value)!r}\n"
-
-
-def _quoted(text: str) -> str:
-    # Prometheus knows three escapes; what does not print is written out, its backslash being one of them.
-    return shown(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
 class MetricsServer(BoundedServer):

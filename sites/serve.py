@@ -14,8 +14,9 @@ from wjoin.grammar.shown import shown
 from wjoin.sites.access import Listen
 from wjoin.sites.config import SiteConfig, read_config
 from wjoin.sites.data_folder import locked
+from wjoin.sites.exposition import Metric, exposition
 from wjoin.sites.front import tls
-from wjoin.sites.metrics import Metric, MetricsServer, exposition
+from wjoin.sites.metrics import MetricsServer
 from wjoin.sites.secret_files import read_secret, read_token
 from wjoin.sites.server import SiteServer
 from wjoin.sites.site import Site
@@ -35,7 +36,7 @@ def serve(path: Path) -> None:
     try:
         site.start()
         if config.metrics is not None:
-            MetricsServer(*_metrics_door(config), lambda: exposition(_metrics(site, server))).start()
+            MetricsServer(*_metrics_door(config), lambda: exposition(_metrics(site, server), shown)).start()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())
         scheme = "grpc" if config.certificate is None else "grpc+tls"

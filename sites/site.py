@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.sites.config import KAFKA, STANDARD_INPUT, SiteConfig, StreamConfig, check_columns
+from wjoin.sites.exposition import Metric
 from wjoin.sites.failures import SiteError
 from wjoin.sites.filters import Filters
 from wjoin.sites.intake import Intake
 from wjoin.sites.memory import Memory, memory_of_process
-from wjoin.sites.metrics import Counts, Metric
+from wjoin.sites.metrics import Counts
 from wjoin.sites.retention import Consumer
 from wjoin.sites.source_folder import FolderSource, first_schema
 from wjoin.sites.source_kafka import KafkaSource, client_library

@@ -15,7 +15,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
-from wjoin.measured.dropped import unwatch
+from wjoin.measured.followed import unfollow
 from wjoin.queries.open_groups import waits
 from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries
@@ -202,7 +202,7 @@ class Session:
             raise failure(error, name.span, text, sink=name.name, checkpoint=running.checkpoint) from error
         finally:
             self.settle()
-        running.look()
+        running.followed.look()
         if running.waits:
             tell(waits(f"the query {running.name}", running.waits))
 
@@ -237,13 +237,13 @@ class Session:
         return web
 
     def settle(self) -> None:
-        """Tell what queries have dropped, and wait until what ended ones have measured is kept."""
+        """Tell what queries have dropped, and see that what ended ones have measured is kept."""
         self.context.queries.settle()
 
     def let_go(self) -> None:
         """Forget what is declared here: nobody uses the session any more, and its queries have ended."""
         self.settle()
-        unwatch(self.spark)
+        unfollow(self.spark)
         forget(self.spark)
 
 

@@ -58,7 +58,7 @@ def run(folder: Path, jars: Path) -> int:
                 count = produce(session, folder / "streams", broker.servers, months)
                 print(f"{count:,} records of months {months[0]} to {months[-1]} written", flush=True)
                 session.run_script(text, checkpoint=str(folder / "checkpoints"))
-                session.running[-1].look()
+                session.running[-1].followed.look()
                 print(session.running[-1].line(), flush=True)
             return _checked(session, connection, broker.servers)
         finally:

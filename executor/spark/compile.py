@@ -25,7 +25,7 @@ from wjoin.executor.spark.announce import Announce
 from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
 from wjoin.executor.spark.messages import MESSAGES
 from wjoin.executor.spark.meter import Meter, rows_part, stage_part
-from wjoin.executor.spark.native import native_rows, unmoved, watermark_delay, watermarked
+from wjoin.executor.spark.native import native_rows
 from wjoin.executor.spark.observe import observed, work_counts
 from wjoin.executor.spark.operator import Operator
 from wjoin.executor.spark.pack import AHEAD, KEEP, Pack
@@ -35,6 +35,7 @@ from wjoin.executor.spark.structs import structs, with_chars
 from wjoin.executor.spark.typing import KEY_TYPES, carried, carried_type, restored_value, typed
 from wjoin.executor.spark.unpack import MARK, MATCH_COLUMNS, Unpack, flat_name
 from wjoin.executor.spark.warm import served
+from wjoin.executor.spark.watermarks import unmoved, watermark_delay, watermarked
 from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES

@@ -1,5 +1,8 @@
 """The method NATIVE: a chain of Spark's own joins of two, as an expert writes it by hand.
 
+On streams a hint alone takes it: it is all that clients of Spark Connect 4.0 have, which know no operator for
+wjoin's stages, and what those are measured against.
+
 Spark allows one column with a watermark in the input of a join of streams. In a scan that is a
 copy of the event time. What a join returns has the latest event time of each combination: it
 is the row that completes a combination that is not late, so no combination is late for the next
@@ -8,7 +11,7 @@ join, however old its other rows are. The event times themselves go on as plain 
 
 from collections.abc import Iterator, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.executor.spark.dated import dated_rows
@@ -17,6 +20,7 @@ from wjoin.executor.spark.meter import RESULTS, Meter, rows_part
 from wjoin.executor.spark.pack import KEEP
 from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.unpack import MATCH_COLUMNS
+from wjoin.executor.spark.watermarks import WATERMARKED, unmoved, watermark_delay, watermarked
 from wjoin.planner.choose.native_method import PairJoin, latest_bound, pair_joins, whole_seconds
 from wjoin.planner.plan.block_columns import (
     code_name,
@@ -26,15 +30,6 @@ from wjoin.planner.plan.block_columns import (
     time_name,
 )
 from wjoin.planner.plan.physical import Output, PhysicalPlan, TimeKind
-
-WATERMARK = "spark.watermarkDelayMs"
-"""The metadata by which Spark knows a column with a watermark."""
-
-_NO_PARTITION = (1 << 31) - 1
-"""A number that no partition has."""
-
-WATERMARKED = {WATERMARK: 0}
-"""Spark takes no second ``withWatermark`` above the first; a column may say that it keeps to that one."""
 
 
 def native_rows(
@@ -95,27 +90,6 @@ def _scan(plan: PhysicalPlan, stream: int, source: DataFrame, query: int) -> Dat
     )
     # Rows that a filter removes still move the watermark.
     return dated.filter(unmoved(KEEP)).select(F.col(latest), own.alias(joined_time(stream)), *columns)
-
-
-def unmoved(condition: str) -> Column:
-    """Return a condition that Spark checks where it is written, and lets no later one pass."""
-    # It would pull a deterministic filter, or a term of one, below a watermark.
-    return F.expr(f"spark_partition_id() >= IF({condition}, 0, {_NO_PARTITION})")
-
-
-def watermark_delay(delay: int) -> str:
-    """Return a delay in microseconds as Spark's watermark takes it."""
-    return f"{_milliseconds(delay)} milliseconds"
-
-
-def watermarked(delay: int) -> dict[str, int]:
-    """Return the metadata of a column that goes by a watermark below it, with a delay in microseconds."""
-    return {WATERMARK: _milliseconds(delay)}
-
-
-def _milliseconds(delay: int) -> int:
-    # Spark's watermark is in milliseconds, and a row that is no newer than it is late; ours must be older.
-    return delay // 1000 + 1
 
 
 def _values(plan: PhysicalPlan, stream: int) -> Iterator[tuple[str, str]]:

@@ -193,39 +193,44 @@ def checked(body: Any) -> dict[str, Any]:
     return found
 
 
-def refuse_format(found: object) -> None:
+CHECKPOINT = "the checkpoint"
+"""How an error speaks of a checkpoint, unless whoever asks knows a name for it."""
+
+
+def refuse_format(found: object, checkpoint: str = CHECKPOINT) -> None:
     """Raise WJoinError WJ701 for a state format that this version does not read."""
     if found != STATE_FORMAT:
         raise WJoinError(
-            "WJ701", f"the checkpoint has state format {found}, this version of wjoin reads {STATE_FORMAT}"
+            "WJ701", f"{checkpoint} has state format {found}, this version of wjoin reads {STATE_FORMAT}"
         )
 
 
-def refuse_workers(found: int, own: int) -> None:
+def refuse_workers(found: int, own: int, checkpoint: str = CHECKPOINT) -> None:
     """Raise WJoinError WJ703 for another number of workers."""
     if found != own:
         raise WJoinError(
             "WJ703",
-            f"the checkpoint was written with {found} workers, this session has {own}",
+            f"{checkpoint} was written with {found} workers, this session has {own}",
             help=f"set spark.sql.shuffle.partitions to {found} before the query starts and leave PLAN as it "
             "was; or write the checkpoint anew for another number: wjoin checkpoint repartition",
         )
 
 
-def refuse_other(kept: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+def refuse_other(kept: Mapping[str, Any], own: Mapping[str, Any], checkpoint: str = CHECKPOINT) -> None:
     """Compare an identity kept beside a checkpoint with a statement's own.
 
-    Raises WJoinError WJ701, WJ702 (with what differs, where words tell it) and WJ703.
+    ``checkpoint``: in what words errors speak of it. Raises WJoinError WJ701, WJ702 (with what differs, where
+    words tell it) and WJ703.
     """
-    refuse_format(kept["state"])
+    refuse_format(kept["state"], checkpoint)
     if _plans(kept) != _plans(own):
-        message = "the checkpoint was written by another statement or another plan of it"
+        message = f"{checkpoint} was written by another statement or another plan of it"
         raise WJoinError("WJ702", message + _difference(kept, own))
-    _refuse_meaning(kept, own)
+    _refuse_meaning(kept, own, checkpoint)
     for before, now in zip(kept["joins"], own["joins"], strict=True):
         if before["method"] == Method.MULTIWAY.value:
             for old, new in zip(before["stages"], now["stages"], strict=True):
-                refuse_workers(old["workers"], new["workers"])
+                refuse_workers(old["workers"], new["workers"], checkpoint)
 
 
 def _parted(was: str, found: str) -> tuple[str, str]:
@@ -249,7 +254,7 @@ def _shown(words: Sequence[str]) -> str:
     return f"«{text}»" if words else "nothing"
 
 
-def _refuse_meaning(kept: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+def _refuse_meaning(kept: Mapping[str, Any], own: Mapping[str, Any], checkpoint: str) -> None:
     """Raise WJoinError WJ702 where a part of a statement means something else."""
     before, now = kept["meaning"], own["meaning"]
 
@@ -262,7 +267,7 @@ def _refuse_meaning(kept: Mapping[str, Any], own: Mapping[str, Any]) -> None:
             # Of a computed column the whole is shown.
             shown = (_shown([was]), _shown([found])) if part.startswith(COMPUTED) else _parted(was, found)
             old, new = (_PLACE.sub(named, each) for each in shown)
-            message = f"the checkpoint was written by another statement: it had {old}, this one has {new}"
+            message = f"{checkpoint} was written by another statement: it had {old}, this one has {new}"
             raise WJoinError("WJ702", message)
 
 

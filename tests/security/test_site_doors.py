@@ -22,8 +22,8 @@ from wjoin.grammar.shown import shown
 from wjoin.sites.access import parse_listen
 from wjoin.sites.begin import init
 from wjoin.sites.config import read_config
+from wjoin.sites.exposition import Metric, exposition
 from wjoin.sites.failures import SiteError, unpacked
-from wjoin.sites.metrics import Metric, exposition
 
 pytestmark = pytest.mark.slow
 
@@ -228,7 +228,7 @@ def test_what_a_site_says_reaches_a_terminal_escaped() -> None:
     assert str(error) == "site grpc://x: a\\x1b]0;x\\x07\\nb\nhelp: \\x1b[2J"
     assert unpacked(json.dumps({"kind": "gone"}).encode(), "x") is None
     assert shown("\ud800\x9b") == "\\ud800\\x9b"
-    text = exposition(iter([Metric("m", "gauge", "h", (({"stream": 'a"\n\ud800'}, 1.0),))]))
+    text = exposition(iter([Metric("m", "gauge", "h", (({"stream": 'a"\n\ud800'}, 1.0),))]), shown)
     assert text.encode("utf-8").endswith(b'm{stream="a\\"\\\\n\\\\ud800"} 1.0\n')
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import wjoin
 from wjoin.executor.spark.once import collect_once
-from wjoin.measured.dropped import settle
+from wjoin.measured.followed import settle
 
 pytestmark = pytest.mark.spark
 

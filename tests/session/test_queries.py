@@ -37,7 +37,7 @@ def started(session: wjoin.Session) -> str:
     session.queries[-1].processAllAvailable()
     deadline = time.monotonic() + 60
     while not session.running[-1].totals.known:
-        session.running[-1].look()
+        session.running[-1].followed.look()
         assert time.monotonic() < deadline, "Spark reports the micro-batch"
     return str(row["sink"])
 

@@ -48,7 +48,8 @@ def tables(session: wjoin.Session) -> wjoin.Session:
 
 
 def call(session: wjoin.Session, condition: str) -> dict[str, Any]:
-    """Return what EXPLAIN tells of the call of a statement."""
+    """Return what EXPLAIN tells of the call of a statement that has been made ready to run."""
+    session.sql(SELECT.format(condition))
     found = session.explain(SELECT.format(condition)).documents[0]
     (each,) = found["stages"][0]["calls"]
     assert json.loads(json.dumps(each)) == each
@@ -70,6 +71,21 @@ def test_tables_are_sampled_and_the_figures_kept(tables: wjoin.Session, near: Ne
     # Another condition keeps another share.
     assert call(tables, "near(l.n, r.n, 30)")["keeps"]["value"] > 3 * first["keeps"]["value"]
     assert call(tables, "NOT near(l.n, r.n, 30)")["keeps"]["value"] < 0.6
+
+
+def test_explain_calls_no_function_and_tells_what_a_run_has_measured(
+    tables: wjoin.Session, near: Near
+) -> None:
+    statement = SELECT.format("near(l.n, r.n, 3)")
+    why = "not measured: EXPLAIN calls no function; EXPLAIN ANALYZE and the run of a query do"
+    for mode in ("", "COST", "FORMATTED"):
+        shown = tables.explain(f"EXPLAIN {mode} {statement}")
+        assert why in shown
+        assert (near.pairs, shown.documents[0]["stages"][0]["calls"][0]["keeps"]["source"]) == (0, "default")
+    assert "tried on 4,096 pairs" in tables.explain(f"EXPLAIN ANALYZE {statement}")
+    tried = near.pairs
+    assert "tried on 4,096 pairs" in tables.explain(statement)
+    assert near.pairs == tried > 0
 
 
 def test_show_predicates_says_where_figures_come_from(tables: wjoin.Session, near: Near) -> None:
@@ -96,6 +112,7 @@ def test_a_table_joined_with_itself_is_not_paired_by_row(tables: wjoin.Session) 
     same = Predicate("same", lambda left, right: left == right)
     text = "SELECT a.n FROM lefts a, lefts b WINDOW = 10 SECONDS WHERE same(a.n, b.n)"
     with patch.dict(PREDICATES, {"same": same}):
+        tables.sql(text)
         found = tables.explain(text).documents[0]["stages"][0]["calls"][0]
     assert found["keeps"]["value"] < 1e-3
     assert found["tried"].startswith("tried on 4,032 pairs")

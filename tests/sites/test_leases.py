@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from pyspark.sql import SparkSession
 
 from wjoin.executor.sites.stream import SiteStream
-from wjoin.measured.progress import Progress
+from wjoin.measured.followed import Followed
+from wjoin.measured.progress import Progress, read
+from wjoin.measured.reports import Report
 from wjoin.planner.planning import PlannedSelect
 from wjoin.queries.compiled import REMEMBERED
 from wjoin.sites.failures import SiteError
@@ -22,12 +23,10 @@ from wjoin.sources.site_ways import Revising
 SITE = SiteStream((SiteAddress("grpc://there:1"),), "rows", ("line",))
 
 
-@dataclass(frozen=True)
-class Query:
-    """A query that runs, and what Spark last told of it."""
-
-    id: str
-    lastProgress: Mapping[str, Any] | None  # noqa: N815 (Spark's name)
+def query(name: str, body: Mapping[str, Any] | None) -> Followed:
+    """Return a query that runs, and what Spark last told of it."""
+    last = None if body is None else Report(cast(Any, body), read(body))
+    return cast(Followed, SimpleNamespace(id=name, last=last, ended=None))
 
 
 @dataclass
@@ -86,67 +85,55 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Site:
     return found
 
 
-class Streams:
-    """The queries that run, as a session has them."""
-
-    def __init__(self, *queries: Query) -> None:
-        self.active = [*queries]
-
-
-def leases_of(*queries: Query) -> tuple[Leases, Streams]:
-    streams = Streams(*queries)
-    return Leases(cast(SparkSession, SimpleNamespace(streams=streams))), streams
-
-
 def test_old_joins_are_forgotten_but_for_those_in_use(site: Site, tmp_path: Path) -> None:
-    leases, streams = leases_of(Query("q", of_query(1, 0, 10)))
+    leases, running = Leases(), [query("q", of_query(1, 0, 10))]
     for number in range(REMEMBERED + 50):
         leases.add(number, join(number, tmp_path))
-    leases.look()
+    leases.look(running)
     kept = {1, *range(51, REMEMBERED + 50)}
     assert set(leases.joins) == kept
     assert {int(each.name) for each in tmp_path.iterdir()} == kept
     assert site.told == [("q/A", 10)]
-    streams.active = []
+    running = []
     leases.add(1000, join(1000, tmp_path))
-    leases.look()
+    leases.look(running)
     assert 1 not in leases.joins
     assert len(leases.joins) == REMEMBERED
 
 
 def test_none_is_forgotten_while_a_query_has_told_nothing_yet(site: Site, tmp_path: Path) -> None:
-    leases, streams = leases_of(Query("q", None))
+    leases, running = Leases(), [query("q", None)]
     for number in range(REMEMBERED + 1):
         leases.add(number, join(number, tmp_path))
-    leases.look()
+    leases.look(running)
     assert len(leases.joins) == REMEMBERED + 1
-    streams.active = [Query("q", of_query(0, 0, 10))]
-    leases.look()
+    running = [query("q", of_query(0, 0, 10))]
+    leases.look(running)
     assert set(leases.joins) == {0, *range(2, REMEMBERED + 1)}
 
 
 def test_a_site_is_told_what_is_new_and_now_and_then_the_same(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leases, streams = leases_of(Query("q", of_query(1, 0, 10)))
+    leases, running = Leases(), [query("q", of_query(1, 0, 10))]
     leases.add(1, join(1, tmp_path))
-    for read in (10, 10, 20):
-        streams.active = [Query("q", of_query(1, 0, read))]
-        leases.look()
+    for reached in (10, 10, 20):
+        running = [query("q", of_query(1, 0, reached))]
+        leases.look(running)
     assert site.told == [("q/A", 10), ("q/A", 20)]
     monkeypatch.setattr(site_leases, "AGAIN_SECONDS", 0.0)
-    leases.look()
+    leases.look(running)
     assert site.told[2:] == [("q/A", 20)]
 
 
 def test_what_an_ended_query_needed_is_forgotten(site: Site, tmp_path: Path) -> None:
-    query = Query("q", of_query(1, 0, 10))
-    leases, streams = leases_of(query, replace(query, id="r"))
+    body = of_query(1, 0, 10)
+    leases, running = Leases(), [query("q", body), query("r", body)]
     leases.add(1, join(1, tmp_path))
-    leases.look()
+    leases.look(running)
     assert len(leases._told) == 2
-    streams.active = [query]
-    leases.look()
+    del running[1]
+    leases.look(running)
     assert [*leases._told] == [("q/A", "line")]
 
 
@@ -154,25 +141,25 @@ def test_a_site_that_fails_is_told_again_and_logged_once(
     site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     site.fails = True
-    leases, _ = leases_of(Query("q", of_query(1, 0, 10)))
+    leases, running = Leases(), [query("q", of_query(1, 0, 10))]
     leases.add(1, join(1, tmp_path))
     for _ in range(3):
-        leases.look()
+        leases.look(running)
     assert caplog.text.count("was not told") == 1
     site.fails = False
-    leases.look()
+    leases.look(running)
     assert site.told == [("q/A", 10)]
 
 
 def test_a_new_query_needs_all_until_it_has_told_more(site: Site, tmp_path: Path) -> None:
-    leases, streams = leases_of()
+    leases, running = Leases(), []
     leases.add(1, join(1, tmp_path))
     leases.begin("q", [1, 2])
     assert (site.told, site.kept) == ([("q/A", 0)], {"q/A": None})
     leases.begin("q", [1])
     assert site.told == [("q/A", 0)]
-    streams.active = [Query("q", of_query(1, 0, 10))]
-    leases.look()
+    running = [query("q", of_query(1, 0, 10))]
+    leases.look(running)
     assert site.told == [("q/A", 0), ("q/A", 10)]
 
 
@@ -182,10 +169,10 @@ def test_two_joins_with_the_same_aliases_need_what_each_needs(site: Site, tmp_pa
         "wjoin:1:0": {"counts": {"seen:A": 100, "delay:A": 0, "seen:B": 90, "delay:B": 0}},
         "wjoin:2:0": {"counts": {"seen:A": 100, "delay:A": 0, "seen:B": 20, "delay:B": 0}},
     }
-    leases, _ = leases_of(Query("q", {**of_query(1, 0, 10), "observedMetrics": counts}))
+    leases, running = Leases(), [query("q", {**of_query(1, 0, 10), "observedMetrics": counts})]
     for number in (1, 2):
         leases.add(number, join(number, tmp_path))
-    leases.look()
+    leases.look(running)
     assert site.kept == {"q/A": 85, "q/A/2": 15}
 
 
@@ -193,15 +180,15 @@ def test_a_site_is_told_an_event_time_whatever_rows_were_ahead(site: Site, tmp_p
     """Rows too far ahead are not among those seen, and the site has them."""
     report = of_query(1, 0, 10)
     counts = report["observedMetrics"]["wjoin:1:0"]["counts"]
-    leases, _ = leases_of(Query("q", report))
+    leases, running = Leases(), [query("q", report)]
     leases.add(1, join(1, tmp_path))
-    leases.look()
+    leases.look(running)
     assert site.kept == {"q/A": None}
     counts |= {"seen:A": 100, "seen:B": 90, "delay:B": 20, "ahead:A": 1, "furthest:A": 1 << 60}
-    leases.look()
+    leases.look(running)
     assert site.kept == {"q/A": 65}
     counts |= {"seen:B": 92}
-    leases.look()
+    leases.look(running)
     assert site.kept == {"q/A": 67}
 
 
@@ -209,7 +196,7 @@ def test_a_site_with_another_event_time_keeps_all_rows(site: Site, tmp_path: Pat
     """What the query may still ask for is told by its own event time, which is none of the site's."""
     report = of_query(1, 0, 10)
     report["observedMetrics"]["wjoin:1:0"]["counts"] |= {"seen:B": 90, "delay:B": 0}
-    leases, _ = leases_of(Query("q", report))
+    leases, running = Leases(), [query("q", report)]
     leases.add(1, replace(join(1, tmp_path), undated=frozenset([0])))
-    leases.look()
+    leases.look(running)
     assert (site.told, site.kept) == ([("q/A", 10)], {"q/A": None})

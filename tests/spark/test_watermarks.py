@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from wjoin.executor.spark.native import WATERMARK, WATERMARKED, unmoved, watermark_delay
+from wjoin.executor.spark.watermarks import WATERMARK, WATERMARKED, unmoved, watermark_delay
 
 pytestmark = pytest.mark.core
 
@@ -92,7 +92,7 @@ def test_a_timestamp_without_time_zone_is_no_event_time_of_spark(rows: DataFrame
 def test_a_row_as_old_as_the_watermark_is_late_and_counted(
     session: Any, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rests on it: ``watermark_delay`` (executor/spark/native.py) adds a millisecond to a delay in whole
+    """Rests on it: ``watermark_delay`` (executor/spark/watermarks.py) adds a millisecond to a delay in whole
     ones, and wjoin/measured/dropped.py tells the rows that Spark's operators drop from
     ``numRowsDroppedByWatermark``.
     """

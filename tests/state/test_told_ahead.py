@@ -1,9 +1,7 @@
 """What a query tells of rows of the far future that it has dropped."""
 
-import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import pytest
 
@@ -11,23 +9,11 @@ import wjoin
 from wjoin import progress
 from wjoin.executor.report import COUNTERS, NOTHING_SEEN, Fold
 from wjoin.measured.dropped import Losses
+from wjoin.measured.reports import Report
 from wjoin.measured.totals import Totals
 from wjoin.planner.plan.ahead import GREATEST_NUMBER
 
 FAR = GREATEST_NUMBER + 1
-
-
-@dataclass
-class Told:
-    """What a query has to tell; that of a running one is Spark's."""
-
-    recentProgress: Sequence[Mapping[str, Any]]  # noqa: N815 (Spark's name)
-    name: str = "out"
-    id: uuid.UUID = field(default_factory=uuid.uuid4)
-
-    @property
-    def lastProgress(self) -> Mapping[str, Any]:  # noqa: N802 (Spark's name)
-        return self.recentProgress[-1]
 
 
 def report(batch: int, counts: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
@@ -47,9 +33,11 @@ def counted(**known: int) -> dict[str, int]:
     return {**nothing, "rows": 1, "seen": 1, **known}
 
 
-def losses_of(reports: list[dict[str, Any]]) -> Losses:
-    # A query with reports, of which nothing else is asked.
-    return Losses(Told(reports))  # type: ignore[arg-type]
+def losses_of(bodies: list[dict[str, Any]]) -> Losses:
+    losses = Losses("the query out")
+    for body in bodies:
+        losses.take(Report(cast(Any, body), progress.read(body)))
+    return losses
 
 
 def test_rows_too_far_ahead_are_told_of_with_their_number() -> None:
@@ -58,7 +46,7 @@ def test_rows_too_far_ahead_are_told_of_with_their_number() -> None:
     assert progress.read(reports[1]).furthest == {"A": FAR + 5}
     with pytest.warns(wjoin.WJoinWarning) as warned:
         losses = losses_of(reports)
-        losses.look()
+        losses.tend()
         losses.end()
     texts = {each.message.code: each.message.message for each in warned}  # type: ignore[union-attr]
     assert texts["WJ807"].endswith(f"rows too far ahead (4 of A), the furthest at {FAR + 5} in A")

@@ -158,4 +158,4 @@ IDENTITY = {
     "comparisons": [],
     "bands": [],
 }
-FINGERPRINT = "83145b8721c4ec8e"
+FINGERPRINT = "fddc6e1a71d16cb2"

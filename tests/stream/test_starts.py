@@ -61,7 +61,7 @@ def test_what_was_not_there_in_time_is_started_again(declared: wjoin.Session, la
     assert late.read_text() == "-1"
     (running,) = declared.running
     assert running.state == "ended"
-    running.look()
+    running.followed.look()
     assert running.totals.matches == 10
 
 

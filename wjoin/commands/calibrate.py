@@ -76,11 +76,9 @@ def calibrate(session: "Session", note: Callable[[str], None]) -> Constants:
         note(f"tables, by {whose}")
         constants = constants.measured(table_costs(session, method, constants))
     note("micro-batches and rows of wjoin")
-    constants = constants.measured(_micro_batches(session, Method.MULTIWAY, constants))
+    constants = constants.measured(_micro_batches(session, constants))
     note("workers of a join without a key")
-    constants = constants.measured(_workers(session))
-    note("micro-batches and rows of Spark's own joins")
-    return constants.measured(_micro_batches(session, Method.NATIVE, constants))
+    return constants.measured(_workers(session))
 
 
 def kernel_costs(kernel: Kernel, of_tuple: float) -> dict[str, float]:
@@ -163,15 +161,17 @@ def _block(stream: int, codes: np.ndarray, times: np.ndarray, values: np.ndarray
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _micro_batches(session: "Session", method: Method, known: Constants) -> dict[str, float]:
-    """Return the costs of a micro-batch and a row, from runs of small and of large micro-batches."""
+def _micro_batches(session: "Session", known: Constants) -> dict[str, float]:
+    """Return the costs of a micro-batch and a row, from runs of small and of large micro-batches.
+
+    Those of Spark's own joins of streams stay as in the package: no search chooses these.
+    """
     # The first run is practice: Java compiles what it runs often.
-    _, small, large = (_median_batch(session, method.name, rows) for rows in (_LARGE, _SMALL, _LARGE))
+    _, small, large = (
+        _median_batch(session, Method.MULTIWAY.name, rows) for rows in (_LARGE, _SMALL, _LARGE)
+    )
     cores = session.spark.sparkContext.defaultParallelism
     row = max(1e-8, (large - small) * cores / (_LARGE * _STREAMS))
-    if method is Method.NATIVE:
-        share = known.native_batch / (known.native_batch + known.native_join)
-        return {"native_batch": small * share, "native_join": small * (1 - share), "native_row": row}
     # One run has one stage: how a micro-batch divides is that of the package, and the cost of a byte.
     share = known.batch / (known.batch + known.stage)
     rest = max(1e-8, row - _WIDTH * known.byte)

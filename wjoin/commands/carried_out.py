@@ -75,7 +75,8 @@ def _show(
                 file=sys.stderr,
                 flush=True,
             )
-            running = Running(query, text, statement.span, statement.span)
+            followed = session.context.queries.follow(query)
+            running = Running(followed, text, statement.span, statement.span)
             if joins is not None:
                 running.planned, running.compiled = joins.planned, tuple(joins.plans)
             session.context.queries.add(running)

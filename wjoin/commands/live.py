@@ -69,8 +69,8 @@ class LiveProgress:
         for each in running:
             if self._json and not any(known is each for known in self._told):
                 self._told.append(each)
-                each.tell(partial(_print, sys.stdout if each.sink is not None else sys.stderr))
-            each.look()
+                each.followed.tell(partial(_print, sys.stdout if each.sink is not None else sys.stderr))
+            each.followed.look()
         if self._live is not None:
             self._live.update(self._table(running))
         else:

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
-from wjoin.executor.spark.native import WATERMARK
 from wjoin.executor.spark.structs import CHAR
+from wjoin.executor.spark.watermarks import WATERMARK
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Column, Delay, Estimate, Relation
 from wjoin.planner.plan.block_columns import quoted

@@ -1,6 +1,7 @@
 """Trials of predicates that do not declare what they cost: on the first rows of what is to be joined.
 
-They are made once in a session, so that EXPLAIN and the run plan with the same numbers.
+They are made once in a session, when a statement first runs: EXPLAIN calls no function, and plans with what
+is known.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -54,12 +55,14 @@ def tried_in(spark: SparkSession) -> Tried:
 class SampleTrials:
     """Trials on the rows of a FROM list (planner.conditions.predicate_calls.Trials).
 
-    ``frames`` tell what samples are taken of, None where none can be; ``names`` are the aliases.
+    ``frames`` tell what samples are taken of, None where none can be; ``names`` are the aliases. Unless the
+    statement ``runs``, nothing is called: what was tried before is told.
     """
 
     spark: SparkSession
     names: Sequence[str]
     frames: Sequence[Callable[[], DataFrame | None]]
+    runs: bool = True
 
     def of(self, call: ReadCall) -> Trial:
         """Return what a call does on a sample.
@@ -75,6 +78,8 @@ class SampleTrials:
         hashes = {number: frame.semanticHash() for number, frame in frames.items()}
         key, known = _key(call, hashes), tried_in(self.spark)
         if key not in known.found:
+            if not self.runs:
+                return _not_tried("EXPLAIN calls no function; EXPLAIN ANALYZE and the run of a query do")
             same = [(n, m) for n in hashes for m in hashes if n < m and hashes[n] == hashes[m]]
             known.found[key] = call.predicate, self._tried(call, frames, same)
         return known.found[key][1]

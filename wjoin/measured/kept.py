@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
 
-from wjoin.executor.state.identity import checked, kept_fingerprints, refuse_other
+from wjoin.executor.state.identity import CHECKPOINT, checked, kept_fingerprints, refuse_other
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.measured.recorder import Measured, Recorder, read_measured
 from wjoin.planner.bind.written import Written
@@ -85,21 +84,21 @@ class Kept:
             self._beside.write(IDENTITY, 1, own)
             self._beside.write(LAYOUTS, 1, [each.encoded() for each in layouts])
 
-    def refuse_other(self, own: Mapping[str, Any]) -> None:
+    def refuse_other(self, own: Mapping[str, Any], checkpoint: str = CHECKPOINT) -> None:
         """Compare a statement with the one that the checkpoint belongs to.
 
-        Raises WJoinError WJ701, WJ702 or WJ703. A checkpoint of an earlier version has kept nothing:
-        there, and where it cannot be read, the workers compare their state when data come.
+        ``checkpoint``: in what words errors speak of it. Raises WJoinError WJ701, WJ702 or WJ703. Where
+        nothing is kept, or cannot be read, the workers compare their state when data come.
         """
         if self._identity is not None:
-            refuse_other(self._identity, own)
+            refuse_other(self._identity, own, checkpoint)
 
-    def recorder(self, query: StreamingQuery, plans: Mapping[int, PhysicalPlan]) -> Recorder | None:
-        """Return what measures a query from now on, None where there is nothing to measure or no place."""
+    def recorder(self, name: str, plans: Mapping[int, PhysicalPlan]) -> Recorder | None:
+        """Return what measures a query of that name, None where there is nothing to measure or no place."""
         counted = any(plan.stages and plan.method is Method.MULTIWAY for plan in plans.values())
         if self._beside is None or not counted:
             return None
-        return Recorder(query, self._beside, plans, *self._statistics)
+        return Recorder(name, self._beside, plans, *self._statistics)
 
     @cached_property
     def begun(self) -> bool:

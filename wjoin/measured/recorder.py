@@ -1,19 +1,15 @@
 """Statistics that a running query measures, kept beside its checkpoint for its next start."""
 
-import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pyspark.errors import StreamingQueryException
-from pyspark.sql.streaming import StreamingQuery
-
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.executor.spark.observe import MEASURED
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning, stopped
 from wjoin.measured.progress import observations
-from wjoin.measured.reports import last_report, recent_reports
+from wjoin.measured.reports import Report
 from wjoin.planner.cost.measurement import (
     Arrived,
     KeyCount,
@@ -31,16 +27,11 @@ STATISTICS = "statistics"
 Measured = list[dict[str, Measurement]]
 """What was measured: for each W-join of a statement, innermost first, by the alias of the stream."""
 
-_QUICK_SECONDS, _SLOW_SECONDS = 1.0, 10.0
-"""How often the query's progress is looked at: until enough is known to be kept, and after that."""
-
 _ENOUGH = 3
 """Micro-batches after which what was measured is kept for the first time."""
 
 _KEEP_SECONDS = 60.0
 """How often it is kept after that. The last time is when the query ends."""
-
-_SETTLE_SECONDS = 60.0
 
 
 def read_measured(beside: Beside) -> tuple[int, Measured]:
@@ -62,89 +53,67 @@ def decode_measured(value: Any) -> Measured:
     return [{alias: decode_measurement(body) for alias, body in each.items()} for each in value]
 
 
-class Recorder(threading.Thread):
-    """Follows a running query: looks at its progress now and then, and keeps what that tells.
+class Recorder:
+    """Adds up what a running query tells of its streams, and keeps it now and then and at its end.
 
-    It is a thread of its own, because a listener would be called for every micro-batch.
-    ``plans`` are those of the query's W-joins by the numbers under which they were compiled,
+    ``name`` is the query's. ``plans`` are those of its W-joins by the numbers under which they were compiled,
     in the order in which ``measured`` has what was known before.
     """
 
     def __init__(
         self,
-        query: StreamingQuery,
+        name: str,
         beside: Beside,
         plans: Mapping[int, PhysicalPlan],
         number: int,
         measured: Measured,
     ) -> None:
-        super().__init__(name=query.name or str(query.id), daemon=True)
-        self._query = query
+        self._name = name
         self._beside = beside
         self._plans = dict(plans)
         self._number = number
         known = [*measured, *({} for _ in plans)]
         self._measured = {each: _faded(known[place]) for place, each in enumerate(plans)}
-        self._seen: set[int] = set()
+        self._batches = 0
         self._kept = 0
         self._kept_at = time.monotonic()
 
-    def run(self) -> None:
-        """Follow the query to its end."""
-        try:
-            self._follow()
-        except UNREACHABLE as error:
-            if not stopped(self._beside.spark):
-                _warn(f"what the query {self.name} measures is not kept any more: {cause(error)}")
+    def take(self, report: Report) -> None:
+        """Add what a micro-batch tells."""
+        found = list(arrivals(report.body, self._plans))
+        if not found:
+            return
+        self._batches += 1
+        for query, alias, arrived in found:
+            streams = self._measured[query]
+            streams[alias] = streams.get(alias, Measurement()).add(arrived)
+        for query, alias, stage, passed, results in meetings(report.body, self._plans):
+            streams = self._measured[query]
+            streams[alias] = streams.get(alias, Measurement()).meet(stage, passed, results)
 
-    def _follow(self) -> None:
-        while not self._ended(_QUICK_SECONDS if not self._kept else _SLOW_SECONDS):
-            self._look([last_report(self._query)])
-            late = time.monotonic() - self._kept_at > _KEEP_SECONDS
-            if len(self._seen) > self._kept and (late or (not self._kept and len(self._seen) >= _ENOUGH)):
-                self._keep()
-                if late:
-                    self._measured = {query: _faded(streams) for query, streams in self._measured.items()}
-        # Of a short query every micro-batch counts, and looking at some more costs little at the end.
-        self._look(recent_reports(self._query))
-        if len(self._seen) > self._kept:
+    def tend(self) -> None:
+        """Keep what was measured where that is due."""
+        late = time.monotonic() - self._kept_at > _KEEP_SECONDS
+        if self._batches > self._kept and (late or (not self._kept and self._batches >= _ENOUGH)):
             self._keep()
+            if late:
+                self._measured = {query: _faded(streams) for query, streams in self._measured.items()}
 
-    def settle(self) -> None:
-        """Wait until what an ended query measured is kept."""
-        self.join(_SETTLE_SECONDS)
-
-    def _ended(self, seconds: float) -> bool:
-        try:
-            return bool(self._query.awaitTermination(int(seconds)))
-        except StreamingQueryException:
-            # Whoever waits for the query is told of its failure.
-            return True
-
-    def _look(self, reports: Sequence[Any]) -> None:
-        for report in reports:
-            if report is None or report["batchId"] in self._seen:
-                continue
-            found = list(arrivals(report, self._plans))
-            if found:
-                self._seen.add(report["batchId"])
-            for query, alias, arrived in found:
-                streams = self._measured[query]
-                streams[alias] = streams.get(alias, Measurement()).add(arrived)
-            for query, alias, stage, passed, results in meetings(report, self._plans) if found else ():
-                streams = self._measured[query]
-                streams[alias] = streams.get(alias, Measurement()).meet(stage, passed, results)
+    def end(self) -> None:
+        """Keep what was measured until the end of the query."""
+        if self._batches > self._kept:
+            self._keep()
 
     def _keep(self) -> None:
         value = [
             {alias: each.encoded() for alias, each in streams.items()} for streams in self._measured.values()
         ]
-        self._kept, self._kept_at = len(self._seen), time.monotonic()
+        self._kept, self._kept_at = self._batches, time.monotonic()
         try:
             self._beside.write(STATISTICS, self._number + 1, value)
         except UNREACHABLE as error:
             if not stopped(self._beside.spark):
-                _warn(f"what the query {self.name} measured cannot be kept: {cause(error)}")
+                _warn(f"what the query {self._name} measured cannot be kept: {cause(error)}")
             return
         self._number += 1
 

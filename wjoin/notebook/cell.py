@@ -204,7 +204,7 @@ class Cell:
     ) -> LiveCell:
         queries = self.session.context.queries
         name = queries.free_name("select")
-        running = Running(query, self.text, statement.span, statement.span, name)
+        running = Running(queries.follow(query), self.text, statement.span, statement.span, name)
         queries.add(running)
         self._begun.append(running)
         waited_for = self.options.once or not self.options.background

@@ -40,7 +40,7 @@ class LiveCell:
         self.waited_for = False
         self.ended = threading.Event()
         self._history = History(running.started.timestamp())
-        running.tell(self._history.add)
+        running.followed.tell(self._history.add)
         self._rows = rows
         self._note = ""
         self._output: str | None = None
@@ -73,7 +73,7 @@ class LiveCell:
             screen.replace(self._output, picture, last=not picture.living)
             if not picture.living:
                 self._close_button(screen)
-                self.running.untell(self._history.add)
+                self.running.followed.untell(self._history.add)
                 self._forget_rows()
                 self.ended.set()
 
@@ -99,7 +99,7 @@ class LiveCell:
         """Return how the query is. What has ended before it is looked at has been looked at to its end."""
         running, now = self.running, datetime.now().astimezone()
         try:
-            running.look()
+            running.followed.look()
             # Ended is what was so before its last reports were taken.
             living = running.seconds is None
             rows = self._rows.table(running.totals.batches) if self._rows is not None else None

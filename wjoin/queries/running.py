@@ -1,18 +1,14 @@
 """Queries that have been started, from their start to their end or failure."""
 
 import datetime
-import threading
 import time
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.shown import redacted
 from wjoin.grammar.spans import Span
-from wjoin.measured.progress import Progress, read
-from wjoin.measured.reports import new_reports
+from wjoin.measured.followed import Followed
 from wjoin.measured.totals import Totals
 from wjoin.planner.explain.describe import describe
 from wjoin.queries.open_groups import waiting
@@ -24,9 +20,6 @@ if TYPE_CHECKING:
     from wjoin.planner.explain.document import Document
     from wjoin.planner.planning import PlannedSelect
 
-HISTORY = 3_600
-"""How many reports of a query are kept: an hour of micro-batches of a second."""
-
 
 @dataclass
 class Running:
@@ -36,10 +29,9 @@ class Running:
     an error of it is about, ``statement`` its whole statement, both of ``text``. ``sink`` and ``checkpoint``
     are None for a SELECT whose rows are printed. ``planned`` are its W-joins, innermost first, ``compiled``
     the numbers under which they were. ``append``: whether groups come out when they are complete, and once.
-    ``seconds`` is how long it ran, None while it does.
     """
 
-    query: "StreamingQuery"
+    followed: Followed
     text: str = field(repr=False)
     span: Span
     statement: Span
@@ -51,38 +43,22 @@ class Running:
     append: bool = True
     began: float = field(default_factory=time.monotonic)
     started: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
-    totals: Totals = field(default_factory=Totals)
-    history: "deque[Progress]" = field(default_factory=lambda: deque(maxlen=HISTORY))
-    seconds: float | None = None
     stopped: bool = False
-    _told: list[Callable[[Progress], None]] = field(default_factory=list)
-    _looking: threading.Lock = field(default_factory=threading.Lock)
 
-    def tell(self, report: Callable[[Progress], None]) -> None:
-        """Call ``report`` with each report of Spark that there is and will be, once."""
-        with self._looking:
-            for progress in self.history:
-                report(progress)
-            self._told.append(report)
+    @property
+    def query(self) -> "StreamingQuery":
+        """The query of Spark."""
+        return self.followed.query
 
-    def untell(self, report: Callable[[Progress], None]) -> None:
-        """Call ``report`` no more."""
-        with self._looking:
-            self._told.remove(report)
+    @property
+    def totals(self) -> Totals:
+        """What it has done since its start."""
+        return self.followed.totals
 
-    def look(self) -> None:
-        """Take what Spark has reported since the last time; it keeps a hundred reports of a query."""
-        with self._looking:
-            active = self.query.isActive
-            newest = self.totals.newest
-            for report in new_reports(self.query, None if newest is None else newest.batch):
-                progress = read(report).after(self.totals.newest)
-                if self.totals.add(progress):
-                    self.history.append(progress)
-                    for told in self._told:
-                        told(progress)
-            if self.seconds is None and not active:
-                self.seconds = time.monotonic() - self.began
+    @property
+    def seconds(self) -> float | None:
+        """How long it ran, None while it does."""
+        return None if self.followed.ended is None else self.followed.ended - self.began
 
     def documents(self) -> "tuple[Document, ...]":
         """Return how its W-joins are planned, innermost first."""
@@ -135,4 +111,4 @@ class Running:
             self.stopped = True
             self.query.stop()
         # Whoever sees that it has ended has its last reports.
-        self.look()
+        self.followed.look()

@@ -2,19 +2,13 @@
 
 import contextlib
 import itertools
-import threading
-import time
 from collections.abc import Iterator
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
-from wjoin.measured.beside import UNREACHABLE
-from wjoin.measured.dropped import settle, watch
-from wjoin.measured.recorder import Recorder
+from wjoin.measured.followed import Followed, follower_of, settle
 from wjoin.queries.running import Running
-
-_LOOK_SECONDS = 5.0
-"""How often what queries report is taken: Spark keeps a hundred reports of each."""
 
 
 class Queries:
@@ -28,8 +22,6 @@ class Queries:
         self.started: list[Running] = []
         self.left: tuple[Running, ...] = ()
         self._folders: dict[str, Running] = {}
-        self._looking: threading.Thread | None = None
-        self._recorders: dict[str, Recorder] = {}
         self._named_by_script: set[str] = set()
         self._replaced: Running | None = None
 
@@ -68,28 +60,9 @@ class Queries:
     def add(self, running: Running) -> None:
         """Note a query that has just been started."""
         self.started.append(running)
-        watch(self._spark, running.query)
         if running.checkpoint is not None:
             self.named(running.checkpoint)
             self._folders[running.checkpoint] = running
-        if self._looking is None or not self._looking.is_alive():
-            self._looking = threading.Thread(target=self._look, name="wjoin-queries", daemon=True)
-            self._looking.start()
-
-    def _look(self) -> None:
-        """Take what queries report until none runs."""
-        try:
-            while active := [each for each in self.started if each.seconds is None]:
-                for each in active:
-                    each.look()
-                time.sleep(_LOOK_SECONDS)
-        except UNREACHABLE:
-            # Spark has been stopped, and its queries with it.
-            return
-        except RuntimeError:
-            # A client of Spark Connect asks nothing more once the program is at its end.
-            if threading.main_thread().is_alive():
-                raise
 
     @contextlib.contextmanager
     def replacing(self, running: Running) -> Iterator[None]:
@@ -105,16 +78,10 @@ class Queries:
         running = self._folders.get(folder)
         return running is not None and running is not self._replaced and running.query.isActive
 
-    def record(self, folder: str | None, recorder: Recorder | None) -> None:
-        """Measure the query that has been started on a checkpoint folder."""
-        if folder is not None and recorder is not None:
-            self._recorders[folder] = recorder
-            recorder.start()
+    def follow(self, query: StreamingQuery) -> Followed:
+        """Return a query that has just been started as it is followed."""
+        return follower_of(self._spark).follow(query)
 
     def settle(self) -> None:
-        """Tell what queries have dropped, and wait until what ended ones have measured is kept."""
+        """Tell what queries have dropped, and see that what ended ones have measured is kept."""
         settle()
-        for folder, recorder in list(self._recorders.items()):
-            if not self._folders[folder].query.isActive:
-                recorder.settle()
-                del self._recorders[folder]

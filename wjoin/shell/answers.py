@@ -90,7 +90,7 @@ def _insert(
     started(running)
     while running.query.isActive:
         running.query.awaitTermination(1)
-    running.look()
+    running.followed.look()
     session.settle()
     if (error := running.failed) is not None:
         raise error

@@ -39,14 +39,14 @@ class QueryStatus:
 
 def status_of(running: "Running") -> QueryStatus:
     """Return what a query does, from what Spark has reported of it."""
-    running.look()
+    running.followed.look()
     newest = running.totals.newest
     if newest is None:
         return QueryStatus(running.name, running.state)
     return QueryStatus(
         running.name,
         running.state,
-        rate(running.history, datetime.now(UTC)),
+        rate(running.followed.history, datetime.now(UTC)),
         max(newest.lag.values(), default=None),
         complete_text(newest, datetime.now(UTC)),
     )

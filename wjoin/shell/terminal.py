@@ -265,7 +265,7 @@ class TerminalShell(Shell):
         self._attend(Work(running.stop), lambda: None)
         for batch in rest(watched):
             shown.show(batch)
-        running.look()
+        running.followed.look()
         self._attend(Work(session.settle), lambda: None)
         self._print(self._screen.paint(running.line(), "dim"))
         if (error := running.failed) is not None:
@@ -377,7 +377,7 @@ class TerminalShell(Shell):
         def stop() -> None:
             for each in running:
                 each.stop()
-                each.look()
+                each.followed.look()
             session.settle()
 
         self._interrupts.ended = False

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wjoin.commands.printed import start_showing
+from wjoin.measured.followed import follower_of
 from wjoin.queries.running import Running
 from wjoin.shell.attended import Interrupts
 from wjoin.shell.fetched import fetched
@@ -58,7 +59,8 @@ def start_watching(
             batches.put(Batch(number, fetched(rows, most), count, mode == "complete"))
 
         query = start_showing(frame, every, show, mode)
-        return Watched(Running(query, text, statement.span, statement.span), batches)
+        followed = follower_of(frame.sparkSession).follow(query)
+        return Watched(Running(followed, text, statement.span, statement.span), batches)
 
     with placed(text, statement.span, "the SELECT"):
         try:

@@ -11,24 +11,20 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
 from wjoin.executor.sites.fetching import client_of
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.observe import PREFIX
-from wjoin.measured.beside import UNREACHABLE, stopped
+from wjoin.measured.followed import Followed, follower_of
 from wjoin.measured.progress import Progress, offsets_of, read
-from wjoin.measured.reports import last_report
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.queries.compiled import REMEMBERED
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import SiteAddress
 from wjoin.sources.site_ways import Revising
-
-SECONDS = 1.0
-"""How often queries are looked at; a row is needed no longer than its site has been told."""
+from wjoin.spark.held import held
 
 AGAIN_SECONDS = 30.0
 """After which a site is told the same again: it forgets queries that it does not hear of."""
@@ -36,11 +32,7 @@ AGAIN_SECONDS = 30.0
 _PATIENCE_SECONDS = 2.0
 """How long a site is waited for: it is told again soon."""
 
-_MOST_FAILURES = 60
-"""Looks that fail one after the other until the session is taken to have ended."""
-
 _log = logging.getLogger("wjoin")
-_threads: "WeakKeyDictionary[SparkSession, Leases]" = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -62,10 +54,10 @@ class AtSites:
 
 def keep_rows(spark: SparkSession, number: int, join: AtSites) -> None:
     """Have the sites of a join keep the rows that its queries need; ``number``: as which it is compiled."""
-    known = _threads.get(spark)
-    if known is None or not known.is_alive():
-        known = _threads[spark] = Leases(spark)
-        known.start()
+    known = held(spark).known(Leases)
+    if known is None:
+        known = held(spark).get(Leases, Leases)
+        follower_of(spark).each_round(known.look)
     known.add(number, join)
 
 
@@ -75,7 +67,7 @@ def keep_all(spark: SparkSession, query: str, numbers: Iterable[int]) -> None:
     Its first micro-batch may take long, and begins with the rows that are the next to leave the window.
     ``numbers``: as which its joins are compiled. A site that knows the query already is told nothing.
     """
-    leases = _threads.get(spark)
+    leases = held(spark).known(Leases)
     if leases is not None:
         leases.begin(query, numbers)
 
@@ -105,16 +97,13 @@ class _Need:
     at: float
 
 
-class Leases(threading.Thread):
-    """Tells the sites of one session's queries what these need, until the session has ended.
+class Leases:
+    """Tells the sites of one session's queries what these need.
 
     It remembers the joins that were compiled lately, and each that a running query uses.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
-        super().__init__(name="wjoin-site-leases", daemon=True)
-        self._spark = spark
-        self._ended = threading.Event()
+    def __init__(self) -> None:
         self._changing = threading.Lock()
         self._told: dict[tuple[str, str], _Need] = {}
         self._failed: set[str] = set()
@@ -146,30 +135,19 @@ class Leases(threading.Thread):
                         if name not in _consumers(told[address], site.stream):
                             client.consumer(site.stream, lineage, name, 0, None)
 
-    def run(self) -> None:
-        """Look at the queries, again and again."""
-        failures = 0
-        while failures < _MOST_FAILURES and not self._ended.wait(SECONDS):
-            try:
-                self.look()
-                failures = 0
-            except UNREACHABLE as error:
-                failures = _MOST_FAILURES if stopped(self._spark) else failures + 1
-                _log.debug("what queries need of sites cannot be read: %s", error)
-
-    def look(self) -> None:
-        """Look at the queries once."""
+    def look(self, followed: Sequence[Followed]) -> None:
+        """Tell sites what is new of the queries that run."""
         known = self.joins
-        reports = {str(query.id): last_report(query) for query in self._spark.streams.active}
+        reports = {each.id: each.last for each in followed if each.ended is None}
         used: set[int] = set()
         for query, report in reports.items():
             if report is None:
                 continue
-            own, reached = sorted(known.keys() & read(report).joins), dict(_reached(report))
+            own, reached = sorted(known.keys() & report.progress.joins), dict(_reached(report.body))
             used.update(own)
             for place, number in enumerate(own):
                 # Aliases of several joins may be the same.
-                progress = read(_of_join(report, number))
+                progress = read(_of_join(report.body, number))
                 known[number].revising.add(progress)
                 self._tell((query, place), known[number], progress, reached)
         self._told = {key: need for key, need in self._told.items() if key[0].partition("/")[0] in reports}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from wjoin.executor.spark.dated import true_rows
-from wjoin.executor.spark.native import watermark_delay
+from wjoin.executor.spark.watermarks import watermark_delay
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import CreateStream
 from wjoin.measured.progress import BELOW

@@ -39,14 +39,15 @@ def explain(
             frame = context.engine.run(command)
         return Explanation("\n".join(row[0] for row in frame.collect()))
     kept = Kept(context.engine.spark, explained_checkpoint(context.catalog, context.settings, target))
-    rewriting = rewrite(context, text, statement, params, kept, metered=mode == "ANALYZE")
+    analyze = mode == "ANALYZE"
+    rewriting = rewrite(context, text, statement, params, kept, metered=analyze, runs=analyze)
     documents = [describe(planned) for planned in rewriting.planned]
     if target and any(each.streaming for each in documents):
         find_target(context, text, target)
     parts = [explain_text(each) for each in documents]
     if mode == "COST":
         parts += [cost_text(each) for each in documents]
-    if mode == "ANALYZE":
+    if analyze:
         frame = rewriting.run_placed()
         with placed(text, statement.span):
             parts.append(measured_text(frame, rewriting.planned, rewriting.joins.meters))

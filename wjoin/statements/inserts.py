@@ -227,18 +227,20 @@ def _start(
         query = begin(context.engine.spark, writer.start, f"the query into {name}")
     except RAISED_BY_SPARK as error:
         raise refused_start(text, statement, error, _remedy(joins), folder) from error
+    followed = context.queries.follow(query)
     if joins is not None:
-        keep_all(context.engine.spark, str(query.id), joins.plans)
+        recorder = planned.kept.recorder(name, joins.plans)
+        if recorder is not None:
+            followed.observe(recorder)
+        keep_all(context.engine.spark, followed.id, joins.plans)
     target = statement.target[-1].span
     running = Running(
-        query, text, target, statement.span, name, sink.name, folder, began=began, started=started
+        followed, text, target, statement.span, name, sink.name, folder, began=began, started=started
     )
     running.append = mode == "append"
     if joins is not None:
         running.planned, running.compiled = joins.planned, tuple(joins.plans)
     context.queries.add(running)
-    if joins is not None:
-        context.queries.record(folder, planned.kept.recorder(query, joins.plans))
     return running
 
 
@@ -299,7 +301,6 @@ def _refuse_checkpoint(
             )
             remedy = f"put the folder back; or remove {folder} as well, and everything is written anew"
             raise WJoinError("WJ611", message, help=remedy)
-        kept.refuse_other(_identity(spark, joins))
+        kept.refuse_other(_identity(spark, joins), f"the checkpoint {folder} of {name.name}")
     except WJoinError as error:
-        message = error.message.replace("the checkpoint was", f"the checkpoint {folder} of {name.name} was")
-        raise WJoinError(error.code, message, span=name.span, text=text, help=error.help) from None
+        raise error.at(name.span, text) from None

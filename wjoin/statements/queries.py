@@ -18,7 +18,7 @@ def show_queries(engine: Engine, queries: Queries) -> DataFrame:
     """Return a row for each query that the session knows, oldest first; ended ones are among them."""
     rows = []
     for each in queries.known:
-        each.look()
+        each.followed.look()
         newest = each.totals.newest
         rows.append(
             (
@@ -43,7 +43,7 @@ def show_queries(engine: Engine, queries: Queries) -> DataFrame:
 def describe_query(engine: Engine, queries: Queries, text: str, statement: DescribeQuery) -> DataFrame:
     """Return what a query is and does. Raises WJoinError WJ602."""
     running = find_query(queries, statement.name, text)
-    running.look()
+    running.followed.look()
     rows = [
         ("name", running.name),
         ("state", running.state),
@@ -81,9 +81,9 @@ def stop_query(engine: Engine, queries: Queries, text: str, statement: StopQuery
     Its micro-batch is broken off: the next start from its checkpoint does it again.
     """
     running = find_query(queries, statement.name, text)
-    running.look()
+    running.followed.look()
     running.stop()
-    running.look()
+    running.followed.look()
     queries.settle()
     return engine.rows([(running.name, running.line().removeprefix(f"{running.name}: "))], STOPPED_SCHEMA)
 

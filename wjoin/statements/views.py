@@ -9,7 +9,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import pair
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateView, Identifier
-from wjoin.grammar.tokens import identifier, is_name, scan
+from wjoin.grammar.tokens import scan
 from wjoin.joins.delays import relation_delays
 from wjoin.planner.bind.lineage import session_name
 from wjoin.planner.catalog import Delays
@@ -46,13 +46,7 @@ def view_head(text: str) -> ViewHead | None:
         return None
     view = words.index("VIEW")
     name = view + 1 + 3 * (words[view + 1 : view + 4] == ["IF", "NOT", "EXISTS"])
-    after, names = name, []
-    while after < len(code.tokens) and is_name(code.tokens[after]):
-        names.append(identifier(code.tokens[after]))
-        after += 1
-        if code.mark(after) != ".":
-            break
-        after += 1
+    names, after = code.dotted(name)
     body = next((place for place in code.level(after, len(code.tokens)) if code.word(place) == "AS"), None)
     if body is None or body + 1 >= len(code.tokens) or not names:
         return None
@@ -61,7 +55,7 @@ def view_head(text: str) -> ViewHead | None:
         tuple(words[1:view]),
         code.tokens[view].span,
         code.span(view + 1, name),
-        tuple(names),
+        names,
         body == after,
         code.tokens[body + 1].start,
     )
@@ -128,10 +122,7 @@ def changed_view(catalog: Catalog, text: str) -> Identifier | None:
     code = pair(text, scan(text))
     verb, kind = code.word(0), code.word(1)
     place = 4 if [code.word(2), code.word(3)] == ["IF", "EXISTS"] else 2
-    parts: list[Identifier] = []
-    while place < len(code.tokens) and is_name(code.tokens[place]):
-        parts.append(identifier(code.tokens[place]))
-        place += 2 if code.mark(place + 1) == "." else len(code.tokens)
+    parts, _ = code.dotted(place)
     if not parts or session_name([each.name for each in parts]) is None:
         return None
     name = parts[-1]

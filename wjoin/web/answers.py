@@ -10,8 +10,9 @@ from importlib.resources import files
 
 from wjoin.planner.explain.page import drawn, explained
 from wjoin.planner.explain.page_style import AROUND, STYLE
+from wjoin.sites.exposition import CONTENT_TYPE
 from wjoin.web.present import Known, Now, now
-from wjoin.web.prometheus import CONTENT_TYPE, exposition
+from wjoin.web.prometheus import exposition
 from wjoin.web.told import detail, line
 
 PLAIN = "text/plain; charset=utf-8"

@@ -1,26 +1,12 @@
-"""The numbers of queries as Prometheus reads them: the text format, version 0.0.4."""
+"""The numbers of queries as Prometheus reads them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from wjoin.measured.progress import LEAST_TIMESTAMP
+from wjoin.sites.exposition import Metric, Sample
+from wjoin.sites.exposition import exposition as as_text
 from wjoin.web.charts import WHOLE, rows_of
 from wjoin.web.present import Now, joins_of
-
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
-Labels = dict[str, str]
-Sample = tuple[Labels, float]
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric with what it has of each query: values under labels besides the name of the query."""
-
-    name: str
-    kind: str
-    help: str
-    samples: tuple[Sample, ...]
 
 
 def exposition(queries: Sequence[Now]) -> str:
@@ -32,7 +18,7 @@ def exposition(queries: Sequence[Now]) -> str:
             samples = tuple(({"query": name, **labels}, value) for labels, value in each.samples)
             before = found[each.name].samples if each.name in found else ()
             found[each.name] = Metric(each.name, each.kind, each.help, before + samples)
-    return "".join(line for each in found.values() for line in _lines(each))
+    return as_text(found.values())
 
 
 def metrics(at: Now) -> Iterator[Metric]:
@@ -99,25 +85,3 @@ def _stages(at: Now, counts: Mapping[str, int]) -> list[Sample]:
 def _times(values: Iterable[tuple[str, int]]) -> list[Sample]:
     """Return event times in seconds since 1970, of streams whose event time is a time."""
     return _by("stream", ((name, value / 1e6) for name, value in values if value >= LEAST_TIMESTAMP))
-
-
-def _lines(metric: Metric) -> Iterator[str]:
-    if not metric.samples:
-        return
-    yield f"# HELP {metric.name} {_escaped(metric.help)}\n"
-    yield f"# TYPE {metric.name} {metric.kind}\n"
-    for labels, value in metric.samples:
-        inside = ",".join(f'{name}="{_quoted(text)}"' for name, text in labels.items())
-        yield f"{metric.name}{{{inside}}} {_number(value)}\n"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n")
-
-
-def _quoted(text: str) -> str:
-    return _escaped(text).replace('"', '\\"')
-
-
-def _number(value: float) -> str:
-    return str(value) if isinstance(value, int) else repr(float(value))

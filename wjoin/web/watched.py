@@ -3,15 +3,15 @@
 import itertools
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.executor.spark.once import SELECT
 from wjoin.grammar.spans import Span
 from wjoin.measured.beside import UNREACHABLE
+from wjoin.measured.followed import Followed, follower_of
 from wjoin.measured.progress import Progress
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.document import Document
@@ -25,9 +25,6 @@ from wjoin.web.present import ENDINGS, Known
 
 ENDED = 20
 """Queries that have ended and are still shown, the latest ones."""
-
-LOOK_SECONDS = 5.0
-"""How often Spark is asked while nobody looks: it keeps the last hundred reports of a query."""
 
 FRESH_SECONDS = 0.7
 """How old may be what somebody sees who looks."""
@@ -47,7 +44,7 @@ class Watched:
         plans = dict(zip(running.compiled, running.planned, strict=True))
         self._known = Known(
             run=run,
-            id=str(running.query.id),
+            id=running.followed.id,
             name=name,
             called=running.name,
             state="starting",
@@ -59,7 +56,7 @@ class Watched:
             plans=plans,
             documents=_described(plans),
         )
-        running.tell(self._take)
+        running.followed.tell(self._take)
 
     def known(self) -> Known:
         """Return what is known of it now."""
@@ -68,10 +65,10 @@ class Watched:
     def look(self) -> None:
         """Take what Spark tells of it now; nothing more comes of one that has ended."""
         if self._known.active:
-            self._running.look()
+            self._running.followed.look()
             state = self._running.state
             if state in ENDINGS:
-                self._running.look()
+                self._running.followed.look()
             error = _error(self._running) if state == "failed" else None
             self._known = replace(self._known, state=state, error=error)
 
@@ -83,7 +80,7 @@ class Watched:
 
     def forget(self) -> None:
         """Take nothing of it any more."""
-        self._running.untell(self._take)
+        self._running.followed.untell(self._take)
 
     def _take(self, progress: Progress) -> None:
         self._history.add(progress)
@@ -102,15 +99,15 @@ class Watch:
     """Watches the queries of a Spark session; ``queries`` are those that a session of wjoin's has started."""
 
     def __init__(self, spark: SparkSession, queries: Queries) -> None:
-        self._spark = spark
+        self._follower = follower_of(spark)
         self._queries = queries
+        self._met: set[str] = set()
         self._taken = 0
         self._watched: dict[str, Watched] = {}
         self._looking = threading.Lock()
         self._looked = float("-inf")
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="wjoin-web-watch", daemon=True)
-        self._thread.start()
+        self._follower.each_round(self._round)
 
     def read(self) -> tuple[Known, ...]:
         """Return the queries, oldest first, as they were less than a second ago where Spark answers."""
@@ -131,12 +128,15 @@ class Watch:
     def close(self) -> None:
         """Take nothing of the queries any more."""
         self._closed.set()
+        self._follower.no_round(self._round)
         with self._looking:
             for each in self._watched.values():
                 each.forget()
 
-    def _run(self) -> None:
-        while not self._closed.wait(LOOK_SECONDS):
+    def _round(self, followed: Sequence[Followed]) -> None:
+        """Look where a query has begun or ended, also while nobody else looks."""
+        known = {run for run, each in self._watched.items() if each.known().active}
+        if known != {each.run for each in followed if each.ended is None}:
             self.look()
 
     def _look(self) -> None:
@@ -156,7 +156,8 @@ class Watch:
         self._looked = time.monotonic()
 
     def _add(self, running: Running) -> None:
-        run = str(running.query.runId)
+        run = running.followed.run
+        self._met.add(run)
         # A query may be found among those of Spark before its statement has noted it.
         if (before := self._watched.get(run)) is not None:
             before.forget()
@@ -171,17 +172,17 @@ class Watch:
             running = started[self._taken]
             self._taken += 1
             yield running
-        for query in self._spark.streams.active:
-            if str(query.runId) not in self._watched:
-                yield _foreign(query)
+        for followed in self._follower.followed:
+            if followed.run not in self._met:
+                yield _foreign(followed)
 
 
-def _foreign(query: StreamingQuery) -> Running:
+def _foreign(followed: Followed) -> Running:
     """Return a query that no statement has started."""
-    name = query.name or f"query {str(query.id)[:8]}"
+    name = followed.query.name or f"query {followed.id[:8]}"
     if name.startswith(SELECT):
         name = "SELECT"
-    return Running(query, "", _NOWHERE, _NOWHERE, name)
+    return Running(followed, "", _NOWHERE, _NOWHERE, name)
 
 
 def _free(name: str, taken: Collection[str]) -> str:

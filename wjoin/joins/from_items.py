@@ -1,0 +1,148 @@
+"""The FROM items of a W-join: their rows, what is declared of them, and what may be wrong with them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+
+from wjoin.grammar.errors import WJoinWarning
+from wjoin.grammar.syntax import FromItem, SelectBlock
+from wjoin.joins.trials import sampled
+from wjoin.planner.bind.lineage import session_name
+from wjoin.planner.catalog import Origin, Relation
+from wjoin.planner.plan.physical import TimeKind
+from wjoin.planner.planning import PlannedSelect
+from wjoin.sources.catalog import DATAFRAME, StreamDeclaration
+from wjoin.sources.site_streams import kept_whole, site_facts, slow_link
+
+PLACEHOLDER = re.compile(r"\b__wjoin_input_(\d+)\b")
+"""What stands for the joined rows of another W-join, by its number."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A FROM item of a W-join: as it is written, a query for its rows, and these.
+
+    ``declared`` is the stream that it names, None where it is none. ``relation`` is what the planner knows.
+    """
+
+    item: FromItem
+    written: str
+    query: str
+    frame: DataFrame
+    declared: StreamDeclaration | None
+    relation: Relation
+
+    @property
+    def alias(self) -> str:
+        """The name by which the statement reads it."""
+        if self.item.alias is not None:
+            return self.item.alias.name
+        return self.item.parts[-1].name if self.item.parts else ""
+
+    @property
+    def has_names(self) -> bool:
+        """Whether it is a stream whose source knows its columns by name, in any order."""
+        if self.declared is None or self.declared.derived or self.declared.source == "view":
+            return False
+        statement = self.declared.statement
+        formats = () if statement is None else (statement.provider, statement.record_format)
+        return all(each is None or each.name.lower() != "csv" for each in formats)
+
+    @property
+    def computed(self) -> Iterator[str]:
+        """The computed columns of the stream, as they are declared."""
+        if self.declared is not None and self.declared.statement is not None:
+            for each in self.declared.statement.computed:
+                yield f"{self.declared.name}.{each.name.name} AS {each.expression}"
+
+    def sample(self) -> DataFrame | None:
+        """Return what a sample of its rows may be taken of; not of the result of another W-join."""
+        return None if PLACEHOLDER.search(self.query) else sampled(self.frame, self.declared)
+
+
+def name_in_session(item: FromItem) -> str | None:
+    """Return the name that a FROM item has in the session, None where it has none."""
+    return session_name([part.name for part in item.parts]) if item.parts else None
+
+
+def query_of(text: str, block: SelectBlock, item: FromItem) -> str:
+    """Return a query for the rows of a FROM item, under the WITH clauses of its block."""
+    found = f"SELECT * FROM {item.relation.of(text)}"
+    for clause in reversed(block.withs):
+        found = f"{clause.of(text)} {found}"
+        if clause is not block.withs[0]:
+            found = f"SELECT * FROM ({found})"
+    return found
+
+
+def told_by_sites(relation: Relation, declared: StreamDeclaration | None) -> Relation:
+    """Return a relation with what its sites tell now, where it is at sites."""
+    if declared is None or declared.site is None or declared.statement is None:
+        return relation
+    types = {each.name: each.type for each in relation.columns}
+    facts, told = site_facts(declared.site, declared.statement, types)
+    return replace(relation, site=facts, statistics={**told, **relation.statistics})
+
+
+def dated_otherwise(planned: PlannedSelect, sources: Sequence[Source]) -> frozenset[int]:
+    """Return the streams with another event time than that of their sites, which keep all rows."""
+    times = zip(sources, planned.logical.event_times, strict=True)
+    return frozenset(
+        number
+        for number, (each, time) in enumerate(times)
+        if each.relation.streaming
+        and each.relation.site is not None
+        and not each.relation.site.dated_by(time)
+    )
+
+
+def warnings_of(planned: PlannedSelect, sources: Sequence[Source]) -> Iterator[tuple[str, WJoinWarning]]:
+    """Yield what is to be told of the streams of a W-join, with a key: once in a session."""
+    if planned.physical.streaming:
+        yield from _delays(planned, sources)
+        yield from _links(planned, sources)
+    for number in sorted(dated_otherwise(planned, sources)):
+        each, time = sources[number], planned.logical.event_times[number]
+        if each.relation.site is not None:
+            warning = kept_whole(each.written, time, each.relation.site, each.item.span)
+            yield f"{each.item.parts[-1].name.lower()}.site.{time}", warning
+
+
+def _delays(planned: PlannedSelect, sources: Sequence[Source]) -> Iterator[tuple[str, WJoinWarning]]:
+    """Streams whose rows may be dropped as late because nobody has told their delay."""
+    example = "10" if planned.physical.time_kind is TimeKind.INTEGRAL else "INTERVAL 10 SECONDS"
+    for number in planned.undeclared:
+        time, alias = planned.logical.event_times[number], planned.logical.names[number]
+        each, declared = sources[number], sources[number].declared
+        relation = each.written if each.item.parts else "(…)"
+        name = alias if declared is None else declared.name
+        remedy = f"{relation} WATERMARK {time} DELAY OF {example} AS {alias}"
+        if declared is not None and declared.source == DATAFRAME:
+            remedy = f"session.stream('{name}', …, event_time='{time}', delay='10 seconds')"
+        elif declared is not None and not declared.derived:
+            remedy = f"CREATE STREAM {name} … WATERMARK {time} DELAY OF {example}"
+        yield (
+            f"{declared.name.lower() if declared else relation}.{time}",
+            WJoinWarning(
+                "WJ801",
+                f"nobody has told how far rows of {name} may be out of order by {time}: "
+                "a row that is older than one of an earlier micro-batch is dropped as late",
+                span=each.item.span,
+                help=f"declare it: {remedy}; a delay of 0 where rows are in order",
+            ),
+        )
+
+
+def _links(planned: PlannedSelect, sources: Sequence[Source]) -> Iterator[tuple[str, WJoinWarning]]:
+    """Sites whose link is known to bring rows more slowly than they come."""
+    if planned.physical.time_kind is TimeKind.INTEGRAL:
+        return
+    for each in planned.shipments:
+        known = (planned.statistics[each.stream].rate, each.bandwidth)
+        if each.keeps_up or any(one.origin is Origin.DEFAULT for one in known):
+            continue
+        source = sources[each.stream]
+        stream = source.written if source.item.parts else planned.logical.names[each.stream]
+        yield f"{stream.lower()}.link", slow_link(stream, each, source.item.span)
