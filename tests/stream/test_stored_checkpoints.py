@@ -71,7 +71,7 @@ CASES = [
 
 @pytest.mark.parametrize(
     ("name", "way"),
-    tiers(CASES, quick=[(str(STATE_FORMAT), CRASHED)], long=[("2", CRASHED), ("1", BY_STATE)]),
+    tiers(CASES, quick=[(str(STATE_FORMAT), CRASHED)], long=cases(BY_STATE, refused=True)),
 )
 def test_a_stored_checkpoint(session: wjoin.Session, tmp_path: Path, name: str, way: str) -> None:
     folder, checkpoint = HERE / name, tmp_path / "checkpoints" / "found"
