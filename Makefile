@@ -8,6 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Python to make the environment with; empty: the newest one on PATH.
 PYTHON ?=
 # More arguments for pytest, for example: make test ARGS="-k watermark"
@@ -20,7 +21,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java kafka demo demo-kafka demo-sites test long thorough matrix matrix-ci unit spark faults bench bench-sites theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
+.PHONY: help setup java kafka demo demo-kafka demo-sites test long tests thorough matrix matrix-ci unit spark faults bench bench-sites theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,8 +32,10 @@ $(READY): requirements.lock pyproject.toml
 	@python="$(PYTHON)" && test -x $(BIN)/python || \
 		{ python="$${python:-$$(scripts/find_python.sh)}" && "$$python" -m venv $(VENV); }
 	@echo "Installing the locked packages into $(VENV) (the first time takes a few minutes)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(PIP) "$$(grep '^uv==' requirements.lock)"
+	@$(BIN)/python -m uv --quiet pip install --python $(BIN)/python --requirement requirements.lock || \
+		$(PIP) --requirement requirements.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 java: ## find Java 17+, or install it, or say how
@@ -57,6 +60,10 @@ long: $(READY) browser ## a case of each: crashes, random statements on streams,
 	@scripts/find_kafka.sh >/dev/null || echo "The tests of Kafka are skipped" >&2
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "long and not quick or property" \
 		--hypothesis-profile many --kills 1 $(ARGS)
+
+tests: $(READY) browser ## test and long at once, each test once, as CI does
+	@scripts/find_kafka.sh >/dev/null || echo "The tests of Kafka are skipped" >&2
+	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "quick or long" --hypothesis-profile many --kills 1 $(ARGS)
 
 thorough: $(READY) browser ## all others, before a release: more than an hour
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "thorough and not (quick or long or faults) or property" \
@@ -127,7 +134,7 @@ docs: $(READY) ## check the docs: links, SQL blocks, doctests, docs/errors.md, e
 docs-update: $(READY) ## write docs/errors.md anew from the catalogue of errors
 	@$(BIN)/python -m wjoin.grammar.errors_doc docs/errors.md
 
-check: lint types test long matrix-ci ## what CI runs
+check: lint types tests matrix-ci ## what CI runs
 
 lock: ## write requirements.lock anew with the newest versions that fit pyproject.toml
 	@PYTHON="$(PYTHON)" scripts/lock.sh

@@ -17,7 +17,7 @@ from wjoin.sources.catalog import catalog_of
 
 _HERE = Path(__file__).parent
 # Tests in these folders run on Spark.
-_ON_SPARK = {"results", "spark", "stream", "faults", "compat", "delta", "iceberg", "kafka"}
+_ON_SPARK = {"spark", "stream", "faults", "compat", "delta", "iceberg", "kafka"}
 # When they run, after the tests without any of these marks; the first mark counts. Files begin in this order:
 # one that takes minutes must not begin last, when the other processes have nothing left to do.
 _COSTLY = {"faults": 2, "spark": 3, "slow": 1}

@@ -23,4 +23,4 @@ def tiers(cases: Iterable[object], **marked: Iterable[object]) -> list[Parameter
 
 def examples(many: int) -> int:
     """Return how many examples a property test draws: ``many`` in `make long`, fewer in `make test`."""
-    return max(1, many * settings.default.max_examples // 100)
+    return max(3, many * settings.default.max_examples // 100)

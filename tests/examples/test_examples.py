@@ -10,12 +10,14 @@ from pyspark.sql import DataFrame
 import wjoin
 from tests.packages import ROOT
 from tests.programs import run_python
+from tests.tiers import tiers
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.sql"))
 STREAMS = ROOT / "examples" / "12_streams.sql"
 
 
-@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", tiers(EXAMPLES, quick=EXAMPLES[::5]), ids=lambda path: path.stem)
+@pytest.mark.long
 def test_example_prints_what_it_should(
     session: wjoin.Session, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

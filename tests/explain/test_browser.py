@@ -9,7 +9,7 @@ from tests.browser import chromium, color, contrast, emulate, luminance
 from tests.explain.drawn import ALL, chain, fragment, hostile, named, page, path
 
 # Every test loads a page or two; the browser starts once.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 
 BOXES = """
 return [...document.querySelectorAll(arguments[0])].map(each => {

@@ -62,10 +62,10 @@ class Topics:
 
 @pytest.fixture(scope="session", autouse=True)
 def jars() -> Path:
-    """The jars of a broker and of the connector, fetched where they are not there yet."""
-    found = find_jars()
+    """The jars of a broker and of the connector."""
+    found = find_jars("--cached")
     if found is None:
-        pytest.skip("the jars of Kafka cannot be fetched: scripts/find_kafka.sh says why")
+        pytest.skip("the jars of Kafka are not there: scripts/find_kafka.sh fetches them")
     return found
 
 

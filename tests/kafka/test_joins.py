@@ -87,6 +87,23 @@ def command(jars: Path, folder: Path, text: str, *options: str) -> list[str]:
     return [*run, "--checkpoint", str(folder / "checkpoints"), *sets, *options]
 
 
+@pytest.mark.quick
+def test_a_second_run_goes_on_with_what_has_come_since(
+    session: wjoin.Session, topics: Topics, tmp_path: Path
+) -> None:
+    names = {name: topics.name(name) for name in ("camera1", "camera2")}
+    first, second = sightings(0, 600), sightings(200, 800)
+    sink = f"CREATE OR REPLACE SINK pairs USING parquet OPTIONS (path '{tmp_path}/pairs');"
+    text = f"{streams(topics, names)} {sink} INSERT INTO pairs {PAIRS};"
+    for begun, end in ((0, 400), (400, 600)):
+        for topic, rows in zip(names.values(), (first, second), strict=True):
+            topics.write(topic, as_json(rows[begun:end]), partition=0)
+        session.run_script(text, once=True, checkpoint=str(tmp_path / "checkpoints"))
+    found = written(session, tmp_path / "pairs")
+    assert len(found) > 100
+    assert found == expected(first, second, tmp_path)
+
+
 @pytest.mark.timeout(600)
 def test_twenty_thousand_records_on_the_command_line(
     session: wjoin.Session, topics: Topics, jars: Path, tmp_path: Path

@@ -158,7 +158,7 @@ def test_streams_without_a_bound_between_them_meet_first(session: Any) -> None:
 # Lateness -------------------------------------------------------------------
 
 
-@pytest.mark.long
+@pytest.mark.quick
 def test_a_row_is_late_by_the_smallest_watermark(session: Any) -> None:
     case = statement("AB", Within(100 * SECOND), AB)
     batches = steps(

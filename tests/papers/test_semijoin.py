@@ -21,6 +21,7 @@ from semijoin_tuples import (
     steady_semijoin_seconds,
 )
 
+from tests.tiers import examples
 from wjoin.planner.cost.semijoin import semijoin_seconds, simple_seconds
 
 pytestmark = pytest.mark.long
@@ -50,7 +51,7 @@ def by_definition(arriving: list[Arrived], window: int) -> Pairs:
 
 
 @given(arrivals, st.integers(1, 8))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_both_algorithms_find_the_pairs_of_the_definition(drawn: list[tuple[int, int]], window: int) -> None:
     arriving, setting = in_order(drawn), Setting(window=window)
     for make in ALGORITHMS.values():

@@ -17,6 +17,7 @@ from service import DisagreementError, Join, KernelJoin, measure
 from window_plans import Choice, one_window, pair_windows, path, window_plan
 from wjoin2002_joins import THE_PAPERS, Scale
 
+from tests.tiers import examples
 from wjoin.executor.report import Report
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.planner.plan.physical import Bounds, Passes, PhysicalPlan
@@ -77,7 +78,7 @@ def expected(plan: PhysicalPlan, each: list[Stream]) -> Counter[tuple[Combinatio
 
 @pytest.mark.parametrize("windows", WINDOWS)
 @pytest.mark.parametrize("kernel, search", [("nlw", RIPPLE), ("hw", XJOIN)], ids=["ripple", "xjoin"])
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows=streams, cleaned_every=st.integers(1, 40), turns=st.booleans())
 @pytest.mark.long
 def test_baselines_find_what_the_kernels_find(
@@ -124,7 +125,7 @@ def test_every_choice_has_the_same_results_and_fewer_comparisons_than_a_ripple_j
     assert most.microseconds > 0
 
 
-@pytest.mark.long
+@pytest.mark.quick
 def test_joins_with_different_results_are_refused() -> None:
     load = random_load(60)
     plans = [window_plan(3, one_window(width * SECOND), Choice("mw")) for width in (1, 2)]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.parse.fuzzing import failures
-from tests.tiers import tiers
+from tests.tiers import examples, tiers
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 
@@ -52,25 +52,25 @@ def check(text: str) -> None:
         assert str(error).startswith(f"error[{error.code}]")
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.lists(st.sampled_from(TOKENS), max_size=30).map(" ".join))
 def test_random_tokens(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text(max_size=40))
 def test_random_characters(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.sampled_from(STATEMENTS), st.integers(0, 1000), st.booleans())
 def test_truncated_statements(statement: str, place: int, from_end: bool) -> None:
     check(statement[place:] if from_end else statement[:place])
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.sampled_from(STATEMENTS), st.data())
 def test_mutated_statements(statement: str, data: st.DataObject) -> None:
     pieces = PIECE.findall(statement)

@@ -9,6 +9,7 @@ from tests.parts.worked_example import BLOCK, EVERYWHERE
 from tests.plans.catalogue import plan
 from tests.properties.drawn_plans import plans, with_choice
 from tests.properties.test_step import assert_defined_result
+from tests.tiers import examples
 from wjoin.commands.calibrate import kernel_costs
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.routes.registry import ROUTES
@@ -21,7 +22,7 @@ KEYED = "SELECT A.v FROM ticks A, ticks B WINDOW = 5 WHERE A.v = B.v"
 KEYLESS = "SELECT A.v FROM ticks A, ticks B WINDOW = 5"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(plans(), st.data())
 def test_the_kernel_of_the_docs_gives_the_defined_result(plan: PhysicalPlan, data: st.DataObject) -> None:
     with KERNEL:

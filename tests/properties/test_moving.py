@@ -16,6 +16,7 @@ from tests.plans.catalogue import plan
 from tests.properties.drawn_plans import PREDICATES, Row, block, combinations, expected, plans
 from tests.properties.test_routes import SLICES, SLOW, routed, with_slices
 from tests.properties.test_step import STRETCHES
+from tests.tiers import examples
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
@@ -68,7 +69,7 @@ COPIES = st.integers(1, 3)
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@settings(max_examples=15, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(15), suppress_health_check=SLOW)
 @given(st.data())
 def test_every_result_is_made_once_over_moves(route: str, data: st.DataObject) -> None:
     drawn = data.draw(plans(near=ROUTES[route].values))
@@ -76,7 +77,7 @@ def test_every_result_is_made_once_over_moves(route: str, data: st.DataObject) -
     assert_made_once_over_moves(drawn, drawn, route, [name for name in ROUTES if fits(name, drawn)], data)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(12), suppress_health_check=SLOW)
 @given(st.data())
 def test_in_hops_every_result_is_made_once_over_moves(data: st.DataObject) -> None:
     drawn = data.draw(plans())

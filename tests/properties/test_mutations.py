@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.properties.theta import VALUES, WORDS, assert_as_duckdb, cut, hopped, planned, streams
+from tests.tiers import tiers
 from wjoin.executor import local, numbering, routing
 from wjoin.executor.routing import Router
 from wjoin.executor.step import StageLogic
@@ -26,6 +27,8 @@ from wjoin.planner.shape.hops import in_hops
 from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal
 from wjoin.testing.statement import Within
 from wjoin.testing.tables import SECOND, events
+
+pytestmark = pytest.mark.long
 
 WORKERS = 4
 Change = Callable[[Sequence[Share]], Iterator[Share]]
@@ -216,7 +219,7 @@ class CarriedTwice(Twice):
     carried = True
 
 
-@pytest.mark.parametrize("route", [name for name in WORDS if ROUTES[name].pairs])
+@pytest.mark.parametrize("route", tiers([name for name in WORDS if ROUTES[name].pairs], quick=["ctr"]))
 def test_a_partial_combination_that_is_sent_twice_is_noticed(route: str) -> None:
     check(route, "ABC")
     with patch.object(local, "Router", Twice), pytest.raises(AssertionError, match="not expected"):

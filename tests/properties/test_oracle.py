@@ -2,21 +2,24 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, note, settings
 
+from tests.tiers import examples
 from wjoin.testing.lateness import expected_batches, surviving
 from wjoin.testing.oracle import brute_force, combinations, expected
 from wjoin.testing.statement import text
 from wjoin.testing.strategies import Case, cases
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(cases(max_streams=4, max_rows=6))
 def test_duckdb_and_brute_force_agree(case: Case) -> None:
     note(text(case.statement, case.style))
     assert combinations(case.statement, case.tables) == brute_force(case.statement, case.tables)
 
 
+@pytest.mark.long
 def test_most_cases_have_results() -> None:
     sizes: list[int] = []
 
@@ -29,7 +32,7 @@ def test_most_cases_have_results() -> None:
     assert sum(size > 0 for size in sizes) >= 0.6 * len(sizes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(cases(max_streams=3, max_batches=5))
 def test_micro_batches_without_late_rows_add_up_to_the_batch_result(case: Case) -> None:
     left = surviving(case.statement, case.batches)
@@ -40,12 +43,13 @@ def test_micro_batches_without_late_rows_add_up_to_the_batch_result(case: Case) 
         assert whole == expected(case.statement, case.tables)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(cases(max_batches=5, disorder=False))
 def test_disorder_inside_the_delay_makes_no_row_late(case: Case) -> None:
     assert not any(sum(each.late) for each in surviving(case.statement, case.batches).values())
 
 
+@pytest.mark.long
 def test_some_cases_have_late_rows() -> None:
     late: list[int] = []
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.parts.worked_example import EVERYWHERE
 from tests.properties.drawn_plans import PREDICATES, Row, block, combinations, expected, plans
 from tests.properties.test_step import STRETCHES
+from tests.tiers import examples
 from wjoin.executor import routing
 from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
@@ -86,7 +87,7 @@ def with_slices(plan: PhysicalPlan, length: int, copies: int, master: int = 0) -
 
 @pytest.mark.parametrize("route", [*ROUTES, *OWN])
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 @given(st.integers(1, 9), st.data())
 def test_every_result_is_made_once(route: str, workers: int, data: st.DataObject) -> None:
@@ -109,7 +110,7 @@ def test_every_result_is_made_once(route: str, workers: int, data: st.DataObject
         assert_made_once(plan, sliced, workers, data)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(8), suppress_health_check=SLOW)
 @given(st.integers(1, 9), st.sampled_from([in_hops, at_once]), st.data())
 def test_in_hops_every_result_is_made_once(
     workers: int, hopping: Callable[[PhysicalPlan], PhysicalPlan], data: st.DataObject

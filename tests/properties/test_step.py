@@ -24,6 +24,7 @@ from tests.properties.drawn_plans import (
     plans,
     with_choice,
 )
+from tests.tiers import examples
 from wjoin.executor import multiway, sifting
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
@@ -123,9 +124,7 @@ class Worker:
         return [[each.rows for each in group] for group in manifest.slices]
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(plans(), st.data())
 def test_any_cut_any_disorder_and_any_crash_give_the_defined_result(
     plan: PhysicalPlan, data: st.DataObject
@@ -133,7 +132,7 @@ def test_any_cut_any_disorder_and_any_crash_give_the_defined_result(
     assert_defined_result(plan, data, NAMES)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
 @given(plans().filter(lambda plan: bool(plan.streams[0].codes)), st.data())
 def test_a_worker_that_changes_its_kernel_all_the_time(plan: PhysicalPlan, data: st.DataObject) -> None:
     with patch.object(adaptive, "LEAST_ROWS", 1), patch.object(adaptive, "CHANGE", 0.01):
@@ -144,7 +143,7 @@ ENDS = tuple(end + step for end, step in itertools.product((-(1 << 63), (1 << 63
 """The times with the least and the greatest numbers that there are."""
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(50), suppress_health_check=list(HealthCheck))
 @given(plans(), st.data())
 def test_no_sum_overflows_at_the_ends_of_64_bits(plan: PhysicalPlan, data: st.DataObject) -> None:
     assert_defined_result(plan, data, NAMES, ENDS)
@@ -227,7 +226,7 @@ def comparisons(plan: PhysicalPlan, bounds: Bounds, kernel: str, rows: dict[int,
     return counts.stage["comparisons"]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow])
 @given(plans(), st.sampled_from(NAMES), st.data())
 def test_tables_in_stretches(plan: PhysicalPlan, kernel: str, data: st.DataObject) -> None:
     """Complete inputs that are joined bit by bit have the results that brute force finds."""
@@ -253,7 +252,7 @@ def test_tables_in_stretches(plan: PhysicalPlan, kernel: str, data: st.DataObjec
     assert found == expected(plan, [rows[n] for n in range(len(plan.streams))])
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow])
 @given(plans(), st.data())
 def test_wider_bounds_and_nested_loops_compare_more(plan: PhysicalPlan, data: st.DataObject) -> None:
     row = st.tuples(st.integers(0, 2), st.integers(0, 20), st.none() | st.integers(0, 3))
@@ -266,7 +265,7 @@ def test_wider_bounds_and_nested_loops_compare_more(plan: PhysicalPlan, data: st
         assert cost[bounds, "adaptive"] in (cost[bounds, "hw"], cost[bounds, "mw"])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(st.integers(1, 12), st.integers(0, 5), st.integers(1, 15))
 def test_state_follows_the_window(window: int, delay: int, per_batch: int) -> None:
     upper = ((0, window), (window, 0))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.properties.drawn_plans import plans
 from tests.properties.test_step import assert_defined_result
+from tests.tiers import examples
 from wjoin.executor import arrivals as arriving
 from wjoin.executor import combinations, multiway
 from wjoin.executor import spool as spools
@@ -65,7 +66,7 @@ def packed(data: st.DataObject, rows: list[Row], shape: RunShape) -> Arrived:
     return [(Role.BOTH, batch(order[a:b], shape)) for a, b in itertools.pairwise(edges)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(ROWS, ROWS, st.sampled_from([TWO, KEYLESS]), st.sampled_from([None, 10**6, 300, 60, 1]), st.data())
 def test_rows_are_cut_by_time_and_always_in_the_same_way(
     first: list[Row], second: list[Row], shape: RunShape, limit: int | None, data: st.DataObject
@@ -220,7 +221,7 @@ def test_a_full_disk_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(plans(), st.data())
 def test_results_in_small_parts_are_the_same(plan: PhysicalPlan, data: st.DataObject) -> None:
     """A tuple with more partners than are worked off at once, and rows too wide for one block."""

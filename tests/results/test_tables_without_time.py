@@ -71,7 +71,12 @@ def declared(session: wjoin.Session, tmp_path: Path) -> wjoin.Session:
 
 
 @pytest.mark.parametrize(
-    "case", tiers(STATEMENTS, thorough=STATEMENTS.keys() - {"all windows", "a range", "alternatives"})
+    "case",
+    tiers(
+        STATEMENTS,
+        long=["all windows", "a range"],
+        thorough=STATEMENTS.keys() - {"all windows", "a range", "alternatives"},
+    ),
 )
 def test_the_result_is_that_of_spark(declared: wjoin.Session, case: str) -> None:
     """Over tables Spark joins them itself, the window as a condition; over streams of the same files."""

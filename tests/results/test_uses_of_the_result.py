@@ -14,6 +14,8 @@ from wjoin.testing.oracle import combinations, rows_of
 from wjoin.testing.statement import Within
 from wjoin.testing.tables import EPOCH, SECOND, events, statement
 
+pytestmark = pytest.mark.long
+
 TABLES = {
     "A": events([(i, 3 * i * SECOND, i % 2) for i in range(10)], "k"),
     "B": events([(10 + i, 3 * i * SECOND + SECOND, i % 2) for i in range(10)], "k"),
@@ -80,6 +82,7 @@ def test_match_functions_in_where_and_order(session: Any) -> None:
     assert rows_of(run_static(session, text, batch_sources())) == wanted
 
 
+@pytest.mark.quick
 def test_names_are_found_as_spark_finds_them(session: Any) -> None:
     other = TABLES["B"].rename_columns(["number", "ts", "kind"])
     text = "SELECT id, number, a.K FROM s_a A JOIN s_b b ON K = Kind WINDOW = 4 SECONDS"
@@ -112,6 +115,7 @@ def test_group_by_window_of_match_time(session: Any) -> None:
     assert Counter(rows_of(result)) == Counter((at(start), n) for start, n in wanted.items())
 
 
+@pytest.mark.quick
 def test_group_by_window_of_match_time_on_a_stream(session: Any) -> None:
     """Every window that is over is emitted once and whole; a far match closes them all."""
     far = 10_000

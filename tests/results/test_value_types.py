@@ -8,12 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.testing.check import deal
 from wjoin.testing.harness import Source, run_batches, run_static
 from wjoin.testing.oracle import rows_of
 from wjoin.testing.tables import SECOND, TIMESTAMP, events
+
+pytestmark = pytest.mark.long
 
 D = decimal.Decimal
 UTC = datetime.UTC
@@ -79,7 +82,9 @@ def check(actual: pa.Table) -> None:
     assert Counter(rows_of(actual)) == Counter(rows)
 
 
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
+@pytest.mark.parametrize(
+    "zone", tiers(["UTC", "America/New_York", "Asia/Kathmandu"], quick=["Asia/Kathmandu"])
+)
 def test_values_pass_unharmed(session: Any, zone: str) -> None:
     session.spark.conf.set("spark.sql.session.timeZone", zone)
     sources = [Source("valued", [valued()]), Source("plain", [events([(i, i * SECOND) for i in range(3)])])]

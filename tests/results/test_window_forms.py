@@ -3,11 +3,13 @@
 import dataclasses
 import itertools
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from tests.properties.theta import assert_as_duckdb, planned
 from tests.tiers import tiers
 from wjoin.testing.check import assert_batch, assert_stream, deal, patient
 from wjoin.testing.expressions import Field, equal
@@ -19,6 +21,7 @@ from wjoin.testing.statement import (
     Either,
     Pair,
     Path,
+    Statement,
     Style,
     Trailing,
     Within,
@@ -66,11 +69,26 @@ TWO_STREAMS: dict[str, tuple[Condition, set[int]]] = {
 }
 
 
+def assert_local(case: Statement, tables: Mapping[str, pa.Table]) -> None:
+    """Assert that a join in this process has what brute force finds, at once and cut into micro-batches."""
+    case, least = patient(case), min(table.num_rows for table in tables.values())
+    for workers, batches in ((1, [tables]), (3, deal(tables, min(3, least)))):
+        assert assert_as_duckdb(case, planned(case), batches, workers, oracle=brute_force)
+
+
 @pytest.mark.parametrize("name", TWO_STREAMS)
-def test_bounds_are_inclusive_to_the_microsecond(session: Any, name: str) -> None:
+def test_bounds_are_inclusive_in_this_process(name: str) -> None:
     window, wanted = TWO_STREAMS[name]
     case = statement("AB", window)
     assert {b + 1 for _, b in combinations(case, BOUNDARY)} == wanted
+    assert_local(case, BOUNDARY)
+
+
+@pytest.mark.parametrize("name", tiers(TWO_STREAMS, quick=["per stream, both"]))
+@pytest.mark.long
+def test_bounds_are_inclusive_to_the_microsecond(session: Any, name: str) -> None:
+    window, wanted = TWO_STREAMS[name]
+    case = statement("AB", window)
     assert assert_batch(session, case, BOUNDARY) == Counter((1, b) for b in wanted)
 
 
@@ -83,10 +101,10 @@ INTEGRAL = {
 @pytest.mark.parametrize(
     ("window", "wanted"),
     [
-        (Within(4), {2, 3, 4, 5, 6}),
-        (Pair("A", "B", 4, directed=True), {4, 5, 6}),
+        pytest.param(Within(4), {2, 3, 4, 5, 6}, marks=pytest.mark.long),
+        pytest.param(Pair("A", "B", 4, directed=True), {4, 5, 6}, marks=pytest.mark.long),
         (Between("A", "B", -3, 1), {3, 4}),
-        (Trailing("A", 0), {0, 1, 2, 3, 4}),
+        pytest.param(Trailing("A", 0), {0, 1, 2, 3, 4}, marks=pytest.mark.long),
     ],
     ids=["form 1", "directed", "asymmetric", "per stream"],
 )
@@ -174,11 +192,20 @@ MANY_STREAMS: dict[str, tuple[str, Condition]] = {
 
 
 @pytest.mark.parametrize("name", MANY_STREAMS)
-def test_forms_over_many_streams(session: Any, name: str) -> None:
+def test_forms_over_many_streams_in_this_process(name: str) -> None:
     aliases, window = MANY_STREAMS[name]
     case = statement(aliases, window, *chain(aliases))
     tables = grid(aliases, 9 if len(aliases) == 3 else 7)
     assert combinations(case, tables) == brute_force(case, tables)
+    assert_local(case, tables)
+
+
+@pytest.mark.parametrize("name", tiers(MANY_STREAMS, quick=["or of conjunctions"]))
+@pytest.mark.long
+def test_forms_over_many_streams(session: Any, name: str) -> None:
+    aliases, window = MANY_STREAMS[name]
+    case = statement(aliases, window, *chain(aliases))
+    tables = grid(aliases, 9 if len(aliases) == 3 else 7)
     assert assert_batch(session, case, tables)
 
 
@@ -222,6 +249,7 @@ def test_bounds_on_a_stream(session: Any, name: str) -> None:
     ],
     ids=str,
 )
+@pytest.mark.long
 def test_spelling_does_not_change_the_result(session: Any, style: Style) -> None:
     window = Both((Between("A", "B", -3 * SECOND, 90 * SECOND), Path(("B", "C"), (6_001_500,))))
     case = statement("ABC", window, *chain("ABC"))

@@ -59,12 +59,12 @@ def keyed(site: Attacked, keys: bytes, kind: str = "values") -> bytes:
     return encode_request(Request("reduced", "a", site.lineage, ("id",)), wanted)
 
 
-LARGE = {
-    "numbers": pa.record_batch({"id": pa.array(np.zeros(160_000_000, np.int64))}),
-    "one text": pa.record_batch({"name": pa.array(["x" * 1_000_000_000])}),
-    "few rows": pa.record_batch({"name": pa.array(["x" * 20_000] * 1_000)}),
-    "nulls": pa.record_batch({"id": pa.nulls(100_000_000)}),
-    "lists": pa.record_batch({"id": pa.array([[None] * 1_000_000])}),
+LARGE: dict[str, Callable[[], pa.RecordBatch]] = {
+    "numbers": lambda: pa.record_batch({"id": pa.array(np.zeros(160_000_000, np.int64))}),
+    "one text": lambda: pa.record_batch({"name": pa.array(["x" * 1_000_000_000])}),
+    "few rows": lambda: pa.record_batch({"name": pa.array(["x" * 20_000] * 1_000)}),
+    "nulls": lambda: pa.record_batch({"id": pa.nulls(100_000_000)}),
+    "lists": lambda: pa.record_batch({"id": pa.array([[None] * 1_000_000])}),
 }
 
 
@@ -72,7 +72,7 @@ LARGE = {
     ("what", "kind"), tiers(product(LARGE, ["values", "reduced"]), long=[("numbers", "values")])
 )
 def test_small_bodies_that_unpack_to_gigabytes(open_site: Attacked, what: str, kind: str) -> None:
-    body = packed(LARGE[what])
+    body = packed(LARGE[what]())
     assert len(body) < 1_000_000
     with looked_on(open_site.site, open_site.address, open_site.lineage):
         for _ in range(10):
@@ -81,7 +81,7 @@ def test_small_bodies_that_unpack_to_gigabytes(open_site: Attacked, what: str, k
 
 
 def test_many_batches_and_keys_that_stand_for_others(open_site: Attacked) -> None:
-    many = packed(LARGE["numbers"].slice(0, 100_000), 10)
+    many = packed(LARGE["numbers"]().slice(0, 100_000), 10)
     assert got(open_site, keyed(open_site, many)).kind == "broken"
     text = pa.array(["x" * 10_000_000])
     indices = pa.array(np.zeros(1_000_000, np.int8))

@@ -8,6 +8,8 @@ import wjoin
 from wjoin.commands.calibrate_tables import Job, job_seconds, prepared
 from wjoin.planner.plan.physical import Method
 
+pytestmark = pytest.mark.long
+
 SPAN = 1_000_000_000
 
 
@@ -30,5 +32,6 @@ def test_a_job_finds_what_it_says(
     assert job.pairs == (600 if job.keys else 0)
 
 
+@pytest.mark.quick
 def test_a_job_takes_time(session: wjoin.Session) -> None:
     assert job_seconds(session, Method.NATIVE, Job(10)) > 0

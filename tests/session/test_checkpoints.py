@@ -56,7 +56,7 @@ def refused(session: wjoin.Session, statement: str) -> wjoin.WJoinError:
     return told.value
 
 
-@pytest.mark.long
+@pytest.mark.quick
 def test_a_changed_window_is_refused_without_new_data(begun: wjoin.Session, tmp_path: Path) -> None:
     error = refused(begun, INSERT.format("2 SECONDS"))
     assert error.code == "WJ702"
@@ -79,7 +79,7 @@ SPELLINGS = (
 )
 
 
-@pytest.mark.parametrize("hint", tiers(["", "/*+ PLAN(NATIVE) */", "/*+ PLAN(PSP) */"], long=[""]))
+@pytest.mark.parametrize("hint", tiers(["", "/*+ PLAN(NATIVE) */", "/*+ PLAN(PSP) */"], quick=[""]))
 def test_another_spelling_goes_on(session: wjoin.Session, tmp_path: Path, hint: str) -> None:
     """Rows of the state are joined with those that come after a restart under another text."""
 

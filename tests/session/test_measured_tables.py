@@ -6,6 +6,8 @@ import pytest
 
 import wjoin
 
+pytestmark = pytest.mark.long
+
 KEYED = "SELECT {hint} a.k, a.k FROM a, b WINDOW = 1 SECOND WHERE a.k = b.k"
 THETA = "SELECT {hint} a.k FROM a, b WINDOW = 1 SECOND"
 APART = "abs(unix_millis(a.ts) - unix_millis(b.ts)) <= 1000"
@@ -37,6 +39,7 @@ def count(session: wjoin.Session, condition: str) -> str:
     return f"{rows[0]:,}"
 
 
+@pytest.mark.quick
 def test_rows_comparisons_and_results(tables: wjoin.Session) -> None:
     text, found = measured(tables, KEYED.format(hint=""))
     results = count(tables, f"a.k = b.k AND {APART}")
@@ -55,6 +58,7 @@ def test_each_kernel_compares_what_it_should(tables: wjoin.Session, kernel: str,
     assert found["results"][1] == count(tables, APART)
 
 
+@pytest.mark.quick
 def test_each_stage_has_its_counts(tables: wjoin.Session) -> None:
     sql = "SELECT a.k FROM a, b, c WINDOW = 1 SECOND WHERE a.k = b.k AND b.m = c.m AND a.k < 10"
     text, found = measured(tables, sql)
@@ -95,6 +99,7 @@ def test_a_join_that_finds_nothing_is_counted(tables: wjoin.Session) -> None:
     assert (found["rows of a"][1], found["comparisons"][1], found["results"][1]) == ("0", "0", "0")
 
 
+@pytest.mark.quick
 def test_small_tables_that_were_analyzed_are_joined_by_spark(tables: wjoin.Session) -> None:
     """And give what wjoin's own stages give, which join them while their sizes are unknown."""
     for name in "ab":

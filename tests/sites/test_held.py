@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.sites import stores
 from tests.sites.stores import FOREVER, extent_by_hand, without_size
+from tests.tiers import examples
 from wjoin.sites.dropped import Dropped, load_dropped
 from wjoin.sites.failures import SiteError
 from wjoin.sites.held import HeldRange, behind, disjoint
@@ -56,7 +57,7 @@ def equal(one: object, other: object) -> bool:
     return one == other or (one != one and other != other)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(_ROWS, min_size=1, max_size=6), st.sampled_from([("k",), ("k", "s"), ()]), st.data())
 def test_what_the_store_finds_is_what_looking_through_finds(batches, indexed, data):
     rows = [row for each in batches for row in each]

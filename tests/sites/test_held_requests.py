@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.sites.processes import BEGIN, Process, Sites, put, stream_of, wait_for_rows
 from tests.sites.stores import extent_by_hand, without_size
+from tests.tiers import examples
 from wjoin.sites.block_size import block_bytes
 from wjoin.sites.failures import SiteError, unpacked
 from wjoin.sites.held import HeldRange, Wanted, encode_wanted
@@ -125,7 +126,7 @@ def test_the_extent_of_a_range(site, lineage):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_reduced_rows_are_those_of_looking_through(site, lineage, data):
     place = st.integers(0, COUNT)

@@ -156,7 +156,7 @@ def found_in(session: wjoin.Session, folder: Path) -> Counter[tuple[object, ...]
 HINTS = ["", "PLAN(SIMPLE)", "PLAN(SEMIJOIN)", "SHIP(A = PARTIAL, B = FULL, C = PARTIAL)"]
 
 
-@pytest.mark.parametrize("hint", tiers(HINTS, long=["PLAN(SEMIJOIN)"], core=["PLAN(SEMIJOIN)"]))
+@pytest.mark.parametrize("hint", tiers(HINTS, quick=["PLAN(SEMIJOIN)"], core=["PLAN(SEMIJOIN)"]))
 def test_every_way_gives_what_duckdb_finds(
     session: wjoin.Session, cameras: Path, sites: list[Site], tmp_path: Path, hint: str
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from wjoin.executor.sites import mirror as mirror_module
 from wjoin.executor.sites.mirror import MOST_FILES, Mirror
 from wjoin.executor.sites.stream import at_site, is_partial, numbered, sites_of, whole_numbers
@@ -31,7 +32,7 @@ def found_in(mirror: Mirror, numbers: list[int]) -> tuple[dict[int, str], list[i
 NUMBERS = st.lists(st.integers(0, 60), min_size=1, max_size=20)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kept=st.lists(NUMBERS, min_size=1, max_size=2 * MOST_FILES), asked=NUMBERS)
 def test_what_was_kept_is_found_and_nothing_else(
     tmp_path_factory: pytest.TempPathFactory, kept: list[list[int]], asked: list[int]

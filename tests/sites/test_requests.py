@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.sites.processes import Process, Sites, put, rows_of, stream_of, wait_for_rows
+from tests.tiers import examples
 from wjoin.sites.failures import SiteError, unpacked
 from wjoin.sites.keys import encode_keys
 from wjoin.sites.protocol import ROW, Request, decode_numbers, encode_numbers, encode_request
@@ -151,7 +152,7 @@ def test_malformed_tickets(site, lineage, ticket):
     assert raw(site, whole).kind == "broken"
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200), st.integers(0, 200))
 def test_no_bytes_bring_it_down(site, lineage, noise, at):
     keys = encode_keys(pa.record_batch({"id": [1, 2, 3]}))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.sites import stores
 from tests.sites.stores import FOREVER
+from tests.tiers import examples
 from wjoin.sites.failures import SiteError
 from wjoin.sites.far import greatest_time
 from wjoin.sites.held import HeldRange
@@ -46,7 +47,7 @@ def store_in(folder: Path, retention: Retention = FOREVER, segment_bytes: int = 
     return stores.opened(folder, SCHEMA, ("k", "f"), retention, segment_bytes)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(_ACTIONS, st.data())
 def test_any_rows_come_back_by_number_and_by_value(actions, data):
     with tempfile.TemporaryDirectory() as name:
@@ -111,7 +112,7 @@ def same(one: pa.RecordBatch, other: pa.RecordBatch) -> bool:
     return repr(one.to_pylist()) == repr(other.to_pylist())
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(_ROWS.filter(bool), min_size=1, max_size=8), st.integers(0, 5000), st.integers(0, 255))
 def test_whatever_a_kill_has_left_of_the_log_whole_batches_come_back(batches, cut, noise):
     with tempfile.TemporaryDirectory() as name:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from wjoin.sites.failures import SiteError
 from wjoin.sites.filters import Filters
 from wjoin.sites.value_filter import ValueFilter
@@ -35,7 +36,7 @@ def two_arrays(draw):
     return pa.array(draw(values), kind), pa.array(draw(values), kind)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(two_arrays(), st.booleans())
 def test_what_was_put_in_passes_also_after_it_has_travelled(arrays, coded):
     values, others = arrays
@@ -56,7 +57,7 @@ def test_what_was_put_in_passes_also_after_it_has_travelled(arrays, coded):
     assert not bloom.contains(normal(both))[np.array(both.is_null())].any()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_integers_are_compared_by_value_across_widths(data):
     one, other = (data.draw(st.sampled_from([*_INTEGERS])) for _ in range(2))
@@ -114,7 +115,7 @@ _GOOD = [
 ]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(st.sampled_from(_GOOD), st.integers(0, 80), st.binary(max_size=8), st.booleans())
 def test_bytes_that_are_no_filter_are_refused(good, at, noise, cut):
     data = good[:at] + noise + (b"" if cut else good[at + len(noise) :])

@@ -24,7 +24,7 @@ from wjoin.spark.failures import (
     first_line,
 )
 
-pytestmark = pytest.mark.core
+pytestmark = [pytest.mark.long, pytest.mark.core]
 
 
 def error_of(action: Any) -> BaseException:

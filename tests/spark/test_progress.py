@@ -14,7 +14,7 @@ from pyspark.sql.streaming import StreamingQuery
 from wjoin.executor.spark.meter import Meter
 from wjoin.progress import read
 
-pytestmark = pytest.mark.core
+pytestmark = [pytest.mark.long, pytest.mark.core]
 
 
 @pytest.fixture(scope="module")

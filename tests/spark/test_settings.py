@@ -11,7 +11,7 @@ from wjoin.settings.options import ROCKSDB, SESSION_SETTINGS
 from wjoin.sources.format_options import SINK_OPTIONS, STREAM_OPTIONS
 from wjoin.spark.embedded import embedded_settings
 
-pytestmark = pytest.mark.core
+pytestmark = [pytest.mark.long, pytest.mark.core]
 
 
 def defaults(spark: SparkSession) -> Any:
@@ -46,6 +46,7 @@ def test_changelog_checkpoints_are_not_set_by_themselves(spark: SparkSession) ->
     assert parser.ROCKSDB_SQL_CONF_NAME_PREFIX() == name.rpartition(".changelog")[0]
 
 
+@pytest.mark.quick
 def test_every_setting_of_sql_that_wjoin_sets_is_one_of_sparks(spark: SparkSession) -> None:
     """Rests on it: wjoin/settings/options.py and wjoin/spark/embedded.py.
 
@@ -59,6 +60,7 @@ def test_every_setting_of_sql_that_wjoin_sets_is_one_of_sparks(spark: SparkSessi
     assert unknown == ["spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"]
 
 
+@pytest.mark.quick
 def test_the_state_store_is_the_one_of_rocksdb(spark: SparkSession) -> None:
     """Rests on it: wjoin/settings/options.py names its class."""
     assert spark._jvm.java.lang.Class.forName(ROCKSDB).getName() == ROCKSDB

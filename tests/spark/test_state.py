@@ -18,7 +18,7 @@ from wjoin.executor.spark.processor import JoinProcessor
 from wjoin.executor.workers import worker_ids
 from wjoin.settings.options import SESSION_SETTINGS
 
-pytestmark = pytest.mark.core
+pytestmark = [pytest.mark.long, pytest.mark.core]
 
 ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 

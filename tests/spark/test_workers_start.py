@@ -19,7 +19,7 @@ from wjoin.executor.spark.sockets import LONGEST_FOLDER, socket_folder
 from wjoin.spark.worker_daemon import start_daemon
 from wjoin.spark.worker_sockets import socket_settings
 
-pytestmark = pytest.mark.core
+pytestmark = [pytest.mark.long, pytest.mark.core]
 
 SOCKETS = "spark.python.unix.domain.socket"
 

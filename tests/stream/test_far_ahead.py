@@ -63,7 +63,7 @@ def told(run: Run) -> dict[str, list[dict[str, int]]]:
     return {name: [getattr(each, name) for each in reports] for name in ("ahead", "furthest", "null_times")}
 
 
-@pytest.mark.parametrize(("kind", "method"), tiers(ON_STREAMS, long=[("timestamp", "blocks")]))
+@pytest.mark.parametrize(("kind", "method"), tiers(ON_STREAMS, quick=[("timestamp", "blocks")]))
 def test_a_row_of_the_far_future_is_dropped_and_makes_no_other_late(
     session: Any, kind: str, method: str
 ) -> None:

@@ -8,6 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.testing.harness import Source, ddl, run_query
 
+pytestmark = pytest.mark.long
+
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
 
 

@@ -35,7 +35,7 @@ def counts(run: Run, name: str, alias: str) -> list[int]:
     return [getattr(progress.read(report), name).get(alias, 0) for report in run.progress]
 
 
-@pytest.mark.long
+@pytest.mark.quick
 def test_a_row_at_the_watermark_is_kept_and_an_older_one_is_dropped(session: Any) -> None:
     case = statement("AB", Within(60 * SECOND), ON_K, delay=5 * SECOND)
     batches = cut(
@@ -116,7 +116,7 @@ def test_late_rows_that_could_not_join_are_counted_too(session: Any) -> None:
     assert counts(run, "null_times", "A")[:3] == [0, 0, 1]
 
 
-@pytest.mark.long
+@pytest.mark.quick
 def test_rows_without_event_time_are_dropped_and_counted(session: Any) -> None:
     case = statement("AB", Within(10 * SECOND), ON_K)
     batches = cut(
@@ -129,7 +129,7 @@ def test_rows_without_event_time_are_dropped_and_counted(session: Any) -> None:
     assert counts(run, "null_times", "B")[:2] == [0, 1]
 
 
-@pytest.mark.long
+@pytest.mark.quick
 def test_late_rows_are_counted_per_stream(session: Any) -> None:
     case = statement("ABC", Within(30 * SECOND), delay=2 * SECOND)
     batches = cut(
@@ -175,7 +175,11 @@ def test_a_row_is_kept_to_the_last_instant_at_which_it_can_be_joined(
     assert run.bag.total() == 2
 
 
-@pytest.mark.parametrize("restarts", [pytest.param((), marks=pytest.mark.long), (1,), (1, 2, 3, 4)], ids=str)
+@pytest.mark.parametrize(
+    "restarts",
+    [pytest.param((), marks=pytest.mark.long), pytest.param((1,), marks=pytest.mark.quick), (1, 2, 3, 4)],
+    ids=str,
+)
 def test_a_restart_keeps_rows_and_watermarks(session: Any, restarts: tuple[int, ...]) -> None:
     case = statement("AB", Between("A", "B", -SECOND, 5 * SECOND), ON_K, match=("time",))
     batches = cut(

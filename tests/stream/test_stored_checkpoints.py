@@ -69,7 +69,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "way"), tiers(CASES, long=[("2", CRASHED), ("1", "refused by its state")]))
+@pytest.mark.parametrize(
+    ("name", "way"),
+    tiers(CASES, quick=[(str(STATE_FORMAT), CRASHED)], long=cases(BY_STATE, refused=True)),
+)
 def test_a_stored_checkpoint(session: wjoin.Session, tmp_path: Path, name: str, way: str) -> None:
     folder, checkpoint = HERE / name, tmp_path / "checkpoints" / "found"
     restore(folder, tmp_path)

@@ -96,7 +96,9 @@ def assert_all(session: Any, whole: Statement, hints: tuple[str, ...], count: in
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("aliases", "route"),
-    tiers(product(["BAC", "CADB", "DBEAC"], ["single", *WORDS]), long=[("DBEAC", "ATR")]),
+    tiers(
+        product(["BAC", "CADB", "DBEAC"], ["single", *WORDS]), quick=[("BAC", "PSP")], long=[("DBEAC", "ATR")]
+    ),
 )
 def test_without_a_key(session: Any, aliases: str, route: str) -> None:
     count = {3: 20, 4: 12, 5: 9}[len(aliases)]

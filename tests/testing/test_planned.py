@@ -7,6 +7,8 @@ from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
 from wjoin.testing.planned import block_of, plan_over, stream_of
 
+pytestmark = pytest.mark.long
+
 COLUMNS = {"k": "bigint", "name": "string"}
 SQL = "SELECT A.k, A.name AS a, B.name AS b FROM s A, s B WINDOW = 10 MICROSECONDS WHERE {}"
 LEFT = {"ts": np.array([0, 100]), "k": np.array([1, 2]), "name": ["one", "two"]}

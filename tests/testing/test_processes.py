@@ -10,6 +10,8 @@ import pytest
 
 from wjoin.testing.processes import Sampler, Usage, kill_tree, pause, resume
 
+pytestmark = pytest.mark.long
+
 CHILD = "kept = bytearray(60_000_000); kept[::4096] = b'x' * len(kept[::4096]); input()"
 PARENT = f"""
 import subprocess, sys

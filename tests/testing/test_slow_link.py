@@ -15,6 +15,8 @@ import pytest
 from wjoin.testing.slow_link import Address, SlowLink
 from wjoin.testing.waiting import free_ports, until
 
+pytestmark = pytest.mark.long
+
 RATE = 200_000.0
 PING = b"0123456789abcdef"
 

@@ -12,6 +12,8 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 from theta_loads import CONDITIONS, ThetaLoad, called, predicates, write_theta
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_every_part_of_a_condition_has_one_place_in_a_chain(name: str):

@@ -12,6 +12,8 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 from turns import Player, running, take_turns
 
+pytestmark = pytest.mark.long
+
 WORKING = """
 import sys, time
 with open(sys.argv[1], "w") as said:

@@ -7,6 +7,8 @@ import pytest
 
 from wjoin.testing.waiting import free_ports, until
 
+pytestmark = pytest.mark.long
+
 
 def test_what_comes_about_is_returned():
     answers = iter([None, 0, "here"])

@@ -16,7 +16,7 @@ from wjoin.web.access import Address
 from wjoin.web.server import Web, bound
 
 # Every test loads the page; the browser starts once.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 
 PATIENCE = 60
 
