@@ -98,14 +98,12 @@ def test_explain_says_what_rests_on_independence() -> None:
     assert known[-1].endswith("(measured)")
 
 
-def test_results_are_kept_fade_and_may_be_missing_in_older_files() -> None:
+def test_results_are_kept_and_fade() -> None:
     each = Measurement(passed=10).meet(stage_name(["B", "A"]), 10, 30)
     assert decode_measurement(each.encoded()) == each
     assert each.results_of_row() == {"A, B": 3.0}
     assert each.faded().met == {"A, B": (5.0, 15.0)}
     assert each.faded().results_of_row() == {"A, B": 3.0}
     assert Measurement().meet("A, B", 10, 0).results_of_row() == {"A, B": 0.05}
-    older = {name: value for name, value in each.encoded().items() if name != "met"}
-    assert decode_measurement(older).met == {}
     with pytest.raises(ValueError, match="number from 0 on"):
         decode_measurement({**each.encoded(), "met": {"A, B": [1, -1]}})

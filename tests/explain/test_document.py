@@ -13,7 +13,7 @@ FOLDER = ROOT / "planner" / "explain"
 BELOW = ("wjoin.planner.explain", "wjoin.planner.figures", "wjoin.planner.windows.lengths")
 """What the renderers may import of ours: each other, the document, and words for numbers."""
 
-READERS = ("describe", "plan_words", "stages")
+READERS = ("describe", "plan_words", "stage_description")
 """The modules that read the plan."""
 
 KEYS = {
