@@ -203,7 +203,7 @@ class Rewriting:
                 revising = Revising(query, planned, self.told[number])
                 join = AtSites(self.sites[number], revising, self.undated[number])
                 keep_rows(self.context.engine.spark, query, join)
-            self.frames |= compile_plan(
+            compiled = compile_plan(
                 self.planned[number].physical,
                 self.inputs[number],
                 self.countings[number],
@@ -215,6 +215,7 @@ class Rewriting:
                 lasting_cores(self.context.engine.spark, self.context.settings.costs()),
                 () if self.kept is None else self.kept.fingerprints(number, self.planned[number].physical),
             )
+            self.frames[name] = compiled.rows(self.planned[number].output)
         return self.frames[name]
 
     def plan(self) -> None:
