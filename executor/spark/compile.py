@@ -111,6 +111,48 @@ class HeldStream:
         return HeldInput(plan, stage, number, self.site, names, types, uuid.uuid4().hex)
 
 
+@dataclass(frozen=True)
+class Compiled:
+    """A plan as DataFrames, which are lazy, and stream when its ``inputs`` do; these are in FROM order.
+
+    ``made`` is what the stages make in one pass for all outputs, in blocks; None where no stage does.
+    """
+
+    plan: PhysicalPlan
+    inputs: Sequence[DataFrame]
+    counting: Counting
+    sites: Mapping[int, SiteStream]
+    made: DataFrame | None
+
+    def rows(self, output: Output, made: DataFrame | None = None) -> DataFrame:
+        """Return the joined rows of an output.
+
+        They have one STRUCT column for each stream that has output columns, named by its alias, and the
+        match columns that the output asks for. ``made``: a micro-batch of what the stages make, or another
+        part of it, whose rows are asked for; so a query that has several sinks writes them of one pass.
+        """
+        rows = self._rows(output, self.made if made is None else made)
+        return with_chars(self.plan, output.columns, self.inputs, rows)
+
+    def _rows(self, output: Output, made: DataFrame | None) -> DataFrame:
+        plan, query = self.plan, self.counting.query
+        if made is not None:
+            rows = _unpacked(plan, output, made, self.inputs, self.sites)
+            if plan.lookups:
+                rows = look_up(plan, output, rows, self.inputs, query)
+            return _dated(plan, output, rows)
+        if plan.stages:
+            return native_rows(
+                plan, output, self.inputs, query, None if plan.streaming else self.counting.meter
+            )
+        only = plan.staged[0]
+        source = self.inputs[only]
+        if is_dated(plan, output):
+            source = _marked_input(plan, only, source)
+        rows = relation_rows(plan, output, only, source, query)
+        return _dated(plan, output, look_up(plan, output, rows, self.inputs, query))
+
+
 def compile_plan(
     plan: PhysicalPlan,
     inputs: Sequence[DataFrame],
@@ -122,12 +164,10 @@ def compile_plan(
     held: Mapping[int, HeldStream] | None = None,
     cores: int | None = None,
     fingerprints: Sequence[str] = (),
-) -> dict[str, DataFrame]:
-    """Return the joined rows of each output of a plan, by its sink; ``inputs`` are in FROM order.
+) -> Compiled:
+    """Return a plan as DataFrames; ``inputs`` are in FROM order.
 
-    They have one STRUCT column for each stream that has output columns, named by its alias, and the
-    match columns that the output asks for. Streaming DataFrames when the inputs stream. ``stretch``: the
-    bytes of new rows that a worker joins at once. ``predicates``: those that the plan names,
+    ``stretch``: the bytes of new rows that a worker joins at once. ``predicates``: those that the plan names,
     ``statement``: words for it, with which a failure of one is told. ``sites``: the streams at sites, by
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
     their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
@@ -135,38 +175,12 @@ def compile_plan(
     has it.
     """
     counting = counting or Counting()
-    if not plan.stages or plan.method is Method.NATIVE:
-        joined: DataFrame | None = None
-    else:
-        joined = _joined(
+    made = None
+    if plan.stages and plan.method is not Method.NATIVE:
+        made = _joined(
             plan, inputs, counting, stretch, predicates or {}, statement, held or {}, cores, fingerprints
         )
-    made = [_output(plan, output, joined, inputs, counting, sites or {}) for output in plan.outputs]
-    return {
-        output.sink: with_chars(plan, output.columns, inputs, rows)
-        for output, rows in zip(plan.outputs, made, strict=True)
-    }
-
-
-def _output(
-    plan: PhysicalPlan,
-    output: Output,
-    joined: DataFrame | None,
-    inputs: Sequence[DataFrame],
-    counting: Counting,
-    sites: Mapping[int, SiteStream],
-) -> DataFrame:
-    if joined is not None:
-        rows = _unpacked(plan, output, joined, inputs, sites)
-        if plan.lookups:
-            rows = look_up(plan, output, rows, inputs, counting.query)
-        return _dated(plan, output, rows)
-    if plan.stages:
-        return native_rows(plan, output, inputs, counting.query, None if plan.streaming else counting.meter)
-    only = plan.staged[0]
-    source = _marked_input(plan, only, inputs[only]) if is_dated(plan, output) else inputs[only]
-    rows = relation_rows(plan, output, only, source, counting.query)
-    return _dated(plan, output, look_up(plan, output, rows, inputs, counting.query))
+    return Compiled(plan, inputs, counting, sites or {}, made)
 
 
 def _joined(

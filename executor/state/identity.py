@@ -17,7 +17,7 @@ from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.choose.held_streams import is_held
-from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Scanned, Stage, StreamScan
+from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Stage, StreamScan
 from wjoin.planner.windows.lengths import human
 
 STATE_FORMAT = 6
@@ -84,10 +84,9 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
 
 def _in_hops(stage: Stage, place: int) -> dict[str, Any]:
     """Return what is said of an input of a hop, or of what gathers its pairs; it is None of a join."""
-    source = stage.inputs[place].source
-    hops = not isinstance(stage, Join)
+    each, hops = stage.inputs[place], not isinstance(stage, Join)
     return {
-        "origin": source.newest[0] if hops and not isinstance(source, Scanned) else None,
+        "origin": each.newest[0] if hops and each.stage is not None else None,
         "meets": list(itertools.chain(*stage.chains(place))) if hops else None,
         "gathered": isinstance(stage, Gather),
     }

@@ -7,8 +7,9 @@ where event time is integral.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate
@@ -240,17 +241,6 @@ class Scanned:
     """The rows of a stream."""
 
     stream: int
-    stage: None = field(default=None, init=False)
-
-    @property
-    def members(self) -> tuple[int, ...]:
-        """The stream."""
-        return (self.stream,)
-
-    @property
-    def newest(self) -> tuple[int, ...]:
-        """The stream."""
-        return (self.stream,)
 
 
 @dataclass(frozen=True)
@@ -260,11 +250,6 @@ class Joined:
     stage: int
     members: tuple[int, ...]
 
-    @property
-    def newest(self) -> tuple[int, ...]:
-        """All streams: the earliest row of a result tells."""
-        return self.members
-
 
 @dataclass(frozen=True)
 class PassedOn:
@@ -273,29 +258,14 @@ class PassedOn:
     stage: int
     stream: int
 
-    @property
-    def members(self) -> tuple[int, ...]:
-        """The stream."""
-        return (self.stream,)
-
-    @property
-    def newest(self) -> tuple[int, ...]:
-        """The stream."""
-        return (self.stream,)
-
 
 @dataclass(frozen=True)
 class Partial:
-    """Partial results of the hop before, which new rows of the stream ``begun_by`` have begun."""
+    """Partial results of the hop before, whose newest row each is of the stream ``begun_by``."""
 
     stage: int
     members: tuple[int, ...]
     begun_by: int
-
-    @property
-    def newest(self) -> tuple[int, ...]:
-        """The stream whose row is the newest of each."""
-        return (self.begun_by,)
 
 
 @dataclass(frozen=True)
@@ -309,16 +279,6 @@ class Pairs:
     begun_by: int
     other: int
 
-    @property
-    def members(self) -> tuple[int, ...]:
-        """Both streams, first the one whose row is newer."""
-        return self.begun_by, self.other
-
-    @property
-    def newest(self) -> tuple[int, ...]:
-        """The stream whose row is newer."""
-        return (self.begun_by,)
-
 
 Source = Scanned | Joined | PassedOn | Partial | Pairs
 """What comes to a stage along an edge."""
@@ -331,8 +291,7 @@ class StageEdge:
     ``key`` is (stream, number of its code), None where the stage has no equality. ``columns`` are the columns
     of its blocks: what this stage, the next ones and the outputs read of the members. ``stored``: whether
     its rows are kept for the rows of other inputs, and ``retention`` how long. ``index`` is the band that
-    orders its rows for a
-    kernel that looks for values, None where none does.
+    orders its rows for a kernel that looks for values, None where none does.
     """
 
     source: Source
@@ -345,17 +304,23 @@ class StageEdge:
     @property
     def stage(self) -> int | None:
         """The number of the stage that it comes from, None where a stream is scanned."""
-        return self.source.stage
+        return None if isinstance(self.source, Scanned) else self.source.stage
 
-    @property
+    @cached_property
     def members(self) -> tuple[int, ...]:
         """The streams whose rows each of its tuples is made of."""
-        return self.source.members
+        match self.source:
+            case Scanned(stream) | PassedOn(_, stream):
+                return (stream,)
+            case Joined(_, members) | Partial(_, members):
+                return members
+            case Pairs(_, begun_by, other):
+                return begun_by, other
 
     @property
     def newest(self) -> tuple[int, ...]:
         """The streams whose earliest row tells which of two new tuples is later, and meets the other."""
-        return self.source.newest
+        return (self.source.begun_by,) if isinstance(self.source, Partial | Pairs) else self.members
 
 
 class Rows(Enum):
@@ -484,6 +449,11 @@ class _Common:
         return (*self.comparisons, *self.bands, *self.conditions, *self.predicates)
 
     @property
+    def keyed(self) -> bool:
+        """Whether the inputs meet on a key, or on the row that has begun them."""
+        return all(each.key is not None or isinstance(each.source, Pairs) for each in self.inputs)
+
+    @property
     def indexed(self) -> bool:
         """Whether a band orders the rows of some input for a kernel that looks for values."""
         return any(each.index is not None for each in self.inputs)
@@ -497,11 +467,6 @@ class Join(_Common):
         super().__post_init__()
         if sum(len(each.members) for each in self.inputs) != len(self.members):
             raise ValueError("a stage joins inputs with distinct streams")
-
-    @property
-    def keyed(self) -> bool:
-        """Whether the inputs meet on a key."""
-        return all(each.key is not None for each in self.inputs)
 
     def chains(self, number: int) -> tuple[tuple[int, ...], ...]:
         """Return the others: with one after the other new rows of an input make results."""
@@ -524,11 +489,6 @@ class Hop(_Common):
             if any(set(each.members) & set(self.inputs[other].members) for other in met):
                 raise ValueError("in a hop, rows meet those of streams that they have none of yet")
 
-    @property
-    def keyed(self) -> bool:
-        """There is no key."""
-        return False
-
     def chains(self, number: int) -> tuple[tuple[int, ...], ...]:
         """Return the inputs with each of which new rows of input ``number`` make partial results."""
         return tuple((other,) for other in self.meets[number])
@@ -542,11 +502,6 @@ class Gather(_Common):
         super().__post_init__()
         if not all(isinstance(each.source, Pairs) for each in self.inputs):
             raise ValueError("pairs that one row has begun come together, and no others")
-
-    @property
-    def keyed(self) -> bool:
-        """They meet on the row that has begun them."""
-        return True
 
     def chains(self, number: int) -> tuple[tuple[int, ...], ...]:
         """Return with which others the pairs of an input make results: the first ones of a row with all."""

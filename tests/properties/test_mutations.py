@@ -19,7 +19,7 @@ from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import Int64Array, RunShape
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Route, Share, Slices, Slicing
-from wjoin.planner import probes
+from wjoin.planner.plan import probes
 from wjoin.planner.plan.physical import Gather, Hop, PassedOn, PhysicalPlan, Precedence, Scanned, Stage
 from wjoin.planner.plan.slicing import slicing
 from wjoin.planner.shape.at_once import at_once

@@ -228,7 +228,7 @@ class Rewriting:
                 undated = dated_otherwise(join.planned, join.sources)
                 revising = Revising(query, join.planned, join.ways)
                 keep_rows(self._spark, query, AtSites(join.sites, revising, undated))
-            self.frames |= compile_plan(
+            compiled = compile_plan(
                 plan,
                 join.inputs,
                 join.counting,
@@ -240,6 +240,7 @@ class Rewriting:
                 lasting_cores(self._spark, self.context.settings.costs()),
                 () if self.kept is None else self.kept.fingerprints(number, plan),
             )
+            self.frames[name] = compiled.rows(join.planned.output)
         return self.frames[name]
 
     def plan(self) -> None:
