@@ -163,7 +163,8 @@ class Follower:
     def each_round(self, call: Callable[[Sequence[Followed]], None]) -> None:
         """Call ``call`` after each look at the queries, with them: ended ones are among them for a while."""
         with self._changing:
-            self._rounds.append(call)
+            if call not in self._rounds:
+                self._rounds.append(call)
 
     def no_round(self, call: Callable[[Sequence[Followed]], None]) -> None:
         """Call ``call`` no more."""
