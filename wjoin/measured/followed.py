@@ -99,7 +99,7 @@ class Followed:
         """Take what Spark has reported since the last time; it keeps a hundred reports of a query."""
         with self._looking:
             active = self.query.isActive
-            for report in new_reports(self.query, self.totals.newest):
+            for report in new_reports(self.query, self.last, self.totals.newest):
                 if self.totals.add(report.progress):
                     self._take(report)
             if self.ended is None and not active:
