@@ -69,7 +69,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "way"), tiers(CASES, long=[("2", CRASHED), ("1", "refused by its state")]))
+@pytest.mark.parametrize(("name", "way"), tiers(CASES, long=[("6", CRASHED), ("5", BY_STATE)]))
 def test_a_stored_checkpoint(session: wjoin.Session, tmp_path: Path, name: str, way: str) -> None:
     folder, checkpoint = HERE / name, tmp_path / "checkpoints" / "found"
     restore(folder, tmp_path)
