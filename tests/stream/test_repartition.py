@@ -136,7 +136,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 
 def layout(checkpoint: Path) -> list[str]:
-    (found,) = (checkpoint / "wjoin" / "sequences").glob("*/*.txt")
+    (found,) = (checkpoint / "wjoin" / "layouts").glob("*/*.txt")
     value: list[str] = json.loads(found.read_text())["value"]
     return value
 
