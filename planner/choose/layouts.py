@@ -75,6 +75,11 @@ class LayoutRule:
     moving: bool = False
     written: Written | None = None
 
+    def over(self, streams: int) -> "LayoutRule":
+        """Return the rule for a join of so many streams: one of others was written by another statement."""
+        same = self.written is None or len(self.written.aliases) == streams
+        return self if same else replace(self, written=None)
+
     def named(self, aliases: Sequence[str]) -> tuple[str, ...]:
         """Return the aliases of the streams in layouts."""
         return tuple(aliases) if self.written is None else self.written.aliases

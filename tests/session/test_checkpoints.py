@@ -140,6 +140,7 @@ def test_other_changes_are_named(begun: wjoin.Session) -> None:
         f"{same} AND A.v > 3": "A: filters",
         same.replace("B.v", "B.v, A.ts"): "A: columns",
         same.replace("SELECT", "SELECT /*+ PLAN(NATIVE) */"): "method native",
+        same.replace("mb B", "mb B, mb C"): "it had «2 streams, method multiway», this one has «3 streams",
         f"{same} AND A.k + B.v > 3": "it had nothing, this one has «where (A.k + B.v > 3)»",
         same.replace("B.v", "B.v AS w"): "it had nothing, this one has «w»",
         "INSERT INTO out SELECT * FROM ma": "it had 1 window joins, this one has 0",

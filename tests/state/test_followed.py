@@ -92,6 +92,23 @@ def test_each_report_is_taken_once_whoever_looks() -> None:
     run.untell(told.append)
 
 
+def test_idle_times_before_the_first_rows_are_told_of_once_each() -> None:
+    query, seen = Query("r"), Seen()
+    run = followed_of(query)
+    run.observe(seen)
+    for _ in range(3):
+        query.reports(0, rows=0)
+        query.reports(0, rows=0)
+        run.look()
+        run.look()
+    for batch in (0, 1):
+        query.reports(batch)
+    run.look()
+    # Of two idle times between looks the later one is enough.
+    assert seen.taken == [0, 0, 0, 0, 0, 1]
+    assert run.totals.batches == 2
+
+
 def test_whoever_comes_late_gets_the_first_reports_too() -> None:
     query, seen = Query("r"), Seen()
     run = followed_of(query)

@@ -49,8 +49,9 @@ def planned(
         rule = FREE
         if body is not None:
             written = Written.decoded(body["written"][len(joins)])  # type: ignore[index]
-            rule = of_checkpoint(layouts[len(joins)], written=written)
-            items = [in_order(*each) for each in zip(items, written.columns, strict=True)]
+            rule = of_checkpoint(layouts[len(joins)], written=written).over(len(items))
+            if rule.written is not None:
+                items = [in_order(*each) for each in zip(items, written.columns, strict=True)]
         each = plan_select(
             text,
             block,
@@ -152,6 +153,12 @@ OTHERS = {
     "a clause behind": (BASE + " LIMIT 5", "limit 5"),
     "another stream": (BASE.replace("visits B", "taps B"), ""),
     "streams exchanged": (BASE.replace("badge A, visits B", "visits B, badge A"), ""),
+    "a stream more": (
+        BASE.replace("visits B", "visits B, taps T").replace(
+            "= 20 SECONDS", "= 20 SECONDS AND WINDOW (B, T) = 5 s"
+        ),
+        "it had «2 streams, method multiway», this one has «3 streams",
+    ),
     "a delay": (BASE.replace("badge A", "badge WATERMARK at DELAY OF INTERVAL 9 SECONDS AS A"), "delay 9 s"),
     "an alternative": (
         BASE.replace(

@@ -51,7 +51,7 @@ def write(session: wjoin.Session, folder: Path, start: int) -> None:
 
 
 def kept(folder: Path) -> list[Layout]:
-    (found,) = (folder / "checkpoints" / "out" / "wjoin" / "sequences").glob("*/*.txt")
+    (found,) = (folder / "checkpoints" / "out" / "wjoin" / "layouts").glob("*/*.txt")
     return [Layout.decoded(each) for each in json.loads(found.read_text())["value"]]
 
 

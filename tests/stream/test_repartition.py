@@ -142,7 +142,7 @@ TWO = "a [] x b []"
 
 
 def layout(checkpoint: Path) -> list[Layout]:
-    (found,) = (checkpoint / "wjoin" / "sequences").glob("*/*.txt")
+    (found,) = (checkpoint / "wjoin" / "layouts").glob("*/*.txt")
     return [Layout.decoded(each) for each in json.loads(found.read_text())["value"]]
 
 

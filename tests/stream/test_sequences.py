@@ -52,7 +52,7 @@ def first_stage(text: str) -> str:
 
 
 def kept(folder: Path) -> list[Layout]:
-    (found,) = (folder / "checkpoints" / "out" / "wjoin" / "sequences").glob("*/*.txt")
+    (found,) = (folder / "checkpoints" / "out" / "wjoin" / "layouts").glob("*/*.txt")
     return [Layout.decoded(each) for each in json.loads(found.read_text())["value"]]
 
 
@@ -75,7 +75,7 @@ def test_the_first_start_chooses_and_later_ones_stay_with_it(streams: wjoin.Sess
     assert "b c first" in shown
     assert "which need a new checkpoint" in shown
     # What a start that was cut off has left beside a checkpoint without a query binds nobody.
-    left = tmp_path / "checkpoints" / "out" / "wjoin" / "sequences" / "1"
+    left = tmp_path / "checkpoints" / "out" / "wjoin" / "layouts" / "1"
     left.mkdir(parents=True)
     (left / "part.txt").write_text(json.dumps({"format": 1, "number": 1, "value": [FIRST.encoded()]}))
     streams.run_script(INSERT)
@@ -95,7 +95,7 @@ def test_a_checkpoint_of_an_earlier_version_has_the_statement_s_own_sequence(
 ) -> None:
     streams.run_script(INSERT)
     assert kept(tmp_path) == [FIRST]
-    folder = tmp_path / "checkpoints" / "out" / "wjoin" / "sequences"
+    folder = tmp_path / "checkpoints" / "out" / "wjoin" / "layouts"
     know(streams, k=2, m=100_000)
     shutil.rmtree(folder)
     assert first_stage(streams.explain(f"EXPLAIN {INSERT}")).startswith("1: a [a.k] x b [b.k]")

@@ -291,13 +291,13 @@ class Rewriting:
         place = len(self.done)
         if self.kept is None or not any(each.relation.streaming for each in sources):
             return sources, UNKNOWN
-        layouts, joins = self.kept.layout(place), self.kept.measured()
+        layouts, joins = self.kept.layout(place).over(len(sources)), self.kept.measured()
         measured = joins[place] if place < len(joins) else {}
         found = []
         for number, each in enumerate(sources):
             relation, written = each.relation, layouts.written
             known = measured.get(each.alias)
-            if written is not None and number < len(written.aliases):
+            if written is not None:
                 known = known or measured.get(written.aliases[number])
                 if each.has_names:
                     relation = in_order(relation, written.columns[number])

@@ -99,7 +99,7 @@ class Followed:
         """Take what Spark has reported since the last time; it keeps a hundred reports of a query."""
         with self._looking:
             active = self.query.isActive
-            for report in new_reports(self.query, self.totals.newest):
+            for report in new_reports(self.query, self.last, self.totals.newest):
                 if self.totals.add(report.progress):
                     self._take(report)
             if self.ended is None and not active:
@@ -163,7 +163,8 @@ class Follower:
     def each_round(self, call: Callable[[Sequence[Followed]], None]) -> None:
         """Call ``call`` after each look at the queries, with them: ended ones are among them for a while."""
         with self._changing:
-            self._rounds.append(call)
+            if call not in self._rounds:
+                self._rounds.append(call)
 
     def no_round(self, call: Callable[[Sequence[Followed]], None]) -> None:
         """Call ``call`` no more."""

@@ -16,7 +16,7 @@ from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.spark.failures import cause
 from wjoin.spark.notices import warn
 
-LAYOUTS = "sequences"
+LAYOUTS = "layouts"
 """The name under which the layouts of the state of a query are kept."""
 
 IDENTITY = "identity"

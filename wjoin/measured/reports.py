@@ -5,7 +5,7 @@ in three milliseconds.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,38 +32,38 @@ def last_report(query: StreamingQuery) -> StreamingQueryProgress | None:
     return None if last is None else _parsed(last)
 
 
-def recent_reports(query: StreamingQuery, newest: int | None = None) -> Sequence[StreamingQueryProgress]:
-    """Return the reports that Spark keeps, a hundred at the most, oldest first.
-
-    Those before that of micro-batch ``newest`` may be left out: to read one costs milliseconds.
-    """
-    java = _java(query)
-    if java is None:
-        return query.recentProgress
-    kept, found = java.recentProgress(), list[StreamingQueryProgress]()
+def recent_reports(query: StreamingQuery, after: Any = None) -> list[StreamingQueryProgress]:
+    """Return the reports that Spark keeps (a hundred at most), oldest first; those ``after`` a known one."""
+    java, found = _java(query), list[StreamingQueryProgress]()
+    kept = query.recentProgress if java is None else java.recentProgress()
+    # From the last one on: to read one of Java's costs milliseconds.
     for place in reversed(range(len(kept))):
-        found.append(_parsed(kept[place]))
-        if newest is not None and found[-1]["batchId"] <= newest:
+        body = kept[place] if java is None else _parsed(kept[place])
+        if after is not None and _key(body) == _key(after):
             break
+        found.append(body)
     return found[::-1]
 
 
-def new_reports(query: StreamingQuery, newest: Progress | None) -> Iterator[Report]:
-    """Yield the reports after that of a micro-batch (None: all that Spark keeps), oldest first.
+def new_reports(query: StreamingQuery, last: Report | None, newest: Progress | None) -> Iterator[Report]:
+    """Yield the reports after the ``last`` one that is known (None: all that Spark keeps), oldest first.
 
-    Some that are known may be among them. Mostly the last one is the only new one.
+    ``newest`` are the counts of the last micro-batch. Mostly the last report is the only new one.
     """
-    last = last_report(query)
-    if last is None:
+    body = last_report(query)
+    if body is None or (last is not None and _key(body) == _key(last.body)):
         return
-    if newest is not None and last["batchId"] <= newest.batch + 1:
-        bodies: Sequence[StreamingQueryProgress] = (last,)
-    else:
-        bodies = recent_reports(query, None if newest is None else newest.batch)
-    for body in bodies:
-        progress = read(body).after(newest)
-        yield Report(body, progress)
+    # A report of an idle time has the number of the micro-batch to come.
+    follows = last is not None and body["batchId"] <= last.progress.batch + (not last.progress.idle)
+    for each in [body] if follows else recent_reports(query, None if last is None else last.body):
+        progress = read(each).after(newest)
+        yield Report(each, progress)
         newest = newest if progress.idle else progress
+
+
+def _key(body: Any) -> tuple[int, str]:
+    """Return what a report is known by among those of its query."""
+    return body["batchId"], body.get("timestamp", "")
 
 
 def _java(query: StreamingQuery) -> Any:

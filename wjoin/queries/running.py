@@ -58,7 +58,7 @@ class Running:
     @property
     def seconds(self) -> float | None:
         """How long it ran, None while it does."""
-        return None if self.followed.ended is None else self.followed.ended - self.began
+        return None if self.followed.ended is None else max(0.0, self.followed.ended - self.began)
 
     def documents(self) -> "tuple[Document, ...]":
         """Return how its W-joins are planned, innermost first."""

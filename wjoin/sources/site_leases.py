@@ -54,11 +54,9 @@ class AtSites:
 
 def keep_rows(spark: SparkSession, number: int, join: AtSites) -> None:
     """Have the sites of a join keep the rows that its queries need; ``number``: as which it is compiled."""
-    known = held(spark).known(Leases)
-    if known is None:
-        known = held(spark).get(Leases, Leases)
-        follower_of(spark).each_round(known.look)
+    known = held(spark).get(Leases, Leases)
     known.add(number, join)
+    follower_of(spark).each_round(known.look)
 
 
 def keep_all(spark: SparkSession, query: str, numbers: Iterable[int]) -> None:
