@@ -85,11 +85,13 @@ def read_laterals(code: Code, start: int, end: int) -> tuple[LateralView, ...]:
         while opening < end and code.mark(opening) != "(":
             opening += 1
         name = code.after(opening) if opening < end else end
-        if name >= end or not is_name(code.tokens[name]) or code.word(name) == "AS":
+        # Where no name is written, Spark takes the word AS for one.
+        unnamed = name < end and code.word(name) == "AS"
+        if name >= end or not is_name(code.tokens[name]) or (unnamed and name + 1 >= end):
             span = code.span(start, min(name + 1, end))
             remedy = "write LATERAL VIEW explode(A.tags) t AS tag"
             raise WJoinError("WJ108", "a LATERAL VIEW has no name", span=span, help=remedy)
-        first = name + 1 + (code.word(name + 1) == "AS")
+        first = name + 1 + (not unnamed and code.word(name + 1) == "AS")
         columns: list[Identifier] = []
         after = first
         while after < end and is_name(code.tokens[after]) and not is_lateral_view(code, after):

@@ -32,6 +32,12 @@ _WHOLE_TERMS = (
 _BEFORE_WIDTH = "WINDOW (A, B)", "WINDOW A", "WINDOW", "DWINDOW (A, B)"
 
 
+_INTERVAL_AND_PARAMETER = (
+    "INTERVAL stands before a parameter",
+    "leave it out: the parameter's value is a duration with a unit, for example w='5 seconds'",
+)
+
+
 class _Example(NamedTuple):
     message: str
     help: str
@@ -156,6 +162,15 @@ _CLAUSE_SLIPS = (
         ),
     ),
     _Example(
+        *_INTERVAL_AND_PARAMETER,
+        (
+            *(term.format("INTERVAL :w") for term in _TERMS),
+            "PATH (A, B) WITHIN (INTERVAL :w",
+            "PATH (A, B) WITHIN (1, INTERVAL :w",
+            "WINDOW (A, B) BETWEEN INTERVAL :w",
+        ),
+    ),
+    _Example(
         "a string stands where the name of a stream is expected",
         "write names plain or in backticks",
         (
@@ -207,6 +222,13 @@ _STREAMS = "CREATE STREAM s", "CREATE STREAM s (a INT)", "CREATE STREAM s (a INT
 _OPTIONS = "", "OPTIONS (a 1)", "OPTIONS (a 1, b 2)"
 
 _DECLARATION_SLIPS = (
+    _Example(
+        *_INTERVAL_AND_PARAMETER,
+        (
+            *(f"{start} USING f WATERMARK ts DELAY OF INTERVAL :w" for start in _STREAMS),
+            "CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL :w",
+        ),
+    ),
     _Example(
         "streams and sinks have no TEMPORARY, TEMP or GLOBAL",
         "leave the word out: they live as long as their session",

@@ -1,11 +1,14 @@
 """What the planner knows of relations and types, told by whoever holds the Spark session."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
 from wjoin.planner.cost.measurement import Measurement
+
+_CHAR = re.compile(r"char\((\d+)\)")
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 WHOLE = frozenset({*INTEGRAL, "date", "timestamp", "timestamp_ntz"})
@@ -33,12 +36,19 @@ class Estimate:
 class Column:
     """A column of a relation: its name and its Spark SQL type as DDL (``decimal(10,2)``).
 
-    ``length``: n of a CHAR(n), which is a string as well; None of any other type.
+    ``declared``: the type as it was declared where there is a CHAR in it, which is a string to Spark:
+    ``char(3)``, ``array<char(3)>``; None of any other.
     """
 
     name: str
     type: str
-    length: int | None = None
+    declared: str | None = None
+
+    @property
+    def length(self) -> int | None:
+        """The n of a column that is a CHAR(n) itself; None of any other."""
+        found = _CHAR.fullmatch(self.declared or "")
+        return int(found[1]) if found else None
 
 
 @dataclass(frozen=True)

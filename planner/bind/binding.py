@@ -103,7 +103,7 @@ def _laterals(text: str, views: Sequence[LateralView], scope: Scope) -> tuple[tu
     matches: set[str] = set()
     for number, view in enumerate(views):
         names = [*(each.name for each in scope.sources), *(each.name.name for each in views[:number])]
-        if any(view.name.matches(name) for name in names):
+        if not view.name.matches("AS") and any(view.name.matches(name) for name in names):
             message = f"two items of FROM are named {view.name.name}"
             raise WJoinError("WJ204", message, span=view.name.span, help="give each its own name")
         piece = read_condition(text, view.generator)

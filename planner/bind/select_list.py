@@ -81,9 +81,9 @@ def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[
 
 
 def _is_char(item: ListItem, references: Mapping[Span, Reference]) -> bool:
-    """Return whether an item is a CHAR column without another name: over the joined rows it has its own."""
+    """Return whether an item is a column with CHAR in it, without an alias."""
     reference = references.get(item.column.span) if item.column is not None and not item.aliased else None
-    return reference is not None and reference.whole and reference.column.column.length is not None
+    return reference is not None and reference.whole and reference.column.column.declared is not None
 
 
 def _named(item: ListItem, references: Mapping[Span, Reference]) -> Edit:
@@ -175,7 +175,7 @@ def _excluded(name: ColumnName, columns: Sequence[StreamColumn], scope: Scope) -
 def _star_texts(columns: Sequence[StreamColumn], scope: Scope) -> list[str]:
     return [
         scope.sources[each.stream].joined(each.column)
-        + (f" AS {quoted(each.column.name)}" if each.column.length is not None else "")
+        + (f" AS {quoted(each.column.name)}" if each.column.declared is not None else "")
         for each in columns
     ]
 

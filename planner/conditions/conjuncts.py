@@ -223,10 +223,16 @@ def column_of(scope: Scope, name: ColumnName, defined: Iterable[str] = ()) -> Re
     raise scope.unknown(name, known)
 
 
-def using_equality(pair: tuple[StreamColumn, StreamColumn, Span], sources: Sequence[Source]) -> Equality:
+def using_equality(
+    pair: tuple[StreamColumn, StreamColumn, Span], sources: Sequence[Source]
+) -> Equality | Residual:
     """Return the equality that one column of a USING stands for."""
-    left, right, span = pair
-    return Equality(*_filled_up(_plain_side(left, sources, span), _plain_side(right, sources, span)), span)
+    *columns, span = pair
+    sides = _filled_up(*(_plain_side(each, sources, span) for each in columns))
+    if sides is None:
+        shown = " = ".join(sources[each.stream].joined(each.column) for each in columns)
+        return Residual(shown, tuple(columns), frozenset(), Unread("CHAR inside of other types"))
+    return Equality(*sides, span)
 
 
 def _runs_apart(piece: Piece) -> bool:
@@ -264,15 +270,21 @@ def _equality(
         shown = apply_edits(text, edits, span)
         columns = tuple(each.column for each in inside)
         sides.append(Side(streams.pop(), shown, identity(shown), None, columns, span))
-    left, right = _filled_up(*sides)
-    return Equality(left, right, piece.span) if left.stream != right.stream else None
+    filled = _filled_up(*sides)
+    return Equality(*filled, piece.span) if filled and filled[0].stream != filled[1].stream else None
 
 
-def _filled_up(left: Side, right: Side) -> tuple[Side, Side]:
-    """Return two sides that are equal where they are to Spark: of two CHAR the shorter one is filled up."""
-    lengths = [each.plain.column.length if each.plain else None for each in (left, right)]
-    if lengths[0] is None or lengths[1] is None or lengths[0] == lengths[1]:
+def _filled_up(left: Side, right: Side) -> tuple[Side, Side] | None:
+    """Return two sides that are equal where they are to Spark: of two CHAR the shorter one is filled up.
+
+    None of columns with CHARs of other lengths inside a STRUCT or ARRAY: these Spark alone fills up.
+    """
+    declared = [each.plain.column.declared if each.plain else None for each in (left, right)]
+    if None in declared or declared[0] == declared[1]:
         return left, right
+    lengths = [each.plain.column.length if each.plain else None for each in (left, right)]
+    if lengths[0] is None or lengths[1] is None:
+        return None
     longest = max(lengths[0], lengths[1])
     made = [
         each if length == longest else _expression_side(each, f"rpad({each.text}, {longest}, ' ')")

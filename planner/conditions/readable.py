@@ -167,8 +167,8 @@ class _Reader:
         kind = found.column.type.lower()
         if not (is_numeric(kind) or kind in _COMPARABLE):
             raise _Stopped(f"a column of type {kind}")
-        if found.column.length is not None:
-            raise _Stopped(f"a column of type char({found.column.length})")
+        if found.column.declared is not None:
+            raise _Stopped(f"a column of type {found.column.declared}")
         place = next((n for n, each in enumerate(self.columns) if each.same(found)), len(self.columns))
         if place == len(self.columns):
             self.columns.append(found)

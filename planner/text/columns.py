@@ -76,10 +76,10 @@ class Source:
     def joined(self, column: Column) -> str:
         """Return the expression of a column over the joined rows.
 
-        Spark fills up CHAR where it is compared as a column by itself, not as a field of a struct: so it is
-        both there.
+        Spark fills up CHAR, also inside a STRUCT or ARRAY, where it compares a column as a whole, no field of
+        a struct: so that is both there.
         """
-        if column.length is not None:
+        if column.declared is not None:
             return quoted(f"{self.name}.{column.name}")
         return f"{quoted(self.name)}.{quoted(column.name)}"
 
@@ -203,7 +203,7 @@ class Scope:
 
     def _reference(self, column: StreamColumn, whole: bool, name: ColumnName, edit: Edit | None) -> Reference:
         joined = edit
-        if whole and column.column.length is not None:
+        if whole and column.column.declared is not None:
             shown = self.sources[column.stream].joined(column.column)
             joined = Edit(name.span.start, name.span.end, shown)
         return Reference(column, whole, name, edit, joined)

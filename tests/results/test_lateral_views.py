@@ -21,10 +21,14 @@ STATEMENTS = {
         "SELECT * FROM a A JOIN b B USING (k) {} LATERAL VIEW OUTER posexplode(B.tags) t AS place, tag "
         "LATERAL VIEW explode(array(A.id, t.place)) AS_NUMBER AS number WHERE A.id >= 0 AND number < A.id + 9"
     ),
+    "without names": (
+        "SELECT A.id, tag, * FROM a A, b B LATERAL VIEW explode(A.tags) AS tag {} "
+        "LATERAL VIEW posexplode(B.tags) AS place, other WHERE A.k = B.k AND place < 2"
+    ),
 }
 
 
-@pytest.mark.parametrize("case", tiers(STATEMENTS, thorough=["behind"]))
+@pytest.mark.parametrize("case", tiers(STATEMENTS, thorough=["behind", "without names"]))
 def test_the_result_is_that_of_spark(session: wjoin.Session, tmp_path: Path, case: str) -> None:
     for place, name in enumerate("ab"):
         path = str(tmp_path / name)

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
-from wjoin.executor.spark.structs import CHAR
+from wjoin.executor.spark.structs import char_type
 from wjoin.executor.spark.watermarks import WATERMARK
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Column, Delay, Estimate, Relation
@@ -20,8 +19,6 @@ from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.windows.lengths import human
 from wjoin.sources.catalog import StreamDeclaration
 from wjoin.spark.failures import first_line
-
-_CHAR = re.compile(r"char\((\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -86,8 +83,7 @@ def describe(
 
 
 def _column(field: StructField) -> Column:
-    char = _CHAR.fullmatch(str(field.metadata.get(CHAR, "")))
-    return Column(field.name, field.dataType.simpleString(), int(char[1]) if char else None)
+    return Column(field.name, field.dataType.simpleString(), char_type(field))
 
 
 def time_kind(spark_type: str) -> TimeKind:

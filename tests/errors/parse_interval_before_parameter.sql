@@ -1,0 +1,1 @@
+SELECT 1 FROM A, B WINDOW (A, B) = INTERVAL :width
