@@ -14,6 +14,7 @@ from wjoin.grammar import parser, syntax
 MARK = "on its way"
 JOIN = f"SELECT ja.k, '{MARK}' AS mark FROM ja, jb WINDOW (ja, jb) = 10 SECONDS WHERE ja.k = jb.k"
 NODES = (syntax.Query, syntax.InsertInto, syntax.Explain, syntax.CreateView)
+JOINED = ("joins.predicates", "joins.from_items", "joins.from_items", "joins.names")
 # Errors get their place there, wherever they are raised.
 ASIDE = "spark.failures"
 FACE = ROOT / "wjoin"
@@ -33,7 +34,7 @@ def streams(session: wjoin.Session) -> wjoin.Session:
 @pytest.mark.parametrize(
     ("statement", "journey"),
     [
-        (JOIN, ["session", "statements.dispatch", "joins.rewrite", "joins.predicates", "joins.names"]),
+        (JOIN, ["session", "statements.dispatch", "joins.rewrite", *JOINED]),
         (
             f"INSERT INTO nowhere {JOIN}",
             [
@@ -41,8 +42,7 @@ def streams(session: wjoin.Session) -> wjoin.Session:
                 "statements.dispatch",
                 "statements.inserts",
                 "joins.rewrite",
-                "joins.predicates",
-                "joins.names",
+                *JOINED,
                 "statements.sinks",
                 "sources.records",
             ],
@@ -54,8 +54,8 @@ def streams(session: wjoin.Session) -> wjoin.Session:
                 "statements.dispatch",
                 "statements.explain",
                 "joins.rewrite",
-                "joins.predicates",
-                "joins.names",
+                *JOINED,
+                "joins.rewrite",
             ],
         ),
         (
@@ -64,8 +64,7 @@ def streams(session: wjoin.Session) -> wjoin.Session:
                 "session",
                 "statements.dispatch",
                 "joins.rewrite",
-                "joins.predicates",
-                "joins.names",
+                *JOINED,
                 "joins.delays",
                 "statements.views",
             ],
