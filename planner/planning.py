@@ -59,7 +59,6 @@ from wjoin.planner.plan.physical import (
     Shipping,
     StaticJoin,
     TimeKind,
-    UpperBounds,
 )
 from wjoin.planner.shape.at_once import at_once, can_meet_at_once
 from wjoin.planner.shape.decompose import Decomposition, decompose, in_pairs
@@ -79,6 +78,7 @@ from wjoin.planner.shape.shipping import shipped, with_sites
 from wjoin.planner.shape.stages import ColumnCheck, Index, stages
 from wjoin.planner.text.columns import StreamColumn
 from wjoin.planner.text.edits import Edit, apply_edits
+from wjoin.planner.windows.bounds import Clock, Windows
 from wjoin.planner.windows.window_graph import WindowGraph, window_graph
 from wjoin.udfs.predicate import Predicate
 
@@ -357,7 +357,9 @@ def statement_meaning(
     for number, (each, items) in enumerate(zip(joins, relations, strict=True)):
         parts[f"FROM {number}"] = ", ".join(canonical(item, aliases) for item in items)
         parts[f"WHERE {number}"] = each.written.meaning.replace("$", f"${number}.")
-        parts[f"WINDOW {number}"] = " OR ".join(sorted(map(str, each.physical.branches)))
+        parts[f"WINDOW {number}"] = " OR ".join(
+            sorted(str(branch.tables[Clock.TIME]) for branch in each.physical.branches)
+        )
         parts[f"SELECT {number}"] = ", ".join(str(output.name) for output in each.outputs)
     return parts
 
@@ -452,17 +454,17 @@ def _shape(
             for number, column in enumerate(scan.columns)
             if column.output is not None
         ),
-        windows=tuple(branch.upper for branch in graph.branches) if len(graph.branches) > 1 else (),
+        windows=tuple(branch.windows for branch in graph.branches) if len(graph.branches) > 1 else (),
         match=bound.matches,
         match_delay=match_delay(
-            [None if time is None else time.delay for time in bound.times], graph.upper, static
+            [None if time is None else time.delay for time in bound.times], graph.windows, static
         ),
         undated=undated(bound.sources, bound.times),
     )
     plan = PhysicalPlan(
         streams=streams,
         time_kind=graph.kind,
-        upper=graph.upper,
+        windows=graph.windows,
         branches=output.windows,
         stages=staged,
         outputs=(output,),
@@ -505,7 +507,7 @@ def _indexes(
     return [Index(band, checked, band_share(band, relations)) for band, checked in found.values()]
 
 
-def match_delay(delays: Sequence[int | None], upper: UpperBounds, static: Collection[int] = ()) -> int | None:
+def match_delay(delays: Sequence[int | None], windows: Windows, static: Collection[int] = ()) -> int | None:
     """Return how far MATCH_TIME of a result may lie behind one emitted before, None when unbounded.
 
     The row of stream i that completes a result is at most ``delays[i]`` behind its stream, and
@@ -514,12 +516,11 @@ def match_delay(delays: Sequence[int | None], upper: UpperBounds, static: Collec
     relation has no event time.
     """
     greatest = 0
-    for stream, (delay, row) in enumerate(zip(delays, upper, strict=True)):
+    for stream, delay in enumerate(delays):
         if stream in static or delay is None:
             continue
-        for other, bound in zip(delays, row, strict=True):
-            if other is None:
-                continue
+        for other in (number for number, each in enumerate(delays) if each is not None):
+            bound = windows.between(stream, other)
             if bound is None:
                 return None
             greatest = max(greatest, delay + max(0, bound))

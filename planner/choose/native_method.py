@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wjoin.planner.catalog import Relation
-from wjoin.planner.plan.physical import Comparison, PhysicalPlan, Stage, TimeKind, UpperBounds
+from wjoin.planner.plan.physical import Comparison, PhysicalPlan, Stage, TimeKind
 from wjoin.planner.plan.probes import chosen_orders
 from wjoin.planner.shape.decompose import Decomposition
+from wjoin.planner.windows.bounds import Windows
 from wjoin.planner.windows.window_graph import WindowGraph
 
 
@@ -86,15 +87,15 @@ def _spans(pair: Comparison, left: Sequence[int], right: Sequence[int]) -> bool:
     return any(each in left for each in streams) and any(each in right for each in streams)
 
 
-def latest_bound(upper: UpperBounds, first: Sequence[int], second: Sequence[int]) -> int | None:
+def latest_bound(windows: Windows, first: Sequence[int], second: Sequence[int]) -> int | None:
     """Return how much later the latest row of ``second`` can be than that of ``first``; None for no limit.
 
-    >>> latest_bound(((0, 5), (3, 0)), [0], [1])
+    >>> latest_bound(Windows.of([[0, 5], [3, 0]]), [0], [1])
     5
     """
     bounds = []
     for stream in second:
-        known = [bound for other in first if (bound := upper[other][stream]) is not None]
+        known = [bound for other in first if (bound := windows.between(other, stream)) is not None]
         if not known:
             return None
         bounds.append(min(known))

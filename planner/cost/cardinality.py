@@ -41,7 +41,6 @@ from wjoin.planner.plan.physical import (
     Scanned,
     Stage,
     StageEdge,
-    UpperBounds,
 )
 from wjoin.planner.plan.probes import (
     chosen_orders,
@@ -52,6 +51,7 @@ from wjoin.planner.plan.probes import (
     origins,
 )
 from wjoin.planner.plan.reach import reach
+from wjoin.planner.windows.bounds import Windows
 
 SAMPLE = 128
 """Tuples that a probe is played on."""
@@ -105,7 +105,7 @@ def play_stages(
     plan: PhysicalPlan,
     statistics: Sequence[StreamStatistics],
     arrival: Arrival,
-    hull: UpperBounds,
+    hull: Windows,
     shares: Mapping[Band, float],
     agreements: Sequence[float | None] | None = None,
     exact: Sequence[Played] | None = None,
@@ -149,7 +149,7 @@ def _inside_alternatives(plan: PhysicalPlan, place: int, arrival: Arrival) -> fl
     stage = plan.stages[place]
 
     def share(members: tuple[int, ...]) -> float:
-        return share_inside(plan.upper, plan.branches, members, arrival.duration)
+        return share_inside(plan.windows, plan.branches, members, arrival.duration)
 
     before = math.prod(share(each.members) for each in stage.inputs) if plan.apart else 1.0
     return share(stage.members) / before if before else 0.0
@@ -180,7 +180,7 @@ def _input(
     statistics: Sequence[StreamStatistics],
     done: Sequence[Played],
     arrival: Arrival,
-    hull: UpperBounds,
+    hull: Windows,
 ) -> InputEstimate:
     each = stage.inputs[number]
     # Of a partial result the time of its newest row is known: that of the micro-batch.
@@ -225,7 +225,7 @@ def _kept(
     number: int,
     offsets: Sequence[Floats],
     arrival: Arrival,
-    hull: UpperBounds,
+    hull: Windows,
 ) -> float:
     """Return how long a tuple of an input stays, from when its newest row has come."""
     if not arrival.streaming:
@@ -233,14 +233,14 @@ def _kept(
     each = stage.inputs[number]
     if isinstance(each.source, Pairs):
         return 0.0
-    ahead = reach(stage.bounds, hull, plan.staged).ahead
+    distances = reach(stage.bounds, hull, plan.staged)
     shifts = (np.zeros(SAMPLE), *offsets)
     latest = np.zeros(SAMPLE)
     for other in kept_for(stage, number):
         ends = [
             np.full(SAMPLE, arrival.duration) if bound is None else bound + shift
             for member, shift in zip(each.members, shifts, strict=True)
-            for bound in (ahead[member][other],)
+            for bound in (distances.ahead(member, other),)
         ]
         latest = np.maximum(latest, np.minimum.reduce(ends) + plan.streams[other].delay)
     return float(np.maximum(0.0, latest - np.maximum.reduce(shifts)).mean())
@@ -275,7 +275,7 @@ class _StagePlay:
         self._agreement = 1.0 if agreement is None else agreement
         self._inside = inside
         self._exact = exact
-        self._reach = reach(stage.bounds, plan.upper, plan.staged)
+        self._reach = reach(stage.bounds, plan.windows, plan.staged)
         self._orders = chosen_orders(stage) or {}
         # One draw for each stream: estimates of different orders and bounds then differ by these alone.
         self._draws = even_draws(len(plan.streams) + 1, SAMPLE)
@@ -486,7 +486,7 @@ class _StagePlay:
         """
         low, high = np.full(SAMPLE, newest - self._arrival.duration), np.full(SAMPLE, newest + later)
         for stream, time in times.items():
-            back, ahead = self._reach.back[stream][member], self._reach.ahead[stream][member]
+            back, ahead = self._reach.back(stream, member), self._reach.ahead(stream, member)
             if back is not None:
                 low = np.maximum(low, time - back - HALF_A_UNIT)
             if ahead is not None:

@@ -256,7 +256,7 @@ def join_entry(plan: PhysicalPlan, join: PairJoin) -> doc.JoinEntry:
 
 
 def _kept_for(plan: PhysicalPlan, own: Sequence[int], other: Sequence[int]) -> int | None:
-    bound = latest_bound(plan.upper, own, other)
+    bound = latest_bound(plan.windows, own, other)
     return None if bound is None else whole_seconds(bound) * 1_000_000
 
 

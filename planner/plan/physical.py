@@ -13,6 +13,7 @@ from enum import Enum
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.conditions.expressions import Expression
+from wjoin.planner.windows.bounds import Windows
 
 
 class TimeKind(Enum):
@@ -61,10 +62,6 @@ class Method(Enum):
 
     MULTIWAY = "multiway"
     NATIVE = "native"
-
-
-UpperBounds = tuple[tuple[int | None, ...], ...]
-"""``upper[i][j]``: the greatest t_j - t_i allowed; None when unbounded. The least is -upper[j][i]."""
 
 
 @dataclass(frozen=True)
@@ -422,7 +419,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Probe:
-    """How new rows of input ``origin`` begin results, in one pass over the windows ``upper``.
+    """How new rows of input ``origin`` begin results, in one pass over ``windows``.
 
     ``ordered``: whether the order of the steps is the plan's choice; else the input with the fewest rows at
     hand comes first, of those that a condition links with the ones before. Results inside the windows
@@ -433,8 +430,8 @@ class Probe:
     origin: int
     steps: tuple[Step, ...]
     ordered: bool
-    upper: UpperBounds
-    excluded: tuple[UpperBounds, ...] = ()
+    windows: Windows
+    excluded: tuple[Windows, ...] = ()
     meets: Rows = Rows.ALL
 
     @property
@@ -579,7 +576,7 @@ class Output:
 
     sink: str
     columns: tuple[Operand, ...]
-    windows: tuple[UpperBounds, ...] = ()
+    windows: tuple[Windows, ...] = ()
     match: frozenset[str] = frozenset()
     match_delay: int | None = None
     undated: str = ""
@@ -604,7 +601,7 @@ class StaticJoin:
 class PhysicalPlan:
     """A whole W-join.
 
-    ``upper`` is the closure of the window graph (the edge-wise hull of the branches of a
+    ``windows`` is the closure of the window graph (the hull of the branches of a
     disjunction); ``branches`` the closures that a result must satisfy one of, empty for a
     single conjunction. ``passes`` matters only where there are branches. ``lookups`` join the static
     relations to the result of the stages, in order; empty when every relation is static.
@@ -616,8 +613,8 @@ class PhysicalPlan:
 
     streams: tuple[StreamScan, ...]
     time_kind: TimeKind
-    upper: UpperBounds
-    branches: tuple[UpperBounds, ...]
+    windows: Windows
+    branches: tuple[Windows, ...]
     stages: tuple[Stage, ...]
     outputs: tuple[Output, ...]
     lookups: tuple[StaticJoin, ...] = ()

@@ -35,9 +35,9 @@ from wjoin.planner.plan.physical import (
     StageEdge,
     StreamScan,
     TimeKind,
-    UpperBounds,
 )
 from wjoin.planner.plan.probes import Orders, arranged, chosen_orders
+from wjoin.planner.windows.bounds import Windows, hull
 from wjoin.udfs.predicate import Predicate
 
 NAMES = (*KERNELS, adaptive.NAME)
@@ -74,7 +74,7 @@ def combinations(plan: PhysicalPlan, result: pa.RecordBatch) -> list[tuple[Row, 
     return list(zip(*streams, strict=True))
 
 
-def closure(upper: list[list[int | None]]) -> UpperBounds | None:
+def closure(upper: list[list[int | None]]) -> Windows | None:
     size = len(upper)
     for middle, first, second in itertools.product(range(size), repeat=3):
         left, right = upper[first][middle], upper[middle][second]
@@ -83,7 +83,7 @@ def closure(upper: list[list[int | None]]) -> UpperBounds | None:
             upper[first][second] = left + right if known is None else min(known, left + right)
     if any((upper[n][n] or 0) < 0 for n in range(size)):
         return None
-    return tuple(tuple(row) for row in upper)
+    return Windows.of(upper)
 
 
 @st.composite
@@ -103,16 +103,7 @@ def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
         if closed is not None:
             branches.append(closed)
     if not branches:
-        branches = [tuple(tuple(0 if i == j else 5 for j in range(count)) for i in range(count))]
-    hull = tuple(
-        tuple(
-            None
-            if any(each[i][j] is None for each in branches)
-            else max(each[i][j] or 0 for each in branches)
-            for j in range(count)
-        )
-        for i in range(count)
-    )
+        branches = [Windows.of([[0 if i == j else 5 for j in range(count)] for i in range(count)])]
     hashed = draw(st.booleans())
     code = KeyCode(("k",), ("bigint",), True, ())
     scans = tuple(
@@ -171,7 +162,7 @@ def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
     passes = draw(st.sampled_from(Passes))
     outputs = (Output("", columns(count), many, frozenset({"time"})),)
     kind = TimeKind.INTEGRAL
-    drawn = PhysicalPlan(scans, kind, hull, many, tuple(stages), outputs, passes=passes)
+    drawn = PhysicalPlan(scans, kind, hull(branches), many, tuple(stages), outputs, passes=passes)
     return arranged(with_columns(drawn), chosen)
 
 
@@ -294,7 +285,7 @@ def _inside(band: Band, combination: tuple[Row, ...]) -> bool:
 def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ...]]:
     """Every combination by the definition, over rows that count."""
     found: Counter[tuple[Row, ...]] = Counter()
-    branches = plan.branches or (plan.upper,)
+    branches = plan.branches or (plan.windows,)
     hashed = bool(plan.streams[0].codes)
     operators = {"<": int.__lt__, "<=": int.__le__, "=": int.__eq__, "<>": int.__ne__}
     comparisons = plan.stages[-1].comparisons
@@ -311,11 +302,10 @@ def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ..
             continue
         if not any(
             all(
-                bound is None or times[j] - times[i] <= bound
-                for i, line in enumerate(upper)
-                for j, bound in enumerate(line)
+                (bound := windows.between(i, j)) is None or times[j] - times[i] <= bound
+                for i, j in itertools.product(range(windows.size), repeat=2)
             )
-            for upper in branches
+            for windows in branches
         ):
             continue
         if all(

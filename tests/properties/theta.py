@@ -34,6 +34,7 @@ from wjoin.planner.plan.physical import Bounds, KeyCode, Passes, PhysicalPlan
 from wjoin.planner.plan.probes import arranged, chosen_orders
 from wjoin.planner.planning import plan_select
 from wjoin.planner.shape.hops import in_hops
+from wjoin.planner.windows.bounds import Clock
 from wjoin.testing.check import assert_same
 from wjoin.testing.expressions import (
     AnyOf,
@@ -532,7 +533,7 @@ def hinted(route: str, workers: Sequence[int] = (1, 2, 3, 7, 16)) -> st.SearchSt
 @st.composite
 def changed(draw: st.DrawFn, plan: PhysicalPlan) -> PhysicalPlan:
     """Return a plan with another kernel in each stage, and other bounds, as hints may ask at a restart."""
-    closed = all(bound is not None for row in plan.upper for bound in row)
+    closed = all(bound is not None for row in plan.windows.tables[Clock.TIME] for bound in row)
     bounds = draw(st.sampled_from(Bounds)) if closed else Bounds.EXACT
     stages = []
     for each in plan.stages:

@@ -43,6 +43,7 @@ from wjoin.planner.plan.physical import (
     TimeKind,
 )
 from wjoin.planner.plan.probes import arranged
+from wjoin.planner.windows.bounds import Windows
 
 if TYPE_CHECKING:
     from wjoin import Session
@@ -150,9 +151,9 @@ def _plan(kernel: Kernel) -> PhysicalPlan:
     stage = Join(
         inputs, Bounds.EXACT, Placement(HashRoute.name), (kernel.name,), Shipping.BLOCKS, bands=bands
     )
-    upper = ((0, _WINDOW), (_WINDOW, 0))
+    windows = Windows.of([[0, _WINDOW], [_WINDOW, 0]])
     columns = tuple((number, 0) for number in range(_STREAMS))
-    plan = PhysicalPlan(scans, TimeKind.TIMESTAMP, upper, (), (stage,), (Output("", columns),))
+    plan = PhysicalPlan(scans, TimeKind.TIMESTAMP, windows, (), (stage,), (Output("", columns),))
     return arranged(with_columns(plan), [None])
 
 
