@@ -10,6 +10,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.choose.layouts import FREE, NO_CHECKPOINT, UNKNOWN, Layout, LayoutRule, of_checkpoint
+from wjoin.planner.context import Request
 from wjoin.planner.cost.estimates import Arrival
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.cost.psp import Spread, shared, spread
@@ -53,9 +54,17 @@ def plan(
     relations = tuple(replace(catalogue.relation_of(item), statistics=known) for item in block.items)
     costs = CostSettings(cores=cores, partitions=200, throughput=throughput, network=network)
     types = catalogue.FakeTypes(relations)
-    return plan_select(
-        sql, block, relations, types, {}, "joined", {}, costs, rule, predicates=catalogue.PREDICATES
+    asked = Request(
+        sql,
+        block,
+        relations,
+        types,
+        "joined",
+        costs=costs,
+        layouts=rule,
+        predicates=catalogue.PREDICATES,
     )
+    return plan_select(asked)
 
 
 def stage(planned: PlannedSelect) -> Stage:
@@ -385,18 +394,17 @@ def test_the_input_in_slices_is_the_one_whose_copies_would_cost_most(order: str)
     )
 
     def planned(rule: LayoutRule) -> PlannedSelect:
-        return plan_select(
+        asked = Request(
             sql,
             block,
             relations,
             catalogue.FakeTypes(relations),
-            {},
             "joined",
-            {},
-            CostSettings(cores=8, partitions=200),
-            rule,
+            costs=CostSettings(cores=8, partitions=200),
+            layouts=rule,
             predicates=catalogue.PREDICATES,
         )
+        return plan_select(asked)
 
     found = planned(FREE)
     taken = place(found)

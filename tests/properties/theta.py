@@ -28,6 +28,7 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.choose.choice import PLANS
 from wjoin.planner.conditions.expressions import common_type
+from wjoin.planner.context import Request
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
 from wjoin.planner.plan.physical import Bounds, KeyCode, Passes, PhysicalPlan
@@ -116,7 +117,9 @@ def planned(
         for each in statement.inputs
     )
     types = _LocalTypes(relations)
-    return plan_select(written, first_block(written), relations, types, {}, PLACEHOLDER, costs=costs).physical
+    return plan_select(
+        Request(written, first_block(written), relations, types, PLACEHOLDER, costs=costs)
+    ).physical
 
 
 class _LocalTypes(FakeTypes):
