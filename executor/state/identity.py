@@ -74,7 +74,8 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         "bucket": where.bucket,
         "copies": where.copies,
         "master": where.master,
-        "shipping": stage.shipping.value,
+        # It was a part of stages, always the same.
+        "shipping": "blocks",
         "comparisons": [[list(each.left), each.operator, list(each.right)] for each in stage.comparisons],
         "bands": [
             [list(each.left), list(each.right), each.low, each.high, each.slack, each.checked]

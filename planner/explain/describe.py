@@ -256,7 +256,6 @@ def _candidate(each: Candidate) -> doc.CandidateEntry:
         bounds=_of_stages([stage.bounds.value for stage in plan.stages]),
         route=_of_stages([stage.placement.route for stage in plan.stages]),
         kernel=_of_stages([name_of(stage.kernels) for stage in plan.stages]),
-        shipping=_of_stages([stage.shipping.value for stage in plan.stages]),
         passes=plan.passes.value,
         order=tuple(join_orders(plan, stage) for stage in plan.stages),
         cost=cost.seconds,

@@ -48,7 +48,6 @@ MEANINGS = {
     ("bounds", "exact"): "what all the joined rows allow together",
     ("bounds", "lca"): "the widest window of each stream, refined later",
     ("bounds", "gca"): "the widest window of all, refined later",
-    ("shipping", "blocks"): "whole rows travel, in blocks",
     ("passes", "hull"): "one pass over all alternatives",
     ("passes", "union"): "one pass for each alternative",
 }
@@ -72,7 +71,6 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
         _part("bounds", stage.bounds.value),
         doc.PartEntry("route", _route(stage), ROUTES[stage.placement.route].meaning),
         doc.PartEntry("kernel", kernel, meaning_of(kernel)),
-        _part("shipping", stage.shipping.value),
         *([_part("passes", plan.passes.value)] if plan.branches else []),
     ]
     return doc.StageEntry(
@@ -80,7 +78,6 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
         bounds=stage.bounds.value,
         route=stage.placement.route,
         kernel=kernel,
-        shipping=stage.shipping.value,
         order=join_orders(plan, stage),
         bands=tuple(_band(plan, each, planned.shares[each]) for each in stage.bands),
         words=kernel_words(stage),

@@ -1,4 +1,4 @@
-"""The physical plan: bounds × route × kernel × shipping for each stage, and what becomes of the results.
+"""The physical plan: bounds × route × kernel for each stage, how streams come, and what becomes of results.
 
 A plan is plain data. EXPLAIN prints it and the executor runs it; neither decides anything. What follows
 from other parts of it (columns, retention, probes) is derived by ``plan.probes`` and ``plan.edges``.
@@ -44,14 +44,13 @@ class Passes(Enum):
 
 
 class Shipping(Enum):
-    """What travels: between workers tuples in blocks, and from a site whole rows, or partial ones first.
+    """What comes of a stream from its site: whole rows, or partial ones first.
 
     PARTIAL: the columns that the join reads; the others of those rows that are in results come when these
     leave the stages (Semijoin streams, section 4.2). HELD: no row comes but those that a stage asks for,
     by the keys of what they meet there (``planner.choose.held_streams``).
     """
 
-    BLOCKS = "blocks"
     FULL = "full"
     PARTIAL = "partial"
     HELD = "held"
@@ -456,7 +455,6 @@ class _Common:
     bounds: Bounds
     placement: Placement
     kernels: tuple[str, ...]
-    shipping: Shipping
     comparisons: tuple[Comparison, ...] = ()
     bands: tuple[Band, ...] = ()
     conditions: tuple[Condition, ...] = ()

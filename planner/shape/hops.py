@@ -137,7 +137,6 @@ class _Hop:
             bounds=self.stage.bounds,
             placement=Placement(plainest(keyed=False, inputs=len(inputs), hop=True)),
             kernels=self.stage.kernels,
-            shipping=self.stage.shipping,
             comparisons=self._checked(self.stage.comparisons),
             bands=self._checked(self.stage.bands),
             conditions=self._checked(self.stage.conditions),

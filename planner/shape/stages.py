@@ -22,7 +22,6 @@ from wjoin.planner.plan.physical import (
     Operand,
     PredicateCheck,
     Scanned,
-    Shipping,
     Stage,
     StageEdge,
 )
@@ -124,7 +123,6 @@ def _stage(
         kernels=next(
             (name,) for name in KERNELS if refusal_of((name,), keyed=keyed, indexed=indexed) is None
         ),
-        shipping=Shipping.BLOCKS,
         comparisons=tuple(
             Comparison(_operand(check.left, scans), check.operator, _operand(check.right, scans))
             for check in checks

@@ -30,7 +30,6 @@ from wjoin.planner.plan.physical import (
     PredicateCheck,
     ScanColumn,
     Scanned,
-    Shipping,
     Stage,
     StageEdge,
     StreamScan,
@@ -143,9 +142,7 @@ def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
         orders = {first: draw(st.permutations([n for n in numbers if n != first])) for first in numbers}
         chosen.append(draw(st.sampled_from([None, orders])))
         kernels = kernels_of(kernel)
-        return Join(
-            tuple(inputs), bounds, Placement(route), kernels, Shipping.BLOCKS, here, touching, tested, called
-        )
+        return Join(tuple(inputs), bounds, Placement(route), kernels, here, touching, tested, called)
 
     def source(n: int) -> StageEdge:
         return StageEdge(Scanned(n), (n, 0) if hashed else None)

@@ -45,7 +45,6 @@ from wjoin.planner.plan.physical import (
     PhysicalPlan,
     ScanColumn,
     Scanned,
-    Shipping,
     StageEdge,
     StreamScan,
     TimeKind,
@@ -283,7 +282,7 @@ def test_state_follows_the_window(window: int, delay: int, per_batch: int) -> No
         for name in "AB"
     )
     inputs = tuple(StageEdge(Scanned(n), (n, 0)) for n in range(2))
-    stage = Join(inputs, Bounds.EXACT, Placement("hash"), ("hw",), Shipping.BLOCKS)
+    stage = Join(inputs, Bounds.EXACT, Placement("hash"), ("hw",))
     outputs = (Output("", columns(2), (), frozenset({"time"})),)
     drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, windows, (), (stage,), outputs)
     plan = arranged(with_columns(drawn), [None])

@@ -37,7 +37,6 @@ from wjoin.planner.plan.physical import (
     PhysicalPlan,
     ScanColumn,
     Scanned,
-    Shipping,
     StageEdge,
     StreamScan,
     TimeKind,
@@ -148,9 +147,7 @@ def _plan(kernel: Kernel) -> PhysicalPlan:
     inputs = tuple(
         StageEdge(Scanned(number), (number, 0), index=band if bands else None) for number in range(_STREAMS)
     )
-    stage = Join(
-        inputs, Bounds.EXACT, Placement(HashRoute.name), (kernel.name,), Shipping.BLOCKS, bands=bands
-    )
+    stage = Join(inputs, Bounds.EXACT, Placement(HashRoute.name), (kernel.name,), bands=bands)
     windows = Windows.of([[0, _WINDOW], [_WINDOW, 0]])
     columns = tuple((number, 0) for number in range(_STREAMS))
     plan = PhysicalPlan(scans, TimeKind.TIMESTAMP, windows, (), (stage,), (Output("", columns),))
