@@ -65,7 +65,7 @@ def bind(
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
     static = static_relations(sources, times)
     conjuncts += [
-        bind_conjunct(text, span, scope, parameters, predicates, static) for span in block.conjuncts
+        bind_conjunct(text, each, scope, parameters, predicates, static) for each in block.conjuncts
     ]
     _refuse_unjoined(sources, times, conjuncts)
     conjuncts = list(arranged(conjuncts, [each.name for each in sources], before))

@@ -1,10 +1,11 @@
 """The conjuncts of WHERE and ON, sorted: filters of one stream, equalities, comparisons, the rest."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from wjoin.grammar import syntax
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Kind, Token, scan
 from wjoin.planner.catalog import WHOLE
@@ -50,8 +51,15 @@ class Side:
     span: Span
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Said:
+    """A condition of WHERE, or of ON or USING of the FROM item ``on``; to inner joins that is the same."""
+
+    on: int | None = field(default=None, compare=False)
+
+
 @dataclass(frozen=True)
-class Filter:
+class Filter(_Said):
     """A condition on one stream."""
 
     stream: int
@@ -59,7 +67,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Equality:
+class Equality(_Said):
     """``left = right`` over two streams."""
 
     left: Side
@@ -68,7 +76,7 @@ class Equality:
 
 
 @dataclass(frozen=True)
-class ColumnComparison:
+class ColumnComparison(_Said):
     """``left operator right`` over columns of two streams that share one integral or time type."""
 
     left: StreamColumn
@@ -79,7 +87,7 @@ class ColumnComparison:
 
 
 @dataclass(frozen=True)
-class Residual:
+class Residual(_Said):
     """A condition that Spark evaluates on the joined rows; it implies ``band`` where there is one.
 
     ``read`` is how the join can test it before, or what stands in the way.
@@ -93,7 +101,7 @@ class Residual:
 
 
 @dataclass(frozen=True)
-class PredicateCall:
+class PredicateCall(_Said):
     """A condition on a predicate of several streams, which the join decides."""
 
     text: str
@@ -118,7 +126,7 @@ def streams_of(conjunct: Conjunct) -> set[int]:
 
 def bind_conjunct(
     text: str,
-    span: Span,
+    said: syntax.Conjunct,
     scope: Scope,
     parameters: Mapping[str, object],
     predicates: Mapping[str, Predicate],
@@ -128,6 +136,17 @@ def bind_conjunct(
 
     ``static`` are the relations that come after the join.
     """
+    return replace(_bound(text, said.span, scope, parameters, predicates, static), on=said.on)
+
+
+def _bound(
+    text: str,
+    span: Span,
+    scope: Scope,
+    parameters: Mapping[str, object],
+    predicates: Mapping[str, Predicate],
+    static: Collection[int],
+) -> Conjunct:
     piece = read_condition(text, span)
     references = [reference for name in piece.columns if (reference := column_of(scope, name)) is not None]
     edits = [reference.edit for reference in references if reference.edit is not None]
@@ -226,7 +245,8 @@ def column_of(scope: Scope, name: ColumnName, defined: Iterable[str] = ()) -> Re
 def using_equality(pair: tuple[StreamColumn, StreamColumn, Span], sources: Sequence[Source]) -> Equality:
     """Return the equality that one column of a USING stands for."""
     left, right, span = pair
-    return Equality(*_filled_up(_plain_side(left, sources, span), _plain_side(right, sources, span)), span)
+    sides = _filled_up(_plain_side(left, sources, span), _plain_side(right, sources, span))
+    return Equality(*sides, span, on=right.stream)
 
 
 def _runs_apart(piece: Piece) -> bool:
