@@ -1,7 +1,7 @@
 """A SELECT block with a window clause to its plan, and to the edits that let Spark run the rest."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from wjoin.grammar.canonical import canonical
@@ -10,7 +10,7 @@ from wjoin.grammar.syntax import SelectBlock
 from wjoin.planner.bind.binding import BoundSelect, bind, static_relations
 from wjoin.planner.bind.select_list import Output as OutputColumn
 from wjoin.planner.bind.written import Written, numbered, written
-from wjoin.planner.catalog import WHOLE, Estimate, Relation, Types
+from wjoin.planner.catalog import WHOLE, Relation, Types
 from wjoin.planner.choose.layouts import Layout
 from wjoin.planner.choose.plan_candidates import Candidate
 from wjoin.planner.choose.travel import travel
@@ -21,7 +21,7 @@ from wjoin.planner.conditions.predicate_calls import tried
 from wjoin.planner.context import Planning, Request
 from wjoin.planner.cost.semijoin import Shipments
 from wjoin.planner.cost.stream_statistics import StreamStatistics, band_share
-from wjoin.planner.plan.physical import Band, Method, Output, PhysicalPlan
+from wjoin.planner.plan.physical import Method, Output, PhysicalPlan
 from wjoin.planner.plan.validate import validate
 from wjoin.planner.shape.join_keys import can_be_key, equality_classes, typed
 from wjoin.planner.shape.logical import LaterCondition, LogicalPlan
@@ -48,8 +48,7 @@ class PlannedSelect:
     """The plan of a block.
 
     ``candidates`` are all plans that were weighed, ``physical`` the first of them, and ``shipments`` how its
-    streams at sites may travel, the way that it takes first; ``shares`` are what
-    its bands keep of all pairs of rows. ``edits`` turn
+    streams at sites may travel, the way that it takes first. ``edits`` turn
     the block into a SELECT over the joined rows. They index the original text, are sorted and do
     not overlap. ``layout`` is that of the state. Rows of the
     streams ``undeclared`` can be late, and nobody has told how far they may be out of order. ``outputs``
@@ -62,7 +61,6 @@ class PlannedSelect:
     edits: tuple[Edit, ...]
     statistics: tuple[StreamStatistics, ...]
     candidates: tuple[Candidate, ...]
-    shares: Mapping[Band, Estimate]
     layout: Layout
     written: Written
     sink: str
@@ -156,7 +154,6 @@ def _planned(planning: Planning) -> PlannedSelect:
         _edits(request.block, bound, shape.residual, request.placeholder),
         weighing.model.statistics,
         planning.candidates,
-        shape.shares,
         Layout.of(weighing.name, plan, request.layouts),
         written(graph.names, request.relations, bound.conjuncts, request.layouts.written),
         request.placeholder,

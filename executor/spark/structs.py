@@ -6,7 +6,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.planner.plan.block_columns import quoted
-from wjoin.planner.plan.physical import Operand, PhysicalPlan
+from wjoin.planner.plan.checks import Operand
+from wjoin.planner.plan.physical import PhysicalPlan
 
 CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 """Where Spark keeps in the metadata of a column that it is CHAR(n) or VARCHAR(n)."""

@@ -17,6 +17,7 @@ from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.choose.held_streams import is_held
+from wjoin.planner.plan.checks import Comparison, of_kind
 from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Scanned, Stage, StreamScan
 from wjoin.planner.windows.bounds import Clock
 from wjoin.planner.windows.lengths import human
@@ -76,7 +77,9 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         "master": where.master,
         # It was a part of stages, always the same.
         "shipping": "blocks",
-        "comparisons": [[list(each.left), each.operator, list(each.right)] for each in stage.comparisons],
+        "comparisons": [
+            [list(each.left), each.operator, list(each.right)] for each in of_kind(stage.checks, Comparison)
+        ],
         "bands": [
             [list(each.left), list(each.right), each.low, each.high, each.slack, each.checked]
             for each in stage.bands

@@ -36,7 +36,7 @@ def _weighing(planning: Planning, shape: Shape) -> Weighing:
     interval = UNIT_INTERVAL if kind is TimeKind.INTEGRAL else costs.expected_interval * unit
     streaming = planning.streaming
     arrival = Arrival(interval, duration, streaming, costs.stretch, costs.partitions or costs.workers)
-    model = CostModel(statistics, arrival, costs, unit, shape.shares)
+    model = CostModel(statistics, arrival, costs, unit)
     inputs = [each.inputs for each in model.stages(shape.physical)]
     room = Room(
         costs.workers,
@@ -44,7 +44,6 @@ def _weighing(planning: Planning, shape: Shape) -> Weighing:
         tuple(max(heaviest(each)) for each in inputs),
         tuple(map(heaviest_bucket, inputs)),
         chained=shape.draft not in planning.whole,
-        shares=model.shares,
     )
     if shape.hops:
         name = hops_name(shape.physical, layouts.named(graph.names))

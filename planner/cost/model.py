@@ -5,14 +5,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wjoin.parts.kernels.registry import KERNELS
-from wjoin.planner.catalog import Estimate
 from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.cost.cardinality import Played, play_stages
 from wjoin.planner.cost.constants import Constants
 from wjoin.planner.cost.estimates import ROW_BYTES, Arrival, InputEstimate, StageEstimate
 from wjoin.planner.cost.psp import Spread, spread
 from wjoin.planner.cost.stream_statistics import StreamStatistics
-from wjoin.planner.plan.physical import Band, Bounds, Method, Passes, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Stage
 from wjoin.planner.plan.probes import chosen_orders
 from wjoin.planner.windows.bounds import Windows
 
@@ -101,8 +100,7 @@ class CostSettings:
 class CostModel:
     """Estimates plans over the same streams.
 
-    ``settings`` are what they are weighed with, ``units`` the plan's units of time in a second, ``shares``
-    what its bands keep of all pairs.
+    ``settings`` are what they are weighed with, ``units`` the plan's units of time in a second.
     """
 
     def __init__(
@@ -111,13 +109,11 @@ class CostModel:
         arrival: Arrival,
         settings: CostSettings,
         units: int,
-        shares: Mapping[Band, Estimate],
     ) -> None:
         self.cores = settings.workers
         self._partitions = settings.partitions or self.cores
         self._network = settings.network
         self.statistics = tuple(statistics)
-        self.shares = {band: share.value for band, share in shares.items()}
         self.arrival = arrival
         known = settings.constants
         self.constants = known if arrival.streaming else known.over_tables()
@@ -160,7 +156,7 @@ class CostModel:
                 apart = replace(plan, windows=hull, branches=alternatives)
                 whole = self._played(apart, hull, agreements)
             self._known[key] = play_stages(
-                plan, self.statistics, self.arrival, hull, self.shares, agreements, exact, whole
+                plan, self.statistics, self.arrival, hull, agreements, exact, whole
             )
         return self._known[key]
 
@@ -172,7 +168,7 @@ class CostModel:
         if key not in self._agreements:
             exact = _in_hull(plan)
             shape = replace(exact, stages=tuple(replace(stage, probes=()) for stage in exact.stages))
-            found = play_stages(shape, self.statistics, self.arrival, plan.windows, self.shares)
+            found = play_stages(shape, self.statistics, self.arrival, plan.windows)
             self._agreements[key] = tuple(each.estimate.agreement for each in found)
         return self._agreements[key]
 
@@ -206,7 +202,7 @@ class CostModel:
             passes = self._passes(plan)
             for number, stage in enumerate(plan.stages):
                 inputs = whole[number].inputs
-                lies = spread(plan, stage, inputs, self._partitions, self.cores, self.arrival, self.shares)
+                lies = spread(plan, stage, inputs, self._partitions, self.cores, self.arrival)
                 before, sent = dict(count.terms), shuffled
                 for place, source in enumerate(inputs):
                     shuffled += self._sent(count, self._arriving(stage, place, source), lies.sent[place])
@@ -272,13 +268,12 @@ class CostModel:
 
 def _joined(plan: PhysicalPlan) -> Hashable:
     """Return what is joined, whatever the choices for it."""
-    conditions = tuple((stage.comparisons, stage.bands, stage.predicates) for stage in plan.stages)
     inputs = tuple(
         (each.source, each.key, stage.chains(number))
         for stage in plan.stages
         for number, each in enumerate(stage.inputs)
     )
-    return plan.streams, plan.windows, plan.branches, inputs, conditions
+    return plan.streams, plan.windows, plan.branches, inputs, tuple(stage.checks for stage in plan.stages)
 
 
 def with_bounds(plan: PhysicalPlan, bounds: Bounds) -> PhysicalPlan:

@@ -20,15 +20,13 @@ from wjoin.planner.explain.plan_words import (
 )
 from wjoin.planner.explain.words import Lying
 from wjoin.planner.figures import figure
+from wjoin.planner.plan.checks import Band, Comparison, PredicateCheck, of_kind
 from wjoin.planner.plan.edges import destination
 from wjoin.planner.plan.physical import (
-    Band,
-    Comparison,
     Gather,
     Join,
     Method,
     PhysicalPlan,
-    PredicateCheck,
     Stage,
 )
 from wjoin.planner.plan.probes import chosen_orders, kept_for
@@ -79,13 +77,13 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
         route=stage.placement.route,
         kernel=kernel,
         order=join_orders(plan, stage),
-        bands=tuple(_band(plan, each, planned.shares[each]) for each in stage.bands),
+        bands=tuple(_band(plan, each) for each in stage.bands),
         words=kernel_words(stage),
         classes=tuple(each + 1 for each in planned.logical.stage_classes[number]),
-        checks=tuple(_comparison(plan, each) for each in stage.comparisons),
+        checks=tuple(_comparison(plan, each) for each in of_kind(stage.checks, Comparison)),
         parts=() if plan.method is Method.NATIVE else tuple(parts),
         warning="" if plan.method is Method.NATIVE else ROUTES[stage.placement.route].warning,
-        calls=tuple(_call(plan, each) for each in stage.predicates),
+        calls=tuple(_call(plan, each) for each in of_kind(stage.checks, PredicateCheck)),
         # Partial results of the same streams lie alike, whatever began them.
         slices=tuple(dict.fromkeys(_slices(plan, stage))),
         dealt=_dealt(plan, stage),
@@ -233,11 +231,11 @@ def _call(plan: PhysicalPlan, check: PredicateCheck) -> doc.CallEntry:
     return doc.CallEntry(condition, estimate_entry(check.cost_us), estimate_entry(check.share), check.tried)
 
 
-def _band(plan: PhysicalPlan, band: Band, share: Estimate) -> doc.BandEntry:
+def _band(plan: PhysicalPlan, band: Band) -> doc.BandEntry:
     low = "" if band.low is None else f"{band.low:g} <= " if band.slack else f"{band.low} <= "
     high = "" if band.high is None else f" <= {band.high:g}" if band.slack else f" <= {band.high}"
     condition = f"{low}{column_words(plan, band.left)} - {column_words(plan, band.right)}{high}"
-    return doc.BandEntry(condition, band.low, band.high, estimate_entry(share), band.checked)
+    return doc.BandEntry(condition, band.low, band.high, estimate_entry(band.share), band.checked)
 
 
 def join_entry(plan: PhysicalPlan, join: PairJoin) -> doc.JoinEntry:

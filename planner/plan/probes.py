@@ -3,18 +3,15 @@
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.registry import ROUTES
+from wjoin.planner.plan.checks import Band, Kind, Operand
 from wjoin.planner.plan.physical import (
-    AnyCondition,
-    Band,
     Bounds,
     Gather,
     Join,
-    Operand,
     Pairs,
     PhysicalPlan,
     Precedence,
@@ -31,8 +28,6 @@ from wjoin.planner.plan.physical import (
 from wjoin.planner.plan.reach import Reach, reach
 from wjoin.planner.plan.slicing import cut
 from wjoin.planner.windows.bounds import Windows
-
-OneCondition = TypeVar("OneCondition", bound=AnyCondition)
 
 Orders = Mapping[int, Sequence[int]]
 """For each input whose new rows begin results, the other inputs in the order in which they are met."""
@@ -209,10 +204,7 @@ def step_to(
         index=index_of(each, known) if KERNELS[kernel].order is Order.VALUE else None,
         windows=tuple(window_checks(windows, known, others)) if exact else (),
         keys=tuple(_key_pairs(plan, stage.inputs[joined[0]], each)),
-        comparisons=tuple(completed(stage.comparisons, known, new)),
-        bands=tuple(band for band in completed(stage.bands, known, new) if not band.checked),
-        conditions=tuple(completed(stage.conditions, known, new)),
-        predicates=tuple(completed(stage.predicates, known, new)),
+        checks=tuple(each for each in completed(stage.checks, known, new) if each.tested),
         order=order,
     )
 
@@ -257,7 +249,7 @@ def linked_first(stage: Stage, joined: Collection[int], others: Sequence[int]) -
 
 def _linked(stage: Stage, known: Collection[int], members: Sequence[int]) -> bool:
     """Return whether something can be checked of more streams that could not be of the known ones."""
-    return any(True for _ in completed(stage.checked, known, members))
+    return any(True for _ in completed(stage.checks, known, members))
 
 
 def index_of(each: StageEdge, known: Collection[int]) -> Band | None:
@@ -287,11 +279,9 @@ def _key_pairs(plan: PhysicalPlan, old: StageEdge, new: StageEdge) -> Iterator[t
         yield (new.key[0], left), (old.key[0], right)
 
 
-def completed(
-    conditions: Iterable[OneCondition], known: Collection[int], new: Sequence[int]
-) -> Iterator[OneCondition]:
-    """Yield the conditions that can be checked once new streams join known ones, and could not before."""
+def completed(checks: Iterable[Kind], known: Collection[int], new: Sequence[int]) -> Iterator[Kind]:
+    """Yield the checks that can be made once new streams join known ones, and could not before."""
     joined = {*known, *new}
-    for each in conditions:
+    for each in checks:
         if each.streams <= joined and not each.streams.isdisjoint(new):
             yield each

@@ -6,7 +6,8 @@ import numpy as np
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Placement, Role, Slices, Slicing
-from wjoin.planner.plan.physical import Band, Hop, PhysicalPlan, Stage, meeting
+from wjoin.planner.plan.checks import Band
+from wjoin.planner.plan.physical import Hop, PhysicalPlan, Stage, meeting
 
 SLICES_OF_A_WINDOW = 1669
 """Slices of the longest window, of a route whose rows visit several: so many workers share it at the most.

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.plan.block_columns import meeting_name
+from wjoin.planner.plan.checks import Operand
 from wjoin.planner.plan.edges import operands, scan_columns
-from wjoin.planner.plan.physical import Operand, PhysicalPlan, Probe, Stage, StageEdge
+from wjoin.planner.plan.physical import PhysicalPlan, Probe, Stage, StageEdge
 from wjoin.planner.plan.probes import kept_for, origins
 
 
@@ -99,12 +100,9 @@ def _of_probe(stage: Stage, probe: Probe) -> Iterator[str]:
         return
     own = set(stage.inputs[probe.origin].members)
     joined = own.union(*(stage.inputs[number].members for number in probe.order))
-    done = {
-        check
-        for step in probe.steps
-        for check in (*step.comparisons, *step.bands, *step.conditions, *step.predicates)
-    }
-    checked = {each for each in stage.checked if each not in stage.bands or not each.checked}
+    done = {check for step in probe.steps for check in step.checks}
+    checked = {each for each in stage.checks if each.tested}
     due = {each for each in checked if each.streams <= joined and not each.streams <= own}
     if done - checked or due - done:
-        yield f"new rows of input {probe.origin} are not checked as the stage asks"
+        left = "decided" if any(each.decides for each in due - done) else "checked"
+        yield f"new rows of input {probe.origin} are not {left} as the stage asks"

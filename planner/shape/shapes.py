@@ -77,7 +77,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     late_sides = [part.side for pair in late for part in pair]
     late_sides += [side for each in unusable for side in (each.left, each.right)]
     scans = _scans(bound, late_sides, joins)
-    staged, shares = stages(draft, checks, conditions, planning.calls, planning.indexes, scans)
+    staged = stages(draft, [*planning.indexes, *checks, *conditions, *planning.calls], scans)
     own_filters = [
         tuple(each.text for each in planning.filters if each.stream == stream) for stream in range(len(scans))
     ]
@@ -108,7 +108,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
     )
     physical = with_columns(with_sites(plan, planning.request.relations))
-    return Shape(draft, physical, residual, tuple(scan.keys for scan in scans), shares)
+    return Shape(draft, physical, residual, tuple(scan.keys for scan in scans))
 
 
 def _unread(each: Residual, static: Collection[int]) -> str:

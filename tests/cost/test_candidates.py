@@ -35,7 +35,7 @@ def plan(sql: str, settings: CostSettings | None = None, **rates: float) -> Plan
         known = {} if rate is None else {"rate": Estimate(rate, Origin.GIVEN)}
         relations.append(replace(relation, statistics=known))
     types = catalogue.FakeTypes(tuple(relations))
-    return plan_select(Request(sql, block, relations, types, "joined", costs=settings))
+    return plan_select(Request(sql, block, relations, types, "joined", costs=settings or CostSettings()))
 
 
 KEYED = [name for name in KERNELS if refusal_of((name,), keyed=True, indexed=False) is None]

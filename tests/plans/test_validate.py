@@ -24,13 +24,12 @@ def _inputs(change: Callable[[StageEdge], StageEdge]) -> Callable[[PhysicalPlan]
 
 
 def _checks(whole: PhysicalPlan, keep: bool) -> PhysicalPlan:
-    """Return a plan whose first stage, or whose probes there, lack a comparison."""
+    """Return a plan whose first stage, or whose probes there, lack its checks."""
     stage = whole.stages[0]
     if not keep:
-        return whole.with_stage(0, replace(stage, comparisons=()))
+        return whole.with_stage(0, replace(stage, checks=stage.bands))
     probes = (
-        replace(each, steps=tuple(replace(step, comparisons=()) for step in each.steps))
-        for each in stage.probes
+        replace(each, steps=tuple(replace(step, checks=()) for step in each.steps)) for each in stage.probes
     )
     return whole.with_stage(0, replace(stage, probes=tuple(probes)))
 
@@ -73,7 +72,7 @@ BROKEN: dict[str, tuple[Callable[[PhysicalPlan], PhysicalPlan], str]] = {
         r"meet inputs \[\]",
     ),
     "retention": (_inputs(lambda each: replace(each, retention=())), "not kept for all that can meet them"),
-    "a check that is not made": (lambda whole: _checks(whole, keep=True), "not checked as the stage asks"),
+    "a check that is not made": (lambda whole: _checks(whole, keep=True), "not decided as the stage asks"),
     "a check too many": (lambda whole: _checks(whole, keep=False), "not checked as the stage asks"),
 }
 

@@ -15,19 +15,16 @@ from wjoin.parts.kernels.registry import KERNELS, kernels_of
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.conditions.expressions import Call, Constant, Expression, Input
+from wjoin.planner.plan.checks import Band, Comparison, Condition, PredicateCheck, of_kind
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import (
-    Band,
     Bounds,
-    Comparison,
-    Condition,
     Join,
     Joined,
     KeyCode,
     Output,
     Passes,
     PhysicalPlan,
-    PredicateCheck,
     ScanColumn,
     Scanned,
     Stage,
@@ -117,7 +114,7 @@ def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
         )
         for n in range(count)
     )
-    comparisons = (Comparison((0, 0), draw(st.sampled_from(["<", "<=", "=", "<>"])), (count - 1, 0)),)
+    comparisons = (Comparison((0, 0), draw(st.sampled_from(["<", "<=", "=", "<>"])), (count - 1, 0), "int"),)
     comparisons = draw(st.sampled_from([(), comparisons]))
     bands = tuple(draw(st.lists(_bands(count), max_size=2)))
     conditions = tuple(draw(st.lists(_conditions(count), max_size=2)))
@@ -142,7 +139,7 @@ def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
         orders = {first: draw(st.permutations([n for n in numbers if n != first])) for first in numbers}
         chosen.append(draw(st.sampled_from([None, orders])))
         kernels = kernels_of(kernel)
-        return Join(tuple(inputs), bounds, Placement(route), kernels, here, touching, tested, called)
+        return Join(tuple(inputs), bounds, Placement(route), kernels, (*here, *touching, *tested, *called))
 
     def source(n: int) -> StageEdge:
         return StageEdge(Scanned(n), (n, 0) if hashed else None)
@@ -263,7 +260,7 @@ _SQL: dict[str, Any] = {
 
 
 def _true(condition: Condition, combination: tuple[Row, ...]) -> bool:
-    return _value(condition.expression, [combination[stream][2] for stream, _ in condition.operands]) is True
+    return _value(condition.expression, [combination[stream][2] for stream, _ in condition.columns]) is True
 
 
 def _touching(bands: Sequence[Band], each: StageEdge) -> list[Band | None]:
@@ -285,7 +282,7 @@ def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ..
     branches = plan.branches or (plan.windows,)
     hashed = bool(plan.streams[0].codes)
     operators = {"<": int.__lt__, "<=": int.__le__, "=": int.__eq__, "<>": int.__ne__}
-    comparisons = plan.stages[-1].comparisons
+    comparisons = of_kind(plan.stages[-1].checks, Comparison)
     for combination in itertools.product(*rows):
         times = [time for _, time, _ in combination]
         keys = {key for key, _, _ in combination}
@@ -293,9 +290,9 @@ def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ..
             continue
         if not all(_inside(band, combination) for stage in plan.stages for band in stage.bands):
             continue
-        if not all(_true(condition, combination) for condition in plan.stages[-1].conditions):
+        if not all(_true(condition, combination) for condition in of_kind(plan.stages[-1].checks, Condition)):
             continue
-        if not all(_held(check, combination) for check in plan.stages[-1].predicates):
+        if not all(_held(check, combination) for check in of_kind(plan.stages[-1].checks, PredicateCheck)):
             continue
         if not any(
             all(

@@ -118,7 +118,7 @@ def planned(
     )
     types = _LocalTypes(relations)
     return plan_select(
-        Request(written, first_block(written), relations, types, PLACEHOLDER, costs=costs)
+        Request(written, first_block(written), relations, types, PLACEHOLDER, costs=costs or CostSettings())
     ).physical
 
 
