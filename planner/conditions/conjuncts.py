@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from wjoin.grammar import syntax
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Kind, Token, scan
 from wjoin.planner.catalog import WHOLE
@@ -85,6 +84,11 @@ class ColumnComparison(_Said):
     text: str
     band: ColumnBand | None = None
 
+    @property
+    def streams(self) -> set[int]:
+        """The streams whose rows it is about."""
+        return {self.left.stream, self.right.stream}
+
 
 @dataclass(frozen=True)
 class Residual(_Said):
@@ -126,7 +130,7 @@ def streams_of(conjunct: Conjunct) -> set[int]:
 
 def bind_conjunct(
     text: str,
-    said: syntax.Conjunct,
+    span: Span,
     scope: Scope,
     parameters: Mapping[str, object],
     predicates: Mapping[str, Predicate],
@@ -136,17 +140,6 @@ def bind_conjunct(
 
     ``static`` are the relations that come after the join.
     """
-    return replace(_bound(text, said.span, scope, parameters, predicates, static), on=said.on)
-
-
-def _bound(
-    text: str,
-    span: Span,
-    scope: Scope,
-    parameters: Mapping[str, object],
-    predicates: Mapping[str, Predicate],
-    static: Collection[int],
-) -> Conjunct:
     piece = read_condition(text, span)
     references = [reference for name in piece.columns if (reference := column_of(scope, name)) is not None]
     edits = [reference.edit for reference in references if reference.edit is not None]

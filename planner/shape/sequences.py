@@ -46,7 +46,7 @@ def _links(bound: BoundSelect) -> Iterator[Collection[int]]:
     """Yield the streams of each condition that a stage can check of several, besides equalities."""
     for each in bound.conjuncts:
         if isinstance(each, ColumnComparison):
-            yield {each.left.stream, each.right.stream}
+            yield each.streams
         elif isinstance(each, PredicateCall | Residual) and not isinstance(each.read, Unread):
             yield each.read.streams
         elif isinstance(each, Residual) and each.band is not None:

@@ -19,7 +19,7 @@ from wjoin.planner.shape.lookups import DraftLookup, lookups
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.shape.shape import Shape
 from wjoin.planner.shape.shipping import with_sites
-from wjoin.planner.shape.stages import ColumnCheck, stages
+from wjoin.planner.shape.stages import stages
 from wjoin.planner.text.columns import StreamColumn
 from wjoin.planner.windows.bounds import Windows
 
@@ -51,13 +51,10 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     # Conditions on several streams: in the operator where that is exact, else left to Spark.
     comparisons = [each for each in bound.conjuncts if isinstance(each, ColumnComparison)]
     joins = lookups(len(bound.sources), static, planning.classes, comparisons)
-    checks = [
-        ColumnCheck(each.left, each.operator, each.right)
-        for each in comparisons
-        if static.isdisjoint((each.left.stream, each.right.stream))
-    ]
-    checks += [_check(*pair) for pair in draft.equalities if _is_check(*pair)]
-    late = [pair for pair in draft.equalities if not _is_check(*pair)]
+    checks = [each for each in comparisons if static.isdisjoint(each.streams)]
+    compared = [(pair, _comparison(*pair)) for pair in draft.equalities]
+    checks += [comparison for _, comparison in compared if comparison is not None]
+    late = [pair for pair, comparison in compared if comparison is None]
     unusable = [each.equality for each in planning.equalities if not can_be_key(each.common)]
     later = [each for each in bound.conjuncts if isinstance(each, Residual)]
     residual = (
@@ -140,16 +137,12 @@ def match_delay(delays: Sequence[int | None], windows: Windows, static: Collecti
     return greatest
 
 
-def _is_check(first: KeyPart, second: KeyPart) -> bool:
+def _comparison(first: KeyPart, second: KeyPart) -> ColumnComparison | None:
+    """Return an equality as a comparison of two columns, None where it is of other expressions or types."""
     left, right = first.side.plain, second.side.plain
-    return left is not None and right is not None and comparable(left, right)
-
-
-def _check(first: KeyPart, second: KeyPart) -> ColumnCheck:
-    left, right = first.side.plain, second.side.plain
-    if left is None or right is None:
-        raise AssertionError("an equality of expressions is not a check of columns")
-    return ColumnCheck(left, "=", right)
+    if left is None or right is None or not comparable(left, right):
+        return None
+    return ColumnComparison(left, "=", right, "")
 
 
 def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLookup]) -> list[ScanBuilder]:

@@ -9,6 +9,7 @@ from wjoin.parts.routes.registry import plainest
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.conditions.column_bands import ColumnBand
+from wjoin.planner.conditions.conjuncts import ColumnComparison
 from wjoin.planner.conditions.predicate_calls import ReadCall
 from wjoin.planner.conditions.readable import ReadCondition
 from wjoin.planner.plan.checks import Band, Check, Comparison, Condition, Operand, PredicateCheck
@@ -16,20 +17,6 @@ from wjoin.planner.plan.physical import Bounds, Join, Joined, Scanned, Stage, St
 from wjoin.planner.shape.decompose import Decomposition, DraftStage
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.text.columns import StreamColumn
-
-
-@dataclass(frozen=True)
-class ColumnCheck:
-    """An equality or comparison of two streams' columns inside the operator."""
-
-    left: StreamColumn
-    operator: str
-    right: StreamColumn
-
-    @property
-    def streams(self) -> set[int]:
-        """The streams whose rows it is about."""
-        return {self.left.stream, self.right.stream}
 
 
 @dataclass(frozen=True)
@@ -46,7 +33,7 @@ class Index:
         return {self.band.left.stream, self.band.right.stream}
 
 
-Link = ColumnCheck | Index | ReadCondition | ReadCall
+Link = ColumnComparison | Index | ReadCondition | ReadCall
 """What is asked of the rows of several streams, by the names of their columns."""
 
 
@@ -83,8 +70,8 @@ def _stage(draft: DraftStage, links: Sequence[Link], scans: Sequence[ScanBuilder
     )
 
 
-def _check(link: ColumnCheck | ReadCondition | ReadCall, scans: Sequence[ScanBuilder]) -> Check:
-    if isinstance(link, ColumnCheck):
+def _check(link: ColumnComparison | ReadCondition | ReadCall, scans: Sequence[ScanBuilder]) -> Check:
+    if isinstance(link, ColumnComparison):
         left, right = (_operand(each, scans) for each in (link.left, link.right))
         return Comparison(left, link.operator, right, link.left.column.type)
     if isinstance(link, ReadCondition):
