@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.parts.kernels.runs import BoolArray, Values, integers, shifted
-from wjoin.planner.plan.physical import Band
+from wjoin.planner.plan.checks import Band
 
 
 def band_values(array: pa.Array) -> Values:

@@ -8,7 +8,8 @@ from wjoin.executor.combinations import Combinations
 from wjoin.executor.predicates import PairFailedError, moment
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.plan.block_columns import stored_column
-from wjoin.planner.plan.physical import KeyCode, PhysicalPlan, PredicateCheck, Stage, TimeKind
+from wjoin.planner.plan.checks import PredicateCheck
+from wjoin.planner.plan.physical import KeyCode, PhysicalPlan, Stage, TimeKind
 
 _LONGEST = 60
 """Characters of a value that are told."""

@@ -34,17 +34,12 @@ from wjoin.parts.kernels.runs import (
     shifted,
     stable_order,
 )
-from wjoin.planner.conditions.expressions import Call, Input
 from wjoin.planner.plan.block_columns import stored_column
+from wjoin.planner.plan.checks import Band, Comparison, Condition, Operand, PredicateCheck, of_kind
 from wjoin.planner.plan.physical import (
-    Band,
-    Comparison,
-    Condition,
-    Operand,
     Output,
     PhysicalPlan,
     Precedence,
-    PredicateCheck,
     Probe,
     Stage,
     Step,
@@ -182,7 +177,7 @@ class MultiwayJoin:
 
     def _sifted(self, partial: Combinations, step: Step, found: list[Candidates]) -> list[Candidates]:
         """Return the candidates that may pass the conditions of a step, as far as that is told sooner so."""
-        conditions = self._conditions(step)
+        conditions = _conditions(step)
         if not conditions:
             return found
         runs = partial.pieces[step.input].runs
@@ -196,7 +191,7 @@ class MultiwayJoin:
         run: SortedRun,
         partial: Combinations,
         step: Step,
-        conditions: Sequence[Condition],
+        conditions: Sequence[Comparison | Condition],
         found: Candidates,
     ) -> Candidates:
         start, end = int(found.first.min()), int(found.last.max())
@@ -205,23 +200,18 @@ class MultiwayJoin:
         sieves = [self._sieve(each, partial, rows, members) for each in conditions]
         return sifted(sieves, found.moved(-start)).moved(start)
 
-    def _conditions(self, step: Step) -> list[Condition]:
-        return [*map(self._as_condition, step.comparisons), *step.conditions]
-
-    def _as_condition(self, comparison: Comparison) -> Condition:
-        operands = (comparison.left, comparison.right)
-        kinds = [self.plan.streams[stream].columns[number].type for stream, number in operands]
-        inputs = tuple(Input(place, kind) for place, kind in enumerate(kinds))
-        return Condition(Call(comparison.operator, inputs, "boolean"), operands)
-
     def _sieve(
-        self, condition: Condition, partial: Combinations, rows: pa.RecordBatch, members: Sequence[int]
+        self,
+        condition: Comparison | Condition,
+        partial: Combinations,
+        rows: pa.RecordBatch,
+        members: Sequence[int],
     ) -> Sieve:
         """Return a condition on tuples and some rows of an input."""
-        of_rows = tuple(stream in members for stream, _ in condition.operands)
+        of_rows = tuple(stream in members for stream, _ in condition.columns)
         columns = [
             rows.column(stored_column(self.plan, *operand).name) if own else self._values(operand, partial)
-            for operand, own in zip(condition.operands, of_rows, strict=True)
+            for operand, own in zip(condition.columns, of_rows, strict=True)
         ]
         return Sieve(prepared(condition.expression, columns), of_rows)
 
@@ -257,16 +247,16 @@ class MultiwayJoin:
             keep &= _in_order(step.order, partial.times)
         for left, right in step.keys:
             keep &= equal_values(self._values(left, partial), self._values(right, partial))
-        for band in step.bands:
+        for band in of_kind(step.checks, Band):
             left_values, right_values = self._values(band.left, partial), self._values(band.right, partial)
             keep &= np.asarray(left_values.is_valid()) & np.asarray(right_values.is_valid())
             keep &= inside_band(band, band_values(left_values), band_values(right_values))
         passing = partial if keep.all() else partial.pick(keep)
-        for condition in self._conditions(step):
-            values = [self._values(operand, passing) for operand in condition.operands]
+        for condition in _conditions(step):
+            values = [self._values(operand, passing) for operand in condition.columns]
             test = prepared(condition.expression, values)
             passing = passing.pick(np.broadcast_to(test.at(test.inputs), len(passing)))
-        for check in step.predicates:
+        for check in of_kind(step.checks, PredicateCheck):
             if len(passing):
                 passing = passing.pick(self._called(check, passing))
         return passing
@@ -275,7 +265,7 @@ class MultiwayJoin:
         """Return for which tuples a predicate holds; it is called once for rows that many tuples share."""
         columns = [
             (self._input_of(operand, tuples), stored_column(self.plan, *operand).name)
-            for operand in check.operands
+            for operand in check.columns
         ]
         rows = [tuples.rows[number] for number in sorted({number for number, _ in columns})]
         first, place = np.arange(len(tuples)), None
@@ -318,6 +308,10 @@ class MultiwayJoin:
         if wanted is not None:
             keep &= wanted
         return complete if keep.all() else complete.pick(keep)
+
+
+def _conditions(step: Step) -> list[Comparison | Condition]:
+    return [each for each in step.checks if isinstance(each, Comparison | Condition)]
 
 
 def _parts(found: Sequence[Candidates]) -> Iterator[list[Candidates]]:

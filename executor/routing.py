@@ -12,6 +12,7 @@ from wjoin.parts.kernels.runs import GREATEST, LEAST, Int64Array, Values, int64_
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Share, Slices, Slicing
 from wjoin.planner.plan.block_columns import meeting_name, stored_column, time_name
+from wjoin.planner.plan.checks import PredicateCheck, of_kind
 from wjoin.planner.plan.physical import PhysicalPlan, Stage
 from wjoin.planner.plan.slicing import cut_stream, kept_anywhere, slicing
 
@@ -162,7 +163,7 @@ def table_tasks(stage: Stage, partitions: int, cores: int | None) -> int | None:
     ``cores``: how many tasks run at once, None where that is not known.
     """
     sliced = ROUTES[stage.placement.route].slices
-    if not sliced and not stage.predicates:
+    if not sliced and not of_kind(stage.checks, PredicateCheck):
         return None
     found = worker_count(stage, partitions)
     if cores is None or (sliced and stage.placement.workers is not None):

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, shifted
-from wjoin.planner.plan.physical import Output, UpperBounds, WindowCheck
+from wjoin.planner.plan.physical import Output, WindowCheck
 from wjoin.planner.plan.probes import window_checks
+from wjoin.planner.windows.bounds import Windows
 
 Times = Mapping[int, Int64Array]
 """The event times of tuples by stream, int64 of one length."""
@@ -23,9 +24,9 @@ def inside(checks: Iterable[WindowCheck], times: Times) -> BoolArray:
     return keep
 
 
-def within(upper: UpperBounds, times: Times) -> BoolArray:
-    """Return which tuples keep every bound of ``upper`` between the streams in ``times``."""
-    return inside(window_checks(upper, times, times), times)
+def within(windows: Windows, times: Times) -> BoolArray:
+    """Return which tuples keep every bound of windows between the streams in ``times``."""
+    return inside(window_checks(windows, times, times), times)
 
 
 def wanted(output: Output, times: Times) -> BoolArray | None:

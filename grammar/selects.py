@@ -12,7 +12,7 @@ from wjoin.grammar.predicates import conjuncts
 from wjoin.grammar.relations import Sources, is_lateral_view, read_laterals, read_sources
 from wjoin.grammar.slips import explain
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import SelectBlock, WindowCondition
+from wjoin.grammar.syntax import Conjunct, SelectBlock, WindowCondition
 from wjoin.grammar.tokens import Kind, is_name
 
 _TAIL_BY = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
@@ -243,8 +243,8 @@ def _refuse_relation(code: Code, start: int, end: int, offset: int) -> None:
         ) from None
 
 
-def _conditions(code: Code, parts: Parts, sources: Sources) -> tuple[Span, ...]:
-    ranges = list(sources.conditions)
+def _conditions(code: Code, parts: Parts, sources: Sources) -> tuple[Conjunct, ...]:
+    ranges: list[tuple[int | None, int, int]] = [*sources.conditions]
     if parts.where >= 0:
-        ranges.append((parts.where + 1, parts.condition_end))
-    return tuple(span for first, last in ranges for span in conjuncts(code, first, last))
+        ranges.append((None, parts.where + 1, parts.condition_end))
+    return tuple(Conjunct(span, on) for on, first, last in ranges for span in conjuncts(code, first, last))

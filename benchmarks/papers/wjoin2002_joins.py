@@ -11,8 +11,9 @@ from service import Join, KernelJoin
 from window_plans import Choice, one_window, pair_windows, path, window_plan
 
 from wjoin.parts.kernels.registry import KERNELS
-from wjoin.planner.plan.physical import Bounds, Passes, UpperBounds
+from wjoin.planner.plan.physical import Bounds, Passes
 from wjoin.planner.plan.probes import arranged, chosen_orders
+from wjoin.planner.windows.bounds import Windows
 
 SEED = 2002
 FAST, SLOW = 1000.0, 100.0
@@ -108,18 +109,18 @@ def bound_joins(kernels: Sequence[str], width: int, as_written: bool) -> Joins:
             plan = window_plan(4, pair_windows(4, width, SECOND), Choice(kernel, bounds))
             if as_written:
                 orders = [chosen_orders(stage) for stage in plan.stages]
-                plan = arranged(replace(plan, upper=_written(width)), orders)
+                plan = arranged(replace(plan, windows=_written(width)), orders)
             joins[f"{kernel.upper()} {bounds.name}"] = partial(KernelJoin, plan)
     return joins
 
 
-def _written(width: int) -> UpperBounds:
+def _written(width: int) -> Windows:
     def bound(first: int, second: int) -> int:
         if first == second:
             return 0
         return SECOND if {first, second} == {0, 1} else width
 
-    return tuple(tuple(bound(i, j) for j in range(4)) for i in range(4))
+    return Windows.of([[bound(i, j) for j in range(4)] for i in range(4)])
 
 
 PATH_CHOICES = {

@@ -13,6 +13,7 @@ from wjoin.executor.stretches import Arrived
 from wjoin.parts.kernels.runs import Int64Array, SortedRun, int64_view
 from wjoin.planner.plan.block_columns import meeting_name, stored_column, time_name
 from wjoin.planner.plan.physical import PhysicalPlan, StageEdge
+from wjoin.planner.windows.bounds import Windows
 
 Span = tuple[int, int]
 """The least and the greatest event time of some rows."""
@@ -47,11 +48,11 @@ class InputKeys:
 
 @dataclass(frozen=True)
 class OtherKeys:
-    """What the other inputs of a stage have; ``upper`` are the bounds of the plan."""
+    """What the other inputs of a stage have; ``windows`` are those of the plan."""
 
     inputs: tuple[InputKeys, ...]
     kind: pa.DataType
-    upper: Sequence[Sequence[int | None]]
+    windows: Windows
 
     @classmethod
     def of(
@@ -74,7 +75,7 @@ class OtherKeys:
             for place, each in enumerate(inputs)
             if place != number
         )
-        return cls(found, kind, plan.upper)
+        return cls(found, kind, plan.windows)
 
     @cached_property
     def _all(self) -> pa.Table:
@@ -125,7 +126,7 @@ class OtherKeys:
     def _reach(self, stream: int, spans: Mapping[int, Span]) -> Reach:
         reaches: list[Reach] = []
         for member, (low, high) in spans.items():
-            back, ahead = self.upper[stream][member], self.upper[member][stream]
+            back, ahead = self.windows.between(stream, member), self.windows.between(member, stream)
             reaches.append((None if back is None else low - back, None if ahead is None else high + ahead))
         return _meeting(reaches)
 

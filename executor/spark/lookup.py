@@ -14,8 +14,9 @@ from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.unpack import MATCH_COLUMNS
 from wjoin.parts.kernels.runs import GREATEST
 from wjoin.planner.plan.block_columns import event_time_expression, quoted
-from wjoin.planner.plan.physical import Output, PhysicalPlan, StaticJoin, TimeKind, UpperBounds
+from wjoin.planner.plan.physical import Output, PhysicalPlan, StaticJoin, TimeKind
 from wjoin.planner.plan.probes import window_checks
+from wjoin.planner.windows.bounds import Windows
 
 
 def joined_time(stream: int) -> str:
@@ -69,7 +70,7 @@ def look_up(
 def _conditions(plan: PhysicalPlan, output: Output, join: StaticJoin, joined: Sequence[int]) -> Iterator[str]:
     yield from join.equalities
     yield from join.comparisons
-    yield from bounds(plan, plan.upper, [join.stream], joined)
+    yield from bounds(plan, plan.windows, [join.stream], joined)
     if output.windows and join is plan.lookups[-1]:
         yield one_alternative(plan, output)
 
@@ -82,10 +83,10 @@ def one_alternative(plan: PhysicalPlan, output: Output) -> str:
 
 
 def bounds(
-    plan: PhysicalPlan, upper: UpperBounds, streams: Sequence[int], others: Sequence[int]
+    plan: PhysicalPlan, windows: Windows, streams: Sequence[int], others: Sequence[int]
 ) -> Iterator[str]:
     """Yield the bounds between streams and others, each once, as conditions on their event times."""
-    checks = window_checks(upper, streams, others)
+    checks = window_checks(windows, streams, others)
     for each in sorted(checks, key=lambda check: (check.first, check.second)):
         yield _bound(plan.time_kind, joined_time(each.first), joined_time(each.second), each.upper)
 

@@ -147,7 +147,7 @@ def _conditions(plan: PhysicalPlan, join: PairJoin) -> Iterator[str]:
 
 
 def _checks(plan: PhysicalPlan, join: PairJoin) -> Iterator[str]:
-    yield from bounds(plan, plan.upper, join.left, join.right)
+    yield from bounds(plan, plan.windows, join.left, join.right)
     for each in join.comparisons:
         first, second = (_column(plan, *operand) for operand in (each.left, each.right))
         yield f"{first} {each.operator} {second}"
@@ -159,7 +159,7 @@ def _ranges(plan: PhysicalPlan, join: PairJoin) -> Iterator[str]:
     As numbers: Spark adds the days of an interval in local time, with the change of the clock in it.
     """
     for first, second in ((join.left, join.right), (join.right, join.left)):
-        bound = latest_bound(plan.upper, first, second)
+        bound = latest_bound(plan.windows, first, second)
         if bound is not None:
             earlier, later = (f"CAST({_latest(each)} AS BIGINT)" for each in (first, second))
             yield f"{later} <= {earlier} + ({whole_seconds(bound)})"

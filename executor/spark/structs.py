@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
 from wjoin.planner.plan.block_columns import quoted
-from wjoin.planner.plan.physical import Operand, PhysicalPlan
+from wjoin.planner.plan.checks import Operand
+from wjoin.planner.plan.physical import PhysicalPlan
 
 _DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
 """Where Spark keeps in the metadata of a column its type with the CHAR(n) and VARCHAR(n) in it."""

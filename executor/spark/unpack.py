@@ -20,7 +20,8 @@ from wjoin.executor.spark.task import run_phase
 from wjoin.executor.windows import wanted
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, int64_view, shifted
 from wjoin.planner.plan.block_columns import stored_column, time_name
-from wjoin.planner.plan.physical import Operand, Output, PhysicalPlan, TimeKind
+from wjoin.planner.plan.checks import Operand
+from wjoin.planner.plan.physical import Output, PhysicalPlan, TimeKind
 
 FETCHED_ROWS = 1 << 14
 """Results for which full tuples are fetched at once: a request takes as long as the link is far."""

@@ -17,7 +17,9 @@ from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.choose.held_streams import is_held
+from wjoin.planner.plan.checks import Comparison, of_kind
 from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Stage, StreamScan
+from wjoin.planner.windows.bounds import Clock
 from wjoin.planner.windows.lengths import human
 
 STATE_FORMAT = 6
@@ -55,7 +57,7 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
             }
             for scan in plan.streams
         ],
-        "windows": [list(row) for row in plan.upper],
+        "windows": [list(row) for row in plan.windows.tables[Clock.TIME]],
         "inputs": [
             {
                 "members": list(each.members),
@@ -73,8 +75,11 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         "bucket": where.bucket,
         "copies": where.copies,
         "master": where.master,
-        "shipping": stage.shipping.value,
-        "comparisons": [[list(each.left), each.operator, list(each.right)] for each in stage.comparisons],
+        # It was a part of stages, always the same.
+        "shipping": "blocks",
+        "comparisons": [
+            [list(each.left), each.operator, list(each.right)] for each in of_kind(stage.checks, Comparison)
+        ],
         "bands": [
             [list(each.left), list(each.right), each.low, each.high, each.slack, each.checked]
             for each in stage.bands
@@ -299,9 +304,10 @@ def _words(plan: PhysicalPlan) -> Iterator[str]:
         yield f"{scan.alias}: {time}, delay {human(scan.delay, plan.time_kind)}"
         yield f"{scan.alias}: filters {' AND '.join(scan.filters) or 'none'}"
         yield f"{scan.alias}: columns {', '.join(column.expression for column in scan.columns) or 'none'}"
-    for first, row in zip(plan.streams, plan.upper, strict=True):
-        for second, bound in zip(plan.streams, row, strict=True):
-            if first is not second:
+    for i, first in enumerate(plan.streams):
+        for j, second in enumerate(plan.streams):
+            if i != j:
+                bound = plan.windows.between(i, j)
                 shown = "any" if bound is None else human(bound, plan.time_kind)
                 yield f"window: {second.alias} - {first.alias} <= {shown}"
     for number, stage in enumerate(plan.stages, start=1):

@@ -12,6 +12,7 @@ from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.writing import Writing
 from wjoin.executor.step import StageLogic
+from wjoin.planner.plan.checks import PredicateCheck
 from wjoin.planner.plan.physical import PhysicalPlan
 
 
@@ -46,7 +47,9 @@ class StageMove:
 
     def logic(self, stretch: int) -> StageLogic:
         """Return the logic that keeps rows for the new workers, and joins none."""
-        stage = replace(self.after.stages[self.number], probes=(), predicates=())
+        stage = self.after.stages[self.number]
+        checks = tuple(each for each in stage.checks if not isinstance(each, PredicateCheck))
+        stage = replace(stage, probes=(), checks=checks)
         return StageLogic(self.after.with_stage(self.number, stage), self.number, stretch)
 
     def begun(self, logic: StageLogic, held: tuple[tuple[HeldRows, ...], ...] = ()) -> Manifest:

@@ -131,8 +131,8 @@ def arranged(
 
 def _turned(each: Conjunct) -> Conjunct:
     match each:
-        case Equality(left, right, span):
-            return Equality(right, left, span)
+        case Equality(left, right):
+            return replace(each, left=right, right=left)
         case ColumnComparison(left, operator, right):
             return replace(each, left=right, operator=_TURNED[operator], right=left)
     return each

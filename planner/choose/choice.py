@@ -209,9 +209,9 @@ def _one_sided(graph: WindowGraph, streams: Sequence[int]) -> str | None:
     """Return a stream with a window that is open on one side, None when all are closed."""
     for branch in graph.branches:
         # Where every stream has a widest window, all of them together have one.
-        ahead = reach(Bounds.LCA, branch.upper, streams).ahead
+        widest = reach(Bounds.LCA, branch.windows, streams)
         for stream in streams:
-            if ahead[stream][stream] is None:
+            if widest.ahead(stream, stream) is None:
                 return graph.names[stream]
     return None
 

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wjoin.planner.catalog import Relation
-from wjoin.planner.plan.physical import Comparison, PhysicalPlan, Stage, TimeKind, UpperBounds
+from wjoin.planner.plan.checks import Comparison, PredicateCheck, of_kind
+from wjoin.planner.plan.physical import PhysicalPlan, Stage, TimeKind
 from wjoin.planner.plan.probes import chosen_orders
 from wjoin.planner.shape.decompose import Decomposition
+from wjoin.planner.windows.bounds import Windows
 from wjoin.planner.windows.window_graph import WindowGraph
 
 
@@ -17,7 +19,7 @@ def native_refusal(
 
     Over tables, and of one stream, they always can, unless a predicate is called. ``plan`` has these stages.
     """
-    if any(stage.predicates for stage in plan.stages):
+    if any(of_kind(stage.checks, PredicateCheck) for stage in plan.stages):
         return "a predicate of several streams is called by wjoin's own stages", "take PLAN(MULTIWAY)"
     if not draft.stages or not any(each.streaming for each in relations):
         return None
@@ -75,7 +77,8 @@ def _chain(stage: Stage, *, reordered: bool) -> list[PairJoin]:
     left = first.members
     for each in others:
         keys = None if first.key is None or each.key is None else (first.key, each.key)
-        comparisons = tuple(pair for pair in stage.comparisons if _spans(pair, left, each.members))
+        compared = of_kind(stage.checks, Comparison)
+        comparisons = tuple(pair for pair in compared if _spans(pair, left, each.members))
         joins.append(PairJoin(left, each.members, keys, comparisons))
         left += each.members
     return joins
@@ -86,15 +89,15 @@ def _spans(pair: Comparison, left: Sequence[int], right: Sequence[int]) -> bool:
     return any(each in left for each in streams) and any(each in right for each in streams)
 
 
-def latest_bound(upper: UpperBounds, first: Sequence[int], second: Sequence[int]) -> int | None:
+def latest_bound(windows: Windows, first: Sequence[int], second: Sequence[int]) -> int | None:
     """Return how much later the latest row of ``second`` can be than that of ``first``; None for no limit.
 
-    >>> latest_bound(((0, 5), (3, 0)), [0], [1])
+    >>> latest_bound(Windows.of([[0, 5], [3, 0]]), [0], [1])
     5
     """
     bounds = []
     for stream in second:
-        known = [bound for other in first if (bound := upper[other][stream]) is not None]
+        known = [bound for other in first if (bound := windows.between(other, stream)) is not None]
         if not known:
             return None
         bounds.append(min(known))

@@ -1,12 +1,13 @@
 """On which workers the rows of a stage may lie: by which route, on how many, in slices of which length."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from wjoin.parts.routes.registry import ROUTES, applicable
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.cost.psp import even
-from wjoin.planner.plan.physical import Band, Join, PhysicalPlan, Stage
+from wjoin.planner.plan.checks import Band
+from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
 from wjoin.planner.plan.slicing import band_width, closed_bands, slice_length
 
 Placements = Sequence[Placement | None]
@@ -30,8 +31,7 @@ class Room:
     ``workers`` and ``copies``: how many a hint asks for, None where it does not. ``heaviest``: by stage, the
     share of the rows or pairs that have the most frequent key, 1 where there is no key; ``buckets``: by
     stage, that of its code, None where it is not known. ``chained``: whether
-    the stages are joins of two in a row only for the routes that need them. ``shares``: what bands keep of
-    all pairs.
+    the stages are joins of two in a row only for the routes that need them.
     """
 
     cores: int
@@ -41,7 +41,6 @@ class Room:
     workers: int | None = None
     copies: int | None = None
     chained: bool = False
-    shares: Mapping[Band, float] = field(default_factory=dict)
 
 
 def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) -> tuple[Placement, ...]:
@@ -104,8 +103,8 @@ def _slices(
     """Yield where the rows of a stage may lie on so many workers by a route."""
     stage = plan.stages[number]
     if ROUTES[route].values:
-        band = min(closed_bands(stage), key=lambda each: room.shares.get(stage.bands[each], 1.0))
-        cut = _range(stage.bands[band], workers or room.cores, room)
+        band = min(closed_bands(stage), key=lambda each: stage.bands[each].share.value)
+        cut = _range(stage.bands[band], workers or room.cores)
         yield Placement(route, workers, cut, band=band)
         return
     if ROUTES[route].heaviest:
@@ -118,14 +117,13 @@ def _slices(
                 yield Placement(route, workers, length, copies, master=master)
 
 
-def _range(band: Band, workers: int, room: Room) -> int | float:
+def _range(band: Band, workers: int) -> int | float:
     """Return how long a slice of a band's values is to be: several times the band, so that rows visit few
     workers, but short enough for each worker to have some of all values."""
     width = band_width(band)
     length = WIDTHS_OF_A_SLICE * width
-    share = room.shares.get(band)
-    if share:
-        length = min(length, max(width, width / share / (SLICES_OF_A_WORKER * workers)))
+    if band.share.value:
+        length = min(length, max(width, width / band.share.value / (SLICES_OF_A_WORKER * workers)))
     return length if band.slack else int(length)
 
 

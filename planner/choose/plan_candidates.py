@@ -12,6 +12,7 @@ from wjoin.planner.cost.model import CostModel, Estimated
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Stage
 from wjoin.planner.plan.probes import Orders, arranged
+from wjoin.planner.shape.shape import Shape
 
 MAXIMUM_MIXES = 27
 """Combinations of kernels of several stages up to which all are tried; beyond, all stages have one kernel."""
@@ -44,10 +45,10 @@ UNKNOWN_SIZES = "not ranked, as the sizes of the tables are not known; PLAN(NATI
 
 @dataclass(frozen=True)
 class Weighing:
-    """A sequence of stages to weigh: a plan of it, the values that its parts may take, and its costs."""
+    """A sequence of stages to weigh, the values that the parts of its plan may take, and its costs."""
 
     name: str
-    plan: PhysicalPlan
+    shape: Shape
     options: Options
     model: CostModel
 
@@ -86,7 +87,9 @@ def shared_terms(found: Sequence[Candidate]) -> dict[str, float]:
     return {name: value for name, value in least.items() if name in alike and value > 0 and len(terms) > 1}
 
 
-def candidates(shapes: Sequence[Weighing], memory: int | None, layouts: LayoutRule) -> tuple[Candidate, ...]:
+def candidates(
+    weighings: Sequence[Weighing], memory: int | None, layouts: LayoutRule
+) -> tuple[Candidate, ...]:
     """Return every plan that was weighed, the cheapest first, but for those that need too much memory.
 
     ``memory`` is what the state may take, in bytes, None for no limit, ``layouts`` says which of them there
@@ -96,13 +99,13 @@ def candidates(shapes: Sequence[Weighing], memory: int | None, layouts: LayoutRu
     """
     plans = [
         (number, plan)
-        for number, shape in enumerate(shapes)
-        for plan in _variants(shape.plan, shape.options, _orders(shape.plan, shape.model))
+        for number, each in enumerate(weighings)
+        for plan in _variants(each.shape.physical, each.options, _orders(each.shape.physical, each.model))
     ]
-    lain = [Layout.of(shapes[number].name, plan, layouts) for number, plan in plans]
+    lain = [Layout.of(weighings[number].name, plan, layouts) for number, plan in plans]
     refusals = layouts.refusals(lain)
     weighed = [
-        _weighed(plan, number, shapes[number], layout, refusal, memory)
+        _weighed(plan, number, weighings[number], layout, refusal, memory)
         for (number, plan), layout, refusal in zip(plans, lain, refusals, strict=True)
     ]
     fitting = [each for each in weighed if not each.lost]
@@ -119,10 +122,10 @@ def candidates(shapes: Sequence[Weighing], memory: int | None, layouts: LayoutRu
 
 
 def _weighed(
-    plan: PhysicalPlan, number: int, shape: Weighing, layout: Layout, lost: str, memory: int | None
+    plan: PhysicalPlan, number: int, weighing: Weighing, layout: Layout, lost: str, memory: int | None
 ) -> Candidate:
-    estimated = shape.model.estimate(plan)
-    if plan.method in shape.options.by_hint:
+    estimated = weighing.model.estimate(plan)
+    if plan.method in weighing.options.by_hint:
         lost = BY_HINT if plan.streaming else UNKNOWN_SIZES
     candidate = Candidate(plan, number, layout, estimated, lost)
     return replace(candidate, lost=TOO_LARGE) if not lost and _too_large(candidate, memory) else candidate

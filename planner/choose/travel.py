@@ -1,13 +1,14 @@
 """How the streams of a plan travel from their sites: what hints, the checkpoint and costs say."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 
-from wjoin.grammar.syntax import SelectBlock
 from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.choice import wished_shipping
 from wjoin.planner.choose.held_streams import entered, held_refusal
 from wjoin.planner.choose.layouts import LayoutRule
-from wjoin.planner.cost.model import CostModel
+from wjoin.planner.choose.plan_candidates import Candidate
+from wjoin.planner.context import Planning
 from wjoin.planner.cost.semijoin import Shipments, shipments
 from wjoin.planner.plan.physical import PhysicalPlan, Shipping
 from wjoin.planner.shape.shipping import shipped
@@ -16,22 +17,18 @@ HELD_THERE = "the checkpoint has none of its rows, they are held at the site"
 KEPT_HERE = "its rows are in the state of the checkpoint"
 
 
-def travelling(
-    block: SelectBlock,
-    settings: Mapping[str, str],
-    plan: PhysicalPlan,
-    relations: Sequence[Relation],
-    model: CostModel,
-    layouts: LayoutRule,
-) -> tuple[PhysicalPlan, tuple[Shipments, ...]]:
-    """Return a plan whose streams at sites travel as is best, and what was weighed for each.
+def travel(planning: Planning) -> Planning:
+    """Have the streams at sites travel as is best in the plan that is taken; add what was weighed for each.
 
     Of the streams that meet in a stage one is held at its site at the most: that by which most is saved.
     Raises WJoinError WJ504 for a hint that cannot be granted.
     """
+    request, taken = planning.request, planning.candidates[0]
+    plan, model = taken.plan, planning.weighings[taken.shape].model
+    relations, layouts = request.relations, request.layouts
     remote = [stream for stream, scan in enumerate(plan.streams) if scan.site is not None]
     refused = {stream: _refused(plan, stream, relations[stream], layouts) for stream in remote}
-    wishes = wished_shipping(block, settings, plan, refused)
+    wishes = wished_shipping(request.block, request.settings, plan, refused)
     found: dict[int, Shipments] = {}
     for stream in remote:
         site = relations[stream].site
@@ -41,15 +38,29 @@ def travelling(
             can = not refused[stream].get(Shipping.HELD)
             held = can and (must is Shipping.HELD or layouts.free)
             found[stream] = shipments(plan, stream, site, model, must, held=held)
-    taken: set[int] = set()
+    entered_by: set[int] = set()
     for stream in sorted(found, key=lambda each: found[each].saved, reverse=True):
         if found[stream].chosen is not Shipping.HELD:
             continue
         stage, _ = entered(plan, stream)
-        if stage in taken:
+        if stage in entered_by:
             found[stream] = found[stream].without_holding()
-        taken.add(stage)
-    return shipped(plan, {stream: each.chosen for stream, each in found.items()}), tuple(found.values())
+        entered_by.add(stage)
+    ways = {stream: each.chosen for stream, each in found.items()}
+    return replace(
+        planning,
+        candidates=tuple(_travelling(planning, each, ways) for each in planning.candidates),
+        shipments=tuple(found.values()),
+    )
+
+
+def _travelling(planning: Planning, each: Candidate, ways: Mapping[int, Shipping]) -> Candidate:
+    """Return a candidate with the ways that streams travel: a held one changes the costs of its layout."""
+    taken = planning.candidates[0]
+    if Shipping.HELD in ways.values() and each.layout == taken.layout:
+        model = planning.weighings[each.shape].model
+        each = replace(each, estimated=model.estimate(shipped(each.plan, ways)))
+    return replace(each, plan=shipped(each.plan, ways)) if each.lost == "" else each
 
 
 def _refused(plan: PhysicalPlan, stream: int, relation: Relation, layouts: LayoutRule) -> dict[Shipping, str]:

@@ -1,7 +1,7 @@
 """The conjuncts of WHERE and ON, sorted: filters of one stream, equalities, comparisons, the rest."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -50,8 +50,15 @@ class Side:
     span: Span
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Said:
+    """A condition of WHERE, or of ON or USING of the FROM item ``on``; to inner joins that is the same."""
+
+    on: int | None = field(default=None, compare=False)
+
+
 @dataclass(frozen=True)
-class Filter:
+class Filter(_Said):
     """A condition on one stream."""
 
     stream: int
@@ -59,7 +66,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Equality:
+class Equality(_Said):
     """``left = right`` over two streams."""
 
     left: Side
@@ -68,7 +75,7 @@ class Equality:
 
 
 @dataclass(frozen=True)
-class ColumnComparison:
+class ColumnComparison(_Said):
     """``left operator right`` over columns of two streams that share one integral or time type."""
 
     left: StreamColumn
@@ -77,9 +84,14 @@ class ColumnComparison:
     text: str
     band: ColumnBand | None = None
 
+    @property
+    def streams(self) -> set[int]:
+        """The streams whose rows it is about."""
+        return {self.left.stream, self.right.stream}
+
 
 @dataclass(frozen=True)
-class Residual:
+class Residual(_Said):
     """A condition that Spark evaluates on the joined rows; it implies ``band`` where there is one.
 
     ``read`` is how the join can test it before, or what stands in the way.
@@ -93,7 +105,7 @@ class Residual:
 
 
 @dataclass(frozen=True)
-class PredicateCall:
+class PredicateCall(_Said):
     """A condition on a predicate of several streams, which the join decides."""
 
     text: str
@@ -229,10 +241,11 @@ def using_equality(
     """Return the equality that one column of a USING stands for."""
     *columns, span = pair
     sides = _filled_up(*(_plain_side(each, sources, span) for each in columns))
+    on = columns[-1].stream
     if sides is None:
         shown = " = ".join(sources[each.stream].joined(each.column) for each in columns)
-        return Residual(shown, tuple(columns), frozenset(), Unread("CHAR inside of other types"))
-    return Equality(*sides, span)
+        return Residual(shown, tuple(columns), frozenset(), Unread("CHAR inside of other types"), on=on)
+    return Equality(*sides, span, on=on)
 
 
 def _runs_apart(piece: Piece) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wjoin.planner.cost.estimates import Floats
-from wjoin.planner.plan.physical import UpperBounds
+from wjoin.planner.windows.bounds import Windows
 
 DRAWS = 1024
 """Draws in all, and no fewer than DRAWS_OF_EACH of every alternative."""
@@ -28,7 +28,7 @@ def even_draws(streams: int, count: int) -> Floats:
 
 @lru_cache(maxsize=64)
 def share_inside(
-    hull: UpperBounds, alternatives: tuple[UpperBounds, ...], members: tuple[int, ...], longest: float
+    hull: Windows, alternatives: tuple[Windows, ...], members: tuple[int, ...], longest: float
 ) -> float:
     """Return which part of the volume of closed windows ``hull``, between ``members``, alternatives make up.
 
@@ -40,7 +40,7 @@ def share_inside(
         return 1.0
     each = max(DRAWS_OF_EACH, -(-DRAWS // len(alternatives)))
     turns = np.tile(np.arange(len(alternatives)), each)
-    bounds = np.array([_bounds(upper, members) for upper in alternatives])
+    bounds = np.array([_bounds(windows, members) for windows in alternatives])
     draws = even_draws(len(members), len(turns))
     times, volume = _drawn(bounds[turns], draws, longest)
     apart = times[:, None, :] - times[:, :, None]
@@ -51,12 +51,12 @@ def share_inside(
     return min(1.0, inside / around) if around else 1.0
 
 
-def _bounds(upper: UpperBounds, members: Sequence[int]) -> Floats:
+def _bounds(windows: Windows, members: Sequence[int]) -> Floats:
     """Return the greatest differences of times between members, from row to column."""
     return np.array(
         [
-            [np.inf if (bound := upper[one][other]) is None else bound + HALF_A_UNIT for other in members]
-            for one in members
+            [np.inf if bound is None else bound + HALF_A_UNIT for bound in row]
+            for row in ([windows.between(one, other) for other in members] for one in members)
         ]
     )
 

@@ -28,20 +28,17 @@ from wjoin.planner.cost.alternatives import HALF_A_UNIT, even_draws, share_insid
 from wjoin.planner.cost.estimates import Arrival, Floats, InputEstimate, ProbeEstimate, StageEstimate
 from wjoin.planner.cost.measurement import stage_name
 from wjoin.planner.cost.stream_statistics import KEYLESS, UNIQUE, KeyStatistics, StreamStatistics
+from wjoin.planner.plan.checks import Band, Comparison, Condition, Operand, PredicateCheck, of_kind
 from wjoin.planner.plan.physical import (
-    Band,
     Bounds,
     Join,
     Joined,
-    Operand,
     Pairs,
     PassedOn,
     PhysicalPlan,
-    PredicateCheck,
     Scanned,
     Stage,
     StageEdge,
-    UpperBounds,
 )
 from wjoin.planner.plan.probes import (
     chosen_orders,
@@ -52,6 +49,7 @@ from wjoin.planner.plan.probes import (
     origins,
 )
 from wjoin.planner.plan.reach import reach
+from wjoin.planner.windows.bounds import Windows
 
 SAMPLE = 128
 """Tuples that a probe is played on."""
@@ -105,15 +103,14 @@ def play_stages(
     plan: PhysicalPlan,
     statistics: Sequence[StreamStatistics],
     arrival: Arrival,
-    hull: UpperBounds,
-    shares: Mapping[Band, float],
+    hull: Windows,
     agreements: Sequence[float | None] | None = None,
     exact: Sequence[Played] | None = None,
     whole: Sequence[Played] | None = None,
 ) -> tuple[Played, ...]:
     """Return what each stage of a plan is expected to do; rows are kept as the bounds of ``hull`` ask.
 
-    ``shares``: what each band keeps of all pairs. ``agreements`` are those of the stages; without them
+    ``agreements`` are those of the stages; without them
     they follow from what was measured. ``exact``: the same plan with the bounds EXACT, for one with others.
     ``whole``: all passes together, where the plan is one of several: it meets what all have found before.
     Probes whose order the plan has chosen are played in this, others in the one that makes the fewest tuples.
@@ -128,13 +125,13 @@ def play_stages(
         rates = [each.kept_rate for each in statistics]
         found = None if exact is None else exact[place]
         share = _inside_alternatives(plan, place, arrival)
-        play = _StagePlay(plan, stage, inputs, arrival, shares, agreement, rates, share, found)
+        play = _StagePlay(plan, stage, inputs, arrival, agreement, rates, share, found)
         played = play.play()
         expected = _measured_results(plan, stage, statistics) if agreements is None else None
         if expected is not None and played.estimate.results > 0:
             # Every step of a probe makes as many times more tuples.
             agreement = (expected / played.estimate.results) ** (1 / (len(inputs) - 1))
-            played = _StagePlay(plan, stage, inputs, arrival, shares, agreement, rates, share, found).play()
+            played = _StagePlay(plan, stage, inputs, arrival, agreement, rates, share, found).play()
         done.append(played)
     return tuple(done)
 
@@ -149,7 +146,7 @@ def _inside_alternatives(plan: PhysicalPlan, place: int, arrival: Arrival) -> fl
     stage = plan.stages[place]
 
     def share(members: tuple[int, ...]) -> float:
-        return share_inside(plan.upper, plan.branches, members, arrival.duration)
+        return share_inside(plan.windows, plan.branches, members, arrival.duration)
 
     before = math.prod(share(each.members) for each in stage.inputs) if plan.apart else 1.0
     return share(stage.members) / before if before else 0.0
@@ -180,7 +177,7 @@ def _input(
     statistics: Sequence[StreamStatistics],
     done: Sequence[Played],
     arrival: Arrival,
-    hull: UpperBounds,
+    hull: Windows,
 ) -> InputEstimate:
     each = stage.inputs[number]
     # Of a partial result the time of its newest row is known: that of the micro-batch.
@@ -225,7 +222,7 @@ def _kept(
     number: int,
     offsets: Sequence[Floats],
     arrival: Arrival,
-    hull: UpperBounds,
+    hull: Windows,
 ) -> float:
     """Return how long a tuple of an input stays, from when its newest row has come."""
     if not arrival.streaming:
@@ -233,14 +230,14 @@ def _kept(
     each = stage.inputs[number]
     if isinstance(each.source, Pairs):
         return 0.0
-    ahead = reach(stage.bounds, hull, plan.staged).ahead
+    distances = reach(stage.bounds, hull, plan.staged)
     shifts = (np.zeros(SAMPLE), *offsets)
     latest = np.zeros(SAMPLE)
     for other in kept_for(stage, number):
         ends = [
             np.full(SAMPLE, arrival.duration) if bound is None else bound + shift
             for member, shift in zip(each.members, shifts, strict=True)
-            for bound in (ahead[member][other],)
+            for bound in (distances.ahead(member, other),)
         ]
         latest = np.maximum(latest, np.minimum.reduce(ends) + plan.streams[other].delay)
     return float(np.maximum(0.0, latest - np.maximum.reduce(shifts)).mean())
@@ -259,7 +256,6 @@ class _StagePlay:
         stage: Stage,
         inputs: tuple[InputEstimate, ...],
         arrival: Arrival,
-        shares: Mapping[Band, float],
         agreement: float | None,
         rates: Sequence[float],
         inside: float,
@@ -269,13 +265,12 @@ class _StagePlay:
         self._stage = stage
         self._inputs = inputs
         self._arrival = arrival
-        self._shares = shares
         self._rates = rates
         self._measured = agreement
         self._agreement = 1.0 if agreement is None else agreement
         self._inside = inside
         self._exact = exact
-        self._reach = reach(stage.bounds, plan.upper, plan.staged)
+        self._reach = reach(stage.bounds, plan.windows, plan.staged)
         self._orders = chosen_orders(stage) or {}
         # One draw for each stream: estimates of different orders and bounds then differ by these alone.
         self._draws = even_draws(len(plan.streams) + 1, SAMPLE)
@@ -387,7 +382,7 @@ class _StagePlay:
         agreeing = float((sample.heavy * agree[0] + sample.light * agree[1]).mean())
         of_key = matching if gathered else agreeing * at_hand
         band = index_of(met, sample.times)
-        allowed = 1.0 if band is None else self._shares[band]
+        allowed = 1.0 if band is None else band.share.value
         conditions = self._conditions(sample, met)
         share = self._share(sample, met, conditions)
         heavy, light = heavy * share, light * share
@@ -402,7 +397,7 @@ class _StagePlay:
             times, volume = {**sample.times, **_times(target, anchor)}, length * target.volume
         grown = _Sample(times, heavy, light, sample.volume * volume)
         checked = grown.tuples
-        predicates = list(completed(self._stage.predicates, sample.times, met.members))
+        predicates = of_kind(completed(self._stage.checks, sample.times, met.members), PredicateCheck)
         called, grown = self._called(predicates, joined, number, grown)
         weights = sample.weights
         return (
@@ -436,7 +431,7 @@ class _StagePlay:
 
     def _distinct(self, check: PredicateCheck, joined: Sequence[int], number: int) -> float:
         """Return the most different rows that a predicate can be asked about: it is called once for each."""
-        asked = {operand[0] for operand in check.operands}
+        asked = {operand[0] for operand in check.columns}
         others = [each for each in joined if asked & set(self._stage.inputs[each].members)]
         if len(others) != 1 or len(joined) == 1:
             return math.inf
@@ -486,7 +481,7 @@ class _StagePlay:
         """
         low, high = np.full(SAMPLE, newest - self._arrival.duration), np.full(SAMPLE, newest + later)
         for stream, time in times.items():
-            back, ahead = self._reach.back[stream][member], self._reach.ahead[stream][member]
+            back, ahead = self._reach.back(stream, member), self._reach.ahead(stream, member)
             if back is not None:
                 low = np.maximum(low, time - back - HALF_A_UNIT)
             if ahead is not None:
@@ -500,17 +495,15 @@ class _StagePlay:
 
     def _share(self, sample: _Sample, met: StageEdge, conditions: Sequence[frozenset[Operand]]) -> float:
         """Return the share of pairs that the bands and conditions keep which can be checked now."""
-        bands = list(completed(self._stage.bands, sample.times, met.members))
-        ordered = {frozenset((band.left, band.right)) for band in bands}
+        bands = of_kind(completed(self._stage.checks, sample.times, met.members), Band)
+        ordered = {frozenset(band.columns) for band in bands}
         others = sum(columns not in ordered for columns in conditions)
-        return math.prod(self._shares[band] for band in bands) * COMPARISON_SHARE**others
+        return math.prod(band.share.value for band in bands) * COMPARISON_SHARE**others
 
     def _conditions(self, sample: _Sample, met: StageEdge) -> list[frozenset[Operand]]:
         """Return the columns of each condition that can be checked now."""
-        comparisons = completed(self._stage.comparisons, sample.times, met.members)
-        conditions = completed(self._stage.conditions, sample.times, met.members)
-        compared = [frozenset((each.left, each.right)) for each in comparisons]
-        return compared + [frozenset(each.operands) for each in conditions]
+        found = completed(self._stage.checks, sample.times, met.members)
+        return [frozenset(each.columns) for each in found if isinstance(each, Comparison | Condition)]
 
 
 def _growth(step: StepEstimate) -> float:

@@ -5,15 +5,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wjoin.parts.kernels.registry import KERNELS
-from wjoin.planner.catalog import Estimate
 from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.cost.cardinality import Played, play_stages
 from wjoin.planner.cost.constants import Constants
 from wjoin.planner.cost.estimates import ROW_BYTES, Arrival, InputEstimate, StageEstimate
 from wjoin.planner.cost.psp import Spread, spread
 from wjoin.planner.cost.stream_statistics import StreamStatistics
-from wjoin.planner.plan.physical import Band, Bounds, Method, Passes, PhysicalPlan, Stage, UpperBounds
+from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Stage
 from wjoin.planner.plan.probes import chosen_orders
+from wjoin.planner.windows.bounds import Windows
 
 RUNS = 5
 """Runs of an input that a probe searches on a stream: slices of a few sizes, and the new rows."""
@@ -100,8 +100,7 @@ class CostSettings:
 class CostModel:
     """Estimates plans over the same streams.
 
-    ``settings`` are what they are weighed with, ``units`` the plan's units of time in a second, ``shares``
-    what its bands keep of all pairs.
+    ``settings`` are what they are weighed with, ``units`` the plan's units of time in a second.
     """
 
     def __init__(
@@ -110,13 +109,11 @@ class CostModel:
         arrival: Arrival,
         settings: CostSettings,
         units: int,
-        shares: Mapping[Band, Estimate],
     ) -> None:
         self.cores = settings.workers
         self._partitions = settings.partitions or self.cores
         self._network = settings.network
         self.statistics = tuple(statistics)
-        self.shares = {band: share.value for band, share in shares.items()}
         self.arrival = arrival
         known = settings.constants
         self.constants = known if arrival.streaming else known.over_tables()
@@ -124,12 +121,12 @@ class CostModel:
         self._known: dict[Hashable, tuple[Played, ...]] = {}
         self._agreements: dict[Hashable, Agreements] = {}
 
-    def stages(self, plan: PhysicalPlan, hull: UpperBounds | None = None) -> tuple[StageEstimate, ...]:
+    def stages(self, plan: PhysicalPlan, hull: Windows | None = None) -> tuple[StageEstimate, ...]:
         """Return what the stages of a plan are expected to do, the same for every kernel.
 
         ``hull``: the bounds by which rows are kept, where they are not those of the plan.
         """
-        found = self._played(plan, hull or plan.upper, self._measured(plan))
+        found = self._played(plan, hull or plan.windows, self._measured(plan))
         return tuple(each.estimate for each in found)
 
     def _passes(self, plan: PhysicalPlan) -> list[tuple[StageEstimate, ...]]:
@@ -137,16 +134,16 @@ class CostModel:
         if not plan.apart:
             return [self.stages(plan)]
         agreements = self._measured(plan)
-        passes = (replace(plan, upper=branch, branches=()) for branch in plan.branches)
-        found = [self._played(each, plan.upper, agreements, plan.branches) for each in passes]
+        passes = (replace(plan, windows=branch, branches=()) for branch in plan.branches)
+        found = [self._played(each, plan.windows, agreements, plan.branches) for each in passes]
         return [tuple(each.estimate for each in played) for played in found]
 
     def _played(
         self,
         plan: PhysicalPlan,
-        hull: UpperBounds,
+        hull: Windows,
         agreements: Agreements,
-        alternatives: tuple[UpperBounds, ...] = (),
+        alternatives: tuple[Windows, ...] = (),
     ) -> tuple[Played, ...]:
         """Return what stages do; ``alternatives``: those of all passes, where the plan is one of them."""
         orders = tuple((stage.bounds, tuple((chosen_orders(stage) or {}).items())) for stage in plan.stages)
@@ -156,10 +153,10 @@ class CostModel:
             exact = None if narrowest == plan else self._played(narrowest, hull, agreements, alternatives)
             whole = None
             if alternatives:
-                apart = replace(plan, upper=hull, branches=alternatives)
+                apart = replace(plan, windows=hull, branches=alternatives)
                 whole = self._played(apart, hull, agreements)
             self._known[key] = play_stages(
-                plan, self.statistics, self.arrival, hull, self.shares, agreements, exact, whole
+                plan, self.statistics, self.arrival, hull, agreements, exact, whole
             )
         return self._known[key]
 
@@ -171,7 +168,7 @@ class CostModel:
         if key not in self._agreements:
             exact = _in_hull(plan)
             shape = replace(exact, stages=tuple(replace(stage, probes=()) for stage in exact.stages))
-            found = play_stages(shape, self.statistics, self.arrival, plan.upper, self.shares)
+            found = play_stages(shape, self.statistics, self.arrival, plan.windows)
             self._agreements[key] = tuple(each.estimate.agreement for each in found)
         return self._agreements[key]
 
@@ -205,7 +202,7 @@ class CostModel:
             passes = self._passes(plan)
             for number, stage in enumerate(plan.stages):
                 inputs = whole[number].inputs
-                lies = spread(plan, stage, inputs, self._partitions, self.cores, self.arrival, self.shares)
+                lies = spread(plan, stage, inputs, self._partitions, self.cores, self.arrival)
                 before, sent = dict(count.terms), shuffled
                 for place, source in enumerate(inputs):
                     shuffled += self._sent(count, self._arriving(stage, place, source), lies.sent[place])
@@ -271,13 +268,12 @@ class CostModel:
 
 def _joined(plan: PhysicalPlan) -> Hashable:
     """Return what is joined, whatever the choices for it."""
-    conditions = tuple((stage.comparisons, stage.bands, stage.predicates) for stage in plan.stages)
     inputs = tuple(
         (each.source, each.key, stage.chains(number))
         for stage in plan.stages
         for number, each in enumerate(stage.inputs)
     )
-    return plan.streams, plan.upper, plan.branches, inputs, conditions
+    return plan.streams, plan.windows, plan.branches, inputs, tuple(stage.checks for stage in plan.stages)
 
 
 def with_bounds(plan: PhysicalPlan, bounds: Bounds) -> PhysicalPlan:

@@ -8,13 +8,13 @@ gives work to.
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Slicing
 from wjoin.planner.cost.estimates import Arrival, InputEstimate, ProbeEstimate
-from wjoin.planner.plan.physical import Band, Gather, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import Gather, PhysicalPlan, Stage
 from wjoin.planner.plan.slicing import band_width, cut_by, slicing
 
 SKEWED = 1.25
@@ -58,12 +58,8 @@ def spread(
     partitions: int,
     cores: int,
     arrival: Arrival,
-    shares: Mapping[Band, float],
 ) -> Spread:
-    """Return how a stage lies on its workers, so many of which work at once as there are cores.
-
-    ``shares``: what bands keep of all pairs.
-    """
+    """Return how a stage lies on its workers, so many of which work at once as there are cores."""
     once = (1.0,) * len(inputs)
     where = stage.placement
     route = ROUTES[where.route]
@@ -85,7 +81,7 @@ def spread(
     if route.values:
         # The values of all rows, whenever they come: a band that keeps a tenth of them is as wide.
         band = cut_by(stage)
-        slices = band_width(band) / shares[band] / known[0].length
+        slices = band_width(band) / band.share.value / known[0].length
     else:
         slices = (arrival.interval if arrival.streaming else arrival.duration) / known[0].length
     # A row is worked on by one of as many groups of workers as it has copies: those take turns by its slice.

@@ -302,7 +302,7 @@ def _met(
 ) -> float:
     """Return how many rows of another stream are inside the window of a row."""
     member = other.members[0]
-    ahead, back = plan.upper[stream][member], plan.upper[member][stream]
+    ahead, back = plan.windows.between(stream, member), plan.windows.between(member, stream)
     if ahead is None or back is None:
         return other.kept_rows
     return statistics[member].kept_rate * max(0, ahead + back)

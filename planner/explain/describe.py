@@ -16,18 +16,18 @@ from wjoin.planner.explain.plan_words import alias_names, plain_words, plan_word
 from wjoin.planner.explain.stage_description import estimate_entry, join_entry, join_orders, stage_entry
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.physical import (
+    Bounds,
     Method,
     Output,
     PhysicalPlan,
     Shipping,
-    Stage,
     StreamScan,
-    UpperBounds,
 )
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.plan.to_come import is_dated, lags
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.text.columns import quoted_if_needed
+from wjoin.planner.windows.bounds import Windows
 from wjoin.planner.windows.lengths import human
 from wjoin.planner.windows.window_graph import Branch, WindowGraph
 
@@ -127,7 +127,8 @@ def _shipment(planned: PlannedSelect, each: Shipments) -> doc.ShipmentEntry:
 
 def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
     plan = planned.physical
-    ahead = _ahead(plan, plan.stages[0]) if plan.stages else plan.upper
+    windows = plan.windows
+    distances = reach(plan.stages[0].bounds if plan.stages else Bounds.EXACT, windows, plan.staged)
     for stream, (scan, relation) in enumerate(zip(plan.streams, planned.logical.relations, strict=True)):
         others = [each for each in plan.staged if each != stream] if stream in plan.staged else []
         yield doc.StreamEntry(
@@ -139,8 +140,8 @@ def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
             columns=tuple(column.output for column in scan.columns if column.output is not None),
             filters=scan.filters,
             undeclared=stream in planned.undeclared,
-            kept_for={plan.streams[other].alias: ahead[stream][other] for other in others},
-            unbounded=alias_names(plan, [other for other in others if plan.upper[stream][other] is None]),
+            kept_for={plan.streams[other].alias: distances.ahead(stream, other) for other in others},
+            unbounded=alias_names(plan, [each for each in others if windows.between(stream, each) is None]),
             joined_by=_joined_by(scan) if plan.stages else (),
         )
 
@@ -160,11 +161,6 @@ def _joined_by(scan: StreamScan) -> tuple[str, ...]:
 
 def _relation(each: doc.StreamEntry) -> str:
     return each.relation if each.relation.isidentifier() else each.alias
-
-
-def _ahead(plan: PhysicalPlan, stage: Stage) -> UpperBounds:
-    """Return how much later than a row of one stream those of another may be, under the bounds of a stage."""
-    return reach(stage.bounds, plan.upper, plan.staged).ahead
 
 
 def _statistics(scan: StreamScan, known: StreamStatistics, unit: int) -> doc.StatisticsEntry:
@@ -210,13 +206,13 @@ def _constraints(graph: WindowGraph, dated: Sequence[int]) -> doc.ConstraintsEnt
         given=tuple(each for each in given if each.lo is not None or each.hi is not None),
         completed=tuple(completed),
         contradictory_alternatives=graph.contradictory,
-        hull=tuple(_window(graph, graph.upper, *pair, 0) for pair in pairs if len(branches) > 1),
+        hull=tuple(_window(graph, graph.windows, *pair, 0) for pair in pairs if len(branches) > 1),
     )
 
 
-def _window(graph: WindowGraph, upper: UpperBounds, first: int, second: int, number: int) -> doc.WindowEntry:
+def _window(graph: WindowGraph, windows: Windows, first: int, second: int, number: int) -> doc.WindowEntry:
     """Return the bounds of t_second - t_first in an alternative."""
-    low, high = upper[second][first], upper[first][second]
+    low, high = windows.between(second, first), windows.between(first, second)
     ends = graph.names[first], graph.names[second]
     return doc.WindowEntry(*ends, None if low is None else -low, high, number)
 
@@ -224,7 +220,7 @@ def _window(graph: WindowGraph, upper: UpperBounds, first: int, second: int, num
 def _completed(
     graph: WindowGraph, branch: Branch, first: int, second: int, number: int
 ) -> doc.CompletedEntry:
-    window = _window(graph, branch.upper, first, second, number)
+    window = _window(graph, branch.windows, first, second, number)
     upper = _origin(branch, graph, first, second)
     lower = _origin(branch, graph, second, first, turned=True)
     origin = upper or lower or "unbounded"
@@ -240,7 +236,7 @@ def _origin(branch: Branch, graph: WindowGraph, source: int, target: int, *, tur
 
     A lower bound's path is shown in the upper one's direction.
     """
-    bound, given = branch.upper[source][target], branch.given[source][target]
+    bound, given = branch.windows.between(source, target), branch.given.between(source, target)
     if bound is None:
         return ""
     if given == bound:
@@ -260,7 +256,6 @@ def _candidate(each: Candidate) -> doc.CandidateEntry:
         bounds=_of_stages([stage.bounds.value for stage in plan.stages]),
         route=_of_stages([stage.placement.route for stage in plan.stages]),
         kernel=_of_stages([name_of(stage.kernels) for stage in plan.stages]),
-        shipping=_of_stages([stage.shipping.value for stage in plan.stages]),
         passes=plan.passes.value,
         order=tuple(join_orders(plan, stage) for stage in plan.stages),
         cost=cost.seconds,

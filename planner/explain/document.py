@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever a program that reads an older document could misread a newer one."""
 
 INTEGRAL = "integral"
@@ -130,7 +130,6 @@ class CandidateEntry:
     bounds: Choice
     route: Choice
     kernel: Choice
-    shipping: Choice
     passes: str
     order: tuple[Orders, ...]
     cost: float
@@ -265,7 +264,6 @@ class StageEntry:
     bounds: str
     route: str
     kernel: str
-    shipping: str
     order: Orders
     bands: tuple[BandEntry, ...]
     words: str

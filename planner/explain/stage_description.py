@@ -20,15 +20,13 @@ from wjoin.planner.explain.plan_words import (
 )
 from wjoin.planner.explain.words import Lying
 from wjoin.planner.figures import figure
+from wjoin.planner.plan.checks import Band, Comparison, PredicateCheck, of_kind
 from wjoin.planner.plan.edges import destination
 from wjoin.planner.plan.physical import (
-    Band,
-    Comparison,
     Gather,
     Join,
     Method,
     PhysicalPlan,
-    PredicateCheck,
     Stage,
 )
 from wjoin.planner.plan.probes import chosen_orders, kept_for
@@ -48,7 +46,6 @@ MEANINGS = {
     ("bounds", "exact"): "what all the joined rows allow together",
     ("bounds", "lca"): "the widest window of each stream, refined later",
     ("bounds", "gca"): "the widest window of all, refined later",
-    ("shipping", "blocks"): "whole rows travel, in blocks",
     ("passes", "hull"): "one pass over all alternatives",
     ("passes", "union"): "one pass for each alternative",
 }
@@ -72,7 +69,6 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
         _part("bounds", stage.bounds.value),
         doc.PartEntry("route", _route(stage), ROUTES[stage.placement.route].meaning),
         doc.PartEntry("kernel", kernel, meaning_of(kernel)),
-        _part("shipping", stage.shipping.value),
         *([_part("passes", plan.passes.value)] if plan.branches else []),
     ]
     return doc.StageEntry(
@@ -80,15 +76,14 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
         bounds=stage.bounds.value,
         route=stage.placement.route,
         kernel=kernel,
-        shipping=stage.shipping.value,
         order=join_orders(plan, stage),
-        bands=tuple(_band(plan, each, planned.shares[each]) for each in stage.bands),
+        bands=tuple(_band(plan, each) for each in stage.bands),
         words=kernel_words(stage),
         classes=tuple(each + 1 for each in planned.logical.stage_classes[number]),
-        checks=tuple(_comparison(plan, each) for each in stage.comparisons),
+        checks=tuple(_comparison(plan, each) for each in of_kind(stage.checks, Comparison)),
         parts=() if plan.method is Method.NATIVE else tuple(parts),
         warning="" if plan.method is Method.NATIVE else ROUTES[stage.placement.route].warning,
-        calls=tuple(_call(plan, each) for each in stage.predicates),
+        calls=tuple(_call(plan, each) for each in of_kind(stage.checks, PredicateCheck)),
         # Partial results of the same streams lie alike, whatever began them.
         slices=tuple(dict.fromkeys(_slices(plan, stage))),
         dealt=_dealt(plan, stage),
@@ -236,11 +231,11 @@ def _call(plan: PhysicalPlan, check: PredicateCheck) -> doc.CallEntry:
     return doc.CallEntry(condition, estimate_entry(check.cost_us), estimate_entry(check.share), check.tried)
 
 
-def _band(plan: PhysicalPlan, band: Band, share: Estimate) -> doc.BandEntry:
+def _band(plan: PhysicalPlan, band: Band) -> doc.BandEntry:
     low = "" if band.low is None else f"{band.low:g} <= " if band.slack else f"{band.low} <= "
     high = "" if band.high is None else f" <= {band.high:g}" if band.slack else f" <= {band.high}"
     condition = f"{low}{column_words(plan, band.left)} - {column_words(plan, band.right)}{high}"
-    return doc.BandEntry(condition, band.low, band.high, estimate_entry(share), band.checked)
+    return doc.BandEntry(condition, band.low, band.high, estimate_entry(band.share), band.checked)
 
 
 def join_entry(plan: PhysicalPlan, join: PairJoin) -> doc.JoinEntry:
@@ -256,7 +251,7 @@ def join_entry(plan: PhysicalPlan, join: PairJoin) -> doc.JoinEntry:
 
 
 def _kept_for(plan: PhysicalPlan, own: Sequence[int], other: Sequence[int]) -> int | None:
-    bound = latest_bound(plan.upper, own, other)
+    bound = latest_bound(plan.windows, own, other)
     return None if bound is None else whole_seconds(bound) * 1_000_000
 
 

@@ -4,7 +4,15 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from wjoin.planner.plan.block_columns import code_name, meeting_name, stored_column, time_name
-from wjoin.planner.plan.physical import Joined, Operand, Output, Pairs, PhysicalPlan, Stage, StageEdge
+from wjoin.planner.plan.checks import Operand
+from wjoin.planner.plan.physical import (
+    Joined,
+    Output,
+    Pairs,
+    PhysicalPlan,
+    Stage,
+    StageEdge,
+)
 
 
 def with_columns(plan: PhysicalPlan) -> PhysicalPlan:
@@ -107,14 +115,8 @@ def _columns(plan: PhysicalPlan, stage: Stage, place: int, read: set[str]) -> tu
 
 def operands(plan: PhysicalPlan, stage: Stage) -> Iterator[Operand]:
     """Yield the scan columns that a stage reads itself: those of its conditions and keys."""
-    for comparison in stage.comparisons:
-        yield from (comparison.left, comparison.right)
-    for band in stage.bands:
-        yield from (band.left, band.right)
-    for condition in stage.conditions:
-        yield from condition.operands
-    for check in stage.predicates:
-        yield from check.operands
+    for check in stage.checks:
+        yield from check.columns
     for source in stage.inputs:
         if source.key is not None:
             stream, code = source.key

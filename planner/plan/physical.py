@@ -1,4 +1,4 @@
-"""The physical plan: bounds × route × kernel × shipping for each stage, and what becomes of the results.
+"""The physical plan: bounds × route × kernel for each stage, how streams come, and what becomes of results.
 
 A plan is plain data. EXPLAIN prints it and the executor runs it; neither decides anything. What follows
 from other parts of it (columns, retention, probes) is derived by ``plan.probes`` and ``plan.edges``.
@@ -12,8 +12,8 @@ from enum import Enum
 from functools import cached_property
 
 from wjoin.parts.routes.route import Placement
-from wjoin.planner.catalog import Estimate
-from wjoin.planner.conditions.expressions import Expression
+from wjoin.planner.plan.checks import Band, Check, Operand, of_kind
+from wjoin.planner.windows.bounds import Windows
 
 
 class TimeKind(Enum):
@@ -44,14 +44,13 @@ class Passes(Enum):
 
 
 class Shipping(Enum):
-    """What travels: between workers tuples in blocks, and from a site whole rows, or partial ones first.
+    """What comes of a stream from its site: whole rows, or partial ones first.
 
     PARTIAL: the columns that the join reads; the others of those rows that are in results come when these
     leave the stages (Semijoin streams, section 4.2). HELD: no row comes but those that a stage asks for,
     by the keys of what they meet there (``planner.choose.held_streams``).
     """
 
-    BLOCKS = "blocks"
     FULL = "full"
     PARTIAL = "partial"
     HELD = "held"
@@ -62,10 +61,6 @@ class Method(Enum):
 
     MULTIWAY = "multiway"
     NATIVE = "native"
-
-
-UpperBounds = tuple[tuple[int | None, ...], ...]
-"""``upper[i][j]``: the greatest t_j - t_i allowed; None when unbounded. The least is -upper[j][i]."""
 
 
 @dataclass(frozen=True)
@@ -135,96 +130,6 @@ class StreamScan:
     def dated(self) -> bool:
         """Whether its rows have an event time."""
         return bool(self.event_time)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """``left operator right`` on scan columns of one integral, date or timestamp type.
-
-    Operands are (stream, number of the scan column). A NULL on either side is false.
-    """
-
-    left: tuple[int, int]
-    operator: str
-    right: tuple[int, int]
-
-    @property
-    def streams(self) -> frozenset[int]:
-        """The streams whose rows it is about."""
-        return frozenset((self.left[0], self.right[0]))
-
-
-@dataclass(frozen=True)
-class Band:
-    """``low <= left - right <= high`` on scan columns of two streams, None where a side is open.
-
-    It holds for every result, and is only searched for and tested: the conditions that imply it
-    are checked as well (by comparisons of the stage where ``checked``). ``slack``: 0 for whole
-    numbers, days and microseconds; else the share of a value by which the bounds are wider for it.
-    """
-
-    left: tuple[int, int]
-    right: tuple[int, int]
-    low: int | float | None
-    high: int | float | None
-    slack: float
-    checked: bool
-
-    @property
-    def streams(self) -> frozenset[int]:
-        """The streams whose rows it is about."""
-        return frozenset((self.left[0], self.right[0]))
-
-
-Operand = tuple[int, int]
-"""A scan column: the stream, and the number of the column."""
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A condition over scan columns, those of its inputs; Spark evaluates it on the results as well.
-
-    Tuples for which it cannot be true are dropped on the way; where that is not known, they are kept.
-    """
-
-    expression: Expression
-    operands: tuple[Operand, ...]
-
-    @property
-    def streams(self) -> frozenset[int]:
-        """The streams whose rows it is about."""
-        return frozenset(stream for stream, _ in self.operands)
-
-
-@dataclass(frozen=True)
-class PredicateCheck:
-    """A condition on a predicate, which the join decides: ``arguments`` are operands and constants.
-
-    ``asked``: the truth that is wanted, or comparisons of a score, all of which must hold. ``cost_us``: what
-    a call for one pair takes, in microseconds of one core; ``share``: what it keeps of all pairs; ``tried``:
-    on what these were measured, or why they were not; empty where nothing was tried.
-    """
-
-    predicate: str
-    arguments: tuple[Operand | bool | int | float | str, ...]
-    asked: bool | tuple[tuple[str, float], ...]
-    cost_us: Estimate
-    share: Estimate
-    tried: str = ""
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        """The arguments that are columns."""
-        return tuple(each for each in self.arguments if isinstance(each, tuple))
-
-    @property
-    def streams(self) -> frozenset[int]:
-        """The streams whose rows it is about."""
-        return frozenset(stream for stream, _ in self.operands)
-
-
-AnyCondition = Comparison | Band | Condition | PredicateCheck
-"""What a stage checks of the rows of several streams."""
 
 
 @dataclass(frozen=True)
@@ -368,7 +273,7 @@ class Step:
     ``ranges``: the times of the input's first member, one range for each stream joined before; ``index``: the
     band by whose values rows are found, None where its other side is not joined yet, or the kernel looks
     for none. What is left to check of the tuples that are made: ``windows``, ``keys`` (equal scan columns,
-    where codes are hashes), ``comparisons``, ``bands``, ``conditions``, ``order``, at last ``predicates``.
+    where codes are hashes), ``order`` and ``checks``, predicates at last.
     """
 
     input: int
@@ -378,16 +283,13 @@ class Step:
     index: Band | None = None
     windows: tuple[WindowCheck, ...] = ()
     keys: tuple[tuple[Operand, Operand], ...] = ()
-    comparisons: tuple[Comparison, ...] = ()
-    bands: tuple[Band, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    checks: tuple[Check, ...] = ()
     order: Precedence | None = None
-    predicates: tuple[PredicateCheck, ...] = ()
 
 
 @dataclass(frozen=True)
 class Probe:
-    """How new rows of input ``origin`` begin results, in one pass over the windows ``upper``.
+    """How new rows of input ``origin`` begin results, in one pass over ``windows``.
 
     ``ordered``: whether the order of the steps is the plan's choice; else the input with the fewest rows at
     hand comes first, of those that a condition links with the ones before. Results inside the windows
@@ -398,8 +300,8 @@ class Probe:
     origin: int
     steps: tuple[Step, ...]
     ordered: bool
-    upper: UpperBounds
-    excluded: tuple[UpperBounds, ...] = ()
+    windows: Windows
+    excluded: tuple[Windows, ...] = ()
     meets: Rows = Rows.ALL
 
     @property
@@ -413,9 +315,8 @@ class _Common:
     """What every kind of stage has.
 
     ``placement`` says which workers a row comes to, ``kernels`` how candidates are found: the first of
-    them by the steps, or by each worker the one that suits its rows (``wjoin.parts``). ``comparisons``,
-    ``bands``, ``conditions`` and ``predicates`` (those to call first come first) are all that can be checked
-    here.
+    them by the steps, or by each worker the one that suits its rows (``wjoin.parts``). ``checks`` are
+    all that can be checked here; predicates come last, those to call first before others.
     There is a probe for each input whose new rows begin results, and for each pass over the windows; two
     where rows visit several workers.
     """
@@ -424,17 +325,13 @@ class _Common:
     bounds: Bounds
     placement: Placement
     kernels: tuple[str, ...]
-    shipping: Shipping
-    comparisons: tuple[Comparison, ...] = ()
-    bands: tuple[Band, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-    predicates: tuple[PredicateCheck, ...] = ()
+    checks: tuple[Check, ...] = ()
     probes: tuple[Probe, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.inputs) < 2:
             raise ValueError("a stage joins two or more inputs")
-        for each in self.checked:
+        for each in self.checks:
             if not each.streams <= set(self.members):
                 raise ValueError("a condition names a stream that is not in the stage")
 
@@ -444,9 +341,9 @@ class _Common:
         return tuple(dict.fromkeys(member for each in self.inputs for member in each.members))
 
     @property
-    def checked(self) -> tuple[AnyCondition, ...]:
-        """All that is checked here of the rows of several streams."""
-        return (*self.comparisons, *self.bands, *self.conditions, *self.predicates)
+    def bands(self) -> tuple[Band, ...]:
+        """The checks by which kernels can search, in the order of their numbers."""
+        return of_kind(self.checks, Band)
 
     @property
     def keyed(self) -> bool:
@@ -534,7 +431,7 @@ class Output:
 
     sink: str
     columns: tuple[Operand, ...]
-    windows: tuple[UpperBounds, ...] = ()
+    windows: tuple[Windows, ...] = ()
     match: frozenset[str] = frozenset()
     match_delay: int | None = None
     undated: str = ""
@@ -559,7 +456,7 @@ class StaticJoin:
 class PhysicalPlan:
     """A whole W-join.
 
-    ``upper`` is the closure of the window graph (the edge-wise hull of the branches of a
+    ``windows`` is the closure of the window graph (the hull of the branches of a
     disjunction); ``branches`` the closures that a result must satisfy one of, empty for a
     single conjunction. ``passes`` matters only where there are branches. ``lookups`` join the static
     relations to the result of the stages, in order; empty when every relation is static.
@@ -571,8 +468,8 @@ class PhysicalPlan:
 
     streams: tuple[StreamScan, ...]
     time_kind: TimeKind
-    upper: UpperBounds
-    branches: tuple[UpperBounds, ...]
+    windows: Windows
+    branches: tuple[Windows, ...]
     stages: tuple[Stage, ...]
     outputs: tuple[Output, ...]
     lookups: tuple[StaticJoin, ...] = ()

@@ -3,18 +3,15 @@
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.registry import ROUTES
+from wjoin.planner.plan.checks import Band, Kind, Operand
 from wjoin.planner.plan.physical import (
-    AnyCondition,
-    Band,
     Bounds,
     Gather,
     Join,
-    Operand,
     Pairs,
     PhysicalPlan,
     Precedence,
@@ -25,14 +22,12 @@ from wjoin.planner.plan.physical import (
     Stage,
     StageEdge,
     Step,
-    UpperBounds,
     WindowCheck,
     meeting,
 )
 from wjoin.planner.plan.reach import Reach, reach
 from wjoin.planner.plan.slicing import cut
-
-OneCondition = TypeVar("OneCondition", bound=AnyCondition)
+from wjoin.planner.windows.bounds import Windows
 
 Orders = Mapping[int, Sequence[int]]
 """For each input whose new rows begin results, the other inputs in the order in which they are met."""
@@ -104,9 +99,9 @@ def retention(plan: PhysicalPlan, stage: Stage, each: StageEdge, bounds: Bounds)
 
     In a hop, for the new rows whose partial results come to meet them there.
     """
-    ahead = reach(bounds, plan.upper, plan.staged).ahead
+    distances = reach(bounds, plan.windows, plan.staged)
     return tuple(
-        Retention(other, tuple((member, ahead[member][other]) for member in each.members))
+        Retention(other, tuple((member, distances.ahead(member, other)) for member in each.members))
         for other in kept_for(stage, stage.inputs.index(each))
     )
 
@@ -125,8 +120,8 @@ def _probes(
         chains: Sequence[Sequence[int]] = stage.chains(origin)
         if isinstance(stage, Join) and orders is not None:
             chains = (orders[origin],)
-        for order, (upper, excluded) in itertools.product(chains, _passes(plan)):
-            begun = Probe(origin, (), orders is not None, upper, excluded)
+        for order, (windows, excluded) in itertools.product(chains, _passes(plan)):
+            begun = Probe(origin, (), orders is not None, windows, excluded)
             for meets in _met_rows(plan, stage):
                 yield _probe(plan, stage, order, replace(begun, meets=meets))
 
@@ -142,26 +137,26 @@ def _met_rows(plan: PhysicalPlan, stage: Stage) -> tuple[Rows, ...]:
     return (Rows.ALL,)
 
 
-def _passes(plan: PhysicalPlan) -> Iterator[tuple[UpperBounds, tuple[UpperBounds, ...]]]:
+def _passes(plan: PhysicalPlan) -> Iterator[tuple[Windows, tuple[Windows, ...]]]:
     """Yield the windows of each pass, and those of the passes before it."""
     if plan.apart:
-        for number, upper in enumerate(plan.branches):
-            yield upper, plan.branches[:number]
+        for number, windows in enumerate(plan.branches):
+            yield windows, plan.branches[:number]
     else:
-        yield plan.upper, ()
+        yield plan.windows, ()
 
 
 def _probe(plan: PhysicalPlan, stage: Stage, order: Sequence[int], begun: Probe) -> Probe:
     """Return a probe with its steps in an order; all else is as in ``begun``."""
-    distances = reach(stage.bounds, begun.upper, plan.staged)
+    distances = reach(stage.bounds, begun.windows, plan.staged)
     steps: list[Step] = []
     joined = [begun.origin]
     for target in order:
-        step = step_to(plan, stage, joined, target, distances, begun.upper, begun.meets)
+        step = step_to(plan, stage, joined, target, distances, begun.windows, begun.meets)
         joined.append(target)
         if len(steps) == len(order) - 1 and not _checked_on_the_way(plan, stage):
             members = sorted(member for number in joined for member in stage.inputs[number].members)
-            step = replace(step, windows=tuple(window_checks(begun.upper, members, members)))
+            step = replace(step, windows=tuple(window_checks(begun.windows, members, members)))
         steps.append(step)
     return replace(begun, steps=tuple(steps))
 
@@ -178,7 +173,7 @@ def step_to(
     joined: Sequence[int],
     target: int,
     distances: Reach,
-    upper: UpperBounds,
+    windows: Windows,
     meets: Rows = Rows.ALL,
 ) -> Step:
     """Return the step from tuples of the inputs ``joined``, the first of them new rows, to one more input."""
@@ -201,18 +196,15 @@ def step_to(
         else tuple(
             Range(
                 stream,
-                distances.back[stream][anchor],
-                _ahead(order, each.members, stream, distances.ahead[stream][anchor]),
+                distances.back(stream, anchor),
+                _ahead(order, each.members, stream, distances.ahead(stream, anchor)),
             )
             for stream in known
         ),
         index=index_of(each, known) if KERNELS[kernel].order is Order.VALUE else None,
-        windows=tuple(window_checks(upper, known, others)) if exact else (),
+        windows=tuple(window_checks(windows, known, others)) if exact else (),
         keys=tuple(_key_pairs(plan, stage.inputs[joined[0]], each)),
-        comparisons=tuple(completed(stage.comparisons, known, new)),
-        bands=tuple(band for band in completed(stage.bands, known, new) if not band.checked),
-        conditions=tuple(completed(stage.conditions, known, new)),
-        predicates=tuple(completed(stage.predicates, known, new)),
+        checks=tuple(each for each in completed(stage.checks, known, new) if each.tested),
         order=order,
     )
 
@@ -257,7 +249,7 @@ def linked_first(stage: Stage, joined: Collection[int], others: Sequence[int]) -
 
 def _linked(stage: Stage, known: Collection[int], members: Sequence[int]) -> bool:
     """Return whether something can be checked of more streams that could not be of the known ones."""
-    return any(True for _ in completed(stage.checked, known, members))
+    return any(True for _ in completed(stage.checks, known, members))
 
 
 def index_of(each: StageEdge, known: Collection[int]) -> Band | None:
@@ -267,15 +259,13 @@ def index_of(each: StageEdge, known: Collection[int]) -> Band | None:
     return each.index
 
 
-def window_checks(
-    upper: UpperBounds, streams: Iterable[int], others: Collection[int]
-) -> Iterator[WindowCheck]:
-    """Yield the bounds of ``upper`` between streams and others, each once."""
+def window_checks(windows: Windows, streams: Iterable[int], others: Collection[int]) -> Iterator[WindowCheck]:
+    """Yield the bounds of windows between streams and others, each once."""
     pairs = dict.fromkeys(
         pair for first in streams for second in others for pair in ((first, second), (second, first))
     )
     for first, second in pairs:
-        bound = upper[first][second]
+        bound = windows.between(first, second)
         if first != second and bound is not None:
             yield WindowCheck(first, second, bound)
 
@@ -289,11 +279,9 @@ def _key_pairs(plan: PhysicalPlan, old: StageEdge, new: StageEdge) -> Iterator[t
         yield (new.key[0], left), (old.key[0], right)
 
 
-def completed(
-    conditions: Iterable[OneCondition], known: Collection[int], new: Sequence[int]
-) -> Iterator[OneCondition]:
-    """Yield the conditions that can be checked once new streams join known ones, and could not before."""
+def completed(checks: Iterable[Kind], known: Collection[int], new: Sequence[int]) -> Iterator[Kind]:
+    """Yield the checks that can be made once new streams join known ones, and could not before."""
     joined = {*known, *new}
-    for each in conditions:
+    for each in checks:
         if each.streams <= joined and not each.streams.isdisjoint(new):
             yield each

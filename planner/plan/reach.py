@@ -3,42 +3,45 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from wjoin.planner.plan.physical import Bounds, UpperBounds
+from wjoin.planner.plan.physical import Bounds
+from wjoin.planner.windows.bounds import Windows
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Distances in time, in the plan's unit; None where there is no limit.
+    """Distances in time, in the plan's unit.
 
-    ``ahead[i][j]``: how much later than a tuple of stream i those of j may be to be compared
-    with it; ``back[i][j]``: how much earlier. A tuple is kept as long as its ``ahead`` asks.
+    A tuple is kept as long as its ``ahead`` asks. ``own`` is how far a tuple of each stream looks both ways,
+    empty where it looks as far as the windows allow.
     """
 
-    ahead: UpperBounds
-    back: UpperBounds
+    windows: Windows
+    own: tuple[int | None, ...]
+
+    def ahead(self, stream: int, other: int) -> int | None:
+        """Return how much later than a tuple of ``stream`` one of ``other`` may be, None for any."""
+        return self.own[stream] if self.own else self.windows.between(stream, other)
+
+    def back(self, stream: int, other: int) -> int | None:
+        """Return how much earlier than a tuple of ``stream`` one of ``other`` may be, None for any."""
+        return self.own[stream] if self.own else self.windows.between(other, stream)
 
 
-def reach(bounds: Bounds, upper: UpperBounds, streams: Collection[int]) -> Reach:
-    """Return the reach of the tuples of ``streams`` under the closed window graph ``upper``.
+def reach(bounds: Bounds, windows: Windows, streams: Collection[int]) -> Reach:
+    """Return the reach of the tuples of ``streams`` under closed windows.
 
-    EXACT: what the graph allows. GCA: the widest window of all, both ways. LCA: the widest
-    window of the tuple's own stream, both ways. The last two find more than the graph allows.
+    EXACT: what these allow. GCA: the widest window of all, both ways. LCA: the widest
+    window of the tuple's own stream, both ways. The last two find more than the windows allow.
     """
-    size = len(upper)
+    numbers = range(windows.size)
     if bounds is Bounds.EXACT:
-        back = tuple(tuple(upper[other][stream] for other in range(size)) for stream in range(size))
-        return Reach(upper, back)
-    own = [_widest(upper, [stream], streams) for stream in range(size)]
+        return Reach(windows, ())
     if bounds is Bounds.GCA:
-        own = [_widest(upper, streams, streams)] * size
-    both = tuple((window,) * size for window in own)
-    return Reach(both, both)
+        return Reach(windows, (_widest(windows, streams, streams),) * windows.size)
+    return Reach(windows, tuple(_widest(windows, [stream], streams) for stream in numbers))
 
 
-def _widest(upper: UpperBounds, streams: Collection[int], others: Collection[int]) -> int | None:
-    """Return the greatest distance that the graph allows between one of ``streams`` and one of ``others``."""
-    pairs = [(upper[i][j], upper[j][i]) for i in streams for j in others if i != j]
-    distances = [bound for pair in pairs for bound in pair]
-    if any(bound is None for bound in distances):
-        return None
-    return max((bound for bound in distances if bound is not None), default=0)
+def _widest(windows: Windows, streams: Collection[int], others: Collection[int]) -> int | None:
+    """Return the greatest distance that windows allow between one of ``streams`` and one of ``others``."""
+    apart = [(i, j) for i in streams for j in others if i != j]
+    return windows.widest([*apart, *((j, i) for i, j in apart)])

@@ -1,13 +1,13 @@
 """Slices of event time or of values: how long they are, what rows can reach (PSP 2009, sections 4 and 7)."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Placement, Role, Slices, Slicing
-from wjoin.planner.plan.physical import Band, Hop, PhysicalPlan, Stage, meeting
+from wjoin.planner.plan.checks import Band
+from wjoin.planner.plan.physical import Hop, PhysicalPlan, Stage, meeting
 
 SLICES_OF_A_WINDOW = 1669
 """Slices of the longest window, of a route whose rows visit several: so many workers share it at the most.
@@ -36,7 +36,7 @@ def slice_length(plan: PhysicalPlan, stage: Stage, route: str) -> int | float:
     if ROUTES[route].values:
         return band_width(cut_by(stage))
     firsts = stage.members if isinstance(stage, Hop) else tuple(each.members[0] for each in stage.inputs)
-    bounds = [plan.upper[one][other] for one in firsts for other in firsts if one != other]
+    bounds = [plan.windows.between(one, other) for one in firsts for other in firsts if one != other]
     known = [abs(bound) for bound in bounds if bound is not None]
     if len(known) < len(bounds):
         return _ENDLESS
@@ -127,7 +127,7 @@ def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:
     # Rows of two inputs reach each other; of more than two, only the master is sliced.
     master = where.master if number != where.master else int(where.master == 0)
     other = stage.inputs[master].members[0]
-    back_in_time, ahead_in_time = plan.upper[other][first], plan.upper[first][other]
+    back_in_time, ahead_in_time = plan.windows.between(other, first), plan.windows.between(first, other)
     return Slicing(where, back_in_time, ahead_in_time, kept, visits)
 
 
@@ -158,14 +158,8 @@ def _hop_slicing(plan: PhysicalPlan, stage: Hop, number: int) -> Slicing:
 def _reach(plan: PhysicalPlan, stage: Hop, number: int, stream: int) -> tuple[int | None, int | None]:
     """Return how far before and after the rows of a stream those may be that input ``number`` meets."""
     met = [member for other in stage.meets[number] for member in stage.inputs[other].members]
-    back, ahead = ([plan.upper[other][stream] for other in met], [plan.upper[stream][other] for other in met])
-    return _furthest(back), _furthest(ahead)
-
-
-def _furthest(bounds: Sequence[int | None]) -> int | None:
-    """Return the greatest of some bounds, None where one is open."""
-    known = [each for each in bounds if each is not None]
-    return max(known) if len(known) == len(bounds) else None
+    windows = plan.windows
+    return windows.widest((other, stream) for other in met), windows.widest((stream, other) for other in met)
 
 
 def roles(plan: PhysicalPlan, stage: Stage, number: int, place: int, workers: int) -> dict[int, Role]:

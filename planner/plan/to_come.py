@@ -28,7 +28,7 @@ def _later(plan: PhysicalPlan, stream: int) -> int:
     if plan.watermarked or plan.method is Method.NATIVE:
         # Spark's own watermarks of the inputs know of no windows.
         return 0
-    most = (row[stream] for other, row in enumerate(plan.upper) if other != stream)
+    most = (plan.windows.between(other, stream) for other in range(plan.windows.size) if other != stream)
     return max([0, *(-bound for bound in most if bound is not None)])
 
 

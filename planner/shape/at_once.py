@@ -7,7 +7,6 @@ between every two streams.
 """
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import replace
 
 from wjoin.parts.kernels.registry import KERNELS, refusal_of
@@ -15,7 +14,6 @@ from wjoin.parts.routes.registry import plainest
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import Gather, Hop, Pairs, PhysicalPlan, Stage, StageEdge
-from wjoin.planner.plan.probes import OneCondition
 from wjoin.planner.shape.hops import can_hop
 
 MOST_STREAMS = 5
@@ -27,7 +25,7 @@ def can_meet_at_once(plan: PhysicalPlan) -> bool:
     if not can_hop(plan) or len(plan.stages[0].inputs) > MOST_STREAMS:
         return False
     (stage,) = plan.stages
-    linked = {each.streams for each in stage.checked}
+    linked = {each.streams for each in stage.checks}
     return all(frozenset(pair) in linked for pair in itertools.combinations(stage.members, 2))
 
 
@@ -45,17 +43,9 @@ def _meeting(stage: Stage) -> Hop:
         bounds=stage.bounds,
         placement=Placement(plainest(keyed=False, inputs=len(stage.inputs), hop=True)),
         kernels=stage.kernels,
-        shipping=stage.shipping,
-        comparisons=_of_two(stage.comparisons),
-        bands=_of_two(stage.bands),
-        conditions=_of_two(stage.conditions),
-        predicates=_of_two(stage.predicates),
+        checks=tuple(each for each in stage.checks if len(each.streams) == 2),
         meets=tuple(tuple(other for other in numbers if other != own) for own in numbers),
     )
-
-
-def _of_two(conditions: Sequence[OneCondition]) -> tuple[OneCondition, ...]:
-    return tuple(each for each in conditions if len(each.streams) == 2)
 
 
 def _gathering(stage: Stage) -> Gather:
@@ -66,9 +56,5 @@ def _gathering(stage: Stage) -> Gather:
         bounds=stage.bounds,
         placement=Placement(plainest(keyed=True, inputs=len(inputs), hop=True)),
         kernels=next((name,) for name in KERNELS if refusal_of((name,), keyed=True, indexed=False) is None),
-        shipping=stage.shipping,
-        comparisons=stage.comparisons,
-        bands=stage.bands,
-        conditions=stage.conditions,
-        predicates=stage.predicates,
+        checks=stage.checks,
     )

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 from wjoin.parts.routes.registry import plainest
 from wjoin.parts.routes.route import Placement
+from wjoin.planner.plan.checks import Band, Kind
 from wjoin.planner.plan.edges import with_columns
-from wjoin.planner.plan.physical import Band, Hop, Partial, PassedOn, PhysicalPlan, Scanned, Stage, StageEdge
-from wjoin.planner.plan.probes import OneCondition, completed
+from wjoin.planner.plan.physical import Hop, Partial, PassedOn, PhysicalPlan, Scanned, Stage, StageEdge
+from wjoin.planner.plan.probes import completed
 
 FEWEST_STREAMS = 3
 """Two streams meet in one stage."""
@@ -106,7 +107,7 @@ def can_hop(plan: PhysicalPlan) -> bool:
 def in_hops(plan: PhysicalPlan) -> PhysicalPlan:
     """Return a plan with hops in the place of its one stage (``can_hop``), their probes not arranged yet."""
     (stage,) = plan.stages
-    orders = hop_orders(stage.members, [each.streams for each in stage.checked])
+    orders = hop_orders(stage.members, [each.streams for each in stage.checks])
     hops = tuple(_Hop(stage, orders, number).made() for number in range(len(stage.inputs) - 1))
     return with_columns(replace(plan, stages=hops))
 
@@ -137,11 +138,7 @@ class _Hop:
             bounds=self.stage.bounds,
             placement=Placement(plainest(keyed=False, inputs=len(inputs), hop=True)),
             kernels=self.stage.kernels,
-            shipping=self.stage.shipping,
-            comparisons=self._checked(self.stage.comparisons),
-            bands=self._checked(self.stage.bands),
-            conditions=self._checked(self.stage.conditions),
-            predicates=self._checked(self.stage.predicates),
+            checks=self._checked(self.stage.checks),
             meets=tuple(meets),
         )
 
@@ -155,9 +152,9 @@ class _Hop:
         here = [band for band in self._checked(self.stage.bands) if stream in band.streams]
         return own if own in here else next(iter(here), None)
 
-    def _checked(self, conditions: Sequence[OneCondition]) -> tuple[OneCondition, ...]:
-        """Return the conditions that are checked first in this hop, for new rows of some stream."""
-        found: list[OneCondition] = []
+    def _checked(self, checks: Sequence[Kind]) -> tuple[Kind, ...]:
+        """Return what is checked first in this hop, for new rows of some stream."""
+        found: list[Kind] = []
         for origin, order in self.orders.items():
-            found += completed(conditions, {origin, *order[: self.number]}, [order[self.number]])
-        return tuple(each for each in conditions if each in found)
+            found += completed(checks, {origin, *order[: self.number]}, [order[self.number]])
+        return tuple(each for each in checks if each in found)

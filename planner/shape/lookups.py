@@ -37,12 +37,7 @@ def lookups(
         links = _links(stream, joined, classes)
         waiting.remove(stream)
         joined.append(stream)
-        ready = [
-            each
-            for each in comparisons
-            if stream in (each.left.stream, each.right.stream)
-            and {each.left.stream, each.right.stream} <= set(joined)
-        ]
+        ready = [each for each in comparisons if stream in each.streams and each.streams <= set(joined)]
         columns = [column for pair in links for part in pair for column in part.side.columns]
         columns += [column for each in ready for column in (each.left, each.right)]
         found.append(

@@ -1,48 +1,22 @@
 """A sequence of joins to the stages of a plan, each with the conditions that first can be checked there."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
 from wjoin.parts.kernels.registry import KERNELS, refusal_of
 from wjoin.parts.routes.registry import plainest
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.conditions.column_bands import ColumnBand
+from wjoin.planner.conditions.conjuncts import ColumnComparison
 from wjoin.planner.conditions.predicate_calls import ReadCall
 from wjoin.planner.conditions.readable import ReadCondition
-from wjoin.planner.plan.physical import (
-    Band,
-    Bounds,
-    Comparison,
-    Condition,
-    Join,
-    Joined,
-    Operand,
-    PredicateCheck,
-    Scanned,
-    Shipping,
-    Stage,
-    StageEdge,
-)
+from wjoin.planner.plan.checks import Band, Check, Comparison, Condition, Operand, PredicateCheck
+from wjoin.planner.plan.physical import Bounds, Join, Joined, Scanned, Stage, StageEdge
 from wjoin.planner.shape.decompose import Decomposition, DraftStage
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.text.columns import StreamColumn
-
-
-@dataclass(frozen=True)
-class ColumnCheck:
-    """An equality or comparison of two streams' columns inside the operator."""
-
-    left: StreamColumn
-    operator: str
-    right: StreamColumn
-
-    @property
-    def streams(self) -> set[int]:
-        """The streams whose rows it is about."""
-        return {self.left.stream, self.right.stream}
 
 
 @dataclass(frozen=True)
@@ -59,56 +33,23 @@ class Index:
         return {self.band.left.stream, self.band.right.stream}
 
 
-class _Link(Protocol):
-    """What is asked of the rows of several streams."""
-
-    @property
-    def streams(self) -> set[int]: ...
+Link = ColumnComparison | Index | ReadCondition | ReadCall
+"""What is asked of the rows of several streams, by the names of their columns."""
 
 
-Link = TypeVar("Link", bound=_Link)
-
-
-def stages(
-    draft: Decomposition,
-    checks: Sequence[ColumnCheck],
-    conditions: Sequence[ReadCondition],
-    calls: Sequence[ReadCall],
-    indexes: Sequence[Index],
-    scans: Sequence[ScanBuilder],
-) -> tuple[tuple[Stage, ...], dict[Band, Estimate]]:
-    """Return the stages, and the shares of pairs that their bands keep."""
-    made: list[Stage] = []
-    shares: dict[Band, Estimate] = {}
+def stages(draft: Decomposition, links: Sequence[Link], scans: Sequence[ScanBuilder]) -> tuple[Stage, ...]:
+    """Return the stages, each with what can be checked there first."""
+    made = []
     for each in draft.stages:
-        ready, checks = _parted(checks, each.members)
-        usable, indexes = _parted(indexes, each.members)
-        tested, conditions = _parted(conditions, each.members)
-        called, calls = _parted(calls, each.members)
-        # Scans number their columns as they are asked for, which checkpoints remember.
-        bands = {_physical_band(index, scans): index.share for index in usable}
-        shares |= bands
-        made.append(_stage(each, ready, tested, called, bands, scans))
-    return tuple(made), shares
+        known = set(each.members)
+        made.append(_stage(each, [link for link in links if link.streams <= known], scans))
+        links = [link for link in links if not link.streams <= known]
+    return tuple(made)
 
 
-def _parted(links: Sequence[Link], members: Sequence[int]) -> tuple[list[Link], list[Link]]:
-    """Return what is about some streams alone, and all else."""
-    known = set(members)
-    parted: tuple[list[Link], list[Link]] = ([], [])
-    for each in links:
-        parted[not each.streams <= known].append(each)
-    return parted
-
-
-def _stage(
-    draft: DraftStage,
-    checks: Sequence[ColumnCheck],
-    conditions: Sequence[ReadCondition],
-    calls: Sequence[ReadCall],
-    bands: Mapping[Band, Estimate],
-    scans: Sequence[ScanBuilder],
-) -> Stage:
+def _stage(draft: DraftStage, links: Sequence[Link], scans: Sequence[ScanBuilder]) -> Stage:
+    # Scans number their columns as they are asked for, which checkpoints remember.
+    bands = [_band(each, scans) for each in links if isinstance(each, Index)]
     inputs = []
     for each in draft.inputs:
         owner = each.key[0].stream if each.key else None
@@ -116,6 +57,7 @@ def _stage(
         source = Scanned(*each.members) if each.stage is None else Joined(each.stage, each.members)
         inputs.append(StageEdge(source, key, _main_band(each.members, bands)))
     keyed, indexed = bool(draft.classes), any(each.index is not None for each in inputs)
+    checks = [_check(each, scans) for each in links if not isinstance(each, Index)]
     # Route and kernel are the first ones that can apply, until the choice is made.
     return Join(
         inputs=tuple(inputs),
@@ -124,43 +66,40 @@ def _stage(
         kernels=next(
             (name,) for name in KERNELS if refusal_of((name,), keyed=keyed, indexed=indexed) is None
         ),
-        shipping=Shipping.BLOCKS,
-        comparisons=tuple(
-            Comparison(_operand(check.left, scans), check.operator, _operand(check.right, scans))
-            for check in checks
-        ),
-        bands=tuple(bands),
-        conditions=tuple(
-            Condition(each.expression, tuple(_operand(column, scans) for column in each.columns))
-            for each in conditions
-        ),
-        predicates=tuple(sorted((_predicate_check(each, scans) for each in calls), key=_calling_order)),
+        checks=(*bands, *sorted(checks, key=_calling_order)),
     )
 
 
-def _predicate_check(call: ReadCall, scans: Sequence[ScanBuilder]) -> PredicateCheck:
+def _check(link: ColumnComparison | ReadCondition | ReadCall, scans: Sequence[ScanBuilder]) -> Check:
+    if isinstance(link, ColumnComparison):
+        left, right = (_operand(each, scans) for each in (link.left, link.right))
+        return Comparison(left, link.operator, right, link.left.column.type)
+    if isinstance(link, ReadCondition):
+        return Condition(link.expression, tuple(_operand(column, scans) for column in link.columns))
     return PredicateCheck(
-        predicate=call.predicate.name.lower(),
+        predicate=link.predicate.name.lower(),
         arguments=tuple(
-            _operand(each, scans) if isinstance(each, StreamColumn) else each for each in call.arguments
+            _operand(each, scans) if isinstance(each, StreamColumn) else each for each in link.arguments
         ),
-        asked=call.asked,
-        cost_us=call.cost_us,
-        share=call.share,
-        tried="" if call.trial is None else call.trial.words,
+        asked=link.asked,
+        cost_us=link.cost_us,
+        share=link.share,
+        tried="" if link.trial is None else link.trial.words,
     )
 
 
-def _calling_order(check: PredicateCheck) -> float:
-    """Return by what predicates are sorted: what it costs to be rid of a pair."""
+def _calling_order(check: Check) -> float:
+    """Return by what checks are sorted: predicates last, by what it costs to be rid of a pair."""
+    if not isinstance(check, PredicateCheck):
+        return -1.0
     kept = check.share.value
     return check.cost_us.value / (1 - kept) if kept < 1 else math.inf
 
 
-def _physical_band(index: Index, scans: Sequence[ScanBuilder]) -> Band:
+def _band(index: Index, scans: Sequence[ScanBuilder]) -> Band:
     band = index.band
     left, right = (_searchable(column, scans) for column in (band.left, band.right))
-    return Band(left, right, band.low, band.high, band.slack, index.checked)
+    return Band(left, right, band.low, band.high, band.slack, index.checked, index.share)
 
 
 def _searchable(column: StreamColumn, scans: Sequence[ScanBuilder]) -> Operand:
@@ -170,14 +109,10 @@ def _searchable(column: StreamColumn, scans: Sequence[ScanBuilder]) -> Operand:
     return _operand(column, scans)
 
 
-def _main_band(members: Collection[int], bands: Mapping[Band, Estimate]) -> Band | None:
+def _main_band(members: Collection[int], bands: Sequence[Band]) -> Band | None:
     """Return the band that shall order the rows of an input: the first of those that keep least."""
-    touching = [
-        (share.value, number, band)
-        for number, (band, share) in enumerate(bands.items())
-        if (band.left[0] in members) != (band.right[0] in members)
-    ]
-    return min(touching, key=lambda each: each[:2])[2] if touching else None
+    touching = [each for each in bands if (each.left[0] in members) != (each.right[0] in members)]
+    return min(touching, key=lambda each: each.share.value, default=None)
 
 
 def _operand(column: StreamColumn, scans: Sequence[ScanBuilder]) -> Operand:

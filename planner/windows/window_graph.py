@@ -15,7 +15,8 @@ from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
-from wjoin.planner.plan.physical import TimeKind, UpperBounds
+from wjoin.planner.plan.physical import TimeKind
+from wjoin.planner.windows.bounds import Windows, hull
 from wjoin.planner.windows.lengths import duration_value, human
 
 MAXIMUM_BRANCHES = 64
@@ -35,13 +36,12 @@ class Edge:
 class Branch:
     """One conjunction, completed.
 
-    ``given[i][j]`` is the tightest bound written for t_j - t_i, ``upper`` the closure and
-    ``paths[i][j]`` the streams whose given bounds add up to ``upper[i][j]``, from i to j
-    (empty where there is no bound).
+    ``given`` are the tightest bounds written, ``windows`` the closure and ``paths[i][j]`` the streams
+    whose given bounds add up to that between i and j (empty where there is no bound).
     """
 
-    given: UpperBounds
-    upper: UpperBounds
+    given: Windows
+    windows: Windows
     paths: tuple[tuple[tuple[int, ...], ...], ...]
 
 
@@ -50,14 +50,14 @@ class WindowGraph:
     """The completed window condition over the streams ``names``.
 
     ``branches`` are the alternatives that can hold, without those another one includes;
-    ``upper`` is their hull, the edge-wise greatest bound. ``contradictory`` counts the
+    ``windows`` is their hull, the greatest bound of every pair. ``contradictory`` counts the
     alternatives that no tuple can satisfy.
     """
 
     names: tuple[str, ...]
     kind: TimeKind
     branches: tuple[Branch, ...]
-    upper: UpperBounds
+    windows: Windows
     contradictory: int
 
 
@@ -98,7 +98,7 @@ def window_graph(
     if not branches and first_error is not None:
         raise first_error
     kept = _without_included(branches)
-    return WindowGraph(tuple(names), kind, kept, hull([branch.upper for branch in kept]), contradictory)
+    return WindowGraph(tuple(names), kind, kept, hull([branch.windows for branch in kept]), contradictory)
 
 
 def names_in_window(condition: syntax.WindowCondition) -> frozenset[str] | None:
@@ -223,15 +223,18 @@ class _Reader:
         raise WJoinError("WJ201", f"{name.name} is not a stream of FROM", span=name.span, help=help)
 
 
-def close(edges: Sequence[Edge], size: int) -> Branch:
+def close(edges: Sequence[Edge], size: int, optional: Collection[int] = ()) -> Branch:
     """Return the all-pairs closure of bounds that have no negative cycle.
 
-    Floyd-Warshall with the paths kept; a given bound stands where a path is only as good.
+    Floyd-Warshall with the paths kept; a given bound stands where a path is only as good. What follows
+    through a stream that may be missing holds only where it is there. So no bound between other streams
+    is derived through the streams ``optional``; bounds of their own are.
     """
     given = _tightest(edges, size)
     upper = [list(row) for row in given]
     following = [[j if upper[i][j] is not None else -1 for j in range(size)] for i in range(size)]
-    for middle, source, target in product(range(size), repeat=3):
+    through = [number for number in range(size) if number not in optional]
+    for middle, source, target in product(through, range(size), range(size)):
         first, second = upper[source][middle], upper[middle][target]
         if first is None or second is None:
             continue
@@ -240,7 +243,7 @@ def close(edges: Sequence[Edge], size: int) -> Branch:
             upper[source][target] = first + second
             following[source][target] = following[source][middle]
     paths = tuple(tuple(_path(following, source, target) for target in range(size)) for source in range(size))
-    return Branch(given, tuple(tuple(row) for row in upper), paths)
+    return Branch(Windows.of(given), Windows.of(upper), paths)
 
 
 def _path(following: Sequence[Sequence[int]], source: int, target: int) -> tuple[int, ...]:
@@ -252,12 +255,12 @@ def _path(following: Sequence[Sequence[int]], source: int, target: int) -> tuple
     return tuple(path)
 
 
-def _tightest(edges: Sequence[Edge], size: int) -> UpperBounds:
+def _tightest(edges: Sequence[Edge], size: int) -> list[list[int | None]]:
     bounds: list[list[int | None]] = [[0 if i == j else None for j in range(size)] for i in range(size)]
     for edge in edges:
         known = bounds[edge.source][edge.target]
         bounds[edge.source][edge.target] = edge.bound if known is None else min(known, edge.bound)
-    return tuple(tuple(row) for row in bounds)
+    return bounds
 
 
 def negative_cycle(edges: Sequence[Edge], size: int) -> tuple[Edge, ...]:
@@ -339,34 +342,15 @@ def _part_of(part: Sequence[int], number: int) -> list[int]:
     return [each for each, other in enumerate(part) if other == part[number]]
 
 
-def hull(closures: Sequence[UpperBounds]) -> UpperBounds:
-    """Return the edge-wise greatest bounds; of closed graphs, the hull is closed, too."""
-    size = len(closures[0])
-    return tuple(
-        tuple(_greatest([closure[i][j] for closure in closures]) for j in range(size)) for i in range(size)
-    )
-
-
-def _greatest(bounds: Sequence[int | None]) -> int | None:
-    known = [bound for bound in bounds if bound is not None]
-    return max(known) if len(known) == len(bounds) else None
-
-
 def _without_included(branches: Sequence[Branch]) -> tuple[Branch, ...]:
     """Drop branches whose every tuple satisfies another branch; the first of equal ones stays."""
     kept: list[Branch] = []
     for number, branch in enumerate(branches):
-        earlier = (includes(other.upper, branch.upper) for other in kept)
+        earlier = (other.windows.includes(branch.windows) for other in kept)
         later = (
-            includes(other.upper, branch.upper) and other.upper != branch.upper
+            other.windows.includes(branch.windows) and other.windows != branch.windows
             for other in branches[number + 1 :]
         )
         if not any(earlier) and not any(later):
             kept.append(branch)
     return tuple(kept)
-
-
-def includes(wide: UpperBounds, narrow: UpperBounds) -> bool:
-    """Return whether every tuple within ``narrow`` is within ``wide``."""
-    pairs = zip((b for row in wide for b in row), (b for row in narrow for b in row), strict=True)
-    return all(big is None or (small is not None and small <= big) for big, small in pairs)

@@ -10,6 +10,7 @@ from wjoin.parts.kernels.registry import KERNELS, refusal_of
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.choose.native_method import pair_joins
 from wjoin.planner.choose.plan_candidates import BY_HINT, UNKNOWN_SIZES, shared_terms
+from wjoin.planner.context import Request
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import cost_text, statistics_lines
 from wjoin.planner.explain.describe import describe
@@ -34,7 +35,7 @@ def plan(sql: str, settings: CostSettings | None = None, **rates: float) -> Plan
         known = {} if rate is None else {"rate": Estimate(rate, Origin.GIVEN)}
         relations.append(replace(relation, statistics=known))
     types = catalogue.FakeTypes(tuple(relations))
-    return plan_select(sql, block, relations, types, {}, "joined", {}, settings)
+    return plan_select(Request(sql, block, relations, types, "joined", costs=settings or CostSettings()))
 
 
 KEYED = [name for name in KERNELS if refusal_of((name,), keyed=True, indexed=False) is None]
@@ -143,7 +144,7 @@ def over_tables(sql: str, distinct: float = 1000, **rows: float) -> PlannedSelec
             analyzed = {name: Estimate(value, Origin.ANALYZED) for name, value in known.items()}
             relation = replace(relation, statistics=analyzed)
         relations.append(relation)
-    return plan_select(sql, block, relations, catalogue.FakeTypes(tuple(relations)), {}, "joined")
+    return plan_select(Request(sql, block, relations, catalogue.FakeTypes(tuple(relations)), "joined"))
 
 
 @pytest.mark.parametrize(

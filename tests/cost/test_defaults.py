@@ -17,6 +17,7 @@ from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.routes.route import Role
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
+from wjoin.planner.context import Request
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.plan.block_columns import stored_column, time_name
 from wjoin.planner.plan.probes import linked_first
@@ -89,7 +90,8 @@ def weighed(
         f"SELECT A.id, A.x, B.id AS other, B.x AS y FROM camera1 A, camera2 B WINDOW = {window} WHERE {where}"
     )
     costs = CostSettings(stretch=stretch)
-    return plan_select(sql, first_block(sql), relations, FakeTypes(relations), {}, PLACEHOLDER, costs=costs)
+    types = FakeTypes(relations)
+    return plan_select(Request(sql, first_block(sql), relations, types, PLACEHOLDER, costs=costs))
 
 
 def test_binary_columns_are_taken_to_be_wide():

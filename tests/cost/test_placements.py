@@ -10,6 +10,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.choose.layouts import FREE, NO_CHECKPOINT, UNKNOWN, Layout, LayoutRule, of_checkpoint
+from wjoin.planner.context import Request
 from wjoin.planner.cost.estimates import Arrival
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.cost.psp import Spread, shared, spread
@@ -53,9 +54,17 @@ def plan(
     relations = tuple(replace(catalogue.relation_of(item), statistics=known) for item in block.items)
     costs = CostSettings(cores=cores, partitions=200, throughput=throughput, network=network)
     types = catalogue.FakeTypes(relations)
-    return plan_select(
-        sql, block, relations, types, {}, "joined", {}, costs, rule, predicates=catalogue.PREDICATES
+    asked = Request(
+        sql,
+        block,
+        relations,
+        types,
+        "joined",
+        costs=costs,
+        layouts=rule,
+        predicates=catalogue.PREDICATES,
     )
+    return plan_select(asked)
 
 
 def stage(planned: PlannedSelect) -> Stage:
@@ -180,7 +189,7 @@ def lies(planned: PlannedSelect, route: str) -> Spread:
     )
     (estimated,) = found.estimated.stages
     arrival = Arrival(1_000_000, 3_600_000_000, True)
-    return spread(found.plan, found.plan.stages[0], estimated.inputs, 200, 8, arrival, {})
+    return spread(found.plan, found.plan.stages[0], estimated.inputs, 200, 8, arrival)
 
 
 def test_a_checkpoint_keeps_the_bucket_whatever_is_known_later() -> None:
@@ -266,7 +275,7 @@ def test_copies_save_visits_and_keep_fewer_workers_busy(copies: int, interval: f
     inputs = planned.candidates[0].estimated.stages[0].inputs
     arrival = Arrival(interval * 1e6, 1e9, streaming=True)
     chosen = replace(stage(planned), placement=replace(place(planned), workers=8, length=78_125))
-    lies = spread(planned.physical, chosen, inputs, 200, 8, arrival, {})
+    lies = spread(planned.physical, chosen, inputs, 200, 8, arrival)
     assert lies.kept == (copies, copies)
     assert lies.searching == (8 / copies, 8 / copies)
     assert lies.sent == (8 / copies + copies - 1,) * 2
@@ -303,7 +312,7 @@ def test_more_workers_than_cores_take_turns(cores: int, busy: float) -> None:
     planned = plan(hint="/*+ PLAN(PSP, 6) */")
     inputs = planned.candidates[0].estimated.stages[0].inputs
     arrival = Arrival(1e6, 1e9, streaming=True)
-    lies = spread(planned.physical, stage(planned), inputs, 200, cores, arrival, {})
+    lies = spread(planned.physical, stage(planned), inputs, 200, cores, arrival)
     assert lies.workers == 6
     assert lies.busy == pytest.approx(busy, rel=0.02)
     assert lies.sent == (6.0, 6.0)
@@ -385,18 +394,17 @@ def test_the_input_in_slices_is_the_one_whose_copies_would_cost_most(order: str)
     )
 
     def planned(rule: LayoutRule) -> PlannedSelect:
-        return plan_select(
+        asked = Request(
             sql,
             block,
             relations,
             catalogue.FakeTypes(relations),
-            {},
             "joined",
-            {},
-            CostSettings(cores=8, partitions=200),
-            rule,
+            costs=CostSettings(cores=8, partitions=200),
+            layouts=rule,
             predicates=catalogue.PREDICATES,
         )
+        return plan_select(asked)
 
     found = planned(FREE)
     taken = place(found)

@@ -1,7 +1,7 @@
 """What is estimated of windows of very different widths, beside the combinations of random rows."""
 
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,9 @@ from choices import measure
 from tests.tiers import tiers
 from wjoin.planner.catalog import Estimate, SiteFacts
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.plan.physical import Bounds, Method, Shipping, UpperBounds
+from wjoin.planner.plan.physical import Bounds, Method, Shipping
 from wjoin.planner.planning import PlannedSelect
+from wjoin.planner.windows.bounds import Windows
 from wjoin.testing.planned import block_of, plan_over, stream_of
 
 SECOND = 1_000_000
@@ -98,12 +99,12 @@ def drawn(seed: int) -> Case:
     return Case(streams, alternatives, str(random.choice(KEYS)))
 
 
-def simulated(case: Case, alternatives: list[UpperBounds], hull: UpperBounds) -> tuple[list[float], float]:
+def simulated(case: Case, alternatives: list[Windows], hull: Windows) -> tuple[list[float], float]:
     """Return the rates of random rows, a second, and how many results they make in a second.
 
     Ever more rows are drawn, until as many are in some result that their number is no chance.
     """
-    longest = max(abs(bound) for row in hull for bound in row if bound is not None)
+    longest = max(abs(hull.between(*pair) or 0) for pair in permutations(range(case.streams), 2))
     random = np.random.default_rng(7)
     length = 4 * longest
     rows = 2_000
@@ -120,13 +121,13 @@ def _results(
     case: Case,
     times: list[Times],
     keys: dict[str, list[Times]],
-    alternatives: list[UpperBounds],
+    alternatives: list[Windows],
     length: int,
 ) -> tuple[float, int]:
     """Return how many results a second begin far from both ends, and how many rows are in some."""
     found = [
-        _inside(case, times, keys, upper, alternatives[:place], length)
-        for place, upper in enumerate(alternatives)
+        _inside(case, times, keys, windows, alternatives[:place], length)
+        for place, windows in enumerate(alternatives)
     ]
     most = max(found, key=lambda each: each[0])
     return sum(each[0] for each in found) / (length / 2) * SECOND, most[1]
@@ -136,14 +137,17 @@ def _inside(
     case: Case,
     times: list[Times],
     keys: dict[str, list[Times]],
-    upper: UpperBounds,
-    earlier: list[UpperBounds],
+    windows: Windows,
+    earlier: list[Windows],
     length: int,
 ) -> tuple[float, int]:
     """Count the results inside an alternative that are in no earlier one, and the fewest rows of a stream."""
 
+    def after(one: int, other: int) -> int:
+        return windows.between(one, other) or 0
+
     def width(one: int, other: int) -> int:
-        return int(upper[one][other] or 0) + int(upper[other][one] or 0)
+        return after(one, other) + after(other, one)
 
     first = min(combinations(range(case.streams), 2), key=lambda pair: width(*pair))[0]
     start = np.flatnonzero((times[first] >= length / 4) & (times[first] < 3 * length / 4))
@@ -153,8 +157,8 @@ def _inside(
     while len(found) < case.streams:
         waiting = [number for number in range(case.streams) if number not in found]
         number = min(waiting, key=lambda each: min(width(known, each) for known in found))
-        low = np.max([times[k][rows] - int(upper[number][k] or 0) for k, rows in found.items()], axis=0)
-        high = np.min([times[k][rows] + int(upper[k][number] or 0) for k, rows in found.items()], axis=0)
+        low = np.max([times[k][rows] - after(number, k) for k, rows in found.items()], axis=0)
+        high = np.min([times[k][rows] + after(k, number) for k, rows in found.items()], axis=0)
         begin = np.searchsorted(times[number], low)
         count = np.maximum(0, np.searchsorted(times[number], high, "right") - begin)
         # Where there are many, some of the rows that a partial combination meets stand for all.
@@ -192,7 +196,7 @@ def _inside(
 def test_results_of_windows_of_any_ratio_are_as_many_as_expected(seed: int, cores: int) -> None:
     case = drawn(seed)
     graph = case.planned([1.0] * case.streams, 1).logical.graph
-    rates, expected = simulated(case, [each.upper for each in graph.branches], graph.upper)
+    rates, expected = simulated(case, [each.windows for each in graph.branches], graph.windows)
     found = case.planned(rates, cores)
     for each in found.candidates:
         if each.plan.method is Method.MULTIWAY:

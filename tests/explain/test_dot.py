@@ -90,7 +90,7 @@ def test_a_pair_without_a_bound_is_dotted_and_its_retention_endless():
 def test_the_plan_has_stages_with_their_parts_keys_and_retention():
     document = stages()
     texts = _texts(dot(document))
-    for part in ("bounds", "route", "kernel", "shipping"):
+    for part in ("bounds", "route", "kernel"):
         assert f"{part} {document['stages'][0][part]}" in texts
     assert "stage 2" in texts
     assert "A: key A.obj_id\nkept until the watermark of B passes ts + 5 s" in texts

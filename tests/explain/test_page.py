@@ -201,7 +201,7 @@ def test_no_number_is_a_power_of_ten():
 def test_the_plan_says_parts_keys_retention_and_what_comes_after():
     document = stages()
     text = " ".join(_text(each) for each in _of_class(_tree(document), "box"))
-    for part in ("bounds", "route", "kernel", "shipping"):
+    for part in ("bounds", "route", "kernel"):
         assert f"{part} {document['stages'][0][part]}" in text
     assert "A: key A.obj_id" in text
     assert "A, B: key B.frame" in text

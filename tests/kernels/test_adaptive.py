@@ -18,12 +18,12 @@ from wjoin.planner.plan.physical import (
     Output,
     PhysicalPlan,
     Scanned,
-    Shipping,
     StageEdge,
     StreamScan,
     TimeKind,
 )
 from wjoin.planner.plan.probes import arranged
+from wjoin.planner.windows.bounds import Windows
 
 WINDOW = 100
 
@@ -32,9 +32,9 @@ def plan(kernel: str = "adaptive") -> PhysicalPlan:
     code = KeyCode(("k",), ("bigint",), exact=True, verify=())
     scans = tuple(StreamScan(name, "ts", 0, (), (), (code,), True) for name in "AB")
     inputs = tuple(StageEdge(Scanned(n), (n, 0)) for n in range(2))
-    stage = Join(inputs, Bounds.EXACT, Placement("hash"), kernels_of(kernel), Shipping.BLOCKS)
-    upper = ((0, WINDOW), (WINDOW, 0))
-    drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, upper, (), (stage,), (Output("", ()),))
+    stage = Join(inputs, Bounds.EXACT, Placement("hash"), kernels_of(kernel))
+    windows = Windows.of([[0, WINDOW], [WINDOW, 0]])
+    drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, windows, (), (stage,), (Output("", ()),))
     return arranged(with_columns(drawn), [None])
 
 

@@ -65,11 +65,10 @@ def expected(plan: PhysicalPlan, each: list[Stream]) -> Counter[tuple[Combinatio
         times = tuple(time for time, _ in combination)
         inside = any(
             all(
-                times[j] - times[i] <= (line[j] or 0)
-                for i, line in enumerate(upper)
-                for j in range(len(line))
+                times[j] - times[i] <= (windows.between(i, j) or 0)
+                for i, j in itertools.product(range(windows.size), repeat=2)
             )
-            for upper in plan.branches or (plan.upper,)
+            for windows in plan.branches or (plan.windows,)
         )
         if inside and len({value for _, value in combination}) == 1:
             found[times, combination[0][1]] += 1

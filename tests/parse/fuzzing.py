@@ -26,6 +26,7 @@ from wjoin.grammar.printer import print_condition
 from wjoin.grammar.tokens import Kind, scan, unquoted
 from wjoin.planner.bind.lineage import joined_streams, query_delays
 from wjoin.planner.catalog import Column, Delay, Relation
+from wjoin.planner.context import Request
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.planning import apply_edits, plan_select
@@ -274,15 +275,16 @@ def _planned(text: str, statement: syntax.Statement, seed: int) -> str:
             relations = tuple(_relation(piece, item) for item in block.items)
             for item in block.items if number == 0 else ():
                 query_delays(f"SELECT * FROM {item.relation.of(piece)}", _DECLARED, lambda name: True)
-            planned = plan_select(
+            asked = Request(
                 piece,
                 block,
                 relations,
                 FakeTypes(relations),
-                _PARAMETERS,
                 f"__wjoin_input_{number}",
+                _PARAMETERS,
                 predicates={**known_predicates(), **PREDICATES},
             )
+            planned = plan_select(asked)
             if seed % 10 == 0:
                 explain_text(describe(planned))
             piece = apply_edits(piece, planned.edits)

@@ -13,7 +13,7 @@ from wjoin.executor.bands import inside
 from wjoin.executor.routing import Router, slices_of_times, slices_of_values
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Placement, Role, Slicing
-from wjoin.planner.plan.physical import Band
+from wjoin.planner.plan.checks import Band
 
 Held = dict[int, set[int]]
 """By worker, the numbers of the rows that it stores or probes with."""

@@ -8,6 +8,7 @@ from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock
 from wjoin.planner.catalog import Column, Delay, Relation
 from wjoin.planner.conditions.predicate_calls import Trials
+from wjoin.planner.context import Request
 from wjoin.planner.planning import PlannedSelect, plan_select
 from wjoin.udfs.built_in import known_predicates
 from wjoin.udfs.predicate import Predicate
@@ -137,13 +138,14 @@ def plan(
     """Plan the first block of a statement over the catalogue."""
     block = first_block(sql)
     relations = tuple(relation_of(item) for item in block.items)
-    return plan_select(
+    asked = Request(
         sql,
         block,
         relations,
         FakeTypes(relations),
-        parameters or {},
         PLACEHOLDER,
+        parameters or {},
         predicates={**known_predicates(), **PREDICATES},
         trials=trials,
     )
+    return plan_select(asked)

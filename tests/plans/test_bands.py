@@ -9,7 +9,7 @@ import pytest
 from tests.plans.catalogue import FakeTypes, plan
 from wjoin.executor.bands import inside, moved
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.plan.physical import Band
+from wjoin.planner.plan.checks import Band
 
 ITEMS = {
     "ticks": "ticks A, ticks B WINDOW = 5",

@@ -72,7 +72,7 @@ def test_passes_are_probes_that_exclude_each_other() -> None:
     (stage,) = planned.stages
     assert [probe.origin for probe in stage.probes] == [0, 0, 1, 1, 2, 2]
     assert [len(probe.excluded) for probe in stage.probes] == [0, 1] * 3
-    assert {probe.upper for probe in stage.probes} == set(planned.branches)
+    assert {probe.windows for probe in stage.probes} == set(planned.branches)
 
 
 def test_an_output_without_a_row_of_some_stream_is_refused() -> None:

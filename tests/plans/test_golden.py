@@ -13,6 +13,7 @@ import yaml
 from tests.plans.catalogue import plan
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
+from wjoin.planner.plan.validate import validate
 from wjoin.planner.planning import apply_edits
 
 FILES = sorted(Path(__file__).parent.glob("*.yaml"))
@@ -33,6 +34,8 @@ _Dumper.add_representer(str, _text)
 def result(case: dict[str, Any]) -> dict[str, Any]:
     """Return the case with what the planner makes of it now."""
     planned = plan(case["sql"], case.get("parameters"))
+    for each in planned.candidates:
+        validate(each.plan)
     return {
         **case,
         "edited": apply_edits(case["sql"], planned.edits),

@@ -166,7 +166,7 @@ def test_conditions_are_checked_in_the_hop_where_they_can_be_first() -> None:
         for number, stage in enumerate(hops().stages)
         for probe in stage.probes
         for step in probe.steps
-        for condition in (*step.comparisons, *step.conditions)
+        for condition in step.checks
     }
     link, other = frozenset({0, 1}), frozenset({1, 2})
     assert found == {

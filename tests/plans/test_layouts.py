@@ -16,6 +16,7 @@ from wjoin.planner.choose.layouts import (
     LayoutRule,
     of_checkpoint,
 )
+from wjoin.planner.context import Request
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import faster_lines
 from wjoin.planner.explain.describe import describe
@@ -49,7 +50,9 @@ def plan(
     relations = tuple(replace(catalogue.relation_of(item), statistics=given) for item in block.items)
     types = catalogue.FakeTypes(relations)
     costs = CostSettings(memory=memory, cores=cores)
-    return plan_select(sql, block, relations, types, {}, "joined", {}, costs, rule, predicates)
+    return plan_select(
+        Request(sql, block, relations, types, "joined", costs=costs, layouts=rule, predicates=predicates)
+    )
 
 
 def lost(rule: LayoutRule) -> set[str]:

@@ -1,6 +1,6 @@
 """The closure of the window graph against brute force over small integer times."""
 
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,15 +8,9 @@ from hypothesis import strategies as st
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.planner.plan.physical import TimeKind, UpperBounds
-from wjoin.planner.windows.window_graph import (
-    Edge,
-    close,
-    hull,
-    includes,
-    negative_cycle,
-    window_graph,
-)
+from wjoin.planner.plan.physical import TimeKind
+from wjoin.planner.windows.bounds import Windows, hull
+from wjoin.planner.windows.window_graph import Edge, close, negative_cycle, window_graph
 
 NOWHERE = Span(0, 0)
 NAMES = ("A", "B", "C", "D")
@@ -49,11 +43,10 @@ def satisfies(times: tuple[int, ...], edges: list[Edge]) -> bool:
     return all(times[edge.target] - times[edge.source] <= edge.bound for edge in edges)
 
 
-def within(times: tuple[int, ...], upper: UpperBounds) -> bool:
+def within(times: tuple[int, ...], windows: Windows) -> bool:
     return all(
-        bound is None or times[j] - times[i] <= bound
-        for i, row in enumerate(upper)
-        for j, bound in enumerate(row)
+        (bound := windows.between(i, j)) is None or times[j] - times[i] <= bound
+        for i, j in product(range(windows.size), repeat=2)
     )
 
 
@@ -62,9 +55,9 @@ def test_closure_keeps_exactly_the_same_tuples(drawn: tuple[int, list[Edge]]) ->
     size, edges = drawn
     if negative_cycle(edges, size):
         return
-    upper = close(edges, size).upper
+    windows = close(edges, size).windows
     for times in tuples(size):
-        assert satisfies(times, edges) == within(times, upper)
+        assert satisfies(times, edges) == within(times, windows)
 
 
 @given(edge_lists())
@@ -87,34 +80,54 @@ def test_every_bound_is_tight_and_its_path_adds_up_to_it(drawn: tuple[int, list[
         return
     branch = close(edges, size)
     for i, j in product(range(size), repeat=2):
-        bound, path = branch.upper[i][j], branch.paths[i][j]
+        bound, path = branch.windows.between(i, j), branch.paths[i][j]
         if bound is None:
             assert path == ()
             continue
         assert path[0] == i and path[-1] == j and len(set(path)) == len(path)
-        steps = [branch.given[a][b] for a, b in pairwise(path)]
+        steps = [branch.given.between(a, b) for a, b in pairwise(path)]
         assert sum(step for step in steps if step is not None) == bound and None not in steps
         # The greatest difference is reached: t = distance from i is a solution.
-        distance = [branch.upper[i][k] for k in range(size)]
+        distance = [branch.windows.between(i, k) for k in range(size)]
         known = [each if each is not None else 1000 * (k + 1) for k, each in enumerate(distance)]
         assert known[j] - known[i] == bound
+
+
+@given(edge_lists(), st.sets(st.integers(0, 3)))
+def test_nothing_between_others_is_derived_through_a_stream_that_may_be_missing(
+    drawn: tuple[int, list[Edge]], optional: set[int]
+) -> None:
+    size, edges = drawn
+    if negative_cycle(edges, size):
+        return
+    closed = close(edges, size, optional)
+    for i, j in permutations(range(size), 2):
+        missing = optional - {i, j}
+        left = [edge for edge in edges if missing.isdisjoint((edge.source, edge.target))]
+        assert closed.windows.between(i, j) == close(left, size).windows.between(i, j)
+        assert missing.isdisjoint(closed.paths[i][j])
+
+
+def test_a_stream_that_may_be_missing_has_bounds_through_others_and_gives_them_none() -> None:
+    edges = [Edge(0, 1, 3, NOWHERE), Edge(1, 2, 4, NOWHERE)]
+    inner, last, middle = (close(edges, 3, optional).windows for optional in ((), (2,), (1,)))
+    assert (inner.between(0, 2), last.between(0, 2), middle.between(0, 2)) == (7, 7, None)
 
 
 @given(st.lists(edge_lists(), min_size=1, max_size=3))
 def test_the_hull_is_closed_and_includes_its_branches(drawn: list[tuple[int, list[Edge]]]) -> None:
     size = max(each[0] for each in drawn)
-    closures = [close(edges, size).upper for _, edges in drawn if not negative_cycle(edges, size)]
+    closures = [close(edges, size).windows for _, edges in drawn if not negative_cycle(edges, size)]
     if not closures:
         return
     whole = hull(closures)
-    assert all(includes(whole, closure) for closure in closures)
+    assert all(whole.includes(closure) for closure in closures)
     edges = [
         Edge(i, j, bound, NOWHERE)
-        for i, row in enumerate(whole)
-        for j, bound in enumerate(row)
-        if bound is not None
+        for i, j in product(range(size), repeat=2)
+        if (bound := whole.between(i, j)) is not None
     ]
-    assert close(edges, size).upper == whole
+    assert close(edges, size).windows == whole
 
 
 # Whole conditions -----------------------------------------------------------
@@ -211,5 +224,5 @@ def test_a_condition_holds_iff_a_branch_of_its_graph_does(condition: syntax.Wind
         return
     for times in all_times:
         expected = holds(condition, times)
-        assert any(within(times, branch.upper) for branch in graph.branches) == expected
-        assert not expected or within(times, graph.upper)
+        assert any(within(times, branch.windows) for branch in graph.branches) == expected
+        assert not expected or within(times, graph.windows)

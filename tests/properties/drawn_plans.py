@@ -15,29 +15,25 @@ from wjoin.parts.kernels.registry import KERNELS, kernels_of
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.conditions.expressions import Call, Constant, Expression, Input
+from wjoin.planner.plan.checks import Band, Comparison, Condition, PredicateCheck, of_kind
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import (
-    Band,
     Bounds,
-    Comparison,
-    Condition,
     Join,
     Joined,
     KeyCode,
     Output,
     Passes,
     PhysicalPlan,
-    PredicateCheck,
     ScanColumn,
     Scanned,
-    Shipping,
     Stage,
     StageEdge,
     StreamScan,
     TimeKind,
-    UpperBounds,
 )
 from wjoin.planner.plan.probes import Orders, arranged, chosen_orders
+from wjoin.planner.windows.bounds import Windows, hull
 from wjoin.udfs.predicate import Predicate
 
 NAMES = (*KERNELS, adaptive.NAME)
@@ -74,7 +70,7 @@ def combinations(plan: PhysicalPlan, result: pa.RecordBatch) -> list[tuple[Row, 
     return list(zip(*streams, strict=True))
 
 
-def closure(upper: list[list[int | None]]) -> UpperBounds | None:
+def closure(upper: list[list[int | None]]) -> Windows | None:
     size = len(upper)
     for middle, first, second in itertools.product(range(size), repeat=3):
         left, right = upper[first][middle], upper[middle][second]
@@ -83,7 +79,7 @@ def closure(upper: list[list[int | None]]) -> UpperBounds | None:
             upper[first][second] = left + right if known is None else min(known, left + right)
     if any((upper[n][n] or 0) < 0 for n in range(size)):
         return None
-    return tuple(tuple(row) for row in upper)
+    return Windows.of(upper)
 
 
 @st.composite
@@ -103,16 +99,7 @@ def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
         if closed is not None:
             branches.append(closed)
     if not branches:
-        branches = [tuple(tuple(0 if i == j else 5 for j in range(count)) for i in range(count))]
-    hull = tuple(
-        tuple(
-            None
-            if any(each[i][j] is None for each in branches)
-            else max(each[i][j] or 0 for each in branches)
-            for j in range(count)
-        )
-        for i in range(count)
-    )
+        branches = [Windows.of([[0 if i == j else 5 for j in range(count)] for i in range(count)])]
     hashed = draw(st.booleans())
     code = KeyCode(("k",), ("bigint",), True, ())
     scans = tuple(
@@ -127,7 +114,7 @@ def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
         )
         for n in range(count)
     )
-    comparisons = (Comparison((0, 0), draw(st.sampled_from(["<", "<=", "=", "<>"])), (count - 1, 0)),)
+    comparisons = (Comparison((0, 0), draw(st.sampled_from(["<", "<=", "=", "<>"])), (count - 1, 0), "int"),)
     comparisons = draw(st.sampled_from([(), comparisons]))
     bands = tuple(draw(st.lists(_bands(count), max_size=2)))
     conditions = tuple(draw(st.lists(_conditions(count), max_size=2)))
@@ -152,9 +139,7 @@ def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
         orders = {first: draw(st.permutations([n for n in numbers if n != first])) for first in numbers}
         chosen.append(draw(st.sampled_from([None, orders])))
         kernels = kernels_of(kernel)
-        return Join(
-            tuple(inputs), bounds, Placement(route), kernels, Shipping.BLOCKS, here, touching, tested, called
-        )
+        return Join(tuple(inputs), bounds, Placement(route), kernels, (*here, *touching, *tested, *called))
 
     def source(n: int) -> StageEdge:
         return StageEdge(Scanned(n), (n, 0) if hashed else None)
@@ -171,7 +156,7 @@ def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
     passes = draw(st.sampled_from(Passes))
     outputs = (Output("", columns(count), many, frozenset({"time"})),)
     kind = TimeKind.INTEGRAL
-    drawn = PhysicalPlan(scans, kind, hull, many, tuple(stages), outputs, passes=passes)
+    drawn = PhysicalPlan(scans, kind, hull(branches), many, tuple(stages), outputs, passes=passes)
     return arranged(with_columns(drawn), chosen)
 
 
@@ -275,7 +260,7 @@ _SQL: dict[str, Any] = {
 
 
 def _true(condition: Condition, combination: tuple[Row, ...]) -> bool:
-    return _value(condition.expression, [combination[stream][2] for stream, _ in condition.operands]) is True
+    return _value(condition.expression, [combination[stream][2] for stream, _ in condition.columns]) is True
 
 
 def _touching(bands: Sequence[Band], each: StageEdge) -> list[Band | None]:
@@ -294,10 +279,10 @@ def _inside(band: Band, combination: tuple[Row, ...]) -> bool:
 def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ...]]:
     """Every combination by the definition, over rows that count."""
     found: Counter[tuple[Row, ...]] = Counter()
-    branches = plan.branches or (plan.upper,)
+    branches = plan.branches or (plan.windows,)
     hashed = bool(plan.streams[0].codes)
     operators = {"<": int.__lt__, "<=": int.__le__, "=": int.__eq__, "<>": int.__ne__}
-    comparisons = plan.stages[-1].comparisons
+    comparisons = of_kind(plan.stages[-1].checks, Comparison)
     for combination in itertools.product(*rows):
         times = [time for _, time, _ in combination]
         keys = {key for key, _, _ in combination}
@@ -305,17 +290,16 @@ def expected(plan: PhysicalPlan, rows: list[list[Row]]) -> Counter[tuple[Row, ..
             continue
         if not all(_inside(band, combination) for stage in plan.stages for band in stage.bands):
             continue
-        if not all(_true(condition, combination) for condition in plan.stages[-1].conditions):
+        if not all(_true(condition, combination) for condition in of_kind(plan.stages[-1].checks, Condition)):
             continue
-        if not all(_held(check, combination) for check in plan.stages[-1].predicates):
+        if not all(_held(check, combination) for check in of_kind(plan.stages[-1].checks, PredicateCheck)):
             continue
         if not any(
             all(
-                bound is None or times[j] - times[i] <= bound
-                for i, line in enumerate(upper)
-                for j, bound in enumerate(line)
+                (bound := windows.between(i, j)) is None or times[j] - times[i] <= bound
+                for i, j in itertools.product(range(windows.size), repeat=2)
             )
-            for upper in branches
+            for windows in branches
         ):
             continue
         if all(

@@ -45,13 +45,13 @@ from wjoin.planner.plan.physical import (
     PhysicalPlan,
     ScanColumn,
     Scanned,
-    Shipping,
     StageEdge,
     StreamScan,
     TimeKind,
 )
 from wjoin.planner.plan.probes import arranged
 from wjoin.planner.plan.to_come import least_to_come
+from wjoin.planner.windows.bounds import Windows
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -268,7 +268,7 @@ def test_wider_bounds_and_nested_loops_compare_more(plan: PhysicalPlan, data: st
 @settings(max_examples=examples(20))
 @given(st.integers(1, 12), st.integers(0, 5), st.integers(1, 15))
 def test_state_follows_the_window(window: int, delay: int, per_batch: int) -> None:
-    upper = ((0, window), (window, 0))
+    windows = Windows.of([[0, window], [window, 0]])
     scans = tuple(
         StreamScan(
             name,
@@ -282,9 +282,9 @@ def test_state_follows_the_window(window: int, delay: int, per_batch: int) -> No
         for name in "AB"
     )
     inputs = tuple(StageEdge(Scanned(n), (n, 0)) for n in range(2))
-    stage = Join(inputs, Bounds.EXACT, Placement("hash"), ("hw",), Shipping.BLOCKS)
+    stage = Join(inputs, Bounds.EXACT, Placement("hash"), ("hw",))
     outputs = (Output("", columns(2), (), frozenset({"time"})),)
-    drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, upper, (), (stage,), outputs)
+    drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, windows, (), (stage,), outputs)
     plan = arranged(with_columns(drawn), [None])
     worker = Worker.fresh(plan)
     for start in range(0, 20 * window, per_batch):

@@ -28,12 +28,14 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.choose.choice import PLANS
 from wjoin.planner.conditions.expressions import common_type
+from wjoin.planner.context import Request
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
 from wjoin.planner.plan.physical import Bounds, KeyCode, Passes, PhysicalPlan
 from wjoin.planner.plan.probes import arranged, chosen_orders
 from wjoin.planner.planning import plan_select
 from wjoin.planner.shape.hops import in_hops
+from wjoin.planner.windows.bounds import Clock
 from wjoin.testing.check import assert_same
 from wjoin.testing.expressions import (
     AnyOf,
@@ -115,7 +117,9 @@ def planned(
         for each in statement.inputs
     )
     types = _LocalTypes(relations)
-    return plan_select(written, first_block(written), relations, types, {}, PLACEHOLDER, costs=costs).physical
+    return plan_select(
+        Request(written, first_block(written), relations, types, PLACEHOLDER, costs=costs or CostSettings())
+    ).physical
 
 
 class _LocalTypes(FakeTypes):
@@ -532,7 +536,7 @@ def hinted(route: str, workers: Sequence[int] = (1, 2, 3, 7, 16)) -> st.SearchSt
 @st.composite
 def changed(draw: st.DrawFn, plan: PhysicalPlan) -> PhysicalPlan:
     """Return a plan with another kernel in each stage, and other bounds, as hints may ask at a restart."""
-    closed = all(bound is not None for row in plan.upper for bound in row)
+    closed = all(bound is not None for row in plan.windows.tables[Clock.TIME] for bound in row)
     bounds = draw(st.sampled_from(Bounds)) if closed else Bounds.EXACT
     stages = []
     for each in plan.stages:

@@ -10,16 +10,17 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.plans.catalogue import plan
 from wjoin.executor.spark.compile import Compiled, compile_plan
 from wjoin.planner.plan.edges import with_columns
-from wjoin.planner.plan.physical import Output, PhysicalPlan, UpperBounds
+from wjoin.planner.plan.physical import Output, PhysicalPlan
 from wjoin.planner.plan.probes import arranged
+from wjoin.planner.windows.bounds import Windows
 
 ROWS = [(number * 13 % 40, number, number * 7 % 5) for number in range(60)]
 COLUMNS = "n BIGINT, v INT, w INT"
 
 
-def between(low: int, high: int) -> tuple[UpperBounds, ...]:
+def between(low: int, high: int) -> tuple[Windows, ...]:
     """Return the windows in which B is from ``low`` to ``high`` after A."""
-    return (((0, high), (-low, 0)),)
+    return (Windows.of([[0, high], [-low, 0]]),)
 
 
 def of_two(*, streaming: bool) -> PhysicalPlan:

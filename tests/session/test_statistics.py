@@ -150,7 +150,7 @@ def test_the_document_is_json_of_the_promised_shape(streams: wjoin.Session) -> N
     ]
     assert {"completed", "given"} <= body["constraints"].keys()
     assert body["chosen"]["kernel"] == "hw"
-    wanted = {"bounds", "route", "kernel", "shipping", "passes", "order", "cost", "state_rows"}
+    wanted = {"bounds", "route", "kernel", "passes", "order", "cost", "state_rows"}
     assert all(wanted <= each.keys() for each in body["candidates"])
     assert body["equality_classes"] == [{"type": "bigint", "parts": ["a.k", "b.k"]}]
     assert body["residual"] == []

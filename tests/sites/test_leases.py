@@ -13,6 +13,7 @@ from wjoin.measured.followed import Followed
 from wjoin.measured.progress import Progress, read
 from wjoin.measured.reports import Report
 from wjoin.planner.planning import PlannedSelect
+from wjoin.planner.windows.bounds import Windows
 from wjoin.queries.compiled import REMEMBERED
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import SiteAddress
@@ -70,7 +71,7 @@ def join(number: int, folder: Path) -> AtSites:
     plan = SimpleNamespace(
         streams=(SimpleNamespace(alias="A"), SimpleNamespace(alias="B")),
         staged=(0, 1),
-        upper=((0, 5), (5, 0)),
+        windows=Windows.of([[0, 5], [5, 0]]),
     )
     file = folder / str(number)
     file.write_text("full")

@@ -21,6 +21,7 @@ from wjoin.grammar.syntax import Query
 from wjoin.planner.bind.written import Written, in_order
 from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.layouts import FREE, Layout, of_checkpoint
+from wjoin.planner.context import Request
 from wjoin.planner.planning import PlannedSelect, apply_edits, plan_select, statement_meaning
 from wjoin.udfs.built_in import known_predicates
 
@@ -52,16 +53,17 @@ def planned(
             rule = of_checkpoint(layouts[len(joins)], written=written).over(len(items))
             if rule.written is not None:
                 items = [in_order(*each) for each in zip(items, written.columns, strict=True)]
-        each = plan_select(
+        asked = Request(
             text,
             block,
             items,
             FakeTypes(tuple(items)),
-            parameters or {},
             f"__wjoin_input_{len(joins)}",
+            parameters or {},
             layouts=rule,
             predicates={**known_predicates(), **PREDICATES},
         )
+        each = plan_select(asked)
         joins.append(each)
         relations.append([item.relation.of(text) for item in block.items])
         text = apply_edits(text, each.edits)

@@ -26,9 +26,9 @@ from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.cost.constants import Constants
 from wjoin.planner.plan.block_columns import code_name, column_name, time_name
+from wjoin.planner.plan.checks import Band
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import (
-    Band,
     Bounds,
     Join,
     KeyCode,
@@ -37,12 +37,12 @@ from wjoin.planner.plan.physical import (
     PhysicalPlan,
     ScanColumn,
     Scanned,
-    Shipping,
     StageEdge,
     StreamScan,
     TimeKind,
 )
 from wjoin.planner.plan.probes import arranged
+from wjoin.planner.windows.bounds import Windows
 
 if TYPE_CHECKING:
     from wjoin import Session
@@ -147,12 +147,10 @@ def _plan(kernel: Kernel) -> PhysicalPlan:
     inputs = tuple(
         StageEdge(Scanned(number), (number, 0), index=band if bands else None) for number in range(_STREAMS)
     )
-    stage = Join(
-        inputs, Bounds.EXACT, Placement(HashRoute.name), (kernel.name,), Shipping.BLOCKS, bands=bands
-    )
-    upper = ((0, _WINDOW), (_WINDOW, 0))
+    stage = Join(inputs, Bounds.EXACT, Placement(HashRoute.name), (kernel.name,), checks=bands)
+    windows = Windows.of([[0, _WINDOW], [_WINDOW, 0]])
     columns = tuple((number, 0) for number in range(_STREAMS))
-    plan = PhysicalPlan(scans, TimeKind.TIMESTAMP, upper, (), (stage,), (Output("", columns),))
+    plan = PhysicalPlan(scans, TimeKind.TIMESTAMP, windows, (), (stage,), (Output("", columns),))
     return arranged(with_columns(plan), [None])
 
 

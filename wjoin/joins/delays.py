@@ -72,15 +72,15 @@ def output_delay(planned: PlannedSelect) -> int | None:
     """Return how far any time column of a join's results may lie behind the greatest one emitted.
 
     A result is completed by a row of some stream i not older than M_i - delay_i, M_i being the
-    greatest time seen on i. A member a then satisfies a >= t_i - upper[a][i], and no emitted a
-    exceeds M_i + upper[i][a]. A static relation's rows complete nothing. None when that has no
+    greatest time seen on i. A member a then satisfies a >= t_i - between(a, i), and no emitted a
+    exceeds M_i + between(i, a). A static relation's rows complete nothing. None when that has no
     bound.
     """
     plan = planned.physical
     delays = []
     for a in (number for number, scan in enumerate(plan.streams) if scan.dated):
         for i in plan.staged:
-            back, forth = plan.upper[a][i], plan.upper[i][a]
+            back, forth = plan.windows.between(a, i), plan.windows.between(i, a)
             if back is None or forth is None:
                 return None
             delays.append(plan.streams[i].delay + back + forth)

@@ -43,6 +43,7 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.bind.written import in_order
 from wjoin.planner.catalog import Delays
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
+from wjoin.planner.context import Request
 from wjoin.planner.plan.physical import Method, PhysicalPlan, Shipping
 from wjoin.planner.planning import Edit, PlannedSelect, apply_edits, plan_select, statement_meaning
 from wjoin.queries.compiled import remember
@@ -257,19 +258,20 @@ class Rewriting:
     def _join(self, block: SelectBlock) -> None:
         sources, layouts = self._as_kept([self._source(block, item) for item in block.items])
         aliases, frames = [each.alias for each in sources], [each.frame for each in sources]
-        planned = plan_select(
+        asked = Request(
             self.text,
             block,
             tuple(each.relation for each in sources),
             SparkTypes(self._spark, aliases, frames),
-            self.parameters,
             _placeholder(len(self.done)),
+            self.parameters,
             self.context.settings.hint_defaults(),
             weighed_with(self._spark, self.context.settings.costs()),
             layouts,
             self.predicates,
             SampleTrials(self._spark, aliases, [each.sample for each in sources], self.runs),
         )
+        planned = plan_select(asked)
         if planned.physical.streaming:
             require_streaming(self._spark)
             if planned.physical.stages and planned.physical.method is not Method.NATIVE:

@@ -79,10 +79,10 @@ def horizon(plan: PhysicalPlan, stream: int, watermarks: Mapping[str, int]) -> i
     for other in plan.staged:
         if other == stream:
             continue
-        upper, passed = plan.upper[stream][other], watermarks.get(plan.streams[other].alias)
-        if upper is None or passed is None:
+        bound, passed = plan.windows.between(stream, other), watermarks.get(plan.streams[other].alias)
+        if bound is None or passed is None:
             return None
-        found.append(passed - upper)
+        found.append(passed - bound)
     return min(found, default=None)
 
 

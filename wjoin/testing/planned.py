@@ -10,6 +10,7 @@ from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import Query
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
+from wjoin.planner.context import Request
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
 from wjoin.planner.plan.physical import KeyCode, PhysicalPlan
@@ -61,7 +62,18 @@ def plan_over(
     if not isinstance(statement, Query):
         raise TypeError(f"no query: {sql}")
     types, block = ColumnTypes(relations), statement.blocks[0]
-    return plan_select(sql, block, relations, types, {}, "joined", settings, costs, layouts, predicates)
+    asked = Request(
+        sql,
+        block,
+        relations,
+        types,
+        "joined",
+        settings=settings or {},
+        costs=costs or CostSettings(),
+        layouts=layouts,
+        predicates=predicates or {},
+    )
+    return plan_select(asked)
 
 
 def block_of(plan: PhysicalPlan, number: int, rows: Mapping[str, Any]) -> pa.RecordBatch:

@@ -1,0 +1,161 @@
+"""A plan of every sequence of joins: which conditions are checked where, and what is left to Spark."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from wjoin.planner.bind.binding import BoundSelect
+from wjoin.planner.bind.event_time import undated
+from wjoin.planner.conditions.conjuncts import ColumnComparison, Residual, Side, comparable
+from wjoin.planner.conditions.readable import ReadCondition
+from wjoin.planner.context import Planning
+from wjoin.planner.plan.edges import with_columns
+from wjoin.planner.plan.physical import Output, PhysicalPlan, StaticJoin
+from wjoin.planner.shape.at_once import at_once, can_meet_at_once
+from wjoin.planner.shape.decompose import Decomposition
+from wjoin.planner.shape.hops import can_hop, in_hops
+from wjoin.planner.shape.join_keys import KeyPart, can_be_key
+from wjoin.planner.shape.logical import LaterCondition
+from wjoin.planner.shape.lookups import DraftLookup, lookups
+from wjoin.planner.shape.scans import ScanBuilder
+from wjoin.planner.shape.shape import Shape
+from wjoin.planner.shape.shipping import with_sites
+from wjoin.planner.shape.stages import stages
+from wjoin.planner.text.columns import StreamColumn
+from wjoin.planner.windows.bounds import Windows
+
+
+def shapes(planning: Planning) -> Planning:
+    """Add a plan of every sequence that is to be planned."""
+    return replace(planning, shapes=tuple(_shape(planning, each) for each in planning.drafts))
+
+
+def with_hops(planning: Planning) -> Planning:
+    """Add plans with hops in the place of the one stage of another, where there may be such."""
+    if not planning.hopping:
+        return planning
+    made = {each.draft: each for each in planning.shapes}
+    whole = [made[each] if each in made else _shape(planning, each) for each in planning.whole]
+    forms: tuple[tuple[Callable[[PhysicalPlan], bool], Callable[[PhysicalPlan], PhysicalPlan]], ...]
+    forms = ((can_hop, in_hops), (can_meet_at_once, at_once))
+    hops = (
+        replace(each, physical=form(each.physical), hops=True)
+        for can, form in forms
+        for each in whole
+        if can(each.physical)
+    )
+    return replace(planning, shapes=(*planning.shapes, *hops))
+
+
+def _shape(planning: Planning, draft: Decomposition) -> Shape:
+    bound, graph, static = planning.bound, planning.graph, planning.static
+    # Conditions on several streams: in the operator where that is exact, else left to Spark.
+    comparisons = [each for each in bound.conjuncts if isinstance(each, ColumnComparison)]
+    joins = lookups(len(bound.sources), static, planning.classes, comparisons)
+    checks = [each for each in comparisons if static.isdisjoint(each.streams)]
+    compared = [(pair, _comparison(*pair)) for pair in draft.equalities]
+    checks += [comparison for _, comparison in compared if comparison is not None]
+    late = [pair for pair, comparison in compared if comparison is None]
+    unusable = [each.equality for each in planning.equalities if not can_be_key(each.common)]
+    later = [each for each in bound.conjuncts if isinstance(each, Residual)]
+    residual = (
+        *(LaterCondition(each.text, _unread(each, static)) for each in later),
+        *(
+            LaterCondition(f"{first.text} = {second.text}", "an equality that is no key of the join")
+            for first, second in late
+        ),
+        *(
+            LaterCondition(f"{each.left.text} = {each.right.text}", "values that make no key")
+            for each in unusable
+        ),
+    )
+    conditions = [
+        each.read for each in later if isinstance(each.read, ReadCondition) and not _unread(each, static)
+    ]
+    late_sides = [part.side for pair in late for part in pair]
+    late_sides += [side for each in unusable for side in (each.left, each.right)]
+    scans = _scans(bound, late_sides, joins)
+    staged = stages(draft, [*planning.indexes, *checks, *conditions, *planning.calls], scans)
+    own_filters = [
+        tuple(each.text for each in planning.filters if each.stream == stream) for stream in range(len(scans))
+    ]
+    streams = tuple(scan.scan(own) for scan, own in zip(scans, own_filters, strict=True))
+    output = Output(
+        sink=planning.request.placeholder,
+        columns=tuple(
+            (stream, number)
+            for stream, scan in enumerate(streams)
+            for number, column in enumerate(scan.columns)
+            if column.output is not None
+        ),
+        windows=tuple(branch.windows for branch in graph.branches) if len(graph.branches) > 1 else (),
+        match=bound.matches,
+        match_delay=match_delay(
+            [None if time is None else time.delay for time in bound.times], graph.windows, static
+        ),
+        undated=undated(bound.sources, bound.times),
+    )
+    plan = PhysicalPlan(
+        streams=streams,
+        time_kind=graph.kind,
+        windows=graph.windows,
+        branches=output.windows,
+        stages=staged,
+        outputs=(output,),
+        lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),
+        watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
+    )
+    physical = with_columns(with_sites(plan, planning.request.relations))
+    return Shape(draft, physical, residual, tuple(scan.keys for scan in scans))
+
+
+def _unread(each: Residual, static: Collection[int]) -> str:
+    """Return what keeps the join from testing a condition, empty where it does."""
+    if not isinstance(each.read, ReadCondition):
+        return each.read.what
+    if not any(column.stream in static for column in each.read.columns):
+        return ""
+    return "a column of a static relation, which comes after the join"
+
+
+def match_delay(delays: Sequence[int | None], windows: Windows, static: Collection[int] = ()) -> int | None:
+    """Return how far MATCH_TIME of a result may lie behind one emitted before, None when unbounded.
+
+    The row of stream i that completes a result is at most ``delays[i]`` behind its stream, and
+    no result emitted before reaches further beyond that than the widest window from i, to a
+    static relation as well. A row of a static relation completes nothing. None for a delay: the
+    relation has no event time.
+    """
+    greatest = 0
+    for stream, delay in enumerate(delays):
+        if stream in static or delay is None:
+            continue
+        for other in (number for number, each in enumerate(delays) if each is not None):
+            bound = windows.between(stream, other)
+            if bound is None:
+                return None
+            greatest = max(greatest, delay + max(0, bound))
+    return greatest
+
+
+def _comparison(first: KeyPart, second: KeyPart) -> ColumnComparison | None:
+    """Return an equality as a comparison of two columns, None where it is of other expressions or types."""
+    left, right = first.side.plain, second.side.plain
+    if left is None or right is None or not comparable(left, right):
+        return None
+    return ColumnComparison(left, "=", right, "")
+
+
+def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLookup]) -> list[ScanBuilder]:
+    """Start a scan of each stream with its outputs, in the relation's order."""
+    read = [*bound.reads, *(column for side in sides for column in side.columns)]
+    read += [column for join in joins for column in join.columns]
+    named = {each.identity for each in read}
+    builders = []
+    for source, time in zip(bound.sources, bound.times, strict=True):
+        builder = ScanBuilder(source, time)
+        for column in source.relation.columns:
+            own = StreamColumn(source.number, column)
+            if own.identity in named:
+                builder.output(own)
+        builders.append(builder)
+    return builders
