@@ -251,7 +251,7 @@ def _view_name(words: list[str]) -> int:
 def _create_view(code: Code, name: int, blocks: tuple[syntax.SelectBlock, ...]) -> syntax.CreateView:
     if code.word(1) == "GLOBAL" or code.word(3) == "GLOBAL":
         span = code.tokens[1 if code.word(1) == "GLOBAL" else 3].span
-        remedy = "leave GLOBAL out: the view lives in its session"
+        remedy = "leave GLOBAL out: the view exists only in its session"
         raise WJoinError("WJ106", "a view of a window join cannot be global", span=span, help=remedy)
     if name < len(code.tokens) and is_name(code.tokens[name]) and code.word(name + 1) == "AS":
         body = syntax.Query(blocks, code.span(name + 2, len(code.tokens)))

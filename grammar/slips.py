@@ -209,7 +209,7 @@ _OPTIONS = "", "OPTIONS (a 1)", "OPTIONS (a 1, b 2)"
 _DECLARATION_SLIPS = (
     _Example(
         "streams and sinks have no TEMPORARY, TEMP or GLOBAL",
-        "leave the word out: they live as long as their session",
+        "leave the word out: they exist as long as their session",
         ("CREATE TEMPORARY", "CREATE OR REPLACE TEMPORARY"),
     ),
     _Example(

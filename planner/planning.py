@@ -320,7 +320,7 @@ def _require_carried(bound: BoundSelect, plan: PhysicalPlan) -> None:
                 shown = each.output or each.expression
                 raise WJoinError(
                     "WJ218",
-                    f"column {shown} of {source.name} is {each.type}, which Spark does not give to Python",
+                    f"column {shown} of {source.name} is {each.type}, which Spark cannot pass to Python",
                     span=source.item.span,
                 )
 
@@ -425,11 +425,11 @@ def _shape(
     residual = (
         *(LaterCondition(each.text, _unread(each, static)) for each in later),
         *(
-            LaterCondition(f"{first.text} = {second.text}", "an equality that is no key of the join")
+            LaterCondition(f"{first.text} = {second.text}", "an equality that is not a join key")
             for first, second in late
         ),
         *(
-            LaterCondition(f"{each.left.text} = {each.right.text}", "values that make no key")
+            LaterCondition(f"{each.left.text} = {each.right.text}", "values that cannot be a key")
             for each in unusable
         ),
     )
@@ -479,7 +479,7 @@ def _unread(each: Residual, static: Collection[int]) -> str:
         return each.read.what
     if not any(column.stream in static for column in each.read.columns):
         return ""
-    return "a column of a static relation, which comes after the join"
+    return "a column of a static relation, which is joined later"
 
 
 def _indexes(

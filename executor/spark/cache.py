@@ -66,7 +66,7 @@ class SliceCache:
             data = mapped.read_buffer()
         if self._verified.get(digest) != _version(found):
             if digest_of(data) != digest:
-                self._unfit(path, "holds something else than was written")
+                self._unfit(path, "has other content than was written")
                 return None
             self._verified[digest] = _version(found)
         if time.time() - found.st_mtime > UNUSED_SECONDS / 4:
@@ -141,7 +141,7 @@ class SliceCache:
     def _tell(self, why: str) -> None:
         if not self._told:
             self._told = True
-            _log.warning("state is read from Spark where the local copy cannot be used: %s", why)
+            _log.warning("the local copy of the state cannot be used, so it is read from Spark: %s", why)
 
 
 def _version(found: os.stat_result) -> tuple[int, int]:

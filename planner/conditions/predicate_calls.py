@@ -131,11 +131,11 @@ def check_calls(tree: exp.Expr, meaning: Meaning, predicates: Mapping[str, Predi
         return
     answers, condition = predicate.returns == "boolean", isinstance(found[1], bool)
     if condition and not answers:
-        message = f"the predicate {predicate.name} gives a number, which is no condition"
+        message = f"the predicate {predicate.name} returns a number, not a condition"
         help = f"compare it with one: {predicate.name}(…) > 0.9"
         raise WJoinError("WJ217", message, span=span, help=help)
     if answers and not condition:
-        message = f"the predicate {predicate.name} says yes or no, and is compared with a number"
+        message = f"the predicate {predicate.name} returns a boolean, and is compared with a number"
         raise WJoinError("WJ217", message, span=span, help="leave the comparison out")
 
 

@@ -151,7 +151,7 @@ def test_the_cause_of_a_failure_is_found_below_what_wraps_it() -> None:
     read = "x terminated with exception: [FAILED] f.parquet\n\tat org.x\nCaused by: java.X: no Parquet file"
     assert cause(Exception(f"Query {read}")) == "[FAILED] f.parquet (java.X: no Parquet file)"
     gone = "[STREAM_FAILED] Query [id = 1] terminated with exception: Option 'basePath' not found"
-    assert cause(Exception(gone)) == "the folder of a source is gone"
+    assert cause(Exception(gone)) == "the folder of a source is missing"
 
 
 def test_an_error_of_ours_in_a_worker_keeps_code_and_remedy() -> None:
@@ -176,7 +176,7 @@ def test_an_error_of_ours_in_a_worker_keeps_code_and_remedy() -> None:
     ("arguments", "said"),
     [
         ([], "type statements at a prompt"),
-        (["run", "-e", "SELECT 1", "--rows", "0"], "argument --rows: 0 is no number of rows"),
+        (["run", "-e", "SELECT 1", "--rows", "0"], "argument --rows: 0 is not a number of rows"),
         (["shell", "--set", "x"], "--set x is not of the form name=value"),
         (["explain"], "help: see wjoin explain --help"),
         (["run", "no.sql"], "no.sql cannot be read: No such file or directory"),

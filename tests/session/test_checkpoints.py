@@ -163,8 +163,8 @@ def test_another_number_of_partitions_is_refused(begun: wjoin.Session) -> None:
     error = refused(begun, INSERT.format("1 SECOND"))
     assert (error.code, error.help) == (
         "WJ703",
-        "set spark.sql.shuffle.partitions to 2 before the query starts and leave PLAN as it was; or write "
-        "the checkpoint anew for another number: wjoin checkpoint repartition",
+        "set spark.sql.shuffle.partitions to 2 before the query starts and keep PLAN as it was; or rewrite "
+        "the checkpoint for another number: wjoin checkpoint repartition",
     )
 
 

@@ -57,7 +57,7 @@ def test_the_first_error_ends_it(tmp_path: Path) -> None:
     assert "|one|" in done.stdout
     assert "two" not in done.stdout
     assert " --> <sql>:" in done.stderr
-    assert "error[WJ214]: there is no table, view or stream nowhere" in done.stderr
+    assert "error[WJ214]: no table, view or stream is named nowhere" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -55,7 +55,7 @@ def _print_lines(kept: "DataFrame", count: int, most: int | None, form: str) -> 
         print(line)
     sys.stdout.flush()
     if most is not None and count > most:
-        print(f"only the first {most:,} rows are printed, as --rows says", file=sys.stderr, flush=True)
+        print(f"only the first {most:,} rows are printed (--rows)", file=sys.stderr, flush=True)
 
 
 def _print_table(frame: "DataFrame", most: int) -> None:

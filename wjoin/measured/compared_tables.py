@@ -40,7 +40,7 @@ def measured_tables(frame: DataFrame, planned: Sequence[PlannedSelect], meters: 
         lines += [(join + label, guess, fact) for label, guess, fact in _lines(each, counts)]
         expected += each.candidates[0].estimated.cost.seconds * _seconds_of_event_time(each)
         if not counts:
-            notes.append(f"{join}Spark has left the join out, since the statement does not need it")
+            notes.append(f"{join}Spark left the join out, because the statement does not need it")
         elif each.physical.method is Method.NATIVE:
             notes.append(f"{join}Spark's own joins count no comparisons")
     lines.append(("time (estimated: of one core)", in_words(expected), in_words(seconds)))

@@ -298,13 +298,13 @@ class TerminalShell(Shell):
         with self._waiting() as tell:
 
             def tick(seconds: float, cancelled: bool) -> None:
-                again = "Cancelling ... (Ctrl-C leaves it behind)"
+                again = "Cancelling ... (Ctrl-C again detaches)"
                 tell(again if cancelled else f"{seconds:.0f} s (Ctrl-C cancels)")
 
             try:
                 cancelled = work.attend(self._interrupts, cancel, tick)
             except Left:
-                raise Stopped("Left behind: it may still run") from None
+                raise Stopped("Detached: it may still be running") from None
         if cancelled and work.failed:
             raise Stopped("Cancelled")
         return work.result()

@@ -133,7 +133,7 @@ def find(declared: dict[str, Declared], kind: str, name: str, span: Span, text: 
     if name.lower() in declared:
         return declared[name.lower()]
     help = suggestion(name, declared)
-    raise WJoinError("WJ602", f"there is no {kind} {name}", span=span, text=text, help=help)
+    raise WJoinError("WJ602", f"no {kind} is named {name}", span=span, text=text, help=help)
 
 
 def find_stream(catalog: Catalog, name: Identifier, text: str, instead: str) -> StreamDeclaration:

@@ -59,7 +59,7 @@ def damage_remedy(said: str, checkpoint: str) -> str | None:
         option = "ignoreMissingFiles" if any(words in said for words in _GONE) else "ignoreCorruptFiles"
         return (
             f"a source is damaged, the query is not: put {file} back, or mend it, and start the query again: "
-            f"it goes on from its checkpoint, {checkpoint}, and no row is lost; with the option {option} "
+            f"it resumes from its checkpoint, {checkpoint}, and no row is lost; with the option {option} "
             "'true' of the stream it goes on without the rows of such files"
         )
     return None

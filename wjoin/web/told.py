@@ -90,11 +90,11 @@ def numbers(at: Now) -> dict[str, Any]:
 def _tiles(at: Now) -> Iterator[tuple[str, str]]:
     """Yield the numbers at the top of the page, each with what it is."""
     total, recent = at.hour.total, at.recent
-    yield a_second(at.rate(recent.rows_in)), f"rows a second; {figure(total.rows_in)} in all"
+    yield a_second(at.rate(recent.rows_in)), f"rows/s; {figure(total.rows_in)} in all"
     if at.known.plans or total.comparisons:
         yield (
             a_second(at.rate(recent.matched)),
-            f"results of the join a second; {figure(total.matched)} in all",
+            f"results of the join/s; {figure(total.matched)} in all",
         )
     if lag := at.lag:
         name = max(lag, key=lambda each: lag[each])
