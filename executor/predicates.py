@@ -147,7 +147,7 @@ def _numbers(
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if len(column) != pairs:
-        raise _refused(predicate, f"returned {len(column):,} values for {pairs:,} pairs")
+        raise _refused(predicate, f"returned {counted(len(column), 'value')} for {counted(pairs, 'pair')}")
     kind = column.type
     truth = pa.types.is_boolean(kind)
     if not pa.types.is_null(kind) and truth != (predicate.returns == "boolean"):

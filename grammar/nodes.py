@@ -13,6 +13,7 @@ from lark.tree import Meta
 from wjoin.grammar import syntax
 from wjoin.grammar.durations import from_clock, from_pairs, microseconds, number_of, unit_of
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
 from wjoin.grammar.spans import Span
 from wjoin.grammar.stream_statistics import once_each, statistic_key, statistic_value
 from wjoin.grammar.tokens import string_value, unquoted
@@ -562,7 +563,7 @@ def _path(meta: Meta, parts: tuple[Any, ...], bidirectional: bool) -> syntax.Win
     if len(widths) != len(streams) - 1:
         raise WJoinError(
             "WJ109",
-            f"a path of {len(streams)} streams has {len(widths)} width{'s' if len(widths) != 1 else ''}",
+            f"a path of {counted(len(streams), 'stream')} has {counted(len(widths), 'width')}",
             span=widths[0].span.cover(widths[-1].span),
             help=f"give {len(streams) - 1}: one for each step from a stream to the next",
         )

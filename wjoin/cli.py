@@ -14,6 +14,7 @@ from wjoin.commands.complaints import no_logs, print_error, printed_warnings
 from wjoin.commands.starting import LOG_TO_TERMINAL, embedded, stopping
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
+from wjoin.grammar.plurals import counted
 from wjoin.grammar.syntax import CreateView, Explain, InsertInto, Query, SparkStatement, Statement
 
 if TYPE_CHECKING:
@@ -176,8 +177,8 @@ def _checkpoint(options: argparse.Namespace) -> int:
                 return FAILED
         for each in done:
             print(
-                f"{each.name}: continues after micro-batch {each.batch} with {each.after} partitions instead "
-                f"of {each.before}, in {each.folder}"
+                f"{each.name}: continues after micro-batch {each.batch} with "
+                f"{counted(each.after, 'partition')} instead of {each.before}, in {each.folder}"
             )
     return GOOD
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from wjoin.executor.state.slices import digest_of
+from wjoin.grammar.plurals import counted
 
 UNUSED_SECONDS = 3600.0
 """How long a file stays that nobody reads: its query has ended, or the worker is on another machine now."""
@@ -60,7 +61,7 @@ class SliceCache:
     def _read(self, path: Path, digest: str, size: int) -> pa.Buffer | None:
         found = path.stat()
         if found.st_size != size:
-            self._unfit(path, f"has {found.st_size:,} bytes in place of {size:,}")
+            self._unfit(path, f"has {counted(found.st_size, 'byte')} instead of {size:,}")
             return None
         with pa.memory_map(str(path)) as mapped:
             data = mapped.read_buffer()

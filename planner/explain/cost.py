@@ -31,7 +31,7 @@ def _unknown_lines(document: doc.Document) -> Iterator[str]:
         return
     first = next(each for each in document.statistics if not each.known)
     values = f", {figure(document.default_distinct)} distinct values, no skew" if first.keys else ""
-    defaults = f"{figure(first.rate.value)} rows{document.per}, width from column types{values}"
+    defaults = f"{counted(figure(first.rate.value), 'row')}{document.per}, width from column types{values}"
     yield f"No statistics for {', '.join(names)}; using defaults ({defaults})."
     declared = [each.relation for each in document.streams if each.streaming and each.relation in names]
     if declared:
@@ -41,7 +41,7 @@ def _unknown_lines(document: doc.Document) -> Iterator[str]:
 def _facts(
     document: doc.Document, stream: doc.StreamEntry, known: doc.StatisticsEntry
 ) -> Iterator[tuple[doc.EstimateEntry, str]]:
-    yield known.rate, f"{figure(known.rate.value)} rows{document.per}"
+    yield known.rate, f"{counted(figure(known.rate.value), 'row')}{document.per}"
     yield known.width, f"{size(known.width.value)} per row"
     if stream.streaming and known.disorder.source != "default":
         # Its default is the delay, which is shown as such.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from wjoin.grammar.plurals import counted
 from wjoin.planner.explain import words
 from wjoin.planner.explain.document import Document, StageEntry
 from wjoin.planner.explain.markup import clean
@@ -122,6 +123,6 @@ def _rest(document: Document, source: str, later: Sequence[str]) -> Iterator[str
         yield f"spark [{_attributes(label=_lines([title, *checks]))}]"
         yield from (f"{each} -> spark" for each in [source, *later])
         source = "spark"
-    results = f"{figure(document.chosen.results)} rows{document.per}"
+    results = f"{counted(figure(document.chosen.results), 'row')}{document.per}"
     yield f"result [{_attributes(label=_lines(['result', results]), shape='box', style='filled')}]"
     yield f"{source} -> result"

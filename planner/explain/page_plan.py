@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from wjoin.grammar.plurals import counted
 from wjoin.planner.explain import words
 from wjoin.planner.explain.document import Document, InputEntry, StageEntry, StreamEntry
 from wjoin.planner.explain.markup import Markup, fitted, picture, tag, wrapped
@@ -105,7 +106,7 @@ def _places(box: _Box, *, native: bool) -> Iterator[str]:
 def _result(document: Document) -> _Box:
     """Return the box of the result, with all others behind it."""
     later = words.after_stages(document)
-    rates = f"{figure(document.chosen.results)} rows{document.per} expected"
+    rates = f"{counted(figure(document.chosen.results), 'row')}{document.per} expected"
     lines = _wrapped("value", rates)
     if document.match_delay is not None:
         delay = words.signed(document.match_delay, document)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from wjoin.grammar.plurals import counted
 from wjoin.planner.explain import document as doc
 from wjoin.planner.figures import figure, seconds
 from wjoin.planner.windows.lengths import timespan
@@ -175,7 +176,7 @@ def shown(stream: doc.StreamEntry) -> str:
 def rate(document: doc.Document, stream: doc.StreamEntry) -> str:
     """Return how many rows a stream brings, and from where that is known."""
     known = next(each.rate for each in document.statistics if each.alias == stream.alias)
-    return f"{figure(known.value)} rows{document.per} ({known.source})"
+    return f"{counted(figure(known.value), 'row')}{document.per} ({known.source})"
 
 
 def keeps(document: doc.Document) -> bool:

@@ -197,9 +197,7 @@ def test_a_key_that_is_null_in_every_row_is_told(
     )
     session.sql(f"CREATE SINK out USING parquet OPTIONS (path '{tmp_path / 'out'}')")
     insert = "INSERT INTO out SELECT A.id FROM ma A, mb B WINDOW = 2 SECONDS WHERE A.idd = B.id"
-    with pytest.warns(
-        wjoin.WJoinWarning, match="none of 400 rows of A in the query out could be joined"
-    ) as told:
+    with pytest.warns(wjoin.WJoinWarning, match="the query out could join none of 400 rows of A") as told:
         session.run_script(insert, checkpoint=str(tmp_path / "checkpoints"))
     assert [each.message.code for each in told] == ["WJ806"]
 

@@ -171,7 +171,7 @@ def test_results_and_files(shell: Open, tmp_path: Path) -> None:
     screen.enter(".once on")
     screen.prompt()
     screen.enter("INSERT INTO kept SELECT * FROM s;")
-    screen.see("kept: 1 rows in, 1 micro-batch")
+    screen.see("kept: 1 row in, 1 micro-batch")
     screen.prompt()
     screen.enter("SELECT * FROM s;")
     screen.see(" 1 │ 2024-05-01")

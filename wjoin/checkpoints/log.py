@@ -7,6 +7,7 @@ from typing import Any
 
 from wjoin.checkpoints.files import Files
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 """The setting that a checkpoint keeps for the life of its query."""
@@ -80,7 +81,7 @@ def adopt_state(
     before = files.full(written)
     files.rename(written, to)
     if files.numbers(to) != list(range(partitions)):
-        raise WJoinError("WJ711", f"Spark has not written {partitions} partitions of state in {to}")
+        raise WJoinError("WJ711", f"Spark has not written {counted(partitions, 'partition')} to {to}")
     for partition in range(partitions):
         if "1.zip" not in files.names(f"{to}/{partition}"):
             raise WJoinError("WJ711", "this version of Spark names state files differently")

@@ -14,6 +14,7 @@ from wjoin.executor.predicates import PairFailedError
 from wjoin.executor.spark.sample import sample
 from wjoin.executor.trials import Column, trial
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
 from wjoin.grammar.syntax import CreateStream
 from wjoin.planner.conditions.predicate_calls import ReadCall, Trial
 from wjoin.planner.figures import figure
@@ -108,7 +109,7 @@ class SampleTrials:
         counts = (
             f"{len(next(iter(each.values())))} of {self.names[number]}" for number, each in rows.items()
         )
-        words = f"tried on {figure(found.pairs)} pairs of the first rows, {' and '.join(counts)}"
+        words = f"tried on {counted(figure(found.pairs), 'pair')} of the first rows, {' and '.join(counts)}"
         return Trial(found.cost_us, found.share, words)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from wjoin.grammar.plurals import counted
 from wjoin.measured.progress import time_text
 from wjoin.planner.figures import figure, seconds, size
 from wjoin.web.charts import history, rows_of
@@ -104,8 +105,8 @@ def _tiles(at: Now) -> Iterator[tuple[str, str]]:
     yield figure(total.lost), "rows dropped: late, no time, too far ahead"
     if total.batches:
         newest = next(each for each in reversed(at.hour.points) if each.batches)
-        each = "micro-batch" if total.batches == 1 else "micro-batches"
-        yield seconds(newest.seconds / newest.batches), f"for the last micro-batch; {total.batches:,} {each}"
+        batches = counted(total.batches, "micro-batch")
+        yield seconds(newest.seconds / newest.batches), f"for the last micro-batch; {batches}"
 
 
 _STREAM_HEAD = [
