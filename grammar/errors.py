@@ -25,7 +25,7 @@ _ENTRIES = (
     ErrorCode("WJ102", "a duration has no unit", "write a unit, for example 5 SECONDS"),
     ErrorCode("WJ103", "a duration cannot be read", "write a number and a unit, for example 1.5 HOURS"),
     ErrorCode("WJ104", "a SELECT has more than one window clause", "join the clauses with AND"),
-    ErrorCode("WJ105", "a window clause stands outside a SELECT … FROM", "put it after FROM or after WHERE"),
+    ErrorCode("WJ105", "a window clause is outside a SELECT … FROM", "put it after FROM or after WHERE"),
     ErrorCode("WJ106", "a declaration cannot be read", "compare it with docs/language.md, section Streams"),
     ErrorCode(
         "WJ107",

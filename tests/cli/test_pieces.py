@@ -303,44 +303,44 @@ def test_a_damaged_log_of_a_sink_is_told(tmp_path: Path, name: str, content: byt
         (
             "Job aborted. [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
             "file:///in/a-1.parquet.  SQLSTATE: KD001",
-            "a source is damaged, the query is not: put /in/a-1.parquet back",
+            "a source is damaged, the query is not: restore or repair /in/a-1.parquet",
             "no row is lost; with the option ignoreCorruptFiles 'true'",
         ),
         (
             "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:///in/a-1.parquet. "
             "File does not exist.",
-            "put /in/a-1.parquet back",
+            "restore /in/a-1.parquet",
             "ignoreMissingFiles",
         ),
         (
             "Failed to read log file file:/c/pairs/offsets/1. [MALFORMED_LOG_FILE] Log file was malformed",
-            "the checkpoint is damaged: put /c/pairs/offsets/1 back",
-            "all rows come again that the sources still hold",
+            "the checkpoint is damaged: restore /c/pairs/offsets/1 from",
+            "rows that its sources still hold",
         ),
         (
             "Checksum error: file:/c/pairs/commits/1 at 0 exp: -578336859 got: 117152825",
-            "the checkpoint is damaged: put /c/pairs/commits/1 back",
+            "the checkpoint is damaged: restore /c/pairs/commits/1 from",
             "from a copy",
         ),
         (
             "Failed to read log file file:/out/_spark_metadata/1. [MALFORMED_LOG_FILE] Log file was",
-            "the log of the sink's folder is damaged: put /out/_spark_metadata/1 back",
-            "only the log tells them",
+            "the log of the sink's folder is damaged: restore /out/_spark_metadata/1 from",
+            "only the log distinguishes them",
         ),
         (
             "IllegalStateException: file:/out/_spark_metadata/1 doesn't exist when compacting batch 2",
-            "put /out/_spark_metadata/1 back",
-            "only the log tells them",
+            "restore /out/_spark_metadata/1",
+            "only the log distinguishes them",
         ),
         (
             "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] An error occurred during loading "
             "state. Error reading streaming state file of file:/c/pairs/state/0/0/2.changelog does not exist",
-            "the state of the query is damaged: put /c/pairs/state/0/0/2.changelog back",
+            "the state of the query is damaged: restore /c/pairs/state/0/0/2.changelog from",
             "new checkpoint folder",
         ),
         (
             "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.",
-            "put /c/pairs/state back",
+            "restore /c/pairs/state",
             "new checkpoint folder",
         ),
         ("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.", "another query runs", "own"),

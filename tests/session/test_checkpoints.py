@@ -200,7 +200,7 @@ def test_a_folder_of_results_that_is_gone_is_refused(begun: wjoin.Session, tmp_p
     shutil.move(tmp_path / "out", kept)
     error = refused(begun, INSERT.format("1 SECOND"))
     assert error.code == "WJ611"
-    assert "put the folder back" in error.help
+    assert "restore the folder" in error.help
     assert str(tmp_path / "checkpoints" / "out") in error.help
     # Either way out works.
     shutil.move(kept, tmp_path / "out")
