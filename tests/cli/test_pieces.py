@@ -304,12 +304,12 @@ def test_a_damaged_log_of_a_sink_is_told(tmp_path: Path, name: str, content: byt
             "Job aborted. [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
             "file:///in/a-1.parquet.  SQLSTATE: KD001",
             "a source is damaged, the query is not: restore or repair /in/a-1.parquet",
-            "no row is lost; with the option ignoreCorruptFiles 'true'",
+            "no row is lost; with the stream's option ignoreCorruptFiles 'true'",
         ),
         (
             "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:///in/a-1.parquet. "
             "File does not exist.",
-            "restore /in/a-1.parquet",
+            "restore or repair /in/a-1.parquet",
             "ignoreMissingFiles",
         ),
         (
@@ -344,17 +344,17 @@ def test_a_damaged_log_of_a_sink_is_told(tmp_path: Path, name: str, content: byt
             "new checkpoint folder",
         ),
         ("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.", "another query runs", "own"),
-        ("java.io.IOException: No space left on device", "make room", "no row is lost"),
+        ("java.io.IOException: No space left on device", "free disk space", "no row is lost"),
         (
             "[CAST_INVALID_INPUT] The value 'x'",
-            "mend the cause",
-            "goes on from its checkpoint, file:/c/pairs",
+            "fix the cause",
+            "resumes from its checkpoint, file:/c/pairs",
         ),
         (
             "[FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH] Encountered error while reading file "
             "file:///in/a-1.parquet. Data type mismatches",
-            "mend the cause",
-            "goes on",
+            "fix the cause",
+            "resumes",
         ),
     ],
 )
