@@ -83,7 +83,7 @@ def test_plans_whose_state_does_not_fit_are_not_taken():
     tight = plan(JOIN.format(hint=""), CostSettings(memory=int(smallest) + 1))
     assert tight.candidates[0].estimated.cost.state_bytes == smallest
     larger = [each for each in tight.candidates if each.plan.stages[0].bounds is not Bounds.EXACT]
-    assert {each.lost for each in larger} == {"its state does not fit into wjoin.memory"}
+    assert {each.lost for each in larger} == {"state exceeds wjoin.memory"}
 
 
 @pytest.mark.parametrize("streams", [8, 12])

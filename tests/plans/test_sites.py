@@ -164,7 +164,7 @@ def test_a_checkpoint_says_whether_rows_are_held() -> None:
     )
     kept = replace(begun, held=())
     assert site(held(PAYLOADS.format(hint=""), layouts=of_checkpoint(kept))).shipping is Shipping.PARTIAL
-    for way, layout, why in (("FULL", begun, "has none of its rows"), ("HELD", kept, "in the state")):
+    for way, layout, why in (("FULL", begun, "rows at the site"), ("HELD", kept, "in the state")):
         with pytest.raises(WJoinError, match=f"WJ504.*{why}"):
             held(PAYLOADS.format(hint=f"/*+ SHIP(A = {way}) */"), layouts=of_checkpoint(layout))
 
@@ -178,9 +178,9 @@ def test_state_without_held_rows_is_another_one() -> None:
     ("select", "where", "why"),
     [
         ("A.payload", "A.id = B.id AND A.note > 'x'", "Spark evaluates its filters"),
-        ("A.payload", "A.id = B.id AND A.x = B.x", "a key of it is no single column"),
-        ("A.payload", "A.x = B.x", "a key of it is no single column"),
-        ("A.payload", "A.id < B.id", "does not meet the others on one key"),
+        ("A.payload", "A.id = B.id AND A.x = B.x", "its key is not a single column"),
+        ("A.payload", "A.x = B.x", "its key is not a single column"),
+        ("A.payload", "A.id < B.id", "no single key joins it"),
     ],
 )
 def test_what_cannot_be_held_says_why(select: str, where: str, why: str) -> None:
@@ -190,7 +190,7 @@ def test_what_cannot_be_held_says_why(select: str, where: str, why: str) -> None
 
 def test_one_of_the_streams_that_meet_is_held() -> None:
     both = PAYLOADS.format(hint="/*+ SHIP(A = HELD, B = HELD) */")
-    with pytest.raises(WJoinError, match=r"WJ504.*one can be held"):
+    with pytest.raises(WJoinError, match=r"WJ504.*one stream of a stage can be held"):
         held(both, HELD, HELD)
     rare = replace(HELD, statistics={**HELD.statistics, "rate": Estimate(0.2)})
     found = held(PAYLOADS.format(hint=""), HELD, rare, layouts=FREE)

@@ -73,7 +73,7 @@ def results_are_right(session: wjoin.Session, folder: Path) -> None:
 def test_the_first_start_chooses_and_later_ones_stay_with_it(streams: wjoin.Session, tmp_path: Path) -> None:
     assert "close_by" in known_predicates()
     assert "route single" in streams.explain(SELECT.format("a", "b"))
-    assert "which need a new checkpoint" in streams.explain(f"EXPLAIN COST {SELECT.format('a', 'b')}")
+    assert "needs a new checkpoint" in streams.explain(f"EXPLAIN COST {SELECT.format('a', 'b')}")
     shown = streams.explain(f"EXPLAIN {INSERT}")
     assert "assigned to 2 workers round-robin" in shown
     streams.run_script(INSERT)

@@ -136,7 +136,7 @@ def test_a_folder_that_cannot_be_written_is_told_and_the_query_runs_on(
         streams.run_script(INSERT)
     words = [str(each.message) for each in told]
     assert any("cannot be read" in each for each in words)
-    assert any("cannot be kept" in each for each in words)
+    assert any("cannot be saved" in each for each in words)
     assert not any("\n" in each for each in words), "no stack of Java's"
     assert streams.spark.read.parquet(str(tmp_path / "out")).count() > 0
 
