@@ -1,6 +1,6 @@
 """What a micro-batch of wjoin costs, beside hand-written chains of Spark's joins and beside reading alone.
 
-Streams of 10,000 rows a second of event time each, joined inside a window of 5 seconds, 0.23
+Streams of 10,000 rows per second of event time each, joined inside a window of 5 seconds, 0.23
 results a row. Every system reads the same Parquet files in the same micro-batches into
 the same sink, each in a process of its own, in turns (``turns``), on two cores and two
 shuffle partitions. *Fresh* are the micro-batches 3 to 10 of a process that has run nothing

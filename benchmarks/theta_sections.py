@@ -69,7 +69,7 @@ def quick(section: ThetaSection) -> ThetaSection:
 
 
 def at_rate(section: ThetaSection, rate: int) -> ThetaSection:
-    """Return a section whose streams have this many rows a second of event time each."""
+    """Return a section whose streams have this many rows per second of event time each."""
     return _with_batches(section, lambda load: rate * load.streams * load.seconds)
 
 

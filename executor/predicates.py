@@ -12,6 +12,7 @@ from wjoin.executor.blocks import matrix, taken
 from wjoin.executor.conditions import COMPARE
 from wjoin.executor.gathering import GatheredLater
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
 from wjoin.parts.kernels.runs import BoolArray
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.udfs.predicate import Predicate
@@ -142,20 +143,24 @@ def _numbers(
     try:
         column = found if isinstance(found, pa.Array) else pa.array(found)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise _refused(predicate, f"returned a {type(found).__name__}, which is no column") from error
+        raise _refused(predicate, f"returned a {type(found).__name__}, not a column") from error
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if len(column) != pairs:
-        raise _refused(predicate, f"returned {len(column):,} values for {pairs:,} pairs")
+        raise _refused(predicate, f"returned {counted(len(column), 'value')} for {counted(pairs, 'pair')}")
     kind = column.type
     truth = pa.types.is_boolean(kind)
     if not pa.types.is_null(kind) and truth != (predicate.returns == "boolean"):
-        raise _refused(predicate, f"returned values of type {kind}, and returns {predicate.returns}")
+        raise _refused(
+            predicate, f"returned values of type {kind}, but is declared to return {predicate.returns}"
+        )
     numbers = truth or any(
         check(kind) for check in (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
     )
     if not numbers:
-        raise _refused(predicate, f"returned values of type {kind}, and returns {predicate.returns}")
+        raise _refused(
+            predicate, f"returned values of type {kind}, but is declared to return {predicate.returns}"
+        )
     values = np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), 0.0))
     return values, np.flatnonzero(np.asarray(column.is_null()))
 
@@ -174,7 +179,7 @@ def _failed(
         except Exception as alone:  # noqa: BLE001 (whatever the user's function raises)
             return PairFailedError(place, _told(alone))
     return PairFailedError(
-        int(known[0]), f"{_told(error)} for {len(known):,} pairs at once, of which this is one"
+        int(known[0]), f"{_told(error)} (in a call for {counted(len(known), 'pair')}, including this one)"
     )
 
 

@@ -47,10 +47,10 @@ class Spool:
         except OSError as error:
             raise WJoinError(
                 "WJ705",
-                f"a micro-batch is larger than memory, and its rows cannot be set down in {self._folder}: "
+                f"a micro-batch is larger than memory, and its rows cannot be written to {self._folder}: "
                 f"{error.strerror}",
-                help="give spark.local.dir a disk with room for the rows of one micro-batch, or have the "
-                "source read less at once (maxFilesPerTrigger, maxOffsetsPerTrigger)",
+                help="point spark.local.dir at a disk with room for the rows of one micro-batch, or let the "
+                "source read less per micro-batch (maxFilesPerTrigger, maxOffsetsPerTrigger)",
             ) from error
         place = self._end - self._begin
         self._end += -(-len(data) // _ALIGNED) * _ALIGNED

@@ -56,7 +56,7 @@ def _refuse_misplaced(code: Code, start: int, end: int, blocks: Sequence[SelectB
         if is_strong(code, place, frozenset()):
             raise WJoinError(
                 "WJ105",
-                "a window clause stands outside a SELECT … FROM",
+                "a window clause is outside a SELECT … FROM",
                 span=token.span,
                 help="put it after the FROM list, or after WHERE, of a SELECT",
             )
@@ -148,9 +148,9 @@ def _select(code: Code, start: int, end: int, withs: tuple[Span, ...]) -> list[S
     if parts.late >= 0:
         raise WJoinError(
             "WJ105",
-            "a window clause stands at the end of a SELECT",
+            "a window clause is at the end of a SELECT",
             span=code.tokens[parts.late].span,
-            help="the clause stands between FROM and WHERE, or after the condition of WHERE",
+            help="put it between FROM and WHERE, or after the condition of WHERE",
         )
     return _inside(code, start + 1, end, withs)
 

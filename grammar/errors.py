@@ -25,7 +25,7 @@ _ENTRIES = (
     ErrorCode("WJ102", "a duration has no unit", "write a unit, for example 5 SECONDS"),
     ErrorCode("WJ103", "a duration cannot be read", "write a number and a unit, for example 1.5 HOURS"),
     ErrorCode("WJ104", "a SELECT has more than one window clause", "join the clauses with AND"),
-    ErrorCode("WJ105", "a window clause stands outside a SELECT … FROM", "put it after FROM or after WHERE"),
+    ErrorCode("WJ105", "a window clause is outside a SELECT … FROM", "put it after FROM or after WHERE"),
     ErrorCode("WJ106", "a declaration cannot be read", "compare it with docs/language.md, section Streams"),
     ErrorCode(
         "WJ107",
@@ -35,7 +35,7 @@ _ENTRIES = (
     ErrorCode(
         "WJ108", "a FROM item cannot be read as a stream", "use a table, a view or a subquery with an alias"
     ),
-    ErrorCode("WJ109", "a path has the wrong number of widths", "give one width less than there are streams"),
+    ErrorCode("WJ109", "a path has the wrong number of widths", "give one width fewer than streams"),
     ErrorCode(
         "WJ110",
         "a window is negative or empty",
@@ -45,13 +45,13 @@ _ENTRIES = (
     ErrorCode("WJ112", "a hint cannot be read", "see docs/language.md, section Hints"),
     ErrorCode(
         "WJ113",
-        "a statistic is unknown, given twice, or has a value that it cannot have",
-        "give each of those that docs/language.md lists in section Statistics at most once",
+        "a statistic is unknown, given twice, or has an invalid value",
+        "see docs/language.md, section Statistics",
     ),
     ErrorCode(
         "WJ114",
-        "an expression is too deep: more than 100 parentheses, CASE or NOT inside each other",
-        "write it flatter, or compute a part in a subquery; a chain of AND, OR or + may have any length",
+        "an expression is nested too deeply: more than 100 parentheses, CASE or NOT",
+        "flatten it, or compute a part in a subquery; a chain of AND, OR or + can have any length",
     ),
     # 2xx: names and expressions
     ErrorCode("WJ201", "a stream name is not in FROM", "use an alias of the FROM list"),
@@ -76,28 +76,28 @@ _ENTRIES = (
     ),
     ErrorCode("WJ209", "a join has one stream only", "name two or more streams in FROM"),
     ErrorCode("WJ210", "the SELECT cannot be read", "check the expression at the mark"),
-    ErrorCode("WJ211", "key columns have types that do not compare", "cast one side"),
+    ErrorCode("WJ211", "key columns have types that cannot be compared", "cast one side"),
     ErrorCode("WJ212", "a parameter has no value", "pass it to sql() or with --param"),
     ErrorCode(
         "WJ213",
-        "a match function is used where it has no meaning",
+        "a match function is used outside a window join",
         "use it in the SELECT that has the window clause",
     ),
     ErrorCode("WJ214", "a relation is unknown", "check the spelling, or create it first"),
     ErrorCode(
         "WJ215",
-        "it is not known how far the rows of a relation may be out of order",
-        "say it in FROM: … WATERMARK column DELAY OF INTERVAL n SECONDS AS alias",
+        "the delay of a relation is unknown",
+        "declare it in FROM: … WATERMARK column DELAY OF INTERVAL n SECONDS AS alias",
     ),
     ErrorCode(
         "WJ216",
         "a column of a stream cannot be computed",
-        "use Spark's functions over columns of the source; a computed column reads no other computed one",
+        "use Spark functions over columns of the source; a computed column cannot read another one",
     ),
     ErrorCode(
         "WJ217",
-        "a predicate is called with the wrong number of arguments, or its answer is no condition",
-        "SHOW PREDICATES lists those of each",
+        "a predicate is called with the wrong number of arguments, or its result is not a condition",
+        "SHOW PREDICATES lists the arguments of each predicate",
     ),
     ErrorCode(
         "WJ218",
@@ -149,47 +149,47 @@ _ENTRIES = (
     ErrorCode("WJ608", "a file cannot be read", "check the path"),
     ErrorCode(
         "WJ609",
-        "the sink's folder holds what another query wrote",
-        "write to a new folder, or go on with the checkpoint of that query",
+        "the sink's folder holds the output of another query",
+        "write to a new folder, or continue with the checkpoint of that query",
     ),
     ErrorCode("WJ610", "the costs of this machine cannot be read", "run wjoin calibrate again"),
     ErrorCode(
         "WJ611",
-        "the sink's folder is gone, but the checkpoint of its query is there",
-        "put the folder back, or remove the checkpoint as well and write everything anew",
+        "the sink's folder is missing, but the checkpoint of its query exists",
+        "restore the folder, or delete the checkpoint as well to write everything again",
     ),
-    ErrorCode("WJ612", "rows are inserted into a stream", "create a sink, and insert into that"),
-    ErrorCode("WJ613", "rows for a sink have two columns of one name", "name one of them with AS"),
-    ErrorCode("WJ614", "Spark's classes cannot be kept", "see the message"),
+    ErrorCode("WJ612", "a stream cannot be inserted into", "create a sink, and insert into that"),
+    ErrorCode("WJ613", "rows for a sink have two columns of the same name", "rename one of them with AS"),
+    ErrorCode("WJ614", "the class archive cannot be written", "see the message"),
     ErrorCode(
         "WJ615",
-        "no Python plans W-join SQL for a Spark that was started elsewhere (spark-sql, JDBC, Scala)",
-        "set spark.wjoin.python to a Python that has wjoin, of the version of the jar",
+        "a Spark that Python did not start (spark-sql, JDBC, Scala) finds no Python with wjoin",
+        "set spark.wjoin.python to a Python that has the jar's version of wjoin",
     ),
     ErrorCode(
         "WJ616",
-        "a package of Spark's, that of Kafka or of Avro, is not on the class path",
-        "start Spark with the setting spark.jars.packages, see docs/kafka.md",
+        "Spark's Kafka or Avro package is not on the class path",
+        "start Spark with spark.jars.packages, see docs/kafka.md",
     ),
     ErrorCode(
         "WJ617",
-        "no broker of Kafka answers, or a topic is not there",
-        "check kafka.bootstrap.servers, the listeners of the brokers, and the name of the topic",
+        "no Kafka broker answers, or a topic does not exist",
+        "check kafka.bootstrap.servers, the brokers' listeners and the topic name",
     ),
     ErrorCode(
         "WJ618",
-        "the live picture cannot be served",
+        "the live page cannot be served",
         "give an address of this machine and a free port, such as 127.0.0.1:4950",
     ),
     ErrorCode(
         "WJ619",
-        "a wjoin.toml cannot be read, or has an entry that means nothing",
-        "give it tables [settings], [parameters] and [profiles.NAME.…], see docs/running.md",
+        "a wjoin.toml cannot be read, or has an unknown entry",
+        "its tables are [settings], [parameters] and [profiles.NAME.…], see docs/running.md",
     ),
     ErrorCode("WJ620", "wjoin.toml has no such profile", "see docs/running.md, section Profiles"),
     ErrorCode(
         "WJ621",
-        "all rows of a SELECT over streams are asked for, and they go on",
+        "a SELECT over streams never ends, so not all of its rows can be fetched",
         "start a query that writes them: INSERT INTO a sink, or writeStream",
     ),
     # 7xx: while running
@@ -206,76 +206,76 @@ _ENTRIES = (
     ErrorCode(
         "WJ703",
         "the checkpoint was written with another number of workers",
-        "set spark.sql.shuffle.partitions to the number in the message, or change the checkpoint: "
+        "set spark.sql.shuffle.partitions to the number in the message, or rewrite the checkpoint: "
         "wjoin checkpoint repartition",
     ),
     ErrorCode("WJ704", "a statement failed while it ran", "see Spark's message"),
     ErrorCode(
         "WJ705",
-        "the rows of a micro-batch are more than fit into memory, and cannot be set down on local disk",
-        "give spark.local.dir a disk with more room, or have the source read less at once",
+        "the rows of a micro-batch fit neither into memory nor onto local disk",
+        "point spark.local.dir at a disk with more room, or let the source read less per micro-batch",
     ),
     ErrorCode(
         "WJ706",
         "a predicate failed for a pair of rows",
-        "mend the function, or keep such rows from it by a condition that comes before it",
+        "fix the function, or filter such rows out before it",
     ),
     ErrorCode(
         "WJ707",
-        "a predicate returned what it should not",
-        "return a value for each pair: booleans, or numbers where it is declared with returns='double'",
+        "a predicate returned an invalid result",
+        "return one value per pair: booleans, or numbers if it is declared with returns='double'",
     ),
     ErrorCode(
         "WJ708",
-        "a checkpoint stands inside a micro-batch, or its query runs",
-        "start the query once more as it was (wjoin run … --once), let it end, and try again",
+        "a checkpoint ends inside a micro-batch, or its query is running",
+        "start the query once more as it was (wjoin run … --once), let it finish, and try again",
     ),
-    ErrorCode("WJ709", "the folder for a new checkpoint is there already", "name one that is not there"),
+    ErrorCode("WJ709", "the folder for a new checkpoint exists already", "name a folder that does not exist"),
     ErrorCode(
         "WJ710",
         "there is no checkpoint to repartition",
-        "give the folder that --checkpoint has been given, and the script of its queries",
+        "give the folder that --checkpoint names, and the script of its queries",
     ),
     ErrorCode(
         "WJ711",
-        "a checkpoint has state that cannot be brought to other partitions",
-        "go on with the number of partitions that it has, or start from a new checkpoint folder",
+        "a checkpoint has state that cannot be repartitioned",
+        "keep its number of partitions, or start from a new checkpoint folder",
     ),
     ErrorCode(
         "WJ712",
         "a record cannot be read, and its stream has the mode FAILFAST",
-        "mend the record, or choose another mode: docs/kafka.md, section Broken records",
+        "fix the record, or choose another mode: docs/kafka.md, section Broken records",
     ),
     ErrorCode(
         "WJ713",
-        "a site cannot be reached, or refuses a request",
-        "see that it runs (wjoin site status), and start the query again: it goes on from its checkpoint",
+        "a site cannot be reached, or refused a request",
+        "check that it runs (wjoin site status), then start the query again: it resumes from its checkpoint",
     ),
     ErrorCode(
         "WJ714",
-        "a row has left its site's window before the query has asked for it",
-        "have the site keep rows for longer: window in its configuration, see docs/sites.md",
+        "a row left its site's window before the query asked for it",
+        "let the site keep rows longer: window in its configuration, see docs/sites.md",
     ),
     ErrorCode(
         "WJ715",
-        "a site is another one than the checkpoint has read, or has other columns",
+        "a site is not the one that the checkpoint has read, or its columns have changed",
         _START_ANEW,
     ),
     ErrorCode(
         "WJ716",
-        "the log of a sink's folder, _spark_metadata, lacks entries or cannot be read",
-        "put the file back from a copy; without it nobody can tell which files these micro-batches wrote: "
-        "write the results anew, from a new checkpoint folder into a new folder",
+        "the log of a sink's folder, _spark_metadata, has missing or unreadable entries",
+        "restore the file from a copy; without it nobody can tell which files these micro-batches wrote: "
+        "write the results again, with a new checkpoint folder and a new folder",
     ),
     ErrorCode(
         "WJ717",
-        "a query did not start: the machine was too busy for a Python that Spark waits ten seconds for",
-        "start it again when less runs beside it: it goes on from its checkpoint",
+        "a query did not start: the machine was too busy to start a Python worker in Spark's ten seconds",
+        "start it again when the machine is less busy: it resumes from its checkpoint",
     ),
     # 8xx: warnings
     ErrorCode(
         "WJ801",
-        "a stream has no declared delay, so that each row out of order may be late",
+        "a stream has no declared delay, so every row out of order may be late",
         "declare one: WATERMARK column DELAY OF INTERVAL n SECONDS",
     ),
     ErrorCode(
@@ -283,64 +283,64 @@ _ENTRIES = (
     ),
     ErrorCode(
         "WJ803",
-        "rows were late and have been dropped",
-        "declare a longer delay: a row is late when it is older than the watermark of its stream",
+        "late rows were dropped",
+        "declare a longer delay: a row is late when it is older than its stream's watermark",
     ),
     ErrorCode(
         "WJ804",
-        "rows without an event time have been dropped",
-        "see docs/broken-records.md: they are broken records, or their time cannot be read",
+        "rows without an event time were dropped",
+        "see docs/broken-records.md: the records are broken, or their time cannot be read",
     ),
     ErrorCode(
         "WJ805",
-        "operators of Spark's own have dropped rows",
-        "give the watermarks that they have a longer delay; PLAN(MULTIWAY) has one for each stream",
+        "Spark's own operators dropped rows",
+        "give their watermarks a longer delay; PLAN(MULTIWAY) has one watermark per stream",
     ),
     ErrorCode(
         "WJ806",
         "no row of a stream could be joined",
-        "compare the names of its columns, and their order in CSV, with the source: others are NULL",
+        "compare its column names (in CSV: their order) with the source; columns that do not match are NULL",
     ),
     ErrorCode(
         "WJ807",
-        "rows too far in the future have been dropped: they would make all later rows late",
-        "mend the source, or the unit of its numbers (docs/event-time.md); the stream's option wjoin.ahead "
-        "says how far ahead of its arrival a row may be",
+        "rows too far in the future were dropped, because they would make all later rows late",
+        "fix the source, or the unit of its numbers (docs/event-time.md); the stream's option wjoin.ahead "
+        "sets how far ahead of the clock a row may be",
     ),
     ErrorCode(
         "WJ809",
-        "records that cannot be read have been dropped, as the mode DROPMALFORMED of their stream says",
-        "see docs/kafka.md, section Broken records, for how to look at them",
+        "unreadable records were dropped (mode DROPMALFORMED)",
+        "to look at them, see docs/kafka.md, section Broken records",
     ),
     ErrorCode(
         "WJ810",
-        "records of Kafka were gone before they were read, and failOnDataLoss is false",
+        "Kafka records were gone before they were read, and failOnDataLoss is false",
         "keep them longer: the topic's retention.ms must cover the longest pause of the query",
     ),
     ErrorCode(
         "WJ811",
-        "a stream has another event time than its site, which keeps all rows of it while the query runs",
-        "use the site's own, see docs/sites.md, section What is kept; or bound its disk: max_bytes",
+        "a stream uses another event time than its site, so the site keeps all its rows while the query runs",
+        "use the site's event time (docs/sites.md, section What is kept), or limit its disk with max_bytes",
     ),
     ErrorCode(
         "WJ812",
-        "a session of Spark that Python has not started has ended while queries ran: they have ended with it",
-        "give the same statements again, they go on from their checkpoints; or run a script with wjoin run",
+        "a Spark session that Python did not start has ended, and its queries with it",
+        "run the statements again: they resume from their checkpoints; or run a script with wjoin run",
     ),
     ErrorCode(
         "WJ813",
-        "a query has worked off what there is, and groups of it wait for later rows",
-        "they come when all streams have passed them: run it again on its checkpoint, with more rows",
+        "a query has read everything there is, and some of its groups wait for later rows",
+        "they come once all streams have passed them: run it again on its checkpoint, with more rows",
     ),
     ErrorCode(
         "WJ814",
-        "a query is started again, as Spark's Python was not there within the ten seconds that Spark waits",
-        "nothing is lost; start fewer queries at a time where that happens often",
+        "a query is started again, because no Python worker started within Spark's ten seconds",
+        "nothing is lost; if it happens often, start fewer queries at a time",
     ),
     ErrorCode(
         "WJ815",
-        "the link of a site cannot keep up: it takes longer to send the rows than they take to come",
-        "read fewer columns, filter or join by what few rows share, or give the site a faster link",
+        "the link of a site is too slow: rows arrive faster than it sends them",
+        "read fewer columns, filter or join on values that few rows share, or use a faster link",
     ),
     # 9xx: sites
     ErrorCode(
@@ -350,13 +350,13 @@ _ENTRIES = (
     ),
     ErrorCode(
         "WJ902",
-        "a site would be open to everybody, or its token or certificate is unfit",
-        "make a token and a certificate: wjoin site init FOLDER --listen HOST:PORT; or listen at 127.0.0.1",
+        "a site would be open to everybody, or its token or certificate is unusable",
+        "create a token and a certificate: wjoin site init FOLDER --listen HOST:PORT; or listen at 127.0.0.1",
     ),
     ErrorCode("WJ903", "a site cannot be set up or served", "see the message"),
     ErrorCode(
         "WJ904",
-        "columns of a site's stream cannot be read, or have a type that Spark does not read",
+        "columns of a site's stream cannot be read, or have a type that Spark cannot read",
         "declare them in the stream's schema: id BIGINT, at TIMESTAMP, name STRING",
     ),
     ErrorCode(

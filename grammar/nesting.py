@@ -135,7 +135,7 @@ def pair(text: str, tokens: list[Token]) -> Code:
 
 def too_deep(span: Span) -> WJoinError:
     """Return the error for what stands too deep at a place."""
-    return WJoinError("WJ114", f"this stands inside more than {MAXIMAL_DEPTH} others", span=span)
+    return WJoinError("WJ114", f"this is nested inside more than {MAXIMAL_DEPTH} others", span=span)
 
 
 def refuse_unclosed(code: Code) -> None:

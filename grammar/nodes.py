@@ -13,6 +13,7 @@ from lark.tree import Meta
 from wjoin.grammar import syntax
 from wjoin.grammar.durations import from_clock, from_pairs, microseconds, number_of, unit_of
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
 from wjoin.grammar.spans import Span
 from wjoin.grammar.stream_statistics import once_each, statistic_key, statistic_value
 from wjoin.grammar.tokens import string_value, unquoted
@@ -112,7 +113,7 @@ class _Nodes(Transformer[Leaf, Any]):
                 "WJ110",
                 "the lower bound of a window is above the upper",
                 span=low.span.cover(high.span),
-                help="write the smaller bound first; both are bounds on second minus first",
+                help="write the smaller bound first; both are bounds on the second stream minus the first",
             )
         return syntax.WindowBetween(first, second, low, high, _span(meta))
 
@@ -260,9 +261,9 @@ class _Nodes(Transformer[Leaf, Any]):
             together = ", ".join(name.name for name in names)
             raise WJoinError(
                 "WJ106",
-                "a record has one key",
+                "a record has only one key",
                 span=names[1].span,
-                help=f"make one column of them in the query, concat_ws('/', {together}) AS id, and KEY (id)",
+                help=f"combine them in the query: concat_ws('/', {together}) AS id, and KEY (id)",
             )
         return _RecordKey(names[0], _span(meta))
 
@@ -562,9 +563,9 @@ def _path(meta: Meta, parts: tuple[Any, ...], bidirectional: bool) -> syntax.Win
     if len(widths) != len(streams) - 1:
         raise WJoinError(
             "WJ109",
-            f"a path of {len(streams)} streams has {len(widths)} width{'s' if len(widths) != 1 else ''}",
+            f"a path of {counted(len(streams), 'stream')} has {counted(len(widths), 'width')}",
             span=widths[0].span.cover(widths[-1].span),
-            help=f"give {len(streams) - 1}: one for each step from a stream to the next",
+            help=f"give {len(streams) - 1}: one per step between neighbours",
         )
     return syntax.WindowPath(tuple(streams), widths, bidirectional, _span(meta))
 

@@ -40,7 +40,7 @@ def parse_statement(text: str, source_name: str = "<sql>") -> syntax.Statement:
         raise WJoinError("WJ606", "there is no statement", help="write one", source_name=source_name)
     raise WJoinError(
         "WJ606",
-        "there are several statements where one is expected",
+        "expected one statement, found several",
         span=statements[1].span,
         text=text,
         help="run them one by one, or as a script",
@@ -110,7 +110,7 @@ def _statement(code: Code) -> syntax.Statement:
     if _begins_script(code.tokens, 0):
         raise WJoinError(
             "WJ105",
-            "a window clause stands in a BEGIN … END script",
+            "a window clause is inside a BEGIN … END script",
             span=blocks[0].window_span,
             help="create a view from the query before the script, and use it there",
         )
@@ -174,7 +174,7 @@ def _declaration(code: Code) -> syntax.Statement:
             "WJ106",
             "there is no ALTER SINK",
             span=code.span(0, 2),
-            help="CREATE OR REPLACE SINK gives a sink a new meaning",
+            help="use CREATE OR REPLACE SINK",
         )
     try:
         return read_declaration(code.text, code.tokens)
@@ -213,7 +213,7 @@ def _insert(code: Code) -> syntax.Statement:
         return syntax.SparkStatement(_whole(code))
     marked = code.tokens[min(body, len(code.tokens) - 1)].span
     remedy = "write INSERT INTO target SELECT …, or INSERT INTO target (x, y) SELECT …"
-    message = f"{code.mark(body)} cannot stand in an INSERT of a window join"
+    message = f"{code.mark(body)} is not supported in an INSERT of a window join"
     if code.mark(body) == "(":
         marked = code.span(body, code.after(body))
         message = "the column list of an INSERT cannot be read"
@@ -251,7 +251,7 @@ def _view_name(words: list[str]) -> int:
 def _create_view(code: Code, name: int, blocks: tuple[syntax.SelectBlock, ...]) -> syntax.CreateView:
     if code.word(1) == "GLOBAL" or code.word(3) == "GLOBAL":
         span = code.tokens[1 if code.word(1) == "GLOBAL" else 3].span
-        remedy = "leave GLOBAL out: the view lives in its session"
+        remedy = "leave GLOBAL out: the view exists only in its session"
         raise WJoinError("WJ106", "a view of a window join cannot be global", span=span, help=remedy)
     if name < len(code.tokens) and is_name(code.tokens[name]) and code.word(name + 1) == "AS":
         body = syntax.Query(blocks, code.span(name + 2, len(code.tokens)))

@@ -129,12 +129,12 @@ def _join(code: Code, place: int) -> int:
 
 
 _INNER = {
-    "ASOF": "gives a row for each partner inside the window, not for the nearest one",
-    "SEMI": "gives a row for each partner of a row, not one",
-    "ANTI": "gives the rows that have a partner, not those without one",
-    "LEFT": "loses the rows of the left side that have no partner",
-    "RIGHT": "loses the rows of the right side that have no partner",
-    "FULL": "loses the rows of both sides that have no partner",
+    "ASOF": "returns a row for every match inside the window, not only the nearest one",
+    "SEMI": "returns a row for every match, not one",
+    "ANTI": "returns rows with a match, not those without one",
+    "LEFT": "drops rows of the left side without a match",
+    "RIGHT": "drops rows of the right side without a match",
+    "FULL": "drops rows of both sides without a match",
 }
 """What an inner join does in the place of a join of another kind, by the first of its words that is here."""
 
@@ -144,23 +144,21 @@ def _instead(kind: Sequence[str]) -> str:
     differs = next((f", but it {does}" for word, does in _INNER.items() if word in kind), "")
     if "NATURAL" in kind:
         return f"name the common columns: JOIN … USING (column, …){differs}"
-    return f"JOIN … ON can stand here{differs}"
+    return f"use JOIN … ON{differs}"
 
 
 def _not_a_source(code: Code, place: int) -> WJoinError:
     word, span = code.word(place), code.tokens[place].span
     if word == "LATERAL":
-        remedy = (
-            "a stream cannot use columns of another; LATERAL VIEW explode(A.tags) t AS tag can stand here"
-        )
+        remedy = "a stream cannot use columns of another; use LATERAL VIEW explode(A.tags) t AS tag"
         return WJoinError(
             "WJ107", "a LATERAL relation is not supported with a window clause", span=span, help=remedy
         )
     if word in _NOT_A_STREAM:
-        message = f"{word} cannot stand beside a window clause"
+        message = f"{word} is not supported with a window clause"
         return WJoinError("WJ108", message, span=span, help=_NOT_A_STREAM[word])
     if code.kind(place) is Kind.STRING:
-        remedy = "a name is written plain or in backticks, not in quotes"
+        remedy = "write a name plain or in backticks, not in quotes"
         return WJoinError("WJ108", f"the string {code.mark(place)} is not a relation", span=span, help=remedy)
     return WJoinError("WJ108", f"{code.mark(place)} cannot follow or begin a FROM item", span=span)
 
@@ -251,7 +249,7 @@ def _relation(code: Code, start: int, end: int) -> _Relation:
         if code.first_word(start) not in QUERY_WORDS:
             remedy = "list the streams without parentheses"
             span = code.span(start, code.after(start))
-            raise WJoinError("WJ108", "FROM items stand in parentheses", span=span, help=remedy)
+            raise WJoinError("WJ108", "FROM items are in parentheses", span=span, help=remedy)
         return _Relation(start, code.after(start), ())
     if code.mark(start) == "{" and code.mark(start + 2) == "}":
         return _Relation(start, start + 3, ())

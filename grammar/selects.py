@@ -158,7 +158,7 @@ def read_block(
     if code.mark(clause - 1) == ",":
         span = code.span(clause - 1, clause + 1)
         remedy = "leave out the comma"
-        raise WJoinError("WJ101", "a comma stands before the window clause", span=span, help=remedy)
+        raise WJoinError("WJ101", "a comma precedes the window clause", span=span, help=remedy)
     hints_end = parts.select + 1
     while code.kind(hints_end) is Kind.HINT:
         hints_end += 1
@@ -195,7 +195,7 @@ def _refuse_emit(code: Code, parts: Parts) -> None:
                 "WJ210",
                 f"EMIT {code.word(place + 1)} is not needed",
                 span=code.span(place, place + 2),
-                help="leave it out: each result comes once, in the micro-batch in which its last row arrives",
+                help="leave it out: each result is returned once, in the micro-batch of its last row",
             )
 
 
@@ -217,8 +217,8 @@ def _refuse_late_lateral(code: Code, parts: Parts) -> None:
     for place in code.level(parts.where, parts.condition_end) if parts.where >= 0 else ():
         if is_lateral_view(code, place) and code.ends_operand(place - 1):
             span = code.span(place, place + 2)
-            remedy = "put it before WHERE, before or behind the window clause"
-            raise WJoinError("WJ210", "a LATERAL VIEW stands behind WHERE", span=span, help=remedy)
+            remedy = "put it before WHERE"
+            raise WJoinError("WJ210", "a LATERAL VIEW follows WHERE", span=span, help=remedy)
 
 
 def _window(code: Code, start: int, end: int) -> WindowCondition:

@@ -71,7 +71,7 @@ _CLAUSE_SLIPS = (
         ("WINDOW (A, B, C) = 5", "DWINDOW (A, B, C) = 5"),
     ),
     _Example(
-        "one stream stands in parentheses",
+        "a single stream is in parentheses",
         "write WINDOW A = w for one stream, WINDOW (A, B) = w for two",
         ("WINDOW (A) = 5", "DWINDOW (A) = 5"),
     ),
@@ -86,7 +86,7 @@ _CLAUSE_SLIPS = (
         ("DWINDOW A = 5", "DWINDOW = 5", "DWINDOW 5", "DWINDOW"),
     ),
     _Example(
-        "DWINDOW has no BETWEEN",
+        "DWINDOW does not support BETWEEN",
         "write WINDOW (A, B) BETWEEN l AND u: its bounds have signs",
         ("DWINDOW (A, B) BETWEEN 1 AND 2", "DWINDOW BETWEEN"),
     ),
@@ -120,17 +120,17 @@ _CLAUSE_SLIPS = (
         _after(("PATH (A, B) WITHIN",), "5", "INTERVAL 5 SECONDS", ":w", "- 5", "= 5"),
     ),
     _Example(
-        "a comma stands between two terms",
+        "a comma separates two terms",
         "join the terms with AND",
         _after(_WHOLE_TERMS, ","),
     ),
     _Example(
-        "two terms stand side by side",
+        "two terms are not joined",
         "join them with AND or OR",
         _after(_WHOLE_TERMS, "WINDOW = 5", "DWINDOW (A, B) = 5", "PATH (A, B) WITHIN (1)", "(WINDOW = 5)"),
     ),
     _Example(
-        "a name stands where a duration is expected",
+        "expected a duration, found a name",
         "write a number and a unit, for example 5 SECONDS; a parameter begins with a colon, :w",
         tuple(
             f"{start} w"
@@ -145,7 +145,7 @@ _CLAUSE_SLIPS = (
     ),
     _Example(
         "a unit follows a string",
-        "write the unit inside of it, for example '5 seconds', or INTERVAL before it",
+        "put the unit inside the string, for example '5 seconds', or write INTERVAL before it",
         (
             *_after(tuple(term.format("'5'") for term in _TERMS), "SECONDS"),
             "PATH (A, B) WITHIN ('5' SECONDS",
@@ -154,7 +154,7 @@ _CLAUSE_SLIPS = (
     ),
     _Example(
         "a unit follows a parameter",
-        "leave it out: the parameter's value says its unit, for example w='5 seconds'",
+        "leave it out: the parameter's value includes the unit, for example w='5 seconds'",
         (
             *tuple(f"{term.format(':w')} SECONDS" for term in _TERMS),
             "PATH (A, B) WITHIN (:w SECONDS",
@@ -171,7 +171,7 @@ _CLAUSE_SLIPS = (
         ),
     ),
     _Example(
-        "a string stands where the name of a stream is expected",
+        "expected the name of a stream, found a string",
         "write names plain or in backticks",
         (
             "WINDOW 'A'",
@@ -231,7 +231,7 @@ _DECLARATION_SLIPS = (
     ),
     _Example(
         "streams and sinks have no TEMPORARY, TEMP or GLOBAL",
-        "leave the word out: they live as long as their session",
+        "leave the word out: streams and sinks exist as long as their session",
         ("CREATE TEMPORARY", "CREATE OR REPLACE TEMPORARY"),
     ),
     _Example(
@@ -253,7 +253,7 @@ _DECLARATION_SLIPS = (
         ),
     ),
     _Example(
-        "a stream or sink is not made from a query",
+        "a stream or sink cannot be made from a query",
         "write CREATE VIEW name AS SELECT …",
         tuple(f"{start} AS" for start in (*_STREAMS, "CREATE SINK s")),
     ),
@@ -349,8 +349,8 @@ _STATISTICS_SLIPS = (
         ("ALTER STREAM IF EXISTS s",),
     ),
     _Example(
-        "ALTER STREAM changes nothing but statistics",
-        "write SET STATISTICS (rate = 1000) or RESET STATISTICS; CREATE OR REPLACE STREAM changes all else",
+        "ALTER STREAM changes only statistics",
+        "write SET STATISTICS (rate = 1000) or RESET STATISTICS; else CREATE OR REPLACE STREAM",
         _after(("ALTER STREAM s",), "", "ADD", "DROP", "WATERMARK", "OPTIONS", "USING", "AS", "="),
     ),
     _Example(
@@ -360,16 +360,16 @@ _STATISTICS_SLIPS = (
     ),
     _Example(
         "parentheses without a statistic",
-        "write one, for example (rate = 1000); RESET STATISTICS takes all of them back",
+        "write one, for example (rate = 1000); RESET STATISTICS resets all of them",
         (f"{_STATISTIC})",),
     ),
     _Example(
-        "RESET STATISTICS takes all of them back and has no list",
+        "RESET STATISTICS resets all statistics and has no list",
         "leave the list out",
         _after(("ALTER STREAM s RESET STATISTICS",), "(rate)", "rate", "disorder"),
     ),
     _Example(
-        "the name of a statistic stands in quotes",
+        "the name of a statistic is in quotes",
         "write it plain, for example rate = 1000",
         _after((_STATISTIC, f"{_STATISTIC}a = 1,"), "'rate' = 1"),
     ),
@@ -379,7 +379,7 @@ _STATISTICS_SLIPS = (
         (f"{_STATISTIC}a = 1,)",),
     ),
     _Example(
-        "the column of a statistic stands in parentheses",
+        "the column of a statistic is in parentheses",
         "write it after a dot, for example distinct.obj_id = 5000",
         _after(_STATISTIC_KEYS, "("),
     ),
@@ -399,17 +399,17 @@ _STATISTICS_SLIPS = (
         _after(_STATISTIC_KEYS, "5", "'c'", "c", "-", "+", ":w", "INTERVAL", "=>", "==", ":", "<="),
     ),
     _Example(
-        "a string stands where the value of a statistic is expected",
+        "expected the value of a statistic, found a string",
         "leave the quotes out, for example rate = 1000",
         _after((*_BEFORE_VALUE[:-1], *_BEFORE_NUMBER), "'5'"),
     ),
     _Example(
-        "a parameter stands where the number of a statistic is expected",
+        "expected the number of a statistic, found a parameter",
         "write the number itself; disorder alone takes a parameter",
         _after(_BEFORE_NUMBER, ":w"),
     ),
     _Example(
-        "an interval stands where the number of a statistic is expected",
+        "expected the number of a statistic, found an interval",
         "write for example rate = 1000; disorder alone is a duration",
         _after(_BEFORE_NUMBER, "INTERVAL"),
     ),
@@ -527,8 +527,8 @@ def explain(slip: SyntaxSlip, start: str) -> WJoinError:
     known = _known(start).get((slip.state, leaf.type))
     if known is not None:
         return WJoinError(code, known.message, span=span, help=known.help)
-    found = "the text ends" if leaf.type == "$END" else f"{text} stands"
-    return WJoinError(code, f"{found} where {_in_words(slip.expected)} is expected", span=span)
+    found = "the end of the text" if leaf.type == "$END" else text
+    return WJoinError(code, f"expected {_in_words(slip.expected)}, found {found}", span=span)
 
 
 def _in_words(expected: frozenset[str]) -> str:

@@ -62,7 +62,7 @@ def statistic_key(parts: Sequence[Identifier]) -> tuple[str, tuple[Identifier, .
         raise WJoinError("WJ113", message, span=span, help=f"write for example {known.example}")
     if name == "disorder":  # The grammar reads the plain word, and its duration, itself.
         remedy = f"write it plain, for example {known.example}"
-        raise WJoinError("WJ113", "the statistic disorder stands in backticks", span=span, help=remedy)
+        raise WJoinError("WJ113", "the statistic disorder is in backticks", span=span, help=remedy)
     return name, tuple(column)
 
 

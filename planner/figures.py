@@ -1,5 +1,7 @@
 """Numbers, times and sizes as people read them."""
 
+from wjoin.grammar.plurals import counted
+
 _WORDS = ((1e9, "billion"), (1e6, "million"), (1e3, "thousand"))
 _PLAIN = 10_000
 _MOST, _LEAST = 1e12, 1e-6
@@ -53,7 +55,7 @@ def size(value: float) -> str:
     for one, unit in _SIZES:
         if value >= one:
             return f"{figure(value / one)} {unit}"
-    return f"{figure(value)} bytes"
+    return counted(figure(value), "byte")
 
 
 def _digits(value: float) -> str:

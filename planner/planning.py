@@ -195,7 +195,7 @@ def _require_carried(bound: BoundSelect, plan: PhysicalPlan) -> None:
                 shown = each.output or each.expression
                 raise WJoinError(
                     "WJ218",
-                    f"column {shown} of {source.name} is {each.type}, which Spark does not give to Python",
+                    f"column {shown} of {source.name} is {each.type}, which Spark cannot pass to Python",
                     span=source.item.span,
                 )
 

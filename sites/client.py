@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from wjoin.grammar.plurals import counted
 from wjoin.sites.calls import Caller
 from wjoin.sites.failures import SiteError
 from wjoin.sites.held import Extent, HeldRange
@@ -160,7 +161,7 @@ class SiteClient:
         found = self._whole(request, encode_numbers(numbers))
         rows = pa.concat_batches(found)
         if rows.num_rows != len(numbers) or rows.schema.names != [*columns]:
-            raise self._wrong(f"{len(numbers)} rows of {stream} were asked for, and {rows.num_rows} came")
+            raise self._wrong(f"{counted(len(numbers), 'row')} of {stream} requested, {rows.num_rows} came")
         return rows
 
     def _whole(self, request: Request, body: bytes) -> list[pa.RecordBatch]:

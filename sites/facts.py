@@ -52,7 +52,7 @@ def _declared(kind: pa.DataType) -> float:
 
 
 def rate(pieces: Sequence[Piece], kind: pa.DataType) -> float:
-    """Return the rows a second of event time in the newest pieces; a unit where it is a number."""
+    """Return the rows per second of event time in the newest pieces; a unit where it is a number."""
     last = pieces[-2:]
     if not last:
         return 0.0

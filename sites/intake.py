@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pyarrow as pa
 
+from wjoin.grammar.plurals import counted
 from wjoin.sites.far import greatest_time
 from wjoin.sites.records import Read
 from wjoin.sites.segments import times
@@ -75,7 +76,7 @@ class Intake:
         if self.taken > self._told:
             name, fresh = self._store.options.stream, self.taken - self._told
             _LOG.info(
-                "stream %s: %d rows more have been taken in, %d since the start", name, fresh, self.taken
+                "stream %s: %s taken in, %d since the start", name, counted(fresh, "new row"), self.taken
             )
             self._told, self._told_at = self.taken, time.monotonic()
 
@@ -84,12 +85,14 @@ class Intake:
         rows, name = read.rows, self._store.options.stream
         if read.broken:
             self.broken += read.broken
-            _LOG.warning("stream %s: %d broken records, such as %s", name, read.broken, read.example)
+            _LOG.warning(
+                "stream %s: %s, such as %s", name, counted(read.broken, "broken record"), read.example
+            )
         there = np.asarray(rows.column(self._store.options.time).is_valid())
         without = len(there) - int(there.sum())
         if without:
             self.undated += without
-            _LOG.warning("stream %s: %d rows have no event time and are left out", name, without)
+            _LOG.warning("stream %s: %s without event time left out", name, counted(without, "row"))
             rows = rows.filter(pa.array(there))
         self.taken += rows.num_rows
         self._tell_of_far(rows)
@@ -105,6 +108,6 @@ class Intake:
         )
         if far:
             _LOG.warning(
-                "stream %s: %d rows are of the far future; they do not move its window, and joins drop them",
-                *(options.stream, far),
+                "stream %s: %s of the far future; they do not move its window, and joins drop them",
+                *(options.stream, counted(far, "row")),
             )

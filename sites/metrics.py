@@ -92,7 +92,7 @@ class _Handler(BoundedHandler):
         """Answer with the metrics."""
         server = self.server
         if server.listen.loopback and not is_own_name(self.headers["Host"]):
-            self.send_error(HTTPStatus.FORBIDDEN, "this is served under the names of this machine only")
+            self.send_error(HTTPStatus.FORBIDDEN, "requests must use a name of this machine")
         elif not admits(server.token, {"authorization": [self.headers["Authorization"] or ""]}):
             self.send_error(HTTPStatus.UNAUTHORIZED, "the token is missing or wrong")
         elif self.path != "/metrics":

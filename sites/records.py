@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
+from wjoin.grammar.plurals import counted
+
 EPOCHS: Mapping[str, int] = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}
 """What a number of a timestamp column counts, and how many microseconds that is."""
 
@@ -151,7 +153,7 @@ def csv_rows(
 
     def passed_over(row: Any) -> str:
         wrong.append(
-            f"{row.text!r:.100}: {row.actual_columns} values where {row.expected_columns} are expected"
+            f"{row.text!r:.100}: {counted(row.actual_columns, 'value')} instead of {row.expected_columns}"
         )
         return "skip"
 

@@ -48,7 +48,7 @@ def serve(path: Path) -> None:
         site.stop()
     server.shutdown()
     lock.close()
-    print("Stopped cleanly; the next run goes on from here", file=sys.stderr, flush=True)
+    print("Stopped cleanly; the next run continues here", file=sys.stderr, flush=True)
 
 
 def _listening(site: Site, config: SiteConfig, token: str | None) -> SiteServer:

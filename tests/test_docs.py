@@ -13,11 +13,14 @@ from wjoin.grammar.errors import CATALOGUE
 from wjoin.grammar.errors_doc import errors_document
 from wjoin.grammar.parser import parse_script
 
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _MODULES_WITH_EXAMPLES = [module_name(path) for path in source_files() if ">>> " in path.read_text("utf-8")]
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _SQL_BLOCK = re.compile(r"^```sql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+_NAMED_FILE = re.compile(
+    r"(?<![\w./])((?:grammar|planner|parts|executor|udfs|sites|wjoin|tests|benchmarks)/[\w/]+\.\w+)"
+)
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 
 
@@ -31,6 +34,12 @@ def test_links_lead_to_files_and_headings(document):
     text = _FENCE.sub("", document.read_text("utf-8"))
     targets = [link for link in _LINK.findall(text) if "://" not in link and not link.startswith("mailto:")]
     assert [target for target in targets if not _leads_somewhere(document, target)] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_named_files_exist(document):
+    named = {name.split("::")[0] for name in _NAMED_FILE.findall(document.read_text("utf-8"))}
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
 
 
 def _sql_blocks() -> Iterator[object]:

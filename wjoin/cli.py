@@ -14,6 +14,7 @@ from wjoin.commands.complaints import no_logs, print_error, printed_warnings
 from wjoin.commands.starting import LOG_TO_TERMINAL, embedded, stopping
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
+from wjoin.grammar.plurals import counted
 from wjoin.grammar.syntax import CreateView, Explain, InsertInto, Query, SparkStatement, Statement
 
 if TYPE_CHECKING:
@@ -111,14 +112,14 @@ def _told(statement: Statement) -> contextlib.AbstractContextManager[None]:
 
 @contextlib.contextmanager
 def _web(session: "Session", address: "Address | None") -> Iterator[None]:
-    """Serve the live picture at an address while a script runs, None for no picture."""
+    """Serve the live page at an address while a script runs, None for no picture."""
     if address is None:
         yield
         return
     from wjoin.web.server import serve
 
     with serve(session.spark, session.context.queries, address) as web:
-        print(f"Live picture: {web.url}", file=sys.stderr, flush=True)
+        print(f"Live page: {web.url}", file=sys.stderr, flush=True)
         try:
             yield
         finally:
@@ -126,7 +127,7 @@ def _web(session: "Session", address: "Address | None") -> Iterator[None]:
 
 
 def _goes_on(running: "list[Running]") -> str:
-    return "; the next run goes on from here" if any(each.checkpoint for each in running) else ""
+    return "; the next run continues here" if any(each.checkpoint for each in running) else ""
 
 
 def _shell(options: argparse.Namespace) -> int:
@@ -166,7 +167,7 @@ def _checkpoint(options: argparse.Namespace) -> int:
     from wjoin.commands.waiting import Waiting
 
     with embedded(options) as session, stopping():
-        with Waiting("Writing the state anew").ticking():
+        with Waiting("Rewriting the state").ticking():
             try:
                 done = repartition(
                     session.context, text, old, new, options.partitions, params, source_name(options)
@@ -176,8 +177,8 @@ def _checkpoint(options: argparse.Namespace) -> int:
                 return FAILED
         for each in done:
             print(
-                f"{each.name}: goes on after micro-batch {each.batch} with {each.after} partitions in place "
-                f"of {each.before}, in {each.folder}"
+                f"{each.name}: continues after micro-batch {each.batch} with "
+                f"{counted(each.after, 'partition')} instead of {each.before}, in {each.folder}"
             )
     return GOOD
 
@@ -238,10 +239,10 @@ def _prepare(options: argparse.Namespace) -> int:
     from wjoin.commands.waiting import Waiting
 
     began = time.monotonic()
-    with Waiting("Running a small join, and keeping the classes that Java has read").ticking():
+    with Waiting("Running a small join, and saving the classes that Java loads").ticking():
         file = prepare(LOG_TO_TERMINAL if options.debug else {})
     took, size = time.monotonic() - began, file.stat().st_size / 1e6
-    print(f"wrote {file} ({size:.0f} MB) in {took:.0f} s; Spark starts from it now")
+    print(f"wrote {file} ({size:.0f} MB) in {took:.0f} s; Spark now starts from it")
     return GOOD
 
 

@@ -59,7 +59,10 @@ def _started(conf: Mapping[str, str], log: str | None) -> SparkSession:
 def _on(spark: SparkSession, conf: Mapping[str, str], only_started: Mapping[str, str | None]) -> None:
     for name, value in only_started.items():
         if value is not None:
-            raise WJoinError("WJ603", f"{name} is for the Spark that connect() starts, and this one runs")
+            raise WJoinError(
+                "WJ603",
+                f"{name} applies only to a Spark that connect() starts, and this one is running already",
+            )
     prepare(spark)
     for name, value in conf.items():
         spark.conf.set(name, value)

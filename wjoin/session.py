@@ -209,7 +209,7 @@ class Session:
     def repartition(
         self, text: str, old: str, new: str, partitions: int, *, name: str = "<script>", **params: Any
     ) -> list[Repartitioned]:
-        """Write the checkpoints of a script anew, for another number of shuffle partitions or of workers.
+        """Rewrite the checkpoints of a script for another number of shuffle partitions or of workers.
 
         ``old`` is the folder that ``run_script`` was given as ``checkpoint``, or the checkpoint of a single
         query, also of a SELECT that has been started with ``writeStream``. It stays as it is. ``new`` is a

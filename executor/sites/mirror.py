@@ -132,7 +132,7 @@ class Mirror:
         try:
             yield
         except (OSError, pa.ArrowException) as error:
-            _log.warning("full tuples are fetched again where the mirror cannot be used: %s", error)
+            _log.warning("the local mirror cannot be used, so full rows are fetched again: %s", error)
 
 
 def _read(path: Path) -> pa.RecordBatch:

@@ -37,7 +37,7 @@ def begin(spark: SparkSession, start: Callable[[], StreamingQuery], what: str) -
         query = _begun(spark, start())
         if not late(query.exception()):
             return query
-        message = f"{what} is started again, {number} of {TRIES}: Spark's Python was not there in ten seconds"
+        message = f"starting {what} again, {number} of {TRIES}: no Python worker started within ten seconds"
         # It is about no line of a program.
         warnings.warn_explicit(WJoinWarning("WJ814", message), WJoinWarning, "wjoin", 0)
     return _begun(spark, start())

@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from wjoin.executor.state.slices import digest_of
+from wjoin.grammar.plurals import counted
 
 UNUSED_SECONDS = 3600.0
 """How long a file stays that nobody reads: its query has ended, or the worker is on another machine now."""
@@ -60,13 +61,13 @@ class SliceCache:
     def _read(self, path: Path, digest: str, size: int) -> pa.Buffer | None:
         found = path.stat()
         if found.st_size != size:
-            self._unfit(path, f"has {found.st_size:,} bytes in place of {size:,}")
+            self._unfit(path, f"has {counted(found.st_size, 'byte')} instead of {size:,}")
             return None
         with pa.memory_map(str(path)) as mapped:
             data = mapped.read_buffer()
         if self._verified.get(digest) != _version(found):
             if digest_of(data) != digest:
-                self._unfit(path, "holds something else than was written")
+                self._unfit(path, "has other content than was written")
                 return None
             self._verified[digest] = _version(found)
         if time.time() - found.st_mtime > UNUSED_SECONDS / 4:
@@ -141,7 +142,7 @@ class SliceCache:
     def _tell(self, why: str) -> None:
         if not self._told:
             self._told = True
-            _log.warning("state is read from Spark where the local copy cannot be used: %s", why)
+            _log.warning("the local copy of the state cannot be used, so it is read from Spark: %s", why)
 
 
 def _version(found: os.stat_result) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from typing import Any
 from wjoin.executor.routing import worker_count
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.plan.checks import Comparison, of_kind
@@ -205,7 +206,7 @@ def refuse_format(found: object, checkpoint: str = CHECKPOINT) -> None:
     """Raise WJoinError WJ701 for a state format that this version does not read."""
     if found != STATE_FORMAT:
         raise WJoinError(
-            "WJ701", f"{checkpoint} has state format {found}, this version of wjoin reads {STATE_FORMAT}"
+            "WJ701", f"{checkpoint} has state format {found}; this version of wjoin reads {STATE_FORMAT}"
         )
 
 
@@ -214,9 +215,9 @@ def refuse_workers(found: int, own: int, checkpoint: str = CHECKPOINT) -> None:
     if found != own:
         raise WJoinError(
             "WJ703",
-            f"{checkpoint} was written with {found} workers, this session has {own}",
-            help=f"set spark.sql.shuffle.partitions to {found} before the query starts and leave PLAN as it "
-            "was; or write the checkpoint anew for another number: wjoin checkpoint repartition",
+            f"{checkpoint} was written with {counted(found, 'worker')}; this session has {own}",
+            help=f"set spark.sql.shuffle.partitions to {found} before the query starts and keep PLAN as it "
+            "was; or rewrite the checkpoint for another number: wjoin checkpoint repartition",
         )
 
 

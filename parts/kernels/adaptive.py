@@ -19,8 +19,8 @@ NAME = "adaptive"
 AMONG = (HashWindow.name, MergeWindow.name)
 """The kernels to choose from; a worker begins with the first."""
 
-WORDS = "partners by key or by time first, as each worker sees fit"
-MEANING = "hw or mw, as each worker sees fit"
+WORDS = "looks up by key or by time first, chosen per worker"
+MEANING = "hw or mw, chosen per worker"
 
 CHANGE = 2.0
 """How many times fewer comparisons the other kernel must promise: a change sorts the state anew."""

@@ -13,8 +13,8 @@ class HashWindow(Kernel):
     """Runs in the order (code, time): the rows of a code stand together, in the order of time."""
 
     name = "hw"
-    words = ("partners by key, then by time", "partners by time")
-    meaning = "finds the key, then the time range"
+    words = ("looks up by key, then by time", "looks up by time")
+    meaning = "looks up the key, then the time range"
     search_seconds, pair_seconds = 4.6e-9, 7.8e-9
     order = Order.KEY
     selective = True
@@ -23,7 +23,7 @@ class HashWindow(Kernel):
         """Without a key there is nothing to hash."""
         if keyed:
             return None
-        return Refusal("it needs an equality that links the streams", "take ALGORITHM(MW)")
+        return Refusal("it needs an equality between the streams", "use ALGORITHM(MW)")
 
     def compared(self, step: StepEstimate) -> float:
         """Return the rows of the key in the time range."""

@@ -17,8 +17,8 @@ class MergeWindow(Kernel):
     """Runs in the order of time: the rows of a period stand together."""
 
     name = "mw"
-    words = ("partners by time, then by key", "partners by time")
-    meaning = "finds the time range, then the key"
+    words = ("looks up by time, then by key", "looks up by time")
+    meaning = "looks up the time range, then the key"
     search_seconds, pair_seconds = 8.7e-9, 7.5e-9
     order = Order.TIME
     sweeps = True

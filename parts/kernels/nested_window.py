@@ -11,7 +11,7 @@ class NestedWindow(Kernel):
     """Runs in any order; that of time costs least to make."""
 
     name = "nlw"
-    words = ("all rows of the window compared",) * 2
+    words = ("compares all rows of the window",) * 2
     meaning = "compares all rows"
     search_seconds, pair_seconds = 1.9e-8, 1.6e-8
     order = Order.TIME

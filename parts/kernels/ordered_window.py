@@ -21,8 +21,8 @@ class OrderedWindow(Kernel):
     """
 
     name = "ordered"
-    words = ("partners by key, value, then time", "partners by value, then by time")
-    meaning = "finds the key, then the value range"
+    words = ("looks up by key, value, then time", "looks up by value, then by time")
+    meaning = "looks up the key, then the value range"
     search_seconds, pair_seconds = 6.0e-9, 1.4e-8
     order = Order.VALUE
     everywhere = False
@@ -33,7 +33,7 @@ class OrderedWindow(Kernel):
             return None
         return Refusal(
             "no condition bounds the difference of two streams' columns",
-            "add one such as abs(a.x - b.x) <= 5, or take another",
+            "add one such as abs(a.x - b.x) <= 5, or use another kernel",
         )
 
     def compared(self, step: StepEstimate) -> float:

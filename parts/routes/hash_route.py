@@ -18,8 +18,8 @@ class HashRoute(Route):
     """The rows of a key meet on one worker."""
 
     name = "hash"
-    meaning = "a key's rows meet on one worker"
-    meant_for = "streams with an equality that links them"
+    meaning = "all rows of a key go to one worker"
+    meant_for = "streams with an equality between them"
 
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """Without a key there is nothing to hash."""

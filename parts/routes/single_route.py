@@ -10,11 +10,11 @@ class SingleRoute(Route):
     """All rows meet on one worker, where nothing tells which of them could meet at all."""
 
     name = "single"
-    meaning = "all rows meet on one worker"
-    meant_for = "streams without an equality that links them"
+    meaning = "all rows go to one worker"
+    meant_for = "streams without an equality between them"
     warning = (
-        "A stage has no key: one worker compares every pair of rows inside the windows, as more would cost "
-        "more, or nothing is known of the checkpoint. PLAN(PSP) and PLAN(ATR) use several."
+        "A stage has no key, so one worker compares every pair of rows inside the windows. More workers "
+        "would cost more, or the checkpoint is unknown. PLAN(PSP) and PLAN(ATR) use several."
     )
 
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:

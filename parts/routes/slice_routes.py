@@ -69,7 +69,7 @@ class SliceRoute(_Sliced):
     """PSP (PSP 2009, sections 3 and 4): a row is stored where its slice is, and visits those in its reach."""
 
     name = "psp"
-    meaning = "a row is kept by the worker of its slice of time, and visits those that it can reach"
+    meaning = "each row is stored on the worker of its time slice and probes the workers in reach"
     meant_for = "two streams, or any number without an equality"
     visits = True
     pairs = True
@@ -84,7 +84,7 @@ class AlignedRoute(_Sliced):
     """ATR (PSP 2009, section 7): one input in slices; rows of the others go wherever they can reach some."""
 
     name = "atr"
-    meaning = "slices of time of one input; the others' rows go to each that they can reach"
+    meaning = "one input is split into time slices; rows of the others go to every slice in reach"
     meant_for = "any join"
 
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
@@ -99,7 +99,7 @@ class CoordinatedRoute(SliceRoute):
     """
 
     name = "ctr"
-    meaning = "a row is kept by several workers, and visits the fewest that have all it can reach"
+    meaning = "each row is stored on several workers and probes the fewest that hold all slices in reach"
     copies = True
     hops = False
 
@@ -108,7 +108,7 @@ class RangeRoute(SliceRoute):
     """PSP by the values of a band's columns in place of time: few workers have values in a row's reach."""
 
     name = "range"
-    meaning = "a row is kept by the worker of its range of values, and visits those that it can reach"
+    meaning = "each row is stored on the worker of its value range and probes the workers in reach"
     meant_for = "streams with a band closed on both sides, such as abs(A.x - B.x) <= 5"
     values = True
     hops = False
@@ -125,8 +125,8 @@ class SkewRoute(SliceRoute):
     """
 
     name = "skew"
-    meaning = "a key's rows meet on one worker; the most frequent key's lie and visit by slices of time"
-    meant_for = "two streams with an equality of columns whose most frequent value ANALYZE STREAM has found"
+    meaning = "all rows of a key go to one worker; those of the most frequent key are split into time slices"
+    meant_for = "two streams with an equality of columns whose most frequent value is known (ANALYZE STREAM)"
     heaviest = True
     hops = False
 

@@ -69,9 +69,9 @@ def _dated(text: str, source: Source, parameters: Mapping[str, object], others: 
     except WJoinError as error:
         if error.code not in ("WJ205", "WJ206") or source.relation.streaming or others < 2:
             raise
-        remedy = "without an event time it can be joined where windows name other streams only"
+        remedy = "without an event time it can be joined if the windows name only other streams"
         if error.code == "WJ206":
-            remedy = "in a subquery without these columns it needs none"
+            remedy = "or put it into a subquery without these columns"
         raise WJoinError(error.code, error.message, span=error.span, help=f"{error.help}; {remedy}") from None
 
 
@@ -120,10 +120,10 @@ def _event_time(text: str, source: Source, parameters: Mapping[str, object]) -> 
         return EventTime(column, kind, 0, True)
     reason = "is not bounded"
     if known is None:
-        reason = "is not known: the delay of a stream holds for its event-time column, untouched, only"
+        reason = "is unknown: a delay applies only to the unchanged event-time column"
     raise WJoinError(
         "WJ215",
-        f"how far rows of {source.name} may be out of order by {column.name} {reason}",
+        f"the delay of {source.name} by {column.name} {reason}",
         span=span,
         help=f"say it: {watermark_clause(text, source, column.name, kind)}",
     )
@@ -141,10 +141,10 @@ def undated(sources: Sequence[Source], times: Sequence[EventTime | None]) -> str
             continue
         own = relation.watermarks.get(time.column.name.lower())
         if own is None:
-            return f"{source.name} comes with a watermark of Spark's that is not on {time.column.name}"
+            return f"{source.name} has a Spark watermark, but not on {time.column.name}"
         if time.delay > own:
             allowed, delay = human(own, time.kind), human(time.delay, time.kind)
-            return f"{source.name} comes with a watermark of Spark's of {allowed}, and has a delay of {delay}"
+            return f"{source.name} has a Spark watermark of {allowed} and a delay of {delay}"
     return ""
 
 

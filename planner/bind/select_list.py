@@ -88,7 +88,7 @@ def _is_char(item: ListItem, references: Mapping[Span, Reference]) -> bool:
 
 def _named(item: ListItem, references: Mapping[Span, Reference]) -> Edit:
     if item.column is None:
-        raise AssertionError("an item that is no column")
+        raise AssertionError("an item that is not a column")
     return Edit(item.column.span.end, item.column.span.end, f" AS {quoted(item.names[0])}")
 
 

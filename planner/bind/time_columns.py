@@ -44,13 +44,13 @@ def remedy_for_type(column: Column, columns: Sequence[Column]) -> str:
     computed = "event_ts" if any(each.name.lower() == "event_time" for each in columns) else "event_time"
     if column.type.startswith("string"):
         return (
-            f"make a timestamp of the string: {computed} AS to_timestamp({name}) {_COMPUTE}; "
+            f"convert the string to a timestamp: {computed} AS to_timestamp({name}) {_COMPUTE}; "
             f"a source of JSON or CSV reads {name} TIMESTAMP as well"
         )
     if column.type == "date":
-        return f"make a timestamp of the date: {computed} AS CAST({name} AS TIMESTAMP) {_COMPUTE}"
+        return f"convert the date to a timestamp: {computed} AS CAST({name} AS TIMESTAMP) {_COMPUTE}"
     if column.type.startswith(_FRACTIONAL):
-        return f"make a timestamp of epoch seconds: {computed} AS timestamp_seconds({name}) {_COMPUTE}"
+        return f"convert epoch seconds to a timestamp: {computed} AS timestamp_seconds({name}) {_COMPUTE}"
     if column.type in _EPOCH:
         words = _words(column.name)
         functions = [each for each, units in _UNITS.items() if words & units]
@@ -58,7 +58,7 @@ def remedy_for_type(column: Column, columns: Sequence[Column]) -> str:
         units = (
             "" if column.type == "int" or words & _OF_UNITS else " (or timestamp_seconds, timestamp_micros)"
         )
-        return f"make a timestamp of epoch time: {computed} AS {functions[0]}({name}){units} {_COMPUTE}"
+        return f"convert epoch time to a timestamp: {computed} AS {functions[0]}({name}){units} {_COMPUTE}"
     return ""
 
 
@@ -72,7 +72,7 @@ def remedy_without_timestamp(columns: Sequence[Column], relation: str, alias: st
     """Return what to do where a relation has no timestamp column; it proposes columns named like a time."""
     column = convertible(columns)
     if column is None:
-        general = "a stream needs a TIMESTAMP, TIMESTAMP_NTZ or integral column that is a time"
+        general = "a stream needs a TIMESTAMP, TIMESTAMP_NTZ or integral column as its event time"
         if not any(each.type in INTEGRAL for each in columns):
             return general
         return f"{general}; name an integral one: {relation} WATERMARK column DELAY OF 5 AS {alias}"

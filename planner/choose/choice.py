@@ -161,9 +161,8 @@ def wished_shipping(
             held = [entered(plan, each)[0] for each, way in wished.items() if way is Shipping.HELD]
             if len(set(held)) < len(held):
                 raise asked.refused(
-                    "of streams that meet in a stage, one can be held at its site: its rows are asked for by "
-                    "those of the others",
-                    "leave one out",
+                    "only one stream of a stage can be held at its site, because the others ask for its rows",
+                    "hold only one of them",
                 )
     return wished
 
@@ -199,8 +198,8 @@ def _bounds(wish: Wish | None, graph: WindowGraph, streams: Sequence[int]) -> tu
     bounds = Bounds(wish.part)
     if bounds is not Bounds.EXACT and name is not None:
         raise wish.refused(
-            f"some window of {name} is open on one side",
-            "bound the window on both sides, or take BOUNDS(EXACT)",
+            f"a window of {name} is open on one side",
+            "bound the window on both sides, or use BOUNDS(EXACT)",
         )
     return (bounds,)
 
@@ -279,8 +278,8 @@ def _require_native(
 ) -> None:
     other = next((each for each in wishes.values() if each is not wish and each.span is not None), None)
     if other is not None:
-        remedy = "leave it out, or take PLAN(MULTIWAY)"
-        raise other.refused("the joins of the plan NATIVE are Spark's own, which have no such choice", remedy)
+        remedy = "leave it out, or use PLAN(MULTIWAY)"
+        raise other.refused("PLAN(NATIVE) uses Spark's own joins, which have no such choice", remedy)
     refusal = native_refusal(plan, draft, graph, relations)
     if refusal is not None:
         raise wish.refused(*refusal)

@@ -31,7 +31,7 @@ def entered(plan: PhysicalPlan, stream: int) -> tuple[int, int]:
         for place, each in enumerate(stage.inputs):
             if each.stage is None and each.members == (stream,):
                 return number, place
-    raise ValueError("the stream enters no stage")
+    raise ValueError("no stage reads the stream")
 
 
 def held_refusal(plan: PhysicalPlan, stream: int, relation: Relation) -> str:
@@ -40,14 +40,14 @@ def held_refusal(plan: PhysicalPlan, stream: int, relation: Relation) -> str:
     if site is None or scan.site is None:
         return "it is not at a site"
     if plan.method is not Method.MULTIWAY or not plan.stages:
-        return "wjoin's own stages do not join it"
+        return "Spark joins it, not wjoin"
     stage = plan.stages[entered(plan, stream)[0]]
     if not isinstance(stage, Join) or stage.placement.route != HASH or not stage.keyed:
-        return "it does not meet the others on one key, by which workers share them"
+        return "no single key joins it to the others"
     if scan.filters:
         return "Spark evaluates its filters"
     if scan.ahead is not None or plan.watermarked:
-        return "rows are judged by the time of their micro-batch"
+        return "rows count by the time of their micro-batch"
     return _unread(plan, stream, scan, site)
 
 
@@ -82,7 +82,7 @@ def key_column(plan: PhysicalPlan, each: StageEdge) -> str:
 def _unread(plan: PhysicalPlan, stream: int, scan: StreamScan, site: SiteFacts) -> str:
     """Return which of the values that the join reads are no columns as the site has them."""
     if not site.dated_by(scan.event_time):
-        return "its event time is not the one by which the site keeps its rows"
+        return "its event time is not the one that the site uses"
     stage, entrance = entered(plan, stream)
     each = plan.stages[stage].inputs[entrance]
     for place, code in enumerate(scan.codes):
@@ -90,7 +90,7 @@ def _unread(plan: PhysicalPlan, stream: int, scan: StreamScan, site: SiteFacts) 
         column = _column(scan, code.expressions[0]) if len(code.expressions) == 1 else None
         verified = met and len(code.verify) == 1 and code.types == ("string",)
         if column not in site.plain or not (code.exact or verified):
-            return f"a key of it is no single column of its site: {', '.join(code.expressions)}"
+            return f"its key is not a single column at the site: {', '.join(code.expressions)}"
         if met and code.types[0] not in (*EXACT, "string"):
             return f"its key is of type {code.types[0]}"
     for own, read in enumerate(scan.columns):
@@ -98,7 +98,7 @@ def _unread(plan: PhysicalPlan, stream: int, scan: StreamScan, site: SiteFacts) 
         if row_number or stored_column(plan, stream, own).restored:
             continue
         if _column(scan, read.expression) not in site.plain:
-            return f"the join reads {read.expression}, which is no column of its site"
+            return f"the join reads {read.expression}, which is not a column at the site"
     return ""
 
 

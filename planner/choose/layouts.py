@@ -15,8 +15,8 @@ from wjoin.planner.choose.placements import Placements, plain
 from wjoin.planner.plan.physical import Gather, PhysicalPlan, Shipping
 from wjoin.planner.shape.decompose import Decomposition
 
-NO_CHECKPOINT = "other stages or another route, which need a new checkpoint: none is named here"
-OTHER_CHECKPOINT = "not the stages and routes of the checkpoint"
+NO_CHECKPOINT = "needs a new checkpoint (other stages or another route), and this statement names none"
+OTHER_CHECKPOINT = "its stages or routes differ from the checkpoint's"
 
 
 @dataclass(frozen=True)

@@ -20,24 +20,24 @@ def native_refusal(
     Over tables, and of one stream, they always can, unless a predicate is called. ``plan`` has these stages.
     """
     if any(of_kind(stage.checks, PredicateCheck) for stage in plan.stages):
-        return "a predicate of several streams is called by wjoin's own stages", "take PLAN(MULTIWAY)"
+        return "only wjoin's own stages can call a predicate of several streams", "use PLAN(MULTIWAY)"
     if not draft.stages or not any(each.streaming for each in relations):
         return None
     if graph.kind is not TimeKind.TIMESTAMP:
         shown = _SHOWN[graph.kind]
-        reason = f"Spark's joins of streams need event time of type TIMESTAMP, and this is {shown}"
-        return reason, "take PLAN(MULTIWAY)"
+        reason = f"Spark's stream joins need a TIMESTAMP event time, and this one is {shown}"
+        return reason, "use PLAN(MULTIWAY)"
     for name, each in zip(graph.names, relations, strict=True):
         if each.watermark:
-            reason = f"{name} has a watermark in Spark already, which allows one on the way of a row"
-            return reason, "take PLAN(MULTIWAY)"
+            reason = f"{name} already has a Spark watermark; Spark allows only one"
+            return reason, "use PLAN(MULTIWAY)"
     for stage in draft.stages:
         if not stage.classes:
             first, second = (
                 " and ".join(graph.names[stream] for stream in each.members) for each in stage.inputs[:2]
             )
-            reason = f"no equality links {first} to {second}, and Spark joins two streams on an equality only"
-            return reason, "add one to WHERE, or take PLAN(MULTIWAY)"
+            reason = f"no equality links {first} to {second}, and Spark joins two streams only on an equality"
+            return reason, "add one to WHERE, or use PLAN(MULTIWAY)"
     return None
 
 

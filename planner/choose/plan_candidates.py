@@ -35,12 +35,11 @@ LESS_STATE = 0.5
 """The share of another plan's state that one has to keep at the most, to be taken where it costs as much."""
 
 
-TOO_LARGE = "its state does not fit into wjoin.memory"
+TOO_LARGE = "state exceeds wjoin.memory"
 BY_HINT = (
-    "not ranked, as results may differ: rows are late by Spark's rule there, one watermark for all streams; "
-    "PLAN(NATIVE) takes it"
+    "not ranked: Spark has one watermark for all streams, so other rows may be late; PLAN(NATIVE) chooses it"
 )
-UNKNOWN_SIZES = "not ranked, as the sizes of the tables are not known; PLAN(NATIVE) takes it"
+UNKNOWN_SIZES = "not ranked: the sizes of the tables are unknown; PLAN(NATIVE) chooses it"
 
 
 @dataclass(frozen=True)
@@ -158,9 +157,9 @@ def _reason(each: Candidate, best: Candidate) -> str:
     ratio = each.estimated.cost.seconds / best.estimated.cost.seconds
     if ratio <= 1 + WORTH_A_CHANGE and _keeps_less(best, each):
         more = figure(_state_bytes(each) / _state_bytes(best))
-        return f"not {WORTH_A_CHANGE:.0%} cheaper, and with {more} times the state"
+        return f"less than {WORTH_A_CHANGE:.0%} cheaper, with {more} times the state"
     if ratio <= 1 / (1 - WORTH_A_CHANGE):
-        return f"not {WORTH_A_CHANGE:.0%} cheaper, and less plain"
+        return f"less than {WORTH_A_CHANGE:.0%} cheaper, and more complex"
     return f"{figure(ratio)} times the cost"
 
 

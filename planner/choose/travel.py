@@ -13,8 +13,8 @@ from wjoin.planner.cost.semijoin import Shipments, shipments
 from wjoin.planner.plan.physical import PhysicalPlan, Shipping
 from wjoin.planner.shape.shipping import shipped
 
-HELD_THERE = "the checkpoint has none of its rows, they are held at the site"
-KEPT_HERE = "its rows are in the state of the checkpoint"
+HELD_THERE = "the checkpoint holds its rows at the site"
+KEPT_HERE = "the checkpoint holds its rows in the state"
 
 
 def travel(planning: Planning) -> Planning:

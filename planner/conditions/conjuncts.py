@@ -172,7 +172,7 @@ def bind_conjunct(
             return comparison
     columns = tuple(reference.column for reference in references)
     if generated:
-        unread = Unread("a column of a LATERAL VIEW, which comes after the join")
+        unread = Unread("a column of a LATERAL VIEW, which runs after the join")
         return Residual(shown, columns, frozenset(call.what for call in piece.matches), unread)
     read = _read(text[span.start : span.end], piece, meaning, apart=apart, streams=len(streams))
     return Residual(shown, columns, frozenset(call.what for call in piece.matches), read, band)
@@ -194,7 +194,7 @@ def _read(text: str, piece: Piece, meaning: Meaning, *, apart: bool, streams: in
     if not apart:
         return Unread(_not_apart(piece))
     if streams < 2:
-        return Unread("columns of one stream or none")
+        return Unread("columns of fewer than two streams")
     if "\\" in text:
         # What it means in a string is for a setting to say.
         return Unread("a backslash")
@@ -208,10 +208,10 @@ def _not_apart(piece: Piece) -> str:
     if piece.has_subquery:
         return "a subquery"
     if piece.is_volatile:
-        return "a function that is another one each time"
+        return "a nondeterministic function"
     if piece.is_aggregate:
         return "an aggregate"
-    return "a parameter that is no number, truth value, date or text"
+    return "a parameter that is not a number, boolean, date or string"
 
 
 def _name(name: ColumnName) -> tuple[str, ...]:

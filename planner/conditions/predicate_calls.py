@@ -7,6 +7,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
 from wjoin.grammar.spans import Span
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.conditions.meaning import Meaning
@@ -123,7 +124,7 @@ def check_calls(tree: exp.Expr, meaning: Meaning, predicates: Mapping[str, Predi
         predicate = predicates.get(meaning.function(call))
         if predicate is not None and not predicate.takes(len(call.expressions)):
             given = len(call.expressions)
-            message = f"the predicate {predicate.name} is called with {given} arguments"
+            message = f"the predicate {predicate.name} is called with {counted(given, 'argument')}"
             raise WJoinError("WJ217", message, span=span, help=f"it takes ({predicate.arguments})")
     found = _asked(tree.unnest(), meaning)
     predicate = None if found is None else predicates.get(meaning.function(found[0]))
@@ -131,11 +132,11 @@ def check_calls(tree: exp.Expr, meaning: Meaning, predicates: Mapping[str, Predi
         return
     answers, condition = predicate.returns == "boolean", isinstance(found[1], bool)
     if condition and not answers:
-        message = f"the predicate {predicate.name} gives a number, which is no condition"
+        message = f"the predicate {predicate.name} returns a number, not a condition"
         help = f"compare it with one: {predicate.name}(…) > 0.9"
         raise WJoinError("WJ217", message, span=span, help=help)
     if answers and not condition:
-        message = f"the predicate {predicate.name} says yes or no, and is compared with a number"
+        message = f"the predicate {predicate.name} returns a boolean, and is compared with a number"
         raise WJoinError("WJ217", message, span=span, help="leave the comparison out")
 
 

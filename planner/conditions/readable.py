@@ -105,7 +105,7 @@ class _Reader:
         """Return an expression that is true, false or NULL."""
         found = self.value(node)
         if found.type != _BOOLEAN:
-            raise _Stopped(f"a value of type {found.type} as a condition")
+            raise _Stopped(f"a {found.type} used as a condition")
         return found
 
     def value(self, node: exp.Expr) -> Expression:
@@ -163,7 +163,7 @@ class _Reader:
     def _input(self, node: exp.Column) -> Input:
         found = self._meaning.column(node)
         if found is None:
-            raise _Stopped(f"{node.sql(dialect='spark')}, which is no whole column of a stream")
+            raise _Stopped(f"{node.sql(dialect='spark')}, which is not a whole column of a stream")
         kind = found.column.type.lower()
         if not (is_numeric(kind) or kind in _COMPARABLE):
             raise _Stopped(f"a column of type {kind}")
@@ -219,7 +219,7 @@ class _Reader:
         inside, pattern = self.value(node.this), self.value(node.expression)
         found = like(inside, pattern)
         if found is None:
-            raise _Stopped("LIKE with anything but a column and a constant with % alone")
+            raise _Stopped("LIKE other than a column and a constant pattern of % only")
         return Call("not", (found,), _BOOLEAN) if node.args.get("negate") else found
 
     def _case(self, node: exp.Case) -> Expression:
@@ -244,7 +244,7 @@ class _Reader:
             dates = [self.value(each) for each in sides]
             if node.args.get("unit") is None and [each.type for each in dates] == ["date", "date"]:
                 return Call("-", tuple(dates), "int")
-            raise _Stopped("DATEDIFF of anything but two dates")
+            raise _Stopped("DATEDIFF of other types than two dates")
         date, number = self.value(node.this), self.value(node.expression)
         return _later("+", date, number)
 
@@ -257,7 +257,7 @@ class _Reader:
         for each in choices:
             _compared("=", inside, each)
             if kind is None or (kind in ("float", "double") and common_type(inside.type, each.type) != kind):
-                raise _Stopped("IN over several types")
+                raise _Stopped("IN with several types")
         return Call("in", tuple(values), _BOOLEAN)
 
     def _call(self, node: exp.Anonymous) -> Expression:
@@ -296,7 +296,7 @@ class _Reader:
 def _interval(node: exp.Interval) -> Constant:
     found = interval(node)
     if found is None:
-        raise _Stopped("an INTERVAL of other units, or of several")
+        raise _Stopped("an INTERVAL of another unit, or of several")
     return found
 
 
@@ -314,7 +314,7 @@ def _choice(conditions: Sequence[Expression], values: Sequence[Expression | None
     """Return CASE; a value of None is NULL."""
     known = unified([each for each in values if each is not None])
     if not known:
-        raise _Stopped("CASE over several types")
+        raise _Stopped("CASE with several types")
     found = iter(known)
     kind = known[0].type
     chosen = [Constant(None, kind) if each is None else next(found) for each in values]
@@ -345,7 +345,7 @@ def _compared(operator: str, left: Expression, right: Expression) -> Expression:
         beyond = isinstance(one, Constant) and is_decimal(one.type) and abs(int(one.value or 0)) >= 2**63
         if beyond and other.type in NUMERIC_ORDER:
             # Spark takes it for true, or for false, also where the other side is NULL.
-            raise _Stopped("a number that no BIGINT reaches")
+            raise _Stopped("a number outside BIGINT")
     return Call(operator, (left, right), _BOOLEAN)
 
 
@@ -364,7 +364,7 @@ def _number(text: str) -> Constant:
         raise _Stopped("a number with an exponent")
     value = number(text)
     if value is None:
-        raise _Stopped("a number that no DOUBLE reaches")
+        raise _Stopped("a number outside DOUBLE")
     if "." not in text and -(2**63) <= value < 2**63:
         return Constant(int(value), "int" if -(2**31) <= value < 2**31 else "bigint")
     return _decimal(value)
@@ -373,10 +373,10 @@ def _number(text: str) -> Constant:
 def _decimal(value: Decimal) -> Constant:
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        raise _Stopped("a number that is none")
+        raise _Stopped("an invalid number")
     kind = decimal_type(max(0, len(digits) + exponent), max(0, -exponent))
     if kind is None:
-        raise _Stopped("a number of too many digits")
+        raise _Stopped("a number with too many digits")
     return Constant(value, kind)
 
 
@@ -392,7 +392,7 @@ def _cast(literal: exp.Literal, kind: str, *, typed: bool) -> Constant:
         try:
             return Constant((date.fromisoformat(literal.name) - _EPOCH).days, kind)
         except ValueError:
-            raise _Stopped("a DATE that is none") from None
+            raise _Stopped("an invalid DATE") from None
     if typed and literal.is_string and (time := instant(literal.name, kind)) is not None:
         return time
     raise _Stopped(f"CAST to {kind}")

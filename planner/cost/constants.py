@@ -111,9 +111,9 @@ def load_constants(path: Path | None = None) -> Constants:
         raise _unreadable(path, str(error)) from error
     names = {each.name for each in fields(Constants)} - {"kernels"} | _of_kernels()
     if not isinstance(body, dict) or not body.keys() <= names:
-        raise _unreadable(path, "it holds other names")
+        raise _unreadable(path, "it holds unknown names")
     if not all(isinstance(each, int | float) and each >= 0 for each in body.values()):
-        raise _unreadable(path, "it holds a value that is no cost")
+        raise _unreadable(path, "it holds an invalid cost")
     return Constants().measured(body)
 
 

@@ -105,7 +105,7 @@ class Shipment:
 class Shipped:
     """A stream that is shipped: what its ways cost follows from this, and from the share that is matched.
 
-    ``rate``: rows a second of event time, of which its filters keep ``kept``; ``early`` and ``late``: bytes
+    ``rate``: rows per second of event time, of which its filters keep ``kept``; ``early`` and ``late``: bytes
     of a row that come before, and may come late; ``batches``: micro-batches a second of event time.
     """
 

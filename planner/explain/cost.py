@@ -1,7 +1,8 @@
-"""EXPLAIN COST: what is known of the streams, and every candidate with its cost."""
+"""EXPLAIN COST: the statistics of the streams, and every candidate with its cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from wjoin.grammar.plurals import counted
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.words import lasting
 from wjoin.planner.figures import figure, seconds, size
@@ -20,8 +21,7 @@ def statistics_lines(document: doc.Document) -> Iterator[str]:
         if known.known:
             yield f"{stream.alias}: {_sourced(list(_facts(document, stream, known)))}"
     for band in dict.fromkeys(band for stage in document.stages for band in stage.bands):
-        keeps = f"keeps {figure(band.keeps.value)} of the pairs"
-        yield f"{band.condition}: {_sourced([(band.keeps, keeps)])}"
+        yield f"{band.condition}: {_sourced([(band.keeps, f'selectivity {figure(band.keeps.value)}')])}"
     yield from document.assumptions
 
 
@@ -29,29 +29,28 @@ def _unknown_lines(document: doc.Document) -> Iterator[str]:
     names = document.unknown
     if not names:
         return
-    yield f"nothing is known of {', '.join(names)}: the plan rests on defaults"
+    first = next(each for each in document.statistics if not each.known)
+    values = f", {figure(document.default_distinct)} distinct values, no skew" if first.keys else ""
+    defaults = f"{counted(figure(first.rate.value), 'row')}{document.per}, width from column types{values}"
+    yield f"No statistics for {', '.join(names)}; using defaults ({defaults})."
     declared = [each.relation for each in document.streams if each.streaming and each.relation in names]
     if declared:
-        yield f"ANALYZE STREAM {declared[0]} or ALTER STREAM {declared[0]} SET STATISTICS (rate = …) tells"
-    first = next(each for each in document.statistics if not each.known)
-    values = f", {figure(document.default_distinct)} values of a column, all as frequent"
-    rate = f"{figure(first.rate.value)} rows a {document.unit}"
-    yield f"defaults: {rate} as wide as their types{values if first.keys else ''}"
+        yield f"Run ANALYZE STREAM {declared[0]}, or ALTER STREAM {declared[0]} SET STATISTICS (rate = …)."
 
 
 def _facts(
     document: doc.Document, stream: doc.StreamEntry, known: doc.StatisticsEntry
 ) -> Iterator[tuple[doc.EstimateEntry, str]]:
-    yield known.rate, f"{figure(known.rate.value)} rows a {document.unit}"
-    yield known.width, f"{size(known.width.value)} a row"
+    yield known.rate, f"{counted(figure(known.rate.value), 'row')}{document.per}"
+    yield known.width, f"{size(known.width.value)} per row"
     if stream.streaming and known.disorder.source != "default":
         # Its default is the delay, which is shown as such.
         yield known.disorder, f"{lasting(round(known.disorder.value), document)} out of order"
     if stream.filters or known.selectivity.source == "measured":
-        yield known.selectivity, f"filters keep {figure(known.selectivity.value)}"
+        yield known.selectivity, f"filter selectivity {figure(known.selectivity.value)}"
     for key in known.keys:
-        yield key.distinct, f"{figure(key.distinct.value)} values of {', '.join(key.expressions)}"
-        yield key.heaviest, f"the heaviest {figure(key.heaviest.value)} of the rows"
+        yield key.distinct, f"{figure(key.distinct.value)} distinct {', '.join(key.expressions)}"
+        yield key.heaviest, f"most frequent {figure(key.heaviest.value)} of rows"
 
 
 def _sourced(facts: Sequence[tuple[doc.EstimateEntry, str]]) -> str:
@@ -63,54 +62,56 @@ def _sourced(facts: Sequence[tuple[doc.EstimateEntry, str]]) -> str:
 
 
 def choice_line(document: doc.Document) -> str:
-    """Return in one line what was chosen from, and what the plan is expected to do."""
+    """Return in one line how many plans there were, and what the chosen one is expected to do."""
     best, count = document.chosen, len(document.ranked)
-    of = "the only plan" if count == 1 else f"the best of {count} plans (EXPLAIN COST)"
-    state = f"; {figure(best.state_rows)} rows of state" if document.streaming else ""
-    work = f"{figure(best.comparisons)} comparisons and {figure(best.results)} results"
-    return f"{of}: {work} a {document.unit} of event time{state}"
+    of = "the only plan" if count == 1 else f"chosen from {count} plans (EXPLAIN COST lists them)"
+    state = f"; state: {counted(figure(best.state_rows), 'row')}" if document.streaming else ""
+    comparisons = counted(figure(best.comparisons), "comparison")
+    results = counted(figure(best.results), "result")
+    return f"{of}; per {document.unit} of event time: {comparisons}, {results}{state}"
 
 
 def shipment_lines(document: doc.Document) -> Iterator[str]:
-    """Yield how each stream at a site travels, what each way takes, and what that rests on."""
+    """Yield how each stream at a site is shipped, what each way costs, and the statistics behind that."""
     for each in document.shipments:
         for number, way in enumerate(each.ways):
-            taken = f"  in place of {way.shipping}" if number else f"{each.alias} {way.shipping}"
-            cost = f"{size(way.size)} and {figure(way.messages)} messages a {document.unit}"
-            yield f"{taken}: {way.words}; {cost}, {seconds(way.seconds)} of its link"
+            taken = f"  instead of {way.shipping}" if number else f"{each.alias} {way.shipping}"
+            messages = counted(figure(way.messages), "message")
+            cost = f"{size(way.size)} in {messages} per {document.unit}"
+            yield f"{taken}: {way.words}; {cost}, {seconds(way.seconds)} of link time"
         if each.ways[0].seconds > 1:
-            yield f"  its link cannot keep up: what comes in a {document.unit} takes it longer than that"
+            yield f"  the link is too slow: the rows of one {document.unit} take longer than that to send"
         link = [
-            (each.matched, f"{figure(each.matched.value)} of the rows are in results"),
-            (each.latency, f"a message takes {seconds(each.latency.value)}"),
-            (each.bandwidth, f"{size(each.bandwidth.value)} a second"),
+            (each.matched, f"{figure(each.matched.value)} of rows match"),
+            (each.latency, f"latency {seconds(each.latency.value)} per message"),
+            (each.bandwidth, f"bandwidth {size(each.bandwidth.value)}/s"),
         ]
         yield f"  {_sourced(link)}"
 
 
 def faster_lines(document: doc.Document) -> Iterator[str]:
-    """Yield which plan would be faster by far, and how to have it."""
+    """Yield which plan would be much faster, and how to get it."""
     faster = document.faster
     if faster is None:
         return
     yield f"{figure(faster.times)} times as fast: {faster.words}"
     if faster.begun:
-        yield "  a new checkpoint may have it"
+        yield "  it needs a new checkpoint"
     else:
-        hint = f"; SELECT takes it by the hint {faster.hint}" if faster.hint else ""
-        yield f"  INSERT INTO takes it with a new checkpoint, and none is named here{hint}"
+        hint = f"; a SELECT uses it with the hint {faster.hint}" if faster.hint else ""
+        yield f"  INSERT INTO uses it with a new checkpoint, and this statement names none{hint}"
 
 
 def cost_text(document: doc.Document) -> str:
-    """Return the candidates of a block as a table: what each costs beyond what all do, and why it lost."""
+    """Return the candidates of a block as a table: what each costs beyond the others, and why it lost."""
     shared, ranked = document.shared, document.ranked
     terms = [name for name in TERMS if any(beyond(each, shared).get(name, 0.0) > 0 for each in ranked)]
-    head = ["plan", "beyond that" if shared else "cost", *terms, "pairs compared", "rows of state"]
+    head = ["plan", "extra" if shared else "cost", *terms, "pairs compared", "rows of state"]
     table = aligned([head, *(_row(each, shared, terms) for each in ranked)])
     ends = ["", *(each.lost or "chosen" for each in ranked)]
     return "\n".join(
         [
-            "Candidates, in time of one core a second of event time",
+            f"Candidates (CPU time per {document.unit} of event time)",
             *([f"  {shared_line(shared)}"] if shared else []),
             *(f"{line}  {end}".rstrip() for line, end in zip(table, ends, strict=True)),
             *(f"  {unranked_line(each)}" for each in document.unranked),
@@ -121,13 +122,17 @@ def cost_text(document: doc.Document) -> str:
 def candidates_text(document: doc.Document) -> str:
     """Return what ``cost_text`` does, as a list for narrow terminals: a candidate, and below it its costs."""
     shared, ranked = document.shared, document.ranked
-    lines = ["Candidates, in time of one core a second of event time"]
+    lines = [f"Candidates (CPU time per {document.unit} of event time)"]
     lines += [f"  {shared_line(shared)}"] if shared else []
     for each in ranked:
         more = beyond(each, shared)
         terms = sorted(((value, name) for name, value in more.items() if value > 0), reverse=True)
         parts = ", ".join(f"{name} {seconds(value)}" for value, name in terms)
-        counts = f"{figure(each.comparisons)} pairs compared, {figure(each.state_rows)} rows of state"
+        pairs, rows = (
+            counted(figure(value), noun)
+            for value, noun in ((each.comparisons, "pair"), (each.state_rows, "row"))
+        )
+        counts = f"{pairs} compared, {rows} of state"
         lines += [
             f"  {each.words}: {each.lost or 'chosen'}",
             f"    {seconds(sum(more.values()))}{f' ({parts})' if len(terms) > 1 else ''}; {counts}",
@@ -136,18 +141,18 @@ def candidates_text(document: doc.Document) -> str:
 
 
 def shared_line(shared: Mapping[str, float]) -> str:
-    """Return in words what all plans pay alike, the most first."""
-    names = {"rows": "reading rows", "idle": "cores that wait"}
+    """Return in words what every plan costs, the most first."""
+    names = {"rows": "reading rows", "idle": "idle cores"}
     parts = ", ".join(
-        f"{seconds(value)} for {names.get(name, name)}"
+        f"{names.get(name, name)} {seconds(value)}"
         for name, value in sorted(shared.items(), key=lambda term: -term[1])
     )
-    return f"all plans pay {seconds(sum(shared.values()))}: {parts}"
+    return f"every plan costs at least {seconds(sum(shared.values()))}: {parts}"
 
 
 def unranked_line(each: doc.CandidateEntry) -> str:
-    """Return in words what a plan would cost that is not taken by its cost."""
-    return f"{each.words}: {seconds(each.cost)} in all; {each.lost}"
+    """Return in words what a plan would cost that only a hint chooses."""
+    return f"{each.words}: {seconds(each.cost)} in total; {each.lost}"
 
 
 def beyond(each: doc.CandidateEntry, shared: Mapping[str, float]) -> dict[str, float]:

@@ -108,8 +108,8 @@ def _shipment(planned: PlannedSelect, each: Shipments) -> doc.ShipmentEntry:
     late = tuple(str(scan.columns[number].output) for number in numbers)
     words = {
         Shipping.FULL: "whole rows",
-        Shipping.PARTIAL: f"{', '.join(early)} of every row, {', '.join(late)} of those in results",
-        Shipping.HELD: "whole rows, of those whose key is in the other windows; none is kept in the state",
+        Shipping.PARTIAL: f"{', '.join(early)} of every row, {', '.join(late)} only of rows that match",
+        Shipping.HELD: "whole rows, only those whose key is in the other windows; not stored in the state",
     }
     return doc.ShipmentEntry(
         alias=scan.alias,
@@ -191,10 +191,10 @@ def _assumptions(planned: PlannedSelect) -> Iterator[str]:
         if each.agreement is None:
             assumed = True
             continue
-        often = f"{figure(each.agreement)} times as often as independent of time"
+        often = f"{figure(each.agreement)} times as often as if independent of time"
         yield f"{', '.join(alias_names(planned.physical, stage.members))}: keys agree {often} (measured)"
     if assumed:
-        yield "results: the estimate assumes that keys and times are independent"
+        yield "result estimate: assumes that keys and times are independent"
 
 
 def _constraints(graph: WindowGraph, dated: Sequence[int]) -> doc.ConstraintsEntry:

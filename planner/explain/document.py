@@ -397,6 +397,11 @@ class Document:
         return "unit" if self.time == INTEGRAL else "second"
 
     @property
+    def per(self) -> str:
+        """What follows a count of rows to make it a rate."""
+        return " per unit" if self.time == INTEGRAL else "/s"
+
+    @property
     def streaming(self) -> bool:
         """Whether any input is a stream."""
         return any(each.streaming for each in self.streams)

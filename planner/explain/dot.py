@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from wjoin.grammar.plurals import counted
 from wjoin.planner.explain import words
 from wjoin.planner.explain.document import Document, StageEntry
 from wjoin.planner.explain.markup import clean
@@ -103,7 +104,7 @@ def _plan(document: Document) -> Iterator[str]:
 
 def _stage(document: Document, stage: StageEntry, number: int, names: dict[str, str]) -> Iterator[str]:
     title = words.hop_title(stage, number + 1) or f"stage {number + 1}"
-    title = "joins of two by Spark itself" if document.native else title
+    title = "Spark's own two-way joins" if document.native else title
     choices = [f"{part.name} {part.value}" for part in stage.parts]
     calls = [f"call {each.condition}" for each in stage.calls]
     lines = _lines([title, *choices, *stage.slices, *words.orders(stage), *calls])
@@ -118,10 +119,10 @@ def _rest(document: Document, source: str, later: Sequence[str]) -> Iterator[str
     """Yield what Spark does after the stages, and the result."""
     if later or document.residual:
         checks = [f"check {text}" for text in document.residual]
-        title = "join by Spark" if later else "filter by Spark"
+        title = "Spark join" if later else "Spark filter"
         yield f"spark [{_attributes(label=_lines([title, *checks]))}]"
         yield from (f"{each} -> spark" for each in [source, *later])
         source = "spark"
-    results = f"{figure(document.chosen.results)} rows a {document.unit}"
+    results = f"{counted(figure(document.chosen.results), 'row')}{document.per}"
     yield f"result [{_attributes(label=_lines(['result', results]), shape='box', style='filled')}]"
     yield f"{source} -> result"

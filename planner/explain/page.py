@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from wjoin.grammar.plurals import counted
 from wjoin.planner.explain.document import (
     Document,
     EstimateEntry,
@@ -100,21 +101,21 @@ def _sentences(document: Document) -> Iterator[str]:
 def _choice(document: Document) -> Iterator[str]:
     found = document.ranked
     if document.unknown:
-        yield f"Nothing is known of {listed(document.unknown)}: the choice rests on defaults."
+        yield f"No statistics for {listed(document.unknown)}; the planner used defaults."
     if len(found) == 1:
-        yield f"There was one plan to choose from: {found[0].words}."
+        yield f"Only one plan applies: {found[0].words}."
         return
-    yield f"Of {len(found)} plans the planner chose “{found[0].words}”."
-    yield f"The next is “{found[1].words}”: {found[1].lost}."
+    yield f"The planner chose “{found[0].words}” from {len(found)} plans."
+    yield f"The runner-up is “{found[1].words}”: {found[1].lost}."
 
 
 def _tiles(document: Document) -> Iterator[Markup]:
     chosen, unit = document.chosen, document.unit
     yield _tile(chosen.plan, "chosen plan", "tile best")
-    yield _tile(seconds(chosen.cost), f"of one core a {unit} of event time")
-    yield _tile(figure(chosen.results), f"results a {unit}")
-    yield _tile(figure(chosen.comparisons), f"comparisons a {unit}")
-    yield _tile(size(chosen.shuffled_bytes), f"shuffled a {unit}")
+    yield _tile(seconds(chosen.cost), f"CPU time per {unit} of event time")
+    yield _tile(figure(chosen.results), f"results per {unit}")
+    yield _tile(figure(chosen.comparisons), f"comparisons per {unit}")
+    yield _tile(size(chosen.shuffled_bytes), f"shuffled per {unit}")
     if document.streaming:
         yield _tile(figure(chosen.state_rows), f"rows of state, {size(chosen.state_bytes)}")
 
@@ -129,12 +130,12 @@ def _warnings(document: Document) -> Iterator[str]:
             free = [name for name, bound in entry.kept_for.items() if bound is None]
             if free:
                 kept = listed(entry.members)
-                after = f"no window bounds how far {listed(free)} may be after {kept}"
-                yield f"The rows of {kept} are never dropped: {after}."
+                after = f"no window limits how far {listed(free)} can be after {kept}"
+                yield f"The rows of {kept} are kept forever: {after}."
     yield from (f"{text[0].upper()}{text[1:]}." for text in network_bound(document))
     yield from dict.fromkeys(stage.warning for stage in document.stages if stage.warning)
     if count := document.constraints.contradictory_alternatives:
-        yield f"Left out: {count} alternative(s) that no rows can satisfy."
+        yield f"Left out: {counted(count, 'alternative')} that no rows can satisfy."
 
 
 def _windows(document: Document) -> Iterator[Markup]:
@@ -146,7 +147,7 @@ def _windows(document: Document) -> Iterator[Markup]:
     yield tag("div", *drawn[:DRAWN_ALTERNATIVES], class_="alternatives")
     if rest := drawn[DRAWN_ALTERNATIVES:]:
         opened = tag("div", *rest, class_="alternatives")
-        yield tag("details", tag("summary", f"{len(rest)} more alternatives"), opened)
+        yield tag("details", tag("summary", f"{counted(len(rest), 'more alternative')}"), opened)
     state = "open" if len(links) <= OPEN_WINDOWS else None
     yield tag("details", tag("summary", "The windows in words"), _window_table(found), open=state)
 
@@ -189,10 +190,10 @@ def _sites(document: Document) -> Iterator[Markup]:
         "stream",
         "way",
         "what travels",
-        f"a {document.unit}",
+        f"per {document.unit}",
         "messages",
-        "time of its link",
-        "in results",
+        "link time",
+        "rows that match",
     )
     body = [_way_row(each, number) for each in document.shipments for number in range(len(each.ways))]
     head = tag("tr", *(tag("th", each) for each in heads))
@@ -215,10 +216,10 @@ def _way_row(each: ShipmentEntry, number: int) -> Markup:
 
 
 def _statistics(document: Document) -> Iterator[Markup]:
-    yield tag("h3", "What is known of the streams")
+    yield tag("h3", "Statistics")
     filters = any(each.filters for each in document.streams)
-    heads = ["stream", f"rows a {document.unit}", "a row", "out of order"]
-    heads += [*(["filters keep"] if filters else []), "different keys", "heaviest key"]
+    heads = ["stream", f"rows per {document.unit}", "row width", "out of order"]
+    heads += [*(["filter selectivity"] if filters else []), "distinct keys", "most frequent key"]
     known = zip(document.streams, document.statistics, strict=True)
     body = [_stream_row(document, *pair, filters) for pair in known]
     head = tag("tr", *(tag("th", each) for each in heads))
@@ -257,8 +258,8 @@ def _sources_note(document: Document) -> str:
     if not guessed:
         return "None of these numbers is a default."
     return (
-        f"{guessed} of these {len(sources)} numbers are defaults: nothing is known there, and the choice "
-        "is a guess as far as it rests on them. ANALYZE STREAM measures them."
+        f"{guessed} of these {len(sources)} numbers {'is a default' if guessed == 1 else 'are defaults'}. "
+        "Run ANALYZE STREAM to measure the real ones."
     )
 
 

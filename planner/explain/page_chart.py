@@ -48,7 +48,7 @@ def chart(document: Document) -> list[Markup]:
     first, rest = found[:SHOWN], found[SHOWN:]
     drawn = [_legend(document), tag("div", _picture(first, scale, document), class_="scroll")]
     if rest:
-        name = f"{len(rest)} more, all dearer than those above"
+        name = f"{len(rest)} more, all more expensive than those above"
         if min(each.cost for each in rest) < max(each.cost for each in first):
             name = f"{len(rest)} more"
         opened = _picture(rest, scale, document, len(first))
@@ -152,7 +152,7 @@ def _bar(candidate: CandidateEntry, top: float, scale: _Scale, document: Documen
     for name in terms([candidate]):
         start, end = scale.place(before), scale.place(before + more[name])
         before += more[name]
-        hint = tag("title", f"{name}: {seconds(more[name])} of one core a {document.unit} of event time")
+        hint = tag("title", f"{name}: {seconds(more[name])} CPU time per {document.unit} of event time")
         bar = {"x": start, "y": top, "width": max(end - start, 0.0), "height": _BAR}
         yield tag("rect", hint, **bar, class_=f"term {_term_class(name)}", data_term=name)
     if before > scale.end:
@@ -169,14 +169,14 @@ def _break(x: float, top: float) -> Markup:
 
 def _notes(document: Document, scale: _Scale) -> Iterator[Markup]:
     found, shared = document.ranked, document.shared
-    texts = [f"Time of one core for a {document.unit} of event time, on a linear scale."]
+    texts = [f"CPU time per {document.unit} of event time, on a linear scale."]
     if shared:
-        texts.append(f"The bars show what plans cost beyond what they cost alike: {shared_line(shared)}.")
+        texts.append(f"The bars leave out what every plan costs; {shared_line(shared)}.")
     if any(sum(beyond(each, shared).values()) > scale.end for each in found):
-        texts.append("Broken bars go on to their number.")
+        texts.append("Broken bars are cut off; the number is the full cost.")
     if any(each.cost * (1 - document.worth_a_change) <= found[0].cost for each in found[1:]):
         least = f"at least {document.worth_a_change:.0%}".replace("%", "\u00a0%")
-        texts.append(f"A plan must be {least} cheaper to be taken in place of one that is preferred.")
+        texts.append(f"A plan must be {least} cheaper to replace a simpler one.")
     yield tag("p", " ".join(texts), class_="note")
 
 

@@ -107,7 +107,7 @@ def legend(links: Sequence[Link]) -> Markup:
     found = {link.kind for link in links}
     entries = [_legend_entry(kind) for kind in Kind if kind in found]
     if any(link.directed for link in links):
-        words = "an arrow from A to B says how much later B is than A, ± that either may be the later one"
+        words = "an arrow from A to B shows how much later B is than A; ± means either can be later"
         entries.append(tag("span", words, class_="key"))
     return tag("p", *itertools.chain.from_iterable((each, " ") for each in entries), class_="legend")
 
@@ -120,7 +120,7 @@ def _legend_entry(kind: Kind) -> Markup:
 
 _MEANINGS = {
     Kind.GIVEN: "given in the statement",
-    Kind.TIGHTENED: join("tightened by the others; what was given is ", tag("s", "struck out")),
+    Kind.TIGHTENED: join("tightened by the others; the given one is ", tag("s", "struck out")),
     Kind.PARTLY: "given on one side, derived on the other",
     Kind.DERIVED: "derived from the others",
     Kind.FREE: "without a bound",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from wjoin.grammar.plurals import counted
 from wjoin.planner.explain import words
 from wjoin.planner.explain.document import Document, InputEntry, StageEntry, StreamEntry
 from wjoin.planner.explain.markup import Markup, fitted, picture, tag, wrapped
@@ -105,11 +106,11 @@ def _places(box: _Box, *, native: bool) -> Iterator[str]:
 def _result(document: Document) -> _Box:
     """Return the box of the result, with all others behind it."""
     later = words.after_stages(document)
-    rates = f"{figure(document.chosen.results)} rows a {document.unit} expected"
+    rates = f"{counted(figure(document.chosen.results), 'row')}{document.per} expected"
     lines = _wrapped("value", rates)
     if document.match_delay is not None:
         delay = words.signed(document.match_delay, document)
-        lines += _wrapped("meaning", f"MATCH_TIME is at most {delay} behind that of an earlier one")
+        lines += _wrapped("meaning", f"MATCH_TIME is out of order by at most {delay}")
     lines += [line for text in words.closing(document) for line in _wrapped("meaning", text)]
     box = _Box("Result", "result", lines, [_joined(document)])
     checks = [line for text in document.residual for line in _wrapped("value", f"check {text}")]
@@ -128,22 +129,22 @@ def _joined(document: Document) -> _Box:
     if made:
         return made[-1]
     only = next(each for each in document.streams if each not in words.after_stages(document))
-    return _source(document, only, "nothing is kept")
+    return _source(document, only, "no state")
 
 
 def _spark(
     document: Document, source: _Box, later: Sequence[StreamEntry], checks: Sequence[tuple[str, str]]
 ) -> _Box:
     """Return the box of the joins with static relations."""
-    lines = [line for each in later for line in _wrapped("port", f"{each.alias}: static, nothing kept")]
+    lines = [line for each in later for line in _wrapped("port", f"{each.alias}: static, no state")]
     feeds = [source, *(_source(document, each, "") for each in later)]
-    return _Box("Join by Spark", "spark", [*lines, *checks], feeds)
+    return _Box("Spark join", "spark", [*lines, *checks], feeds)
 
 
 def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_Box]) -> _Box:
     hop = words.hop_title(stage, number)
     title = hop.capitalize() if hop else f"Stage {number}"
-    title = "Joins of two by Spark itself" if document.native else title
+    title = "Spark's own two-way joins" if document.native else title
     box = _Box(title, "stage", [], name=str(number - 1))
     for place, entry in enumerate(stage.inputs):
         # All that a hop makes comes by one way.
@@ -156,14 +157,14 @@ def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_B
     for part in stage.parts:
         box.lines.append(("choice", f"{part.name} {part.value}"))
         box.lines += _wrapped("meaning", part.meaning)
-    for text in (*stage.slices, *words.orders(stage), *(f"near: {each.condition}" for each in stage.bands)):
+    for text in (*stage.slices, *words.orders(stage), *(f"band: {each.condition}" for each in stage.bands)):
         box.lines += _wrapped("value", text)
     for call in stage.calls:
         box.lines += _wrapped("value", f"call {call.condition}")
         box.lines += _wrapped("meaning", words.called(call))
         box.lines += _wrapped("meaning", call.tried) if call.tried else []
     if document.native:
-        box.lines += _wrapped("meaning", "one watermark for the query, the least of all streams’")
+        box.lines += _wrapped("meaning", "one watermark for the query, the minimum over all streams")
     return box
 
 

@@ -35,7 +35,7 @@ def slices_picture(dealt: DealtEntry, title: str) -> Markup:
 def slices_legend(dealt: DealtEntry) -> Markup:
     """Return what the signs that occur mean."""
     found = {word for each in dealt.rows for word in each.workers}
-    words: list[str] = [f"where a row near the end of slice {dealt.place} goes:", " "]
+    words: list[str] = [f"a row near the end of slice {dealt.place}:", " "]
     for each in Lying:
         if each.value in found:
             sign = picture(16, 16, each.value, _sign(each, 8, 8))
@@ -48,7 +48,7 @@ def _bar(dealt: DealtEntry, left: float) -> Iterator[Markup]:
     for number, each in enumerate(dealt.slices):
         x = left + _CELL * number
         name = fitted(", ".join(map(str, each)), _SIZE, _CELL - 6)
-        hint = tag("title", f"the rows of slice {number + 1} are kept by {name}")
+        hint = tag("title", f"slice {number + 1} is stored on {name}")
         frame = tag("rect", x=x, y=_MARGIN, width=_CELL, height=_BAR)
         label = _text(name, x + _CELL / 2, _MARGIN + 15, anchor="middle")
         drawn = "slice own" if number + 1 == dealt.place else "slice"

@@ -49,12 +49,12 @@ def _route_and_kernel(plan: PhysicalPlan, stage: Stage) -> str:
 def plain_words(plan: PhysicalPlan) -> str:
     """Return how a plan finds the partners of a row, then its name in the words of hints."""
     if plan.method is Method.NATIVE:
-        return "Spark's own joins of two, one after the other (native)"
+        return "Spark's own two-way joins (native)"
     if not plan.stages:
         return "one relation, nothing to join"
     kernels = dict.fromkeys(kernel_words(stage) for stage in plan.stages)
     bounds = BOUNDS_WORDS[plan.stages[0].bounds]
-    passes = ", alternatives apart" if plan.apart else ""
+    passes = "; one pass per alternative" if plan.apart else ""
     return f"{'; '.join(kernels)}{bounds}{passes} ({plan_words(plan)})"
 
 

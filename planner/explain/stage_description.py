@@ -43,9 +43,9 @@ LYING = {
 
 
 MEANINGS = {
-    ("bounds", "exact"): "what all the joined rows allow together",
-    ("bounds", "lca"): "the widest window of each stream, refined later",
-    ("bounds", "gca"): "the widest window of all, refined later",
+    ("bounds", "exact"): "the intersection of what all joined rows allow",
+    ("bounds", "lca"): "each stream's widest window, then refined",
+    ("bounds", "gca"): "the widest window overall, then refined",
     ("passes", "hull"): "one pass over all alternatives",
     ("passes", "union"): "one pass for each alternative",
 }
@@ -104,23 +104,23 @@ def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
     if where.length is None:
         return
     workers = "all workers" if where.workers is None else f"{where.workers} workers"
-    copied = f", each to {where.copies}" if where.copies > 1 else ""
+    copied = f", {where.copies} copies each" if where.copies > 1 else ""
     cut = f"{slice_words(plan, stage)}{'' if ROUTES[where.route].values else ' of event time'}"
     if ROUTES[where.route].heaviest:
-        yield f"a key's rows meet on one of {workers}, but for the most frequent key's:"
-    yield f"slices of {cut}, dealt out to {workers} in turn{copied}"
+        yield f"each key is on one of {workers}, except the most frequent key:"
+    yield f"slices of {cut}, assigned to {workers} round-robin{copied}"
     if kept_anywhere(plan, stage, where.workers or SLICES_OF_A_WINDOW):
-        yield "few new rows are dealt out one by one, as those that meet them visit every worker"
-    keeper = "those of its slice" if where.copies > 1 else "the worker of its slice"
+        yield "small micro-batches are assigned row by row, because probing rows visit every worker"
+    keeper = "the workers of its slice" if where.copies > 1 else "the worker of its slice"
     for number, each in enumerate(stage.inputs):
         view = slicing(plan, stage, number)
         name = " ".join(alias_names(plan, each.members))
         if view is None or (view.sliced and not view.visits):
-            yield f"{name}: a row goes to {keeper}"
+            yield f"{name}: each row goes to {keeper}"
             continue
         if not view.probes:
-            doing = "is kept by" if view.stored else "is passed on by"
-            yield f"{name}: a row {doing} {keeper}"
+            doing = "stored on" if view.stored else "forwarded by"
+            yield f"{name}: each row is {doing} {keeper}"
             continue
         visits = reached(view, where.workers or sys.maxsize)
         if where.workers is not None:
@@ -129,9 +129,9 @@ def _slices(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
             found = "all" if where.copies == 1 else f"one in {where.copies}"
         else:
             found = f"up to {figure(visits)}"
-        kept = f"is kept by {keeper}, and meets" if view.sliced and view.stored else "goes to"
-        met = "those" if where.copies == 1 else "the fewest that have all"
-        yield f"{name}: a row {kept} {met} that it can reach ({found})"
+        kept = f"is stored on {keeper} and probes" if view.sliced and view.stored else "probes"
+        met = "the workers" if where.copies == 1 else "the fewest workers that hold all slices"
+        yield f"{name}: each row {kept} {met} in reach ({found})"
 
 
 def _dealt(plan: PhysicalPlan, stage: Stage) -> doc.DealtEntry | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from wjoin.grammar.plurals import counted
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.cost import choice_line, faster_lines, shipment_lines, statistics_lines
 from wjoin.planner.explain.words import (
@@ -27,7 +28,10 @@ def explain_text(document: doc.Document) -> str:
     sections = [
         ("Streams" if document.streaming else "Relations", streams),
         *_constraints(document),
-        ("Equality classes", list(_classes(document)) or ["none: every pair inside the windows is compared"]),
+        (
+            "Equality classes",
+            list(_classes(document)) or ["none: the join compares every pair inside the windows"],
+        ),
         ("Filters before the join", filters or ["none"]),
         ("Conditions after the join", list(_later(document)) or ["none"]),
         ("Statistics", list(statistics_lines(document))),
@@ -46,7 +50,9 @@ def explain_text(document: doc.Document) -> str:
 def _later(document: doc.Document) -> Iterator[str]:
     """Yield the conditions that Spark evaluates, and whether the join tests them before."""
     for each in document.later:
-        where = f"by Spark alone: {each.unread}" if each.unread else "in the join, too"
+        where = (
+            f"checked by Spark only: {each.unread}" if each.unread else "checked in the join, then by Spark"
+        )
         yield each.condition if document.native else f"{each.condition}  [{where}]"
 
 
@@ -67,7 +73,7 @@ def _constraints(document: doc.Document) -> Iterator[tuple[str, list[str]]]:
     if found.hull:
         yield "Hull of the alternatives", [_interval(each, document) for each in found.hull]
     if left_out := found.contradictory_alternatives:
-        yield "Left out", [f"{left_out} alternative(s) that no tuple can satisfy"]
+        yield "Left out", [f"{counted(left_out, 'alternative')} that no rows can satisfy"]
 
 
 def _interval(window: doc.WindowEntry, document: doc.Document) -> str:
@@ -118,18 +124,18 @@ def _conditions(stage: doc.StageEntry) -> Iterator[str]:
     if stage.dealt is not None:
         yield from _dealt(stage.dealt)
     yield from (f"check {each}" for each in stage.checks)
-    yield from (f"near: {band.condition}" for band in stage.bands if not band.checked)
+    yield from (f"band: {band.condition}" for band in stage.bands if not band.checked)
     for each in stage.calls:
         yield f"call {each.condition}  [{called(each)}]"
         if each.tried:
             yield f"     {each.tried}"
     orders = [
-        f"the rows of {', '.join(each.members)} by {each.ordered_by}"
+        f"{', '.join(each.members)} by {each.ordered_by}"
         for each in stage.inputs
         if each.ordered_by is not None
     ]
     if orders:
-        yield f"order: {', '.join(orders)}"
+        yield f"sorted: {', '.join(orders)}"
 
 
 def _dealt(dealt: doc.DealtEntry) -> Iterator[str]:
@@ -154,7 +160,7 @@ def _row(name: str, left: int, cells: Sequence[str], wide: int) -> str:
 
 def _joins(document: doc.Document) -> Iterator[str]:
     """Yield the joins of two in order, with their keys and comparisons."""
-    yield "plan native: joins of two by Spark itself"
+    yield "plan native: Spark's own two-way joins"
     for number, join in enumerate(document.joins, start=1):
         on = f" on {' and '.join(join.on)}" if join.on else " without a key"
         yield f"{number}: {_members(join.left)} x {_members(join.right)}{on}"
@@ -170,8 +176,8 @@ def _lookups(document: doc.Document) -> Iterator[str]:
     for each in document.lookups:
         on = f" on {' and '.join(each.equalities)}" if each.equalities else " without a key"
         checks = "".join(f", check {text}" for text in each.checks)
-        yield f"{each.alias} joined by Spark{after} (static){on}{checks}"
-    yield from (f"{each} by Spark, on the combinations" for each in document.laterals)
+        yield f"Spark joins {each.alias} (static){after}{on}{checks}"
+    yield from (f"Spark runs {each} on the joined rows" for each in document.laterals)
 
 
 def _retention(document: doc.Document) -> Iterator[str]:
@@ -179,7 +185,7 @@ def _retention(document: doc.Document) -> Iterator[str]:
         yield from _joins_retention(document)
         return
     if not document.stages:
-        yield "nothing is kept"
+        yield "no state"
     for stream in document.streams:
         limits = [
             f"{name} ends"
@@ -192,19 +198,19 @@ def _retention(document: doc.Document) -> Iterator[str]:
             yield f"{stream.alias}: {kept} until {' and '.join(limits)}"
     if document.match_delay is not None:
         behind = lasting(document.match_delay, document)
-        yield f"MATCH_TIME of a result is at most {behind} behind that of an earlier one"
+        yield f"MATCH_TIME is out of order by at most {behind}"
     yield from closing(document)
 
 
 def _joins_retention(document: doc.Document) -> Iterator[str]:
     """Yield how long each side of each join of two is kept."""
-    yield "the query has one watermark, the least of all streams'"
+    yield "the query has one watermark, the minimum over all streams"
     times = {each.alias: each.event_time for each in document.streams}
     for number, join in enumerate(document.joins, start=1):
         sides = ((join.left, join.right), (join.right, join.left))
         for (own, other), bound in zip(sides, join.kept_for, strict=True):
             time = times[own[0]] if len(own) == 1 else "the latest of its event times"
-            limit = f"for ever: no window bounds how far {_members(other)} may be after it"
+            limit = f"forever: no window limits how far {_members(other)} can be after it"
             if bound is not None:
                 limit = f"until the watermark passes {moved(time, bound, document)}"
             yield f"{_members(own)}: kept by join {number} {limit}"
@@ -214,12 +220,12 @@ def _joins_retention(document: doc.Document) -> Iterator[str]:
 def _warnings(document: doc.Document) -> Iterator[str]:
     if document.undated:
         yield (
-            f"warning: MATCH_TIME() has no watermark, so that it cannot be aggregated on a stream: "
+            "warning: MATCH_TIME() has no watermark, so a streaming query cannot aggregate by it: "
             f"{document.undated}"
         )
     for stream in document.streams:
         if stream.unbounded:
             yield (
-                f"warning: the rows of {stream.alias} are never dropped: no window bounds how far "
-                f"{', '.join(stream.unbounded)} may be after {stream.alias}"
+                f"warning: the rows of {stream.alias} are kept forever: no window limits how far "
+                f"{', '.join(stream.unbounded)} can be after {stream.alias}"
             )

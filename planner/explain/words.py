@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from wjoin.grammar.plurals import counted
 from wjoin.planner.explain import document as doc
 from wjoin.planner.figures import figure, seconds
 from wjoin.planner.windows.lengths import timespan
@@ -73,22 +74,18 @@ def moved(time: str, bound: int, document: doc.Document) -> str:
 def closing(document: doc.Document) -> Iterator[str]:
     """Yield when a group by MATCH_TIME() closes, and what holds it open, where Spark has such groups."""
     if document.closing:
-        after = ", ".join(f"{each.alias} {_after(each.lag, document)}" for each in document.closing)
+        ends = ", ".join(f"{each.alias} past {moved('end', each.lag, document)}" for each in document.closing)
         yield (
-            f"a group by MATCH_TIME() closes when each stream has sent a row later than its end: {after}; "
-            "a stream that sends none holds it open"
+            f"a group by MATCH_TIME() closes after every stream has passed its end: {ends}; "
+            "an idle stream keeps it open"
         )
-
-
-def _after(lag: int, document: doc.Document) -> str:
-    return f"{lasting(abs(lag), document)} {'before' if lag < 0 else 'after'} it"
 
 
 def called(call: doc.CallEntry) -> str:
     """Return what a call of a predicate costs, what the condition on it keeps, and who says so."""
-    share = f"keeps {figure(100 * call.keeps.value)} %"
+    share = f"selectivity {figure(100 * call.keeps.value)} %"
     told = {call.cost_us.source, call.keeps.source}
-    cost = f"{seconds(call.cost_us.value / 1e6)} a pair"
+    cost = f"{seconds(call.cost_us.value / 1e6)} per pair"
     if len(told) == 1:
         return f"{cost}, {share} ({told.pop()})"
     return f"{cost} ({call.cost_us.source}), {share} ({call.keeps.source})"
@@ -96,7 +93,7 @@ def called(call: doc.CallEntry) -> str:
 
 def travelling(stream: doc.StreamEntry) -> str:
     """Return the columns of a stream that travel, those last that only the join reads."""
-    alone = f"; the join alone reads {', '.join(stream.joined_by)}" if stream.joined_by else ""
+    alone = f"; only the join reads {', '.join(stream.joined_by)}" if stream.joined_by else ""
     return (", ".join(stream.columns) or "none") + alone
 
 
@@ -104,8 +101,8 @@ def network_bound(document: doc.Document) -> Iterator[str]:
     """Yield that the network sets the pace, where it does (PSP 2009, equation 6)."""
     if document.network > 1:
         yield (
-            f"sending rows to the workers takes {figure(document.network)} times as long as joining them: "
-            "fewer workers, or fewer columns, cost less; wjoin.network says what the network brings"
+            f"sending rows to the workers takes {figure(document.network)} times as long as joining them; "
+            "use fewer workers or columns, or set wjoin.network to the real bandwidth"
         )
 
 
@@ -179,7 +176,7 @@ def shown(stream: doc.StreamEntry) -> str:
 def rate(document: doc.Document, stream: doc.StreamEntry) -> str:
     """Return how many rows a stream brings, and from where that is known."""
     known = next(each.rate for each in document.statistics if each.alias == stream.alias)
-    return f"{figure(known.value)} rows a {document.unit} ({known.source})"
+    return f"{counted(figure(known.value), 'row')}{document.per} ({known.source})"
 
 
 def keeps(document: doc.Document) -> bool:
@@ -224,9 +221,9 @@ def orders(stage: doc.StageEntry) -> Iterator[str]:
         # Each input says it of its own rows.
         return
     if not stage.order and len(stage.inputs) > 2:
-        yield "new rows meet the smallest input first"
+        yield "new rows probe the smallest input first"
     for first, *others in stage.order if len(stage.inputs) > 2 else ():
-        yield f"new rows of {first} meet {', then '.join(others)}"
+        yield f"new rows of {first} probe {', then '.join(others)}"
 
 
 def input_words(entry: doc.InputEntry) -> str:
@@ -240,7 +237,7 @@ def input_words(entry: doc.InputEntry) -> str:
 def hop_title(stage: doc.StageEntry, number: int) -> str | None:
     """Return what stands for a stage where it is a hop, or puts together what rows have begun; else None."""
     if stage.gathers:
-        return "results of one row put together"
+        return "combines the partial results of one row"
     return f"hop {number}" if any(each.hop is not None for each in stage.inputs) else None
 
 
@@ -250,13 +247,13 @@ def hop_words(entry: doc.InputEntry, hop: doc.HopEntry) -> str:
         begun = f"partial results {', '.join(entry.members)} of new {hop.newest}"
         if not hop.meets:
             return begun
-        return f"{begun} meet {'those of the same row with ' if hop.gathered else ''}{listed(hop.meets)}"
-    doing = [f"new rows meet {' and, apart from that, '.join(hop.meets)}"] if hop.meets else []
+        return f"{begun} {'join those of the same row with' if hop.gathered else 'probe'} {listed(hop.meets)}"
+    doing = [f"new rows probe {' and, separately, '.join(hop.meets)}"] if hop.meets else []
     if hop.kept:
-        copy = f", a copy of what hop {listed(list(map(str, hop.before)))} keeps" if hop.before else ""
-        doing.append(f"kept for new {listed(hop.kept)}{copy}")
+        copy = f" (a copy of hop {listed(list(map(str, hop.before)))})" if hop.before else ""
+        doing.append(f"stored for new {listed(hop.kept)}{copy}")
     if hop.passed_on:
-        doing.append("passed on")
+        doing.append("forwarded")
     return f"{entry.members[0]}: {', '.join(doing)}"
 
 

@@ -74,7 +74,7 @@ def typed(equality: Equality, types: Types) -> TypedEquality:
         return TypedEquality(equality, (left, right), left)
     common = types.common(left, right)
     if common is None or _is_string(left) != _is_string(right):
-        message = f"{sides[0].text} is {left} and {sides[1].text} is {right}"
+        message = f"{sides[0].text} is {left}, and {sides[1].text} is {right}"
         cast, target, other = (sides[0], right, sides[1]) if _is_string(left) else (sides[1], left, sides[0])
         example = f", for example {other.text} = CAST({cast.text} AS {target})"
         help = f"cast one side{'' if '<' in left + right else example}"

@@ -60,11 +60,11 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     residual = (
         *(LaterCondition(each.text, _unread(each, static)) for each in later),
         *(
-            LaterCondition(f"{first.text} = {second.text}", "an equality that is no key of the join")
+            LaterCondition(f"{first.text} = {second.text}", "an equality that is not a join key")
             for first, second in late
         ),
         *(
-            LaterCondition(f"{each.left.text} = {each.right.text}", "values that make no key")
+            LaterCondition(f"{each.left.text} = {each.right.text}", "values that cannot be a key")
             for each in unusable
         ),
     )
@@ -114,7 +114,7 @@ def _unread(each: Residual, static: Collection[int]) -> str:
         return each.read.what
     if not any(column.stream in static for column in each.read.columns):
         return ""
-    return "a column of a static relation, which comes after the join"
+    return "a column of a static relation, which is joined later"
 
 
 def match_delay(delays: Sequence[int | None], windows: Windows, static: Collection[int] = ()) -> int | None:

@@ -79,7 +79,7 @@ def window_graph(
     """
     reader = _Reader(tuple(names), kind, parameters, frozenset(timeless))
     if (alternatives := _count(condition)) > MAXIMUM_BRANCHES:
-        message = f"the window condition has {alternatives} alternatives; {MAXIMUM_BRANCHES} are allowed"
+        message = f"the window condition has {alternatives} alternatives; the limit is {MAXIMUM_BRANCHES}"
         raise WJoinError("WJ306", message, span=condition.span)
     branches: list[Branch] = []
     first_error: WJoinError | None = None

@@ -121,7 +121,7 @@ def test_a_checkpoint_is_repartitioned_whole_or_not_at_all(tmp_path: Path, decla
     assert (tmp_path / "new.unfinished" / "checkpoint").exists()
     moved = wjoin(*move)
     assert moved.returncode == 0, moved.stderr
-    said = f"pairs: goes on after micro-batch 2 with 3 partitions in place of 2, in {new}/pairs"
+    said = f"pairs: continues after micro-batch 2 with 3 partitions instead of 2, in {new}/pairs"
     assert moved.stdout.splitlines() == [said]
     assert not (tmp_path / "new.unfinished").exists()
     assert {file: file.read_bytes() for file in Path(old).rglob("*") if file.is_file()} == there
@@ -255,7 +255,7 @@ def test_runs_until_stopped_and_stops_cleanly(tmp_path: Path, declarations: str,
     printed = (tmp_path / "errors").read_text()
     assert running.returncode == 0, printed
     assert "Traceback" not in printed
-    assert "Stopped cleanly; the next run goes on from here" in printed
+    assert "Stopped cleanly; the next run continues here" in printed
     screens = b"".join(shown).decode()
     assert "pairs: 120 rows in (A 60, B 60), 60 results of the join" in screens
     last = [line for line in screens.splitlines() if "idle since" in line][-1]

@@ -151,7 +151,7 @@ def test_the_cause_of_a_failure_is_found_below_what_wraps_it() -> None:
     read = "x terminated with exception: [FAILED] f.parquet\n\tat org.x\nCaused by: java.X: no Parquet file"
     assert cause(Exception(f"Query {read}")) == "[FAILED] f.parquet (java.X: no Parquet file)"
     gone = "[STREAM_FAILED] Query [id = 1] terminated with exception: Option 'basePath' not found"
-    assert cause(Exception(gone)) == "the folder of a source is gone"
+    assert cause(Exception(gone)) == "the folder of a source is missing"
 
 
 def test_an_error_of_ours_in_a_worker_keeps_code_and_remedy() -> None:
@@ -176,7 +176,7 @@ def test_an_error_of_ours_in_a_worker_keeps_code_and_remedy() -> None:
     ("arguments", "said"),
     [
         ([], "type statements at a prompt"),
-        (["run", "-e", "SELECT 1", "--rows", "0"], "argument --rows: 0 is no number of rows"),
+        (["run", "-e", "SELECT 1", "--rows", "0"], "argument --rows: 0 is not a number of rows"),
         (["shell", "--set", "x"], "--set x is not of the form name=value"),
         (["explain"], "help: see wjoin explain --help"),
         (["run", "no.sql"], "no.sql cannot be read: No such file or directory"),
@@ -303,58 +303,58 @@ def test_a_damaged_log_of_a_sink_is_told(tmp_path: Path, name: str, content: byt
         (
             "Job aborted. [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
             "file:///in/a-1.parquet.  SQLSTATE: KD001",
-            "a source is damaged, the query is not: put /in/a-1.parquet back",
-            "no row is lost; with the option ignoreCorruptFiles 'true'",
+            "a source is damaged, the query is not: restore or repair /in/a-1.parquet",
+            "no row is lost; with the stream's option ignoreCorruptFiles 'true'",
         ),
         (
             "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:///in/a-1.parquet. "
             "File does not exist.",
-            "put /in/a-1.parquet back",
+            "restore or repair /in/a-1.parquet",
             "ignoreMissingFiles",
         ),
         (
             "Failed to read log file file:/c/pairs/offsets/1. [MALFORMED_LOG_FILE] Log file was malformed",
-            "the checkpoint is damaged: put /c/pairs/offsets/1 back",
-            "all rows come again that the sources still hold",
+            "the checkpoint is damaged: restore /c/pairs/offsets/1 from",
+            "rows that its sources still hold",
         ),
         (
             "Checksum error: file:/c/pairs/commits/1 at 0 exp: -578336859 got: 117152825",
-            "the checkpoint is damaged: put /c/pairs/commits/1 back",
+            "the checkpoint is damaged: restore /c/pairs/commits/1 from",
             "from a copy",
         ),
         (
             "Failed to read log file file:/out/_spark_metadata/1. [MALFORMED_LOG_FILE] Log file was",
-            "the log of the sink's folder is damaged: put /out/_spark_metadata/1 back",
-            "only the log tells them",
+            "the log of the sink's folder is damaged: restore /out/_spark_metadata/1 from",
+            "only the log distinguishes them",
         ),
         (
             "IllegalStateException: file:/out/_spark_metadata/1 doesn't exist when compacting batch 2",
-            "put /out/_spark_metadata/1 back",
-            "only the log tells them",
+            "restore /out/_spark_metadata/1",
+            "only the log distinguishes them",
         ),
         (
             "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] An error occurred during loading "
             "state. Error reading streaming state file of file:/c/pairs/state/0/0/2.changelog does not exist",
-            "the state of the query is damaged: put /c/pairs/state/0/0/2.changelog back",
+            "the state of the query is damaged: restore /c/pairs/state/0/0/2.changelog from",
             "new checkpoint folder",
         ),
         (
             "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.",
-            "put /c/pairs/state back",
+            "restore /c/pairs/state",
             "new checkpoint folder",
         ),
         ("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.", "another query runs", "own"),
-        ("java.io.IOException: No space left on device", "make room", "no row is lost"),
+        ("java.io.IOException: No space left on device", "free disk space", "no row is lost"),
         (
             "[CAST_INVALID_INPUT] The value 'x'",
-            "mend the cause",
-            "goes on from its checkpoint, file:/c/pairs",
+            "fix the cause",
+            "resumes from its checkpoint, file:/c/pairs",
         ),
         (
             "[FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH] Encountered error while reading file "
             "file:///in/a-1.parquet. Data type mismatches",
-            "mend the cause",
-            "goes on",
+            "fix the cause",
+            "resumes",
         ),
     ],
 )

@@ -115,7 +115,7 @@ def test_all_rows_are_printed_as_lines_unless_fewer_are_asked_for(
     out, said = capsys.readouterr()
     heads = 3 if form == "csv" else 0
     assert len(out.splitlines()) == 50 + 7 + heads
-    assert said == "only the first 7 rows are printed, as --rows says\n"
+    assert said == "only the first 7 rows printed (--rows)\n"
     head = "id,ID_3,id_2" if form == "csv" else '{"id":0,"ID_3":0,"id_2":1}'
     assert out.splitlines()[0] == head
 

@@ -131,7 +131,7 @@ def records(session: wjoin.Session) -> None:
 
 
 def shown(session: wjoin.Session) -> None:
-    """Print what the live picture tells of a query that a DataFrame was started as."""
+    """Print what the live page tells of a query that a DataFrame was started as."""
     rows = session.sql(JOIN.format(hint="", left="one", right="two"))
     query = rows.writeStream.format("noop").queryName("shown").start()
     query.processAllAvailable()
@@ -147,7 +147,7 @@ def shown(session: wjoin.Session) -> None:
 
 
 def get(url: str) -> Any:
-    """Return what a page of the live picture says."""
+    """Return what a page of the live page says."""
     with urllib.request.urlopen(url, timeout=30) as answer:
         return json.load(answer)
 

@@ -173,7 +173,7 @@ def test_where_the_heaviest_key_is_known_its_rows_alone_are_in_slices() -> None:
     assert psp.sent == pytest.approx((8.0,) * 2)
     assert skew.busy == pytest.approx(8, rel=0.01)
     text = explain_text(describe(planned))
-    assert "a key's rows meet on one of 8 workers, but for the most frequent key's:" in text
+    assert "each key is on one of 8 workers, except the most frequent key:" in text
     # No key is heavy enough, or none is known.
     assert place(plan(keyed, cores=8, rate=3000.0, heaviest=0.001, bucket=77)).route == "hash"
     unknown = plan(keyed, cores=8, rate=3000.0, heaviest=0.3)
@@ -219,7 +219,7 @@ def test_a_hint_for_the_heaviest_key_needs_to_know_it() -> None:
     mixed = plan(f"{keyed} AND B.speed + C.speed > 3", hint="/*+ PLAN(SKEW) */", streams="ABC", bucket=9)
     assert [each.placement.route for each in mixed.physical.stages] == ["skew", "single"]
     for where in (keyed, CHEAP):
-        with pytest.raises(WJoinError, match="whose most frequent value ANALYZE STREAM has found"):
+        with pytest.raises(WJoinError, match="whose most frequent value is known"):
             plan(where, hint="/*+ PLAN(SKEW) */", bucket=None if where == keyed else 9)
 
 
@@ -300,9 +300,9 @@ def test_copies_are_weighed_and_asked_for_by_a_hint() -> None:
     assert goes_on == Placement("ctr", 8, 78_125, copies=4)
     assert place(plan(hint="/*+ PLAN(CTR, 2) */", rule=kept)).copies == 2
     shown = explain_text(describe(plan(hint="/*+ PLAN(CTR, 4) */", rule=kept)))
-    assert "dealt out to 8 workers in turn, each to 4" in shown
+    assert "assigned to 8 workers round-robin, 4 copies each" in shown
     assert (
-        "A: a row is kept by those of its slice, and meets the fewest that have all that it can reach"
+        "A: each row is stored on the workers of its slice and probes the fewest workers that hold all slices"
         in shown
     )
 
@@ -330,10 +330,10 @@ def test_explain_warns_where_the_network_sets_the_pace() -> None:
 
 def test_explain_says_how_rows_lie() -> None:
     shown = explain_text(describe(plan(hint="/*+ PLAN(ATR, 4) */")))
-    assert "slices of 125 ms of event time, dealt out to 4 workers in turn" in shown
-    assert "A: a row goes to the worker of its slice" in shown
-    assert "B: a row goes to those that it can reach (4 of 4)" in shown
-    assert "A: a row is kept by the worker of its slice, and meets those that it can reach (4 of 4)" in (
+    assert "slices of 125 ms of event time, assigned to 4 workers round-robin" in shown
+    assert "A: each row goes to the worker of its slice" in shown
+    assert "B: each row probes the workers in reach (4 of 4)" in shown
+    assert "A: each row is stored on the worker of its slice and probes the workers in reach (4 of 4)" in (
         explain_text(describe(plan(hint="/*+ PLAN(PSP, 4) */")))
     )
 
@@ -375,9 +375,10 @@ def test_ranges_of_values_stay_on_a_checkpoint() -> None:
     kept = asked.layout
     assert place(plan(BAND, rule=of_checkpoint(kept), cores=2)) == lies
     shown = explain_text(describe(asked))
-    assert "of A.speed and B.speed, dealt out to 3 workers in turn" in shown
+    assert "of A.speed and B.speed, assigned to 3 workers round-robin" in shown
     assert (
-        "A: a row is kept by the worker of its slice, and meets those that it can reach (1.12 of 3)" in shown
+        "A: each row is stored on the worker of its slice and probes the workers in reach (1.12 of 3)"
+        in shown
     )
 
 

@@ -200,11 +200,11 @@ def test_a_link_that_cannot_keep_up_is_told(bandwidth: float, keeps_up: bool) ->
     (found,) = planned.shipments
     assert found.keeps_up is keeps_up
     assert found.ways[0].seconds == pytest.approx(RATE * 1000 / bandwidth, rel=0.15)
-    told = [each for each in shipment_lines(describe(planned)) if "cannot keep up" in each]
+    told = [each for each in shipment_lines(describe(planned)) if "the link is too slow" in each]
     assert len(told) == (not keeps_up)
     warning = slow_link("a", found, Span(0, 1))
     assert warning.code == "WJ815"
-    assert "messages, takes it" in warning.message
+    assert "1 message) take" in warning.message
 
 
 def test_a_stream_that_is_not_at_a_site_is_not_shipped() -> None:

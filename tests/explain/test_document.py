@@ -10,7 +10,12 @@ from tests.packages import ROOT
 from wjoin.planner.explain.document import plain
 
 FOLDER = ROOT / "planner" / "explain"
-BELOW = ("wjoin.planner.explain", "wjoin.planner.figures", "wjoin.planner.windows.lengths")
+BELOW = (
+    "wjoin.grammar.plurals",
+    "wjoin.planner.explain",
+    "wjoin.planner.figures",
+    "wjoin.planner.windows.lengths",
+)
 """What the renderers may import of ours: each other, the document, and words for numbers."""
 
 READERS = ("describe", "plan_words", "stage_description")

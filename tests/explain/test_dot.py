@@ -106,7 +106,7 @@ def test_spark_joins_static_relations_after_the_stages():
 
 def test_a_native_plan_shows_no_parts_of_ours():
     texts = _texts(dot(native()))
-    assert "joins of two by Spark itself" in texts
+    assert "Spark's own two-way joins" in texts
     assert "kernel" not in texts
     assert "kept until" not in texts
 

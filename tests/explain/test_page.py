@@ -183,10 +183,10 @@ def test_costs_of_nothing_are_drawn():
 def test_what_all_plans_pay_alike_is_told_and_not_drawn():
     document = path()
     notes = " ".join(_text(each) for each in _of_class(_tree(document), "note"))
-    assert "beyond what they cost alike: all plans pay" in notes
+    assert "The bars leave out what every plan costs; every plan costs at least" in notes
     assert "for reading rows" in notes
     native_plan = next(each for each in document["candidates"] if not each["ranked"])
-    assert "Spark's own joins of two, one after the other (native): " in notes
+    assert "Spark's own two-way joins (native): " in notes
     assert native_plan["lost"] in notes
 
 
@@ -209,12 +209,12 @@ def test_the_plan_says_parts_keys_retention_and_what_comes_after():
         "\n", " "
     )
     assert "check A.speed + B.speed >" in text
-    assert "V: static, nothing kept" in " ".join(_text(each) for each in _of_class(_tree(static()), "box"))
+    assert "V: static, no state" in " ".join(_text(each) for each in _of_class(_tree(static()), "box"))
 
 
 def test_a_native_plan_shows_no_parts_of_ours():
     text = " ".join(_text(each) for each in _of_class(_tree(native()), "box"))
-    assert "Joins of two by Spark itself" in text
+    assert "Spark's own two-way joins" in text
     assert "kernel" not in text
     assert "kept" not in text
 
@@ -241,8 +241,8 @@ def test_copies_are_drawn_and_no_slices_where_there_is_one_worker():
 
 def test_rows_that_are_never_dropped_are_a_warning():
     warnings = [_text(each) for each in _of_class(_tree(one_sided()), "warning")]
-    assert "The rows of B are never dropped: no window bounds how far A and C may be after B." in warnings
-    assert any(each.startswith("A stage has no key: one worker compares every pair") for each in warnings)
+    assert "The rows of B are kept forever: no window limits how far A and C can be after B." in warnings
+    assert any(each.startswith("A stage has no key, so one worker compares every pair") for each in warnings)
 
 
 def test_every_statistic_has_its_source():
@@ -314,25 +314,25 @@ def test_hops_say_what_they_keep_and_what_goes_on():
     assert sorted({each[:5] for each in boxes}) == ["Hop 1", "Hop 2", "Hop 3"]
     assert len(boxes) == 3, "each is drawn once, whatever comes out of it"
     second = " ".join(next(each for each in boxes if each.startswith("Hop 2")).split())
-    assert "B: kept for new D, a copy of what hop 1 keeps" in second
-    assert "partial results A, B of new A meet C" in second
-    assert "D: passed on" in second
+    assert "B: stored for new D (a copy of hop 1)" in second
+    assert "partial results A, B of new A probe C" in second
+    assert "D: forwarded" in second
     text = dot(document)
     assert "hop 3" in text
-    assert "partial results A, B, C of new A meet D" in text
+    assert "partial results A, B, C of new A probe D" in text
     told = explain_text(read(document))
     assert "2: hop 2 without a key" in told
     # Those of new B and of new C lie alike.
-    assert told.count("\n     B C: a row goes to those that it can reach") == 1
+    assert told.count("\n     B C: each row probes the workers in reach") == 1
 
 
 def test_what_meets_at_once_is_put_together_by_its_rows():
     document = at_once()
     told = explain_text(read(document))
     assert "1: hop 1 without a key" in told
-    assert "A: new rows meet B and, apart from that, C, kept for new B and C" in told
-    assert "2: results of one row put together\n" in told
-    assert "partial results A, B of new A meet those of the same row with C" in told
+    assert "A: new rows probe B and, separately, C, stored for new B and C" in told
+    assert "2: combines the partial results of one row\n" in told
+    assert "partial results A, B of new A join those of the same row with C" in told
     text = " ".join(_text(_tree(document)).split())
-    assert "Results of one row put together" in text
-    assert "results of one row put together" in dot(document)
+    assert "Combines the partial results of one row" in text
+    assert "combines the partial results of one row" in dot(document)

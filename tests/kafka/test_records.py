@@ -146,7 +146,7 @@ def test_broken_records_are_null_dropped_or_fatal(
     assert [row[0] for row in rows_of(session, "seen")] == [1, 2]
     with pytest.warns(wjoin.WJoinWarning, match="WJ809") as told:
         progress = joined(session, tmp_path / "dropping")
-    dropped = f"has dropped {broken} records that cannot be read ({broken} of seen)"
+    dropped = f"dropped {broken} unreadable records ({broken} of seen)"
     assert any(dropped in str(each.message) for each in told)
     assert progress.broken == {"seen": broken}
 

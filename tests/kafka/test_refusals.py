@@ -69,7 +69,7 @@ def test_no_topic(session: wjoin.Session, topics: Topics) -> None:
         (
             "STREAM a (id INT) USING kafka OPTIONS ({}, subscribe 'a', mode 'DROP') FORMAT CSV",
             "WJ603",
-            "records are not read in a mode DROP",
+            "there is no mode DROP for reading records",
         ),
     ],
 )

@@ -326,5 +326,5 @@ def test_an_input_with_a_watermark_is_refused(session: Any, tmp_path: Path, inne
         session.stream(f"s_{alias}", frame.withWatermark("ts", "1 second") if alias == "d" else frame)
     source = f"({inner}) WATERMARK ts DELAY OF INTERVAL 1 SECOND AS X, s_c AS C"
     rest = f"X.k FROM {source} WINDOW = 5 s WHERE X.k = C.k"
-    with pytest.raises(WJoinError, match="X has a watermark in Spark already"):
+    with pytest.raises(WJoinError, match="X already has a Spark watermark"):
         session.sql(f"SELECT /*+ PLAN(NATIVE) */ {rest}")

@@ -58,7 +58,7 @@ def test_a_line_of_an_hour_has_few_points() -> None:
 def test_only_a_living_one_can_turn_gray() -> None:
     """Where the style is taken away what remains is not wrong either."""
     living, ended = picture().html(), picture(living=False, state="stopped").html()
-    told = "No news since 2026-01-02 03:04:05: the kernel has ended, or this page was opened anew."
+    told = "No update since 2026-01-02 03:04:05: the kernel has ended, or the page was reloaded."
     assert told in living
     assert told not in ended
     assert 'class="wjoin-live living"' in living

@@ -119,4 +119,4 @@ def ended(page: Page) -> bool:
     if not stale:
         return bool(page.found(INSERT, ".state.ended"))
     gray = page.found(INSERT, ".done")[0].value_of_css_property("opacity") == "0.5"
-    return gray and stale[0].text.startswith("No news since 2")
+    return gray and stale[0].text.startswith("No update since 2")

@@ -125,7 +125,7 @@ def test_parameters_are_variables(kernel: Kernel) -> None:
         (
             "frame = session.sql('SELECT 1')",
             "SELECT :frame",
-            "the variable frame is a DataFrame, and no value of SQL",
+            "the variable frame is a DataFrame, which is not an SQL value",
         ),
     ],
 )

@@ -35,7 +35,7 @@ def test_options(line: str, options: Options, rest: str) -> None:
         ("--limi 3", "did you mean --limit?"),
         ("--limit", "--limit has no value"),
         ("--limit 0 SELECT 1", "--limit is 0"),
-        ("-o 1a", "1a is no name of a variable"),
+        ("-o 1a", "1a is not a variable name"),
         ("-x", "%wjoin has no option -x"),
     ],
 )

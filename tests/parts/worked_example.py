@@ -1,4 +1,4 @@
-"""The kernel and the route that docs/architecture.md adds as examples, as they stand there."""
+"""The kernel and the route that docs/extending.md adds as examples, as they stand there."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from wjoin.parts.kernels.merge_window import MergeWindow
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, SortedRun
 from wjoin.parts.routes.route import Role, Route, Share, Slices
 
-_PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
+_PAGE = Path(__file__).resolve().parents[2] / "docs" / "extending.md"
 _NAMES = (Iterator, Candidates, Search, StepEstimate, MergeWindow, SortedRun, Role, Route, Share, Slices)
 
 

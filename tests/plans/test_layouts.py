@@ -96,16 +96,16 @@ def test_explain_tells_of_a_plan_that_only_the_state_forbids() -> None:
         return list(faster_lines(describe(planned)))
 
     assert told(UNKNOWN) == [
-        "2 times as fast: partners by time (exact psp(2) mw)",
+        "2 times as fast: looks up by time (exact psp(2) mw)",
         (
-            "  INSERT INTO takes it with a new checkpoint, and none is named here; "
-            "SELECT takes it by the hint PLAN(PSP)"
+            "  INSERT INTO uses it with a new checkpoint, and this statement names none; "
+            "a SELECT uses it with the hint PLAN(PSP)"
         ),
     ]
     assert told(FREE) == told(UNKNOWN, "/*+ PLAN(PSP) */") == []
     begun = list(faster_lines(describe(plan(of_checkpoint(FIRST)))))
-    assert begun[0].endswith("times as fast: partners by key, then by time (exact hw in 2 stages, B C first)")
-    assert begun[1:] == ["  a new checkpoint may have it"]
+    assert begun[0].endswith("times as fast: looks up by key, then by time (exact hw in 2 stages, B C first)")
+    assert begun[1:] == ["  it needs a new checkpoint"]
 
 
 def test_a_join_of_tables_takes_the_cheapest_sequence_under_every_rule() -> None:

@@ -127,13 +127,12 @@ def test_explain_tells_what_each_way_takes_and_what_that_rests_on() -> None:
     text = explain_text(describe(planned(PAYLOADS.format(hint=""), matched=0.01)))
     sites = text[text.index("Sites\n") : text.index("Stages\n")].splitlines()
     assert sites[1] == (
-        "  A partial: ts, id of every row, payload of those in results; "
-        "32.8 kB and 2 messages a second, 42.8 ms of its link"
+        "  A partial: ts, id of every row, payload only of rows that match; "
+        "32.8 kB in 2 messages per second, 42.8 ms of link time"
     )
-    assert sites[2].startswith("    in place of full: whole rows; 1.42 MB and 1 messages a second, 1.42 s")
+    assert sites[2].startswith("    instead of full: whole rows; 1.42 MB in 1 message per second, 1.42 s")
     assert sites[3] == (
-        "    0.01 of the rows are in results (given), a message takes 5 ms (measured), "
-        "1 MB a second (measured)"
+        "    0.01 of rows match (given), latency 5 ms per message (measured), bandwidth 1 MB/s (measured)"
     )
     assert "__wjoin_row" not in text
 
@@ -165,7 +164,7 @@ def test_a_checkpoint_says_whether_rows_are_held() -> None:
     )
     kept = replace(begun, held=())
     assert site(held(PAYLOADS.format(hint=""), layouts=of_checkpoint(kept))).shipping is Shipping.PARTIAL
-    for way, layout, why in (("FULL", begun, "has none of its rows"), ("HELD", kept, "in the state")):
+    for way, layout, why in (("FULL", begun, "rows at the site"), ("HELD", kept, "in the state")):
         with pytest.raises(WJoinError, match=f"WJ504.*{why}"):
             held(PAYLOADS.format(hint=f"/*+ SHIP(A = {way}) */"), layouts=of_checkpoint(layout))
 
@@ -179,9 +178,9 @@ def test_state_without_held_rows_is_another_one() -> None:
     ("select", "where", "why"),
     [
         ("A.payload", "A.id = B.id AND A.note > 'x'", "Spark evaluates its filters"),
-        ("A.payload", "A.id = B.id AND A.x = B.x", "a key of it is no single column"),
-        ("A.payload", "A.x = B.x", "a key of it is no single column"),
-        ("A.payload", "A.id < B.id", "does not meet the others on one key"),
+        ("A.payload", "A.id = B.id AND A.x = B.x", "its key is not a single column"),
+        ("A.payload", "A.x = B.x", "its key is not a single column"),
+        ("A.payload", "A.id < B.id", "no single key joins it"),
     ],
 )
 def test_what_cannot_be_held_says_why(select: str, where: str, why: str) -> None:
@@ -191,7 +190,7 @@ def test_what_cannot_be_held_says_why(select: str, where: str, why: str) -> None
 
 def test_one_of_the_streams_that_meet_is_held() -> None:
     both = PAYLOADS.format(hint="/*+ SHIP(A = HELD, B = HELD) */")
-    with pytest.raises(WJoinError, match=r"WJ504.*one can be held"):
+    with pytest.raises(WJoinError, match=r"WJ504.*one stream of a stage can be held"):
         held(both, HELD, HELD)
     rare = replace(HELD, statistics={**HELD.statistics, "rate": Estimate(0.2)})
     found = held(PAYLOADS.format(hint=""), HELD, rare, layouts=FREE)
@@ -201,9 +200,9 @@ def test_one_of_the_streams_that_meet_is_held() -> None:
 def test_explain_says_what_is_held_and_that_nothing_of_it_is_in_the_state() -> None:
     text = explain_text(describe(held(PAYLOADS.format(hint=""), layouts=FREE)))
     assert (
-        "\n  A held: whole rows, of those whose key is in the other windows; none is kept in the state;"
+        "\n  A held: whole rows, only those whose key is in the other windows; not stored in the state;"
         in text
     )
     assert "A: held at its site until B's watermark passes ts + 5 s" in text
     assert "B: kept until A's watermark passes ts + 5 s" in text
-    assert " 1 rows of state" in text
+    assert "; state: 1 row\n" in text

@@ -42,7 +42,7 @@ def test_the_last_stream_holds_groups_open_and_a_silent_one_all() -> None:
 def test_explain_says_when_a_group_closes() -> None:
     window = "WINDOW (A, B) BETWEEN 30 s AND 40 s"
     made = plan(f"SELECT A.frame, MATCH_TIME() {PAIR.format(window=window)}")
-    words = "later than its end: A 28 s before it, B 5 s after it; a stream that sends none holds it open"
+    words = "has passed its end: A past end - 28 s, B past end + 5 s; an idle stream keeps it open"
     assert words in explain_text(describe(made))
     unused = plan(f"SELECT A.frame {PAIR.format(window=window)}")
     tables = plan("SELECT MATCH_TIME() FROM table1 T, table2 U WINDOW = 5 s WHERE T.obj_id = U.obj_id")

@@ -105,8 +105,8 @@ def test_a_score_that_is_no_number_is_above_all_others(operator: str, expected: 
     ("returned", "returns", "words"),
     [
         (np.array([True]), "boolean", "returned 1 values for 2 pairs"),
-        (np.zeros((2, 2)), "double", "which is no column"),
-        (True, "boolean", "which is no column"),
+        (np.zeros((2, 2)), "double", "not a column"),
+        (True, "boolean", "not a column"),
         (np.array([0.5, 1.0]), "boolean", "returned values of type double, and returns boolean"),
         (np.array([True, False]), "double", "returned values of type bool, and returns double"),
         (np.array(["a", "b"]), "double", "returned values of type string, and returns double"),
@@ -254,7 +254,7 @@ def test_a_file_of_predicates_is_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [(None, "is no Python file that can be read"), ("1 / 0", "failed: ZeroDivisionError")]
+    ("text", "words"), [(None, "is not a readable Python file"), ("1 / 0", "failed: ZeroDivisionError")]
 )
 def test_a_file_that_cannot_be_loaded(tmp_path: Path, text: str | None, words: str) -> None:
     file = tmp_path / "broken.py"

@@ -195,7 +195,7 @@ def test_more_than_the_limit_is_set_down_in_the_order_of_time(
 
 
 def test_a_disk_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(WJoinError, match=r"cannot be set down in .*missing: No such file") as refused:
+    with pytest.raises(WJoinError, match=r"cannot be written to .*missing: No such file") as refused:
         Spool(str(tmp_path / "missing")).put(batch([(1, 1, 1, "a")], ONE))
     assert refused.value.code == "WJ705"
 
@@ -217,7 +217,7 @@ def test_a_full_disk_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=True
     )
-    assert done.stdout.startswith("WJ705 give spark.local.dir a disk with room")
+    assert done.stdout.startswith("WJ705 point spark.local.dir at a disk with room")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -216,6 +216,6 @@ def test_a_function_of_sparks_keeps_its_name(session: Any) -> None:
         session.spark.sql("DROP TEMPORARY FUNCTION token_ratio")
     assert found(session, text) == [(1.0,)]
     with patch.dict(PREDICATES, {"abs": Predicate("abs", np.abs)}):
-        with pytest.raises(wjoin.WJoinError, match="has the name of a function of Spark's") as raised:
+        with pytest.raises(wjoin.WJoinError, match="a Spark function is already named") as raised:
             session.sql("SELECT abs(1)")
         assert raised.value.code == "WJ606"

@@ -164,8 +164,8 @@ def test_another_number_of_partitions_is_refused(begun: wjoin.Session) -> None:
     error = refused(begun, INSERT.format("1 SECOND"))
     assert (error.code, error.help) == (
         "WJ703",
-        "set spark.sql.shuffle.partitions to 2 before the query starts and leave PLAN as it was; or write "
-        "the checkpoint anew for another number: wjoin checkpoint repartition",
+        "set spark.sql.shuffle.partitions to 2 before the query starts and keep PLAN as it was; or rewrite "
+        "the checkpoint for another number: wjoin checkpoint repartition",
     )
 
 
@@ -201,7 +201,7 @@ def test_a_folder_of_results_that_is_gone_is_refused(begun: wjoin.Session, tmp_p
     shutil.move(tmp_path / "out", kept)
     error = refused(begun, INSERT.format("1 SECOND"))
     assert error.code == "WJ611"
-    assert "put the folder back" in error.help
+    assert "restore the folder" in error.help
     assert str(tmp_path / "checkpoints" / "out") in error.help
     # Either way out works.
     shutil.move(kept, tmp_path / "out")

@@ -123,7 +123,7 @@ def test_what_is_damaged_is_named_and_goes_on_where_it_can(streams: wjoin.Sessio
     error = refused(streams, insert, tmp_path)
     assert (error.code, error.help.partition(", or")[0]) == (
         "WJ704",
-        f"a source is damaged, the query is not: put {damaged} back",
+        f"a source is damaged, the query is not: restore or repair {damaged}",
     )
     damaged.write_bytes(whole)
     log = tmp_path / "checkpoints" / "pairs" / "offsets" / "1"
@@ -131,14 +131,14 @@ def test_what_is_damaged_is_named_and_goes_on_where_it_can(streams: wjoin.Sessio
     kept = log.read_bytes()
     log.write_bytes(b"junk")
     error = refused(streams, insert, tmp_path)
-    assert error.help.startswith(f"the checkpoint is damaged: put {log} back from a copy")
+    assert error.help.startswith(f"the checkpoint is damaged: restore {log} from a copy")
     log.write_bytes(kept)
     identity = tmp_path / "checkpoints" / "pairs" / "metadata"
     (identity.parent / ".metadata.crc").unlink(missing_ok=True)
     kept = identity.read_bytes()
     identity.write_bytes(b"junk")
     error = refused(streams, insert, tmp_path)
-    assert error.help.startswith(f"the checkpoint is damaged: put {identity} back from a copy")
+    assert error.help.startswith(f"the checkpoint is damaged: restore {identity} from a copy")
     identity.write_bytes(kept)
     # What the help says is so: no row is lost.
     streams.run_script(insert, checkpoint=str(tmp_path / "checkpoints"))

@@ -90,7 +90,7 @@ def test_of_sparks_own_joins_comparisons_are_not_counted(tables: wjoin.Session) 
 def test_a_join_that_spark_leaves_out_is_said_to_be(tables: wjoin.Session, hint: str) -> None:
     text, found = measured(tables, f"{KEYED.format(hint=hint)} LIMIT 0")
     assert text.startswith("Measured over tables: 0 rows in ")
-    assert text.endswith("Spark has left the join out, since the statement does not need it")
+    assert text.endswith("Spark left the join out, because the statement does not need it")
     assert found["rows of a"][1] == "-"
 
 

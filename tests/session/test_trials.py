@@ -140,7 +140,7 @@ def test_a_failure_on_the_sample_is_told_and_no_other(tables: wjoin.Session) -> 
 def test_without_rows_nothing_is_measured(tables: wjoin.Session, near: Near) -> None:
     none = tables.range(0).selectExpr("id AS n", "timestamp_millis(id) AS ts")
     tables.stream("lefts", none, "ts")
-    assert call(tables, "near(l.n, r.n, 3)")["tried"] == "not measured: there are no rows to try it on"
+    assert call(tables, "near(l.n, r.n, 3)")["tried"] == "not measured: no rows to try it on"
 
 
 def test_files_of_a_stream_are_read_as_a_table(session: wjoin.Session, near: Near, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_what_only_streams_is_taken_for_the_usual(session: wjoin.Session, near: 
         session.stream(name, frame, "ts", "1 second")
     found = call(session, "near(l.n, r.n, 3)")
     assert (found["cost_us"]["source"], near.pairs) == ("default", 0)
-    assert found["tried"] == "not measured: the rows of l can only be had by running the query"
+    assert found["tried"] == "not measured: the rows of l exist only while the query runs"
 
 
 def test_rows_that_take_long_are_given_up(session: wjoin.Session) -> None:

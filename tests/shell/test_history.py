@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_written_is_told_and_nothing_else(tmp_path, made):
     path = tmp_path if made == "a folder" else tmp_path / "file" / "history"
     found = StatementHistory(path)
     assert found.trouble is not None
-    assert found.trouble.startswith(f"the history cannot be kept in {path}: ")
+    assert found.trouble.startswith(f"the history cannot be saved in {path}: ")
     found.append_string("SELECT 1;")
     assert list(found.load_history_strings()) == []
 

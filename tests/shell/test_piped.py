@@ -41,7 +41,7 @@ def test_statements_run_one_after_the_other(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "|one|" in done.stdout
     assert "|a;b|" in done.stdout
-    assert "kept: 1 rows in, 1 micro-batch" in done.stdout
+    assert "kept: 1 row in, 1 micro-batch" in done.stdout
     assert re.search(r"\|kept\|\n\+-+\+\n\|1 +\|", done.stdout)
     assert " kept │ sink\n s    │ stream" in done.stdout
     assert re.search(r"\|streamed\|\n\+-+\+\n\|1 +\|", done.stdout), "the last needs no semicolon"
@@ -57,7 +57,7 @@ def test_the_first_error_ends_it(tmp_path: Path) -> None:
     assert "|one|" in done.stdout
     assert "two" not in done.stdout
     assert " --> <sql>:" in done.stderr
-    assert "error[WJ214]: there is no table, view or stream nowhere" in done.stderr
+    assert "error[WJ214]: no table, view or stream is named nowhere" in done.stderr
     assert "Traceback" not in done.stderr
 
 

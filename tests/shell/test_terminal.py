@@ -90,7 +90,7 @@ def test_a_session_from_the_first_prompt_to_the_last_query(shell: Open, tmp_path
     screen.enter(
         "EXPLAIN COST SELECT A.ts FROM camera1 A, camera2 B WINDOW = 5 SECONDS WHERE A.obj_id = B.obj_id;"
     )
-    screen.see("partners by key, then by time (exact hw): chosen")
+    screen.see("looks up by key, then by time (exact hw): chosen")
     screen.prompt()
     screen.resize(100, 40)
 
@@ -171,7 +171,7 @@ def test_results_and_files(shell: Open, tmp_path: Path) -> None:
     screen.enter(".once on")
     screen.prompt()
     screen.enter("INSERT INTO kept SELECT * FROM s;")
-    screen.see("kept: 1 rows in, 1 micro-batch")
+    screen.see("kept: 1 row in, 1 micro-batch")
     screen.prompt()
     screen.enter("SELECT * FROM s;")
     screen.see(" 1 │ 2024-05-01")
@@ -233,7 +233,7 @@ def test_one_leaves_while_spark_starts(shell: Open, leave: Callable[[Screen], No
 def test_a_history_that_cannot_be_read_or_written_is_told(shell: Open, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     screen = shell(WJOIN_HISTORY=str(tmp_path / "folder"))
-    screen.see("the history cannot be kept in")
+    screen.see("the history cannot be saved in")
     screen.prompt()
     screen.enter("SELECT 'never finished")
     screen.enter("nor here;")
@@ -252,7 +252,7 @@ def test_spark_that_cannot_be_started_is_told(shell: Open) -> None:
     screen.prompt()
     screen.see("Spark could not be started")
     screen.enter("SELECT 1;")
-    screen.see("error: Java could not be started")
+    screen.see("error: Java did not start")
     screen.prompt()
     screen.type(CTRL_D)
     assert screen.end() == 0

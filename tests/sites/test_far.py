@@ -40,4 +40,4 @@ def test_one_row_of_the_far_future_costs_no_window(sites, tmp_path):
     wait_for(lambda: 3000 <= client.describe("a").first <= 4000)
     assert client.describe("a").latest == rows["ts"][-1].value
     assert sum(each.num_rows for each in client.rows("a", lineage, 4001, 5001, ["id"])) == 1000
-    wait_for(lambda: "stream a: 1 rows are of the far future" in site.log())
+    wait_for(lambda: "stream a: 1 row of the far future" in site.log())

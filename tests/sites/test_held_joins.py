@@ -233,10 +233,10 @@ def test_a_checkpoint_keeps_where_rows_are(session: wjoin.Session, tmp_path: Pat
             query = QUERY.format(hint=hint, window="WINDOW = 5 SECONDS", where="A.big = B.big")
             found = ran(session, query, tmp_path)
         full = QUERY.format(hint="/*+ SHIP(B = FULL) */", window="WINDOW = 5 SECONDS", where="A.big = B.big")
-        with pytest.raises(WJoinError, match=r"WJ504.*the checkpoint has none of its rows"):
+        with pytest.raises(WJoinError, match=r"WJ504.*the checkpoint holds its rows at the site"):
             ran(session, full, tmp_path)
         ran(session, full, tmp_path / "other")
-        with pytest.raises(WJoinError, match=r"WJ504.*its rows are in the state of the checkpoint"):
+        with pytest.raises(WJoinError, match=r"WJ504.*the checkpoint holds its rows in the state"):
             ran(session, query.replace("SELECT", "SELECT /*+ SHIP(B = HELD) */"), tmp_path / "other")
     inside = f"A.big = B.big AND {WITHIN}"
     assert sum(found.values()) > 50

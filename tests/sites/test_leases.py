@@ -146,7 +146,7 @@ def test_a_site_that_fails_is_told_again_and_logged_once(
     leases.add(1, join(1, tmp_path))
     for _ in range(3):
         leases.look(running)
-    assert caplog.text.count("was not told") == 1
+    assert caplog.text.count("could not be notified") == 1
     site.fails = False
     leases.look(running)
     assert site.told == [("q/A", 10)]

@@ -91,9 +91,9 @@ def test_json_lines_with_broken_ones_between(sites, tmp_path, time):
     wait_for_rows(client, "a", 300)
     assert everything(client, lineage, 300) == rows_of(0, 300)
     assert client.status()["streams"][0]["broken"] == len(broken)
-    assert "stream a: 200 rows more have been taken in, 200 since the start" in site.log()
+    assert "stream a: 200 new rows taken in, 200 since the start" in site.log()
     assert "5 broken records, such as" in site.log()
-    assert "1 rows have no event time" in site.log()
+    assert "1 row without event time" in site.log()
 
 
 def test_csv_files_with_broken_lines(sites, tmp_path):

@@ -158,7 +158,7 @@ def test_a_source_whose_folder_is_gone_speaks_of_its_base_path(rows: DataFrame, 
     # A micro-batch that is repeated reads the files that it has listed.
     shutil.rmtree(tmp_path / "checkpoint" / "commits")
     shutil.rmtree(tmp_path / "in")
-    assert cause(failed(rows, checkpointLocation=checkpoint)) == "the folder of a source is gone"
+    assert cause(failed(rows, checkpointLocation=checkpoint)) == "the folder of a source is missing"
 
 
 def test_pyspark_logs_what_it_raises_under_a_known_name(spark: SparkSession) -> None:

@@ -102,7 +102,7 @@ def test_the_folder_is_a_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
         assert content(kept) is None
         kept.remove(NAME)
     assert len(caplog.messages) == 1
-    assert "state is read from Spark" in caplog.text
+    assert "so it is read from Spark" in caplog.text
     assert folder.read_text() == "here first"
 
 
@@ -145,7 +145,7 @@ def test_a_disk_that_takes_no_more(tmp_path: Path) -> None:
         [sys.executable, "-c", WRITES_TOO_MUCH, str(tmp_path)], capture_output=True, text=True, check=True
     )
     assert run.stdout == "[False, True]\n"
-    assert run.stderr.count("state is read from Spark") == 1
+    assert run.stderr.count("so it is read from Spark") == 1
     assert [path.stat().st_size for path in tmp_path.iterdir()] == [100]
 
 

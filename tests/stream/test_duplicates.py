@@ -78,7 +78,7 @@ def test_groups_that_wait_are_told(session: wjoin.Session, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("declared", "code", "message"),
     [
-        ("DROP DUPLICATES ON (id)", "WJ220", "nothing says for how long copies of a row of s may come"),
+        ("DROP DUPLICATES ON (id)", "WJ220", "the delay of s is unknown"),
         ("WATERMARK n DELAY OF 5 DROP DUPLICATES ON (id)", "WJ220", "event time n is bigint"),
         ("WATERMARK at DELAY OF '5 seconds' DROP DUPLICATES ON (di)", "WJ202", "has no column di"),
         ("DROP DUPLICATES ON (id) DROP DUPLICATES ON (n)", "WJ106", "DROP DUPLICATES"),

@@ -73,9 +73,9 @@ def results_are_right(session: wjoin.Session, folder: Path) -> None:
 def test_the_first_start_chooses_and_later_ones_stay_with_it(streams: wjoin.Session, tmp_path: Path) -> None:
     assert "close_by" in known_predicates()
     assert "route single" in streams.explain(SELECT.format("a", "b"))
-    assert "which need a new checkpoint" in streams.explain(f"EXPLAIN COST {SELECT.format('a', 'b')}")
+    assert "needs a new checkpoint" in streams.explain(f"EXPLAIN COST {SELECT.format('a', 'b')}")
     shown = streams.explain(f"EXPLAIN {INSERT}")
-    assert "dealt out to 2 workers in turn" in shown
+    assert "assigned to 2 workers round-robin" in shown
     streams.run_script(INSERT)
     (layout,) = kept(tmp_path)
     assert layout.stages == "a [] x b []"
@@ -88,7 +88,7 @@ def test_the_first_start_chooses_and_later_ones_stay_with_it(streams: wjoin.Sess
     streams.sql("SET wjoin.cores = 1")
     for name in "ab":
         streams.sql(f"ALTER STREAM {name} SET STATISTICS (rate = 0.001)")
-    assert "dealt out to 2 workers in turn" in streams.explain(f"EXPLAIN {INSERT}")
+    assert "assigned to 2 workers round-robin" in streams.explain(f"EXPLAIN {INSERT}")
     write(streams, tmp_path, 200)
     streams.run_script(INSERT)
     assert kept(tmp_path) == [layout]

@@ -73,7 +73,7 @@ def test_the_first_start_chooses_and_later_ones_stay_with_it(streams: wjoin.Sess
     assert first_stage(streams.explain(SELECT)).startswith("1: a [a.k] x b [b.k]")
     shown = streams.explain(f"EXPLAIN COST {SELECT}")
     assert "b c first" in shown
-    assert "which need a new checkpoint" in shown
+    assert "needs a new checkpoint" in shown
     # What a start that was cut off has left beside a checkpoint without a query binds nobody.
     left = tmp_path / "checkpoints" / "out" / "wjoin" / "layouts" / "1"
     left.mkdir(parents=True)
@@ -83,7 +83,7 @@ def test_the_first_start_chooses_and_later_ones_stay_with_it(streams: wjoin.Sess
 
     know(streams, k=100_000, m=2)
     assert first_stage(streams.explain(f"EXPLAIN {INSERT}")).startswith("1: b [b.m] x c [c.m]")
-    assert "not the stages and routes of the checkpoint" in streams.explain(f"EXPLAIN COST {INSERT}")
+    assert "its stages or routes differ from the checkpoint's" in streams.explain(f"EXPLAIN COST {INSERT}")
     write(streams, tmp_path, 200)
     streams.run_script(INSERT)
     assert kept(tmp_path) == [OTHER]

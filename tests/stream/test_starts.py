@@ -73,7 +73,7 @@ def test_what_is_never_there_in_time_has_failed(
     with pytest.warns(wjoin.WJoinWarning, match="WJ814"), pytest.raises(WJoinError) as failed:
         declared.run_script(f"INSERT INTO nothing {PAIRS}", once=True)
     assert failed.value.code == "WJ717"
-    assert "it goes on from its checkpoint" in (failed.value.help or "")
+    assert "it resumes from its checkpoint" in (failed.value.help or "")
     assert late.read_text() == "7"
 
 

@@ -96,7 +96,7 @@ def test_a_watermark_on_another_column_is_told(session: wjoin.Session, raw: Data
     twice = raw.selectExpr("id", "ts", "ts AS arrived").withWatermark("arrived", "1 second")
     session.stream("ma", twice.dropDuplicates(["id", "arrived"]), "ts", "5 seconds")
     session.stream("mb", raw, delay="5 seconds")
-    reason = "A comes with a watermark of Spark's that is not on ts"
+    reason = "A has a Spark watermark, but not on ts"
     assert reason in session.explain(f"SELECT MATCH_TIME() {JOIN}")
     found = rows(session, f"SELECT A.id, MATCH_TIME() AS at {JOIN}")
     assert {i for i, _ in found} == set(IDS)

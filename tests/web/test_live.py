@@ -1,4 +1,4 @@
-"""The live picture of real queries: of statements, of DataFrames, of Spark alone; ended and failed ones."""
+"""The live page of real queries: of statements, of DataFrames, of Spark alone; ended and failed ones."""
 
 import json
 import threading

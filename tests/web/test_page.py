@@ -1,4 +1,4 @@
-"""The page of the live picture in a real browser: numbers move, lines are drawn, by keyboard, in the dark."""
+"""The page of the live page in a real browser: numbers move, lines are drawn, by keyboard, in the dark."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -43,7 +43,7 @@ def test_the_script_may_follow_the_option(arguments: list[str], web: str | None,
 def test_what_is_no_address_is_refused_before_spark_starts(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "x.sql").write_text("SELECT 1")
     assert main(["run", str(tmp_path / "x.sql"), "--web", "nonsense"]) == 2
-    assert "error[WJ618]: nonsense is neither a port nor HOST:PORT" in capsys.readouterr().err
+    assert "error[WJ618]: nonsense is not a port or HOST:PORT" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def run(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[bytes],
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stream, env={**os.environ})
         started.append(process)
         found = until(
-            lambda: re.search(r"Live picture: (\S+)", errors.read_text()),
+            lambda: re.search(r"Live page: (\S+)", errors.read_text()),
             "the address",
             process=process,
             said=errors.read_text,

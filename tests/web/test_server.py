@@ -1,4 +1,4 @@
-"""The server of the live picture, over real connections: who is answered, with what, and what it bears."""
+"""The server of the live page, over real connections: who is answered, with what, and what it bears."""
 
 import json
 import socket

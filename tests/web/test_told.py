@@ -37,14 +37,14 @@ def test_an_idle_or_ended_query_does_nothing_at_present_and_an_idle_one_falls_be
 def test_the_estimates_stand_beside_what_is():
     found = told(known(reports=batches(10)))
     rows = {each[0]: each[1:] for each in found["compared"]["rows"]}
-    assert rows["A: rows a second of event time"][1:] == ["100", "0.1 ×"]
+    assert rows["A: rows per second of event time"][1:] == ["100", "0.1 ×"]
     expected = plan(STAR).candidates[0].estimated.cost
     comparisons = expected.comparisons / expected_rows([plan(STAR)])
     assert float(rows["comparisons a row"][0]) == float(f"{comparisons:.3g}")
     assert rows["comparisons a row"][1] == "0.167"
     assert rows["bytes of state"][1] == "300 kB"
     far = [found["compared"]["rows"][place][0] for place in found["compared"]["far"]]
-    assert "A: rows a second of event time" in far
+    assert "A: rows per second of event time" in far
 
 
 def test_stages_are_told_one_by_one_where_there_are_several():

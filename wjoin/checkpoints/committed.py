@@ -51,7 +51,7 @@ def _needed(entries: Sequence[_Entry], log: Path) -> Sequence[_Entry]:
     missing = [number for number in range(begin, max(there, default=-1)) if number not in there]
     if missing:
         numbers = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
-        batches = f"micro-batch{'es' if len(missing) > 1 else ''} {numbers}"
+        batches = f"{'micro-batch' if len(missing) == 1 else 'micro-batches'} {numbers}"
         raise WJoinError("WJ716", f"the log {log} has no entry of {batches}")
     return needed
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from wjoin.checkpoints.files import Files
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 """The setting that a checkpoint keeps for the life of its query."""
@@ -33,7 +34,7 @@ def last_batch(files: Files, folder: str) -> LastBatch:
     """
     begun, done = (files.numbers(f"{folder}/{name}") for name in ("offsets", "commits"))
     if not begun:
-        raise WJoinError("WJ710", f"no micro-batch has begun on the checkpoint {folder}")
+        raise WJoinError("WJ710", f"the checkpoint {folder} has no micro-batch yet")
     if begun[-1:] != done[-1:]:
         raise WJoinError("WJ708", f"micro-batch {begun[-1]} of the checkpoint {folder} is not committed")
     _, body, *_ = files.read(f"{folder}/commits/{done[-1]}").split("\n")
@@ -80,10 +81,10 @@ def adopt_state(
     before = files.full(written)
     files.rename(written, to)
     if files.numbers(to) != list(range(partitions)):
-        raise WJoinError("WJ711", f"Spark has not written {partitions} partitions of state in {to}")
+        raise WJoinError("WJ711", f"Spark has not written {counted(partitions, 'partition')} to {to}")
     for partition in range(partitions):
         if "1.zip" not in files.names(f"{to}/{partition}"):
-            raise WJoinError("WJ711", "this version of Spark names the files of state in another way")
+            raise WJoinError("WJ711", "this version of Spark names state files differently")
         files.remove(f"{to}/{partition}/1.changelog")
         if batch:
             files.rename(f"{to}/{partition}/1.zip", f"{to}/{partition}/{batch + 1}.zip")

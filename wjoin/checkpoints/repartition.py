@@ -123,7 +123,7 @@ def repartition(
     spark, old, new = context.engine.spark, old.rstrip("/"), new.rstrip("/")
     files = Files.of(spark)
     if partitions < 1:
-        raise WJoinError("WJ603", f"{partitions} is no number of partitions", help="give 1 or more")
+        raise WJoinError("WJ603", f"{partitions} is not a number of partitions", help="give 1 or more")
     if files.exists(new):
         raise WJoinError("WJ709", f"{new} exists already")
     with _set(spark, PARTITIONS, str(partitions)):
@@ -139,7 +139,7 @@ def repartition(
                 _write(context, files, task, partitions, own, made, task.below(new))
         for task in tasks:
             if last_batch(files, task.folder).number != task.last.number:
-                raise WJoinError("WJ708", f"a query runs on the checkpoint {task.folder}")
+                raise WJoinError("WJ708", f"a query is running on the checkpoint {task.folder}")
         fault_point("before-checkpoint-appears")
         files.rename(f"{unfinished}/checkpoint", new)
     finally:
@@ -198,7 +198,7 @@ class _Script:
             return
         for folder in (self.old, f"{self.old}/{sink.name}"):
             if queries.runs_on(folder):
-                raise WJoinError("WJ708", f"a query runs on the checkpoint {folder}").at(
+                raise WJoinError("WJ708", f"a query is running on the checkpoint {folder}").at(
                     target.span, self.text
                 )
         folder = self.old if self.single else queries.name_folder(self.old, sink.name)
@@ -243,7 +243,7 @@ def _task(
         # Spark looks for the state in a folder that has them as in an address.
         raise WJoinError(
             "WJ711",
-            f"the path {folder} has signs with which Spark does not find the state",
+            f"Spark cannot find the state below {folder}, because of special characters in the path",
             help="copy the checkpoint to a path of letters, digits, - and _, and repartition the copy",
         )
     planned = () if joins is None else joins.planned
@@ -271,7 +271,7 @@ def _write(
     set_partitions(files, made, last.number, partitions)
     for number, kind in operators(files, task.folder).items():
         if kind != STATE_OPERATOR:
-            raise WJoinError("WJ711", f"{task.name} keeps state of Spark's own ({kind}) in {task.folder}")
+            raise WJoinError("WJ711", f"{task.name} keeps state of Spark operators ({kind}) in {task.folder}")
         _write_operator(context, spark, task, number, partitions, f"{own}/{number}")
         adopt_state(
             files,
@@ -319,7 +319,7 @@ def _move(task: _Task, told: str, count: int, partitions: int) -> StageMove:
                 new = worker_ids(partitions)[: worker_count(after.stages[number], partitions)]
                 return StageMove(before, after, number, old, new)
     raise WJoinError(
-        "WJ702", f"the state of {task.folder} is that of another statement or another plan of it"
+        "WJ702", f"the state of {task.folder} belongs to another statement, or to another plan of it"
     )
 
 

@@ -25,72 +25,76 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "wjoin",
         description="Join many data streams inside time windows, on Spark.",
-        epilog="wjoin COMMAND --help tells more of a command. To try statements out: wjoin shell",
+        epilog="wjoin COMMAND --help explains a command. To try statements, use wjoin shell",
     )
     parser.add_argument("--version", action="version", version=f"wjoin {version('wjoin')}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", title="commands")
     run = commands.add_parser("run", help="run a script of W-join SQL")
-    run.add_argument("--once", action="store_true", help="work off all that the sources hold, then end")
+    run.add_argument("--once", action="store_true", help="process everything in the sources, then exit")
     run.add_argument(
         "--format", choices=("table", "csv", "json"), help="how to print the rows of a SELECT (table)"
     )
     run.add_argument(
         "--json",
         action="store_true",
-        help="one line of JSON for each micro-batch, and for each row of a SELECT",
+        help="print a JSON line per micro-batch, and per row of a SELECT",
     )
     run.add_argument(
-        "--rows", type=_rows, metavar="N", help="rows of a SELECT to print (20 of a table, else all)"
+        "--rows", type=_rows, metavar="N", help="rows of a SELECT to print (20 for a table, otherwise all)"
     )
     run.add_argument(
         "--web",
         nargs="?",
         const="",
         metavar="[HOST:]PORT",
-        help="serve a page with the running queries and their numbers (127.0.0.1:4950)",
+        help="serve a live page of the running queries (127.0.0.1:4950)",
     )
-    run.add_argument("--trigger", metavar="TIME", help="start micro-batches so often, e.g. '10 seconds'")
+    run.add_argument("--trigger", metavar="TIME", help="interval between micro-batches, e.g. '10 seconds'")
     shell = commands.add_parser(
         "shell",
         help="type statements at a prompt",
-        description="Type statements at a prompt, or pipe them in. Those of FILE.sql are run first.",
+        description="Type statements at a prompt, or pipe them in. FILE.sql runs first.",
     )
     shell.add_argument(
-        "--once", action="store_true", help="work off what the sources of a stream hold, then end"
+        "--once", action="store_true", help="process what the sources of a stream hold, then exit"
     )
     shell.add_argument(
         "--rows", type=_rows, default=1000, metavar="N", help="rows of a result to fetch (1000)"
     )
-    check = commands.add_parser("check", help="plan a script, compare it with its checkpoints; run nothing")
-    explain = commands.add_parser("explain", help="show how the W-joins of a script or statement are planned")
+    check = commands.add_parser(
+        "check", help="plan a script and compare it with its checkpoints, without running it"
+    )
+    explain = commands.add_parser(
+        "explain", help="show the plans of the window joins of a script or statement"
+    )
     explain.add_argument("--format", choices=FORMATS, default="text")
     mode = explain.add_mutually_exclusive_group()
     for flag, what in (
-        ("formatted", "show Spark's own plan, too"),
-        ("cost", "show every plan that was weighed, too"),
-        ("analyze", "run each query over what is there, and show what it did, too"),
+        ("formatted", "also show Spark's own plan"),
+        ("cost", "also show every candidate plan"),
+        ("analyze", "also run each query over the data there is, and show what it did"),
     ):
         mode.add_argument(
             f"--{flag}", dest="mode", action="store_const", const=flag.upper(), default="", help=what
         )
-    calibrate = commands.add_parser(
-        "calibrate", help="measure what work costs on this machine, for the choice of plans"
-    )
+    calibrate = commands.add_parser("calibrate", help="measure the costs of this machine, for choosing plans")
     prepare = commands.add_parser(
-        "prepare", help="let Spark start sooner on this machine: a minute of work, 200 MB of disk"
+        "prepare", help="make Spark start faster on this machine (takes a minute and 200 MB of disk)"
     )
     demo = commands.add_parser("demo", help="join the departures of New York's airports in 2013")
     demo.add_argument("--folder", type=Path, help="where to put the data and results (a temporary folder)")
-    commands.add_parser("jar", help="print the path of wjoin's jar, for Sparks that are started elsewhere")
+    commands.add_parser("jar", help="print the path of wjoin's jar, for spark-sql, JDBC and Connect servers")
     for name, what in SHELLS.items():
-        commands.add_parser(name, help=f"start {what}, with its options and W-join SQL", add_help=False)
+        commands.add_parser(
+            name, help=f"start {what} with window joins; its own options work", add_help=False
+        )
     site = add_site(commands)
     parser.set_defaults(debug=False)
     repartition = _repartition(commands)
     for command in (run, shell, check, explain, repartition):
         command.add_argument("file", nargs="?", metavar="FILE_OR_SQL" if command is explain else "FILE.sql")
         if command is not shell:
-            command.add_argument("-e", dest="sql", metavar="SQL", help="statements, in place of a file")
+            command.add_argument("-e", dest="sql", metavar="SQL", help="statements instead of a file")
         if command is not repartition:
             command.add_argument(
                 "--checkpoint", metavar="DIR", help="folder of the checkpoints, one for each INSERT INTO"
@@ -102,7 +106,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
             "--udf", action="append", default=[], metavar="FILE.py", help="a file that registers predicates"
         )
         command.add_argument(
-            "--param", action="append", default=[], metavar="NAME=VALUE", help="a value for :NAME"
+            "--param", action="append", default=[], metavar="NAME=VALUE", help="the value of :NAME"
         )
         command.add_argument(
             "--profile", metavar="NAME", help="a profile of the wjoin.toml beside the script"
@@ -132,24 +136,24 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
 def _rows(text: str) -> int:
     """Return a number of rows."""
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text} is no number of rows")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of rows")
     return int(text)
 
 
 def _repartition(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
     """Return the command ``checkpoint repartition``, which takes two folders before its script."""
-    checkpoint = commands.add_parser("checkpoint", help="write checkpoints anew for other workers")
+    checkpoint = commands.add_parser("checkpoint", help="rewrite checkpoints for another number of workers")
     actions = checkpoint.add_subparsers(required=True, metavar="ACTION", dest="action")
     repartition = actions.add_parser(
         "repartition",
-        help="let a script go on with another number of shuffle partitions, or another n of PLAN(PSP, n)",
-        description="Write the checkpoints of a script anew, for another number of shuffle partitions or "
+        help="let a script continue with another number of shuffle partitions, or another n of PLAN(PSP, n)",
+        description="Rewrite the checkpoints of a script for another number of shuffle partitions or "
         "another route or n of the hint PLAN. OLD stays as it is; NEW appears when it is whole. The queries "
         "must have been stopped. Then run the script with --checkpoint NEW and "
         "--set spark.sql.shuffle.partitions=N.",
     )
     repartition.add_argument("old", metavar="OLD", help="folder of the checkpoints, as --checkpoint of run")
-    repartition.add_argument("new", metavar="NEW", help="folder for the new ones, which is not there yet")
+    repartition.add_argument("new", metavar="NEW", help="folder for the new ones; must not exist yet")
     repartition.add_argument(
         "--partitions", type=int, required=True, metavar="N", help="the number of shuffle partitions"
     )

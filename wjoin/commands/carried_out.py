@@ -70,8 +70,7 @@ def _show(
             every = how.trigger or session.context.settings.get("wjoin.trigger")
             query = start_printing(frame, how.rows, processing_time(every) if every else None, how.form)
             print(
-                "The SELECT has no checkpoint: it begins with all that its sources hold, and again when it is"
-                " run again",
+                "The SELECT has no checkpoint: every run begins with everything in its sources",
                 file=sys.stderr,
                 flush=True,
             )

@@ -40,7 +40,7 @@ def prepare(settings: Mapping[str, str]) -> Path:
     """
     name = archive_name()
     if name is None:
-        raise WJoinError("WJ614", "there is no Java to prepare", help="install Java, or set JAVA_HOME")
+        raise WJoinError("WJ614", "no Java was found", help="install Java, or set JAVA_HOME")
     folder = archive_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="unfinished-", dir=folder) as scratch:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from wjoin.commands.row_lines import csv_lines, csv_record, different_names, json_lines
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.once import select_name
+from wjoin.grammar.plurals import counted
 from wjoin.measured.progress import read
 from wjoin.measured.reports import last_report
 from wjoin.queries.open_groups import waiting, waits
@@ -55,7 +56,7 @@ def _print_lines(kept: "DataFrame", count: int, most: int | None, form: str) -> 
         print(line)
     sys.stdout.flush()
     if most is not None and count > most:
-        print(f"only the first {most:,} rows are printed, as --rows says", file=sys.stderr, flush=True)
+        print(f"only the first {counted(most, 'row')} printed (--rows)", file=sys.stderr, flush=True)
 
 
 def _print_table(frame: "DataFrame", most: int) -> None:
@@ -136,7 +137,7 @@ def start_printing(
         else:
             _print_lines(rows, count, most, form)
         told = sys.stdout if form == "table" else sys.stderr
-        print(f"micro-batch {batch}: {count:,} new row{'s' if count != 1 else ''}", file=told, flush=True)
+        print(f"micro-batch {batch}: {counted(count, 'new row')}", file=told, flush=True)
 
     return start_showing(frame, every, show)
 

@@ -14,27 +14,29 @@ _ADDRESS = "grpc://host:port or grpc+tls://host:port"
 
 def add_site(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
     """Add the command `site` to a command line, and return it."""
-    site = commands.add_parser("site", help="serve streams from beside the data, for queries elsewhere")
+    site = commands.add_parser("site", help="serve streams next to their data, for queries elsewhere")
     actions = site.add_subparsers(required=True, metavar="ACTION", dest="action")
     serve = actions.add_parser("serve", help="serve the streams of a configuration file")
     serve.add_argument("--config", type=Path, required=True, metavar="FILE", help="a site.toml")
-    init = actions.add_parser("init", help="make a folder with a configuration, a token and a certificate")
+    init = actions.add_parser("init", help="create a folder with a configuration, a token and a certificate")
     init.add_argument("folder", type=Path, metavar="FOLDER")
     init.add_argument(
         "--listen",
         default="127.0.0.1:7777",
         metavar="HOST:PORT",
-        help="where it will listen (127.0.0.1:7777)",
+        help="address to listen on (127.0.0.1:7777)",
     )
-    status = actions.add_parser("status", help="show the streams of a site that runs")
+    status = actions.add_parser("status", help="show the streams of a running site")
     status.add_argument("address", nargs="?", metavar="ADDRESS", help=_ADDRESS)
-    status.add_argument("--config", type=Path, metavar="FILE", help="the site.toml of a site of this machine")
-    release = actions.add_parser("release", help="keep no rows for a query that will not come back")
+    status.add_argument("--config", type=Path, metavar="FILE", help="the site.toml of a site on this machine")
+    release = actions.add_parser("release", help="stop keeping rows for a query that will not come back")
     release.add_argument("address", metavar="ADDRESS", help=_ADDRESS)
-    release.add_argument("name", metavar="NAME", help="a consumer that status shows, or the id of its query")
+    release.add_argument("name", metavar="NAME", help="a consumer as shown by status, or the id of its query")
     for each in (status, release):
         each.add_argument("--token-file", type=Path, metavar="FILE", help="a file with the site's token")
-        each.add_argument("--certificate", type=Path, metavar="FILE", help="PEM of the authority to trust")
+        each.add_argument(
+            "--certificate", type=Path, metavar="FILE", help="PEM file of the certificate authority to trust"
+        )
     return site
 
 

@@ -127,7 +127,7 @@ def _delays(planned: PlannedSelect, sources: Sequence[Source]) -> Iterator[tuple
             f"{declared.name.lower() if declared else relation}.{time}",
             WJoinWarning(
                 "WJ801",
-                f"nobody has told how far rows of {name} may be out of order by {time}: "
+                f"{name} has no declared delay on {time}, so "
                 "a row that is older than one of an earlier micro-batch is dropped as late",
                 span=each.item.span,
                 help=f"declare it: {remedy}; a delay of 0 where rows are in order",

@@ -50,7 +50,7 @@ def called_predicates(spark: SparkSession, text: str) -> dict[str, Predicate]:
             if name not in registered and _is_sparks(spark, name):
                 if predicate.built_in:
                     continue
-                message = f"the predicate {predicate.name} has the name of a function of Spark's"
+                message = f"a Spark function is already named {predicate.name}"
                 remedy = "register it under another name: @wjoin.predicate(name=…)"
                 raise WJoinError("WJ606", message, help=remedy)
             spark.udf.register(name, _function(predicate))
@@ -88,7 +88,7 @@ def load(path: str) -> None:
     file = Path(path)
     spec = importlib.util.spec_from_file_location(f"wjoin_udf_{file.stem}", file)
     if spec is None or spec.loader is None or not file.is_file():
-        raise WJoinError("WJ608", f"{file.resolve()} is no Python file that can be read")
+        raise WJoinError("WJ608", f"{file.resolve()} is not a readable Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # has no types

@@ -358,7 +358,7 @@ class Rewriting:
                 known = [each.name for each in self._spark.catalog.listTables()]
                 remedy = suggestion(name, known)
                 raise WJoinError(
-                    "WJ214", f"there is no table, view or stream {name}", span=item.relation, help=remedy
+                    "WJ214", f"no table, view or stream is named {name}", span=item.relation, help=remedy
                 ) from error
             raise WJoinError("WJ607", f"Spark cannot read this: {message}", span=item.relation) from error
 

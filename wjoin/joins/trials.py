@@ -14,6 +14,7 @@ from wjoin.executor.predicates import PairFailedError
 from wjoin.executor.spark.sample import sample
 from wjoin.executor.trials import Column, trial
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
 from wjoin.grammar.syntax import CreateStream
 from wjoin.planner.conditions.predicate_calls import ReadCall, Trial
 from wjoin.planner.figures import figure
@@ -73,7 +74,7 @@ class SampleTrials:
         for number in sorted(call.streams):
             frame = self.frames[number]()
             if frame is None:
-                return _not_tried(f"the rows of {self.names[number]} can only be had by running the query")
+                return _not_tried(f"the rows of {self.names[number]} exist only while the query runs")
             frames[number] = frame
         hashes = {number: frame.semanticHash() for number, frame in frames.items()}
         key, known = _key(call, hashes), tried_in(self.spark)
@@ -91,7 +92,7 @@ class SampleTrials:
             try:
                 rows[number] = sample(frame, list(dict.fromkeys(columns)))
             except Exception as error:  # noqa: BLE001 (a statement that runs shall be planned)
-                return _not_tried(f"no rows of {self.names[number]} could be had: {first_line(error)}")
+                return _not_tried(f"no rows of {self.names[number]} could be read: {first_line(error)}")
         arguments = [
             Column(each.stream, rows[each.stream][each.column.name])
             if isinstance(each, StreamColumn)
@@ -104,11 +105,11 @@ class SampleTrials:
             why = error.message if isinstance(error, WJoinError) else str(error)
             return _not_tried(f"a call for sampled rows failed: {' '.join(why.split())}")
         if found is None:
-            return _not_tried("there are no rows to try it on")
+            return _not_tried("no rows to try it on")
         counts = (
             f"{len(next(iter(each.values())))} of {self.names[number]}" for number, each in rows.items()
         )
-        words = f"tried on {figure(found.pairs)} pairs of the first rows, {' and '.join(counts)}"
+        words = f"tried on {counted(figure(found.pairs), 'pair')} of the first rows, {' and '.join(counts)}"
         return Trial(found.cost_us, found.share, words)
 
 

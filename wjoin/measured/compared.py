@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.meter import Meter
 from wjoin.executor.spark.once import select_name
+from wjoin.grammar.plurals import counted
 from wjoin.measured.compared_tables import measured_tables
 from wjoin.measured.expected import Work, compared
 from wjoin.measured.progress import Progress, read
@@ -31,7 +32,7 @@ def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect], meters: Se
     batches = _run(frame)
     rows = sum(sum(each.rows_in.values()) for each in batches)
     seconds = time.monotonic() - started
-    head = f"Measured over {rows:,} rows in {len(batches)} micro-batches, {seconds:.2f} s"
+    head = f"Measured over {counted(rows, 'row')} in {counted(len(batches), 'micro-batch')}, {seconds:.2f} s"
     if rows == 0:
         return head
     done = Work(

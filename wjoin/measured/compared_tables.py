@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from wjoin.executor.spark.meter import RESULTS, Meter, rows_part, stage_part
+from wjoin.grammar.plurals import counted
 from wjoin.measured.expected import stage_work
 from wjoin.planner.cost.stream_statistics import units_per_second
 from wjoin.planner.explain.cost import aligned
@@ -40,11 +41,11 @@ def measured_tables(frame: DataFrame, planned: Sequence[PlannedSelect], meters: 
         lines += [(join + label, guess, fact) for label, guess, fact in _lines(each, counts)]
         expected += each.candidates[0].estimated.cost.seconds * _seconds_of_event_time(each)
         if not counts:
-            notes.append(f"{join}Spark has left the join out, since the statement does not need it")
+            notes.append(f"{join}Spark left the join out, because the statement does not need it")
         elif each.physical.method is Method.NATIVE:
             notes.append(f"{join}Spark's own joins count no comparisons")
     lines.append(("time (estimated: of one core)", in_words(expected), in_words(seconds)))
-    head = f"Measured over tables: {rows:,} rows in {seconds:.2f} s"
+    head = f"Measured over tables: {counted(rows, 'row')} in {seconds:.2f} s"
     return "\n".join([head, *aligned(lines), *(f"  {note}" for note in notes)])
 
 

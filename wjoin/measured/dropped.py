@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from wjoin.grammar.errors import WJoinWarning
+from wjoin.grammar.plurals import counted
 from wjoin.measured.progress import losable, observations
 from wjoin.measured.reports import Report
 from wjoin.planner.plan.ahead import GREATEST_NUMBER
@@ -66,37 +67,35 @@ class Losses:
         for alias, passed in self._passed.items():
             dated = self._rows[alias] - self._undated[alias] - self._ahead[alias]
             if dated and not passed:
-                message = f"none of {dated:,} rows of {alias} in {self._subject} could be joined: "
-                remaining = "each has a NULL in its key, or is removed by the filters"
-                self._tell_one(None, "WJ806", message + remaining, dated)
+                message = f"{self._subject} could join none of {counted(dated, 'row')} of {alias}: "
+                reasons = "each has a NULL in its key, or the filters remove it"
+                self._tell_one(None, "WJ806", message + reasons, dated)
 
     def _tell(self, now: float | None) -> None:
         """Tell of rows dropped since they were last told of; ``now`` is None at the end of the query."""
-        dropped = f"{self._subject} has dropped"
-        late, undated = self._late, self._undated
-        self._tell_one(now, "WJ803", f"{dropped} {{}} late rows{_by_stream(late)}", late.total())
-        self._tell_one(
-            now, "WJ804", f"{dropped} {{}} rows without an event time{_by_stream(undated)}", undated.total()
-        )
-        broken = self._broken
-        self._tell_one(
-            now, "WJ809", f"{dropped} {{}} records that cannot be read{_by_stream(broken)}", broken.total()
-        )
         # Elsewhere Spark fails where records are lost: what is missing there never was one.
         lost = Counter({each: count for each, count in self._missing.items() if self._may_lose(each)})
+        furthest = f", the furthest at {_times(self._furthest)}"
+        for code, noun, kind, counts, more in (
+            ("WJ803", "late row", "", self._late, ""),
+            ("WJ804", "row", " without an event time", self._undated, ""),
+            ("WJ809", "unreadable record", "", self._broken, ""),
+            ("WJ807", "row", " too far ahead", self._ahead, furthest),
+        ):
+            rows = f"{counted(counts.total(), noun)}{kind}{_by_stream(counts)}{more}"
+            self._tell_one(now, code, f"{self._subject} dropped {rows}", counts.total())
         self._tell_one(
             now,
             "WJ810",
-            f"{self._subject} has not found {{}} records{_by_stream(lost)}: they were gone before they "
-            "were read, or removed by compaction, or are marks of transactions",
+            f"{self._subject} has not found {counted(lost.total(), 'record')}{_by_stream(lost)}: they were "
+            "deleted before they were read, removed by compaction, or are transaction markers",
             lost.total(),
         )
-        far = f"rows too far ahead{_by_stream(self._ahead)}, the furthest at {_times(self._furthest)}"
-        self._tell_one(now, "WJ807", f"{dropped} {{}} {far}", self._ahead.total())
+        by_spark = counted(self._by_spark, "row")
         self._tell_one(
             now,
             "WJ805",
-            f"{dropped} {{}} rows in operators of Spark's own, older than the watermark there",
+            f"{self._subject} dropped {by_spark} in Spark's own operators, older than the watermark there",
             self._by_spark,
         )
 
@@ -107,7 +106,7 @@ class Losses:
         told, when = self._told.get(code, (0, float("-inf")))
         if count > told and (now is None or now - when >= _AGAIN_SECONDS):
             self._told = {**self._told, code: (count, now or 0.0)}
-            tell(WJoinWarning(code, message.format(f"{count:,}")))
+            tell(WJoinWarning(code, message))
 
 
 def _times(found: Mapping[str, int]) -> str:

@@ -119,7 +119,7 @@ class Kept:
             _, value = self._beside.read(IDENTITY)
             return None if value is None else checked(value)
         except (*UNREACHABLE, ValueError) as error:
-            message = f"what the checkpoint {self._beside.folder} belongs to cannot be read: {cause(error)}"
+            message = f"the owner of the checkpoint {self._beside.folder} cannot be read: {cause(error)}"
             warn(KeptWarning(message))
             return None
 

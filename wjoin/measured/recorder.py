@@ -40,7 +40,7 @@ def read_measured(beside: Beside) -> tuple[int, Measured]:
         number, value = beside.read(STATISTICS)
         return number, decode_measured(value)
     except (*UNREACHABLE, ValueError) as error:
-        _warn(f"the statistics beside {beside.folder} cannot be read and are not used: {cause(error)}")
+        _warn(f"the statistics beside {beside.folder} cannot be read, so they are not used: {cause(error)}")
         return 0, []
 
 
@@ -113,7 +113,7 @@ class Recorder:
             self._beside.write(STATISTICS, self._number + 1, value)
         except UNREACHABLE as error:
             if not stopped(self._beside.spark):
-                _warn(f"what the query {self._name} measured cannot be kept: {cause(error)}")
+                _warn(f"the measurements of the query {self._name} cannot be saved: {cause(error)}")
             return
         self._number += 1
 

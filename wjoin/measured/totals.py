@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from wjoin.grammar.plurals import counted
 from wjoin.measured.progress import Progress
 
 
@@ -57,16 +58,16 @@ class Totals:
         """Return what has been done, in a few words."""
         if not self.rows_in:
             return "no new rows"
-        rows = f"{self.rows_in:,} rows in"
+        rows = f"{counted(self.rows_in, 'row')} in"
         if self.rows:
             by_stream = ", ".join(f"{alias} {count:,}" for alias, count in sorted(self.rows.items()))
             rows = (
-                f"{rows} ({by_stream}), {self.matches:,} results of the join, {self.late:,} late,"
+                f"{rows} ({by_stream}), {counted(self.matches, 'result')} of the join, {self.late:,} late,"
                 f" {self.null_times:,} without event time"
             )
             if self.ahead:
                 rows += f", {self.ahead:,} too far ahead"
-        return f"{rows}, {self.batches:,} micro-batch{'es' if self.batches != 1 else ''}"
+        return f"{rows}, {counted(self.batches, 'micro-batch')}"
 
 
 def _time(text: str) -> datetime | None:

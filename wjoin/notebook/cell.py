@@ -75,7 +75,7 @@ class Cell:
         """
         self._statements = parse_script(self.text, self.source_name).statements
         if not self._statements:
-            raise WJoinError("WJ606", "there is no statement", help="write one, or %wjoin --help")
+            raise WJoinError("WJ606", "there is no statement", help="write one, or use %wjoin --help")
         if self.options.trigger is not None:
             processing_time(self.options.trigger, "--trigger")
         self.session.context.queries.begin_script()

@@ -88,8 +88,8 @@ class Picture:
 
 def _stale(at: datetime) -> Markup:
     told = (
-        f"No news since {at:%Y-%m-%d %H:%M:%S}: the kernel has ended, or this page was opened anew. "
-        "Run the cell again to see the query as it is."
+        f"No update since {at:%Y-%m-%d %H:%M:%S}: the kernel has ended, or the page was reloaded. "
+        "Run the cell again to see the query."
     )
     return tag("p", told, class_="stale")
 

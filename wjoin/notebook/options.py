@@ -13,7 +13,7 @@ USAGE = """\
 
 NAME <<             keep the last result as the Python variable NAME, and do not show it
 -o NAME             keep it and show it
---once              streams: work off all that the sources hold, then end
+--once              streams: process everything in the sources, then exit
 --limit N           rows of a table to show (20)
 --checkpoint DIR    the folder of the checkpoints, one for each INSERT INTO
 --trigger TIME      start micro-batches so often ('10 seconds')
@@ -87,6 +87,6 @@ def _read(name: str, text: str) -> dict[str, Any]:
         return {"limit": int(text)}
     if name in ("-o", "NAME <<"):
         if not text.isidentifier():
-            raise WJoinError("WJ603", f"{text} is no name of a variable", help="write -o NAME, or NAME <<")
+            raise WJoinError("WJ603", f"{text} is not a variable name", help="write -o NAME, or NAME <<")
         return {"keep": text}
     return {_VALUES[name]: text}

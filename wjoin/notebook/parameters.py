@@ -30,10 +30,10 @@ def parameters(text: str, statement: Statement, variables: Mapping[str, Any]) ->
                 kind = type(value).__name__
                 raise WJoinError(
                     "WJ212",
-                    f"the variable {name} is a {kind}, and no value of SQL",
+                    f"the variable {name} is a {kind}, which is not an SQL value",
                     span=token.span,
                     text=text,
-                    help="give it a number, a text, a date or time, a timedelta or a list of these"
+                    help="set it to a number, a string, a date or time, a timedelta or a list of these"
                     + (
                         f"; {name}.createOrReplaceTempView('name') makes it a view"
                         if kind == "DataFrame"

@@ -9,6 +9,7 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 from wjoin.commands.printed import run_once
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.once import select_name
+from wjoin.grammar.plurals import counted
 from wjoin.notebook.tables import Table, as_texts, table
 
 if TYPE_CHECKING:
@@ -101,10 +102,10 @@ class SelectRows:
         return table(schema, [tuple(each.row) for each in found], self._note(found[0].batch, found[0].new))
 
     def _note(self, batch: int, count: int) -> str:
-        counted = f"{count:,} {'' if self._first else 'new '}row{'s' if count != 1 else ''}"
+        rows = counted(count, "row" if self._first else "new row")
         where = "" if self._first else f"micro-batch {batch}: "
         more = f", the first {self._most:,} shown: --limit shows more" if count > self._most else ""
-        return f"{where}{counted}{more}"
+        return f"{where}{rows}{more}"
 
     def drop(self) -> None:
         """Forget the rows."""

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, NumericType, StructType
 
+from wjoin.grammar.plurals import counted
 from wjoin.planner.explain.markup import Markup, clean, escape, join, tag
 
 _LONGEST = 500
@@ -102,7 +103,11 @@ def as_texts(frame: DataFrame) -> DataFrame:
 def first_rows(frame: DataFrame, most: int) -> Table:
     """Return the first rows of a table; Spark computes one more, to tell whether that is all."""
     rows = [tuple(row) for row in as_texts(frame).limit(most + 1).collect()]
-    note = f"the first {most:,} rows: --limit shows more" if len(rows) > most else _counted(len(rows))
+    note = (
+        f"the first {counted(most, 'row')}: --limit shows more"
+        if len(rows) > most
+        else counted(len(rows), "row")
+    )
     return table(frame.schema, rows[:most], note)
 
 
@@ -111,10 +116,6 @@ def table(schema: StructType, rows: Sequence[tuple[str | None, ...]], note: str)
     fields = schema.fields
     numbers = tuple(isinstance(field.dataType, NumericType) for field in fields)
     return Table(tuple(field.name for field in fields), numbers, rows, note)
-
-
-def _counted(count: int) -> str:
-    return f"{count:,} row{'s' if count != 1 else ''}"
 
 
 def preformatted(text: str) -> Markup:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from wjoin.grammar.errors import WJoinWarning
+from wjoin.grammar.plurals import counted
 from wjoin.measured.progress import Progress
 from wjoin.planner.plan.to_come import holding, is_dated
 from wjoin.planner.planning import PlannedSelect
@@ -16,7 +17,7 @@ def waiting(progress: Progress | None, planned: Sequence[PlannedSelect] = ()) ->
     if progress is None or not progress.groups:
         return ""
     count = progress.groups
-    rows = f"{count:,} group{'s' if count > 1 else ''} of Spark's aggregate wait{'s' if count == 1 else ''}"
+    rows = f"{counted(count, 'group')} of Spark's aggregate wait{'s' if count == 1 else ''}"
     at = f"now at {progress.watermark}" if progress.watermark else "which is not set yet"
     held = _held(progress, planned)
     return f"{rows} for the watermark, {at}{f', held by {held}' if held else ''}"

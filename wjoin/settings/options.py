@@ -78,7 +78,7 @@ def require_streaming(spark: SparkSession) -> None:
     if provider != ROCKSDB:
         raise WJoinError(
             "WJ605",
-            f"the state store of this session is {provider}, and a streaming join needs RocksDB",
+            f"a streaming join needs the RocksDB state store, and this session has {provider}",
             help=f"spark.conf.set('spark.sql.streaming.stateStore.providerClass', '{ROCKSDB}')",
         )
     multiple = "spark.sql.streaming.statefulOperator.allowMultiple"
@@ -95,8 +95,8 @@ def require_operator(rows: DataFrame) -> None:
     if not hasattr(rows.groupBy(), "transformWithStateInPandas"):
         raise WJoinError(
             "WJ606",
-            "clients of Spark Connect can run a streaming join from Spark 4.1 on, "
-            f"and this one is of {rows.sparkSession.version}",
-            help="give the hint PLAN(NATIVE), or have the server plan the statements of its clients: "
+            "Spark Connect clients can run a streaming join from Spark 4.1 on, "
+            f"and this one is {rows.sparkSession.version}",
+            help="use the hint PLAN(NATIVE), or let the server plan its clients' statements: "
             "set spark.sql.extensions = wjoin.sql.Extensions there",
         )

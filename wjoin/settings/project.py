@@ -70,13 +70,13 @@ def _check(entries: Mapping[str, object], known: tuple[str, ...], file: Path, wi
     unknown = next((name for name in entries if name not in known), None)
     if unknown is not None:
         help = suggestion(unknown, known) or f"known: {', '.join(f'[{within}{name}]' for name in known)}"
-        raise WJoinError("WJ619", f"{file} has an entry {within}{unknown}, which means nothing", help=help)
+        raise WJoinError("WJ619", f"{file} has an unknown entry {within}{unknown}", help=help)
 
 
 def _table(entries: Mapping[str, Any], name: str, file: Path, within: str) -> dict[str, Any]:
     table = entries.get(name, {})
     if not isinstance(table, dict):
-        raise WJoinError("WJ619", f"{within}{name} of {file} is no table", help=f"write [{within}{name}]")
+        raise WJoinError("WJ619", f"{within}{name} of {file} is not a table", help=f"write [{within}{name}]")
     return table
 
 
@@ -94,6 +94,6 @@ def _settings(entries: Mapping[str, Any], file: Path, within: str = "") -> list[
 
 def _scalar(value: object, name: str, file: Path) -> object:
     if not isinstance(value, _Scalar):
-        help = "give a text, a number, true or false, a date or a time"
-        raise WJoinError("WJ619", f"{name} of {file} is no single value", help=help)
+        help = "give a string, a number, true or false, a date or a time"
+        raise WJoinError("WJ619", f"{name} of {file} is not a single value", help=help)
     return value

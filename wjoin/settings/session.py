@@ -38,13 +38,15 @@ OBJECTIVES = ("latency", "throughput")
 
 def _interval(value: str) -> float:
     """Return an interval in seconds. Raises WJoinError WJ603."""
-    remedy = "give the event time that a micro-batch brings, such as '10 seconds' (not: how often they start)"
+    remedy = "give the event time that a micro-batch covers, such as '10 seconds' (not how often one starts)"
     try:
         seconds = from_pairs(value, Span(0, len(value))) / 1_000_000
     except WJoinError as error:
         raise WJoinError("WJ603", f"wjoin.interval is {value}: {error.message}", help=remedy) from None
     if seconds <= 0:
-        raise WJoinError("WJ603", f"wjoin.interval is {value}, and a micro-batch brings time", help=remedy)
+        raise WJoinError(
+            "WJ603", f"wjoin.interval is {value}, but a micro-batch covers time above zero", help=remedy
+        )
     return seconds
 
 
@@ -59,7 +61,9 @@ def _bytes(name: str, value: str) -> int:
 def _cores(value: str) -> int:
     """Return a number of cores. Raises WJoinError WJ603."""
     if not value.strip().isdecimal() or int(value) == 0:
-        raise WJoinError("WJ603", f"wjoin.cores is {value}", help="give how many tasks Spark runs at once")
+        raise WJoinError(
+            "WJ603", f"wjoin.cores is {value}", help="give the number of tasks that Spark runs at once"
+        )
     return int(value)
 
 

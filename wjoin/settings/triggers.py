@@ -16,5 +16,5 @@ def processing_time(value: str, name: str = "trigger") -> str:
     except WJoinError as error:
         raise WJoinError("WJ603", f"{name} is '{value}': {error.message}", help=remedy) from None
     if microseconds < 0 or microseconds % 1000:
-        raise WJoinError("WJ603", f"{name} is '{value}', and Spark counts in milliseconds", help=remedy)
+        raise WJoinError("WJ603", f"{name} is '{value}', but Spark's unit is the millisecond", help=remedy)
     return f"{microseconds // 1000} milliseconds"

@@ -12,17 +12,17 @@ EXAMPLES = ("join", "stream", "query")
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     ".help": ("", "this text"),
-    ".example": ("join|stream|query", "show an example, and run it"),
+    ".example": ("join|stream|query", "show and run an example"),
     ".read": ("FILE.sql", "run the statements of a file"),
     ".tables": ("", "list streams, sinks, tables and views"),
-    ".rows": ("N", "how many rows of a result are fetched"),
-    ".once": ("on|off", "read streams as far as they reach now, then end"),
-    ".param": ("NAME=VALUE", "the value of :NAME in statements"),
+    ".rows": ("N", "set how many rows of a result are fetched"),
+    ".once": ("on|off", "read streams up to their current end, then stop"),
+    ".param": ("NAME=VALUE", "set the value of :NAME"),
     ".udf": ("FILE.py", "register the predicates of a file"),
-    ".timer": ("on|off", "tell how long a statement has taken"),
+    ".timer": ("on|off", "show how long each statement takes"),
     ".pager": ("on|off", "show long results by $PAGER, or less"),
     ".log": ("", "show the end of Spark's log"),
-    ".quit": ("", "leave; queries that run are stopped"),
+    ".quit": ("", "leave and stop the running queries"),
 }
 _OTHER_NAMES = {".exit": ".quit", ".q": ".quit", ".h": ".help", ".source": ".read", ".schema": ".tables"}
 _AS_STATEMENTS = {"quit": ".quit", "exit": ".quit", "help": ".help"}
@@ -30,11 +30,11 @@ NAMES = tuple(_COMMANDS)
 """The commands, as they are listed."""
 
 _KEYS = (
-    ("Enter", "run what ends with ; or begin a line"),
-    ("Alt-Enter", "begin a line anyway"),
+    ("Enter", "run a statement that ends with ; or start a new line"),
+    ("Alt-Enter", "start a new line anyway"),
     ("Tab", "complete"),
-    ("Up, Ctrl-R", "what was typed before (but: a blank in front)"),
-    ("Ctrl-C", "cancel the statement, or drop what is typed"),
+    ("Up, Ctrl-R", "earlier statements (a leading blank keeps one out)"),
+    ("Ctrl-C", "cancel the statement, or clear the line"),
     ("Ctrl-X Ctrl-E", "edit it in $EDITOR"),
     ("Ctrl-D", "leave"),
 )
@@ -89,7 +89,7 @@ def help_text(keys: bool) -> str:
     statements = (
         ("SHOW STREAMS;", "what is declared; DESCRIBE STREAM s;"),
         ("EXPLAIN SELECT …;", "how a join is planned; or EXPLAIN COST …;"),
-        ("SHOW QUERIES;", "what runs behind the prompt; STOP QUERY q;"),
+        ("SHOW QUERIES;", "the queries in the background; STOP QUERY q;"),
     )
     lines += ["", "Try", *(f"  {each:{wide}}  {what}" for each, what in statements)]
     return "\n".join(lines)

@@ -39,7 +39,7 @@ class StatementHistory(FileHistory):
             os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
             self._shorten()
         except OSError as error:
-            self.trouble = f"the history cannot be kept in {path}: {error.strerror or error}"
+            self.trouble = f"the history cannot be saved in {path}: {error.strerror or error}"
 
     def append_string(self, string: str) -> None:
         """Add what has been typed to the history of this shell and, where it is to be kept, to the file."""
@@ -60,7 +60,7 @@ class StatementHistory(FileHistory):
         try:
             super().store_string(string)
         except (OSError, UnicodeError) as error:
-            self.trouble = f"the history cannot be kept in {self._path}: {error}"
+            self.trouble = f"the history cannot be saved in {self._path}: {error}"
 
     def _end(self) -> bytes:
         """Return the last part of the file, from the beginning of an entry on."""

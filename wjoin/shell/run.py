@@ -13,7 +13,7 @@ from wjoin.commands.arguments import absolute, given_parameters, read_file
 from wjoin.commands.starting import embedded, spark_settings, stopping
 from wjoin.shell.shell import Choices
 
-_WELCOME = "wjoin {}: .help tells what can be typed, Ctrl-D leaves"
+_WELCOME = "wjoin {}: .help shows help, Ctrl-D leaves"
 _DUMB = ("", "dumb", "unknown")
 
 

@@ -142,7 +142,7 @@ class Shell(ABC):
         rows = [(each.name, each.what) for each in names.relations]
         rows += [(each, "sink") for each in names.sinks]
         shown = Rows(("name", "kind"), (False, False), tuple(sorted(rows)))
-        return "\n".join(table(shown, Paint(False))) if rows else "nothing has been declared yet"
+        return "\n".join(table(shown, Paint(False))) if rows else "nothing is declared yet"
 
     def _log(self) -> str:
         """Return the end of Spark's log."""

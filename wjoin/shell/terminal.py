@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.status import Status
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
 from wjoin.shell.attended import Interrupts, Left, Work
 from wjoin.shell.known import Known
 from wjoin.shell.pager import show_lines
@@ -250,7 +251,7 @@ class TerminalShell(Shell):
             lines = each if len(each) < size.lines - 2 else lines
         self._show(lines)
         if rows.more:
-            self._remark(f"the first {count:,} rows (.rows {10 * count} fetches more)", seconds)
+            self._remark(f"the first {counted(count, 'row')} (.rows {10 * count} fetches more)", seconds)
         else:
             self._remark(f"{count:,} row{'s' * (count != 1)}", seconds)
 
@@ -298,13 +299,13 @@ class TerminalShell(Shell):
         with self._waiting() as tell:
 
             def tick(seconds: float, cancelled: bool) -> None:
-                again = "Cancelling ... (Ctrl-C leaves it behind)"
+                again = "Cancelling ... (Ctrl-C again detaches)"
                 tell(again if cancelled else f"{seconds:.0f} s (Ctrl-C cancels)")
 
             try:
                 cancelled = work.attend(self._interrupts, cancel, tick)
             except Left:
-                raise Stopped("Left behind: it may still run") from None
+                raise Stopped("Detached: it may still be running") from None
         if cancelled and work.failed:
             raise Stopped("Cancelled")
         return work.result()
@@ -420,7 +421,9 @@ class _Shown:
             self._lines = 0
         lines = [*head, *row_lines(shown, widths, paint)]
         if shown.more:
-            lines.append(paint(f"{batch.count - len(shown.rows):,} more rows of this micro-batch", "dim"))
+            lines.append(
+                paint(f"{counted(batch.count - len(shown.rows), 'more row')} of this micro-batch", "dim")
+            )
         self._widths = widths
         self._lines += len(lines)
         self._print("\n".join(lines))

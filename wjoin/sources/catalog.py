@@ -133,7 +133,7 @@ def find(declared: dict[str, Declared], kind: str, name: str, span: Span, text: 
     if name.lower() in declared:
         return declared[name.lower()]
     help = suggestion(name, declared)
-    raise WJoinError("WJ602", f"there is no {kind} {name}", span=span, text=text, help=help)
+    raise WJoinError("WJ602", f"no {kind} is named {name}", span=span, text=text, help=help)
 
 
 def find_stream(catalog: Catalog, name: Identifier, text: str, instead: str) -> StreamDeclaration:
@@ -188,7 +188,7 @@ def declared_ahead(ahead: int, event_time: str | None, columns: Mapping[str, str
     kinds = {name.lower(): kind for name, kind in columns.items()}
     if event_time is not None and time_kind(kinds[event_time.lower()]) is TimeKind.INTEGRAL:
         message = f"a limit for times ahead has a unit, but the event time {event_time} is integral"
-        raise WJoinError("WJ305", message, help="leave it out, or make a timestamp of the event time")
+        raise WJoinError("WJ305", message, help="leave it out, or convert the event time to a timestamp")
     return ahead
 
 

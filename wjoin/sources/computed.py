@@ -29,10 +29,8 @@ def with_computed(frame: DataFrame, statement: CreateStream, hidden: Sequence[st
     for column in statement.computed:
         name = column.name.name
         if name.lower() in taken:
-            message = f"the stream {statement.name.name} has a column {name} already"
-            raise WJoinError(
-                "WJ216", message, span=column.name.span, help="give the computed one another name"
-            )
+            message = f"the stream {statement.name.name} already has a column {name}"
+            raise WJoinError("WJ216", message, span=column.name.span, help="rename the computed column")
         taken.add(name.lower())
         columns.insert(behind + column.place, _computed(frame, column, statement))
     return frame.select(*columns)
@@ -48,7 +46,7 @@ def _computed(frame: DataFrame, column: ComputedColumn, statement: CreateStream)
         message = f"the column {name} cannot be computed: {first_line(error)}"
         read = _computed_in(column, statement)
         help = (
-            f"it reads columns of the source only: write the expression of {read} in its place"
+            f"it can only read columns of the source: repeat the expression of {read} instead"
             if read
             else None
         )

@@ -71,12 +71,12 @@ def check_format(statement: CreateStream | CreateSink, text: str) -> None:
             help="leave it out: the word after USING says how files are written",
         )
     if written is None and key is not None:
-        message = f"the sink {statement.name.name} has a key, but it is not said how its records are written"
+        message = f"the sink {statement.name.name} has a key, but no format for its records"
         raise WJoinError("WJ106", message, span=key.span, text=text, help="write FORMAT JSON, CSV or AVRO")
     if not isinstance(statement, CreateStream) or not is_kafka(provider):
         return
     if written is None and statement.columns is not None:
-        message = f"the stream {statement.name.name} has columns, but it is not said how they are written"
+        message = f"the stream {statement.name.name} has columns, but no format for its records"
         help = "write FORMAT JSON, CSV or AVRO; without it the columns are Kafka's own"
         raise WJoinError("WJ106", message, span=statement.name.span, text=text, help=help)
     if written is not None and statement.columns is None:
@@ -122,7 +122,7 @@ def read_records(
 def _fields(statement: CreateStream) -> StructType:
     columns = DataType.fromDDL(statement.columns or "")
     if not isinstance(columns, StructType):
-        raise TypeError(f"{statement.columns} are no columns")
+        raise TypeError(f"{statement.columns} are not columns")
     return columns
 
 
@@ -142,7 +142,7 @@ def _mode(statement: CreateStream, options: Mapping[str, str], text: str) -> str
     if mode not in (_PERMISSIVE, _DROPPING, _FAILING):
         raise WJoinError(
             "WJ603",
-            f"records are not read in a mode {mode}",
+            f"there is no mode {mode} for reading records",
             span=option_span("mode", statement.span, text),
             text=text,
             help=f"write {_PERMISSIVE}, {_DROPPING} or {_FAILING}",
@@ -201,7 +201,7 @@ def _refusal(statement: CreateStream) -> Column:
         "topic",
         "': '",
         shown,
-        "'\\nhelp: mend it, or choose another mode for the stream: PERMISSIVE or DROPMALFORMED\\n'",
+        "'\\nhelp: fix it, or choose another mode for the stream: PERMISSIVE or DROPMALFORMED\\n'",
     )
     return F.expr(f"raise_error(concat({', '.join(parts)}))")
 

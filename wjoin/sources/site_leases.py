@@ -189,7 +189,7 @@ class Leases:
         except SiteError as error:
             if address.url not in self._failed:
                 self._failed.add(address.url)
-                _log.warning("%s was not told what queries need: %s", address.url, error)
+                _log.warning("%s could not be notified of what queries need: %s", address.url, error)
         else:
             self._failed.discard(address.url)
 

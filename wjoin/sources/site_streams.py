@@ -14,6 +14,7 @@ from wjoin.executor.spark.compile import HeldStream
 from wjoin.executor.spark.site_source import SiteSource, site_addresses
 from wjoin.executor.spark.warm import served
 from wjoin.grammar.errors import WJoinError, WJoinWarning
+from wjoin.grammar.plurals import counted
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SITE_FORMAT, CreateStream
 from wjoin.grammar.tokens import names_in
@@ -64,7 +65,7 @@ def site_options(statement: CreateStream) -> dict[str, str]:
         return options
     for name in ("site", "stream"):
         if own_option(options, name) is not None:
-            message = f"AT SITE says the {name} already"
+            message = f"AT SITE already gives the {name}"
             raise WJoinError("WJ603", message, span=statement.site.span, help=f"leave the option {name} out")
     named = statement.site.stream or statement.name
     return {**options, "site": ",".join(statement.site.addresses), "stream": named.name}
@@ -129,7 +130,7 @@ def _estimate(given: str | None, measured: float, statement: CreateStream) -> Es
     if value < 0:
         raise WJoinError(
             "WJ603",
-            f"a latency or bandwidth of {given}",
+            f"an invalid latency or bandwidth: {given}",
             span=statement.provider.span,
             help="give the latency in seconds, and the bandwidth in bytes a second",
         )
@@ -145,10 +146,10 @@ def _check_alike(
         if not each.schema.equals(first):
             raise WJoinError(
                 "WJ604",
-                f"{address.url} has other columns than {addresses[0].url}: {_columns(each.schema)}, "
+                f"{address.url} and {addresses[0].url} have different columns: {_columns(each.schema)}, "
                 f"not {_columns(first)}",
                 span=statement.provider.span,
-                help="declare them as streams of their own",
+                help="declare them as separate streams",
             )
 
 
@@ -209,9 +210,10 @@ def site_facts(
 def slow_link(stream: str, shipped: Shipments, span: Span) -> WJoinWarning:
     """Return the warning of a stream whose rows its site's link cannot bring as fast as they come."""
     way = shipped.ways[0]
+    rows = f"{size(way.size)} in {counted(figure(way.messages), 'message')}"
     message = (
-        f"the link of {stream}'s site cannot keep up: what comes in a second, {size(way.size)} "
-        f"in {figure(way.messages)} messages, takes it {seconds(way.seconds)}, and the query falls behind"
+        f"the link of {stream}'s site is too slow, so the query falls behind: the rows of one second "
+        f"({rows}) take {seconds(way.seconds)} to send"
     )
     return WJoinWarning("WJ815", message, span=span)
 

@@ -95,6 +95,4 @@ class Revising:
             unfinished = self.files[stream].with_suffix(".unfinished")
             unfinished.write_text(best.value, encoding="utf-8")
             unfinished.replace(self.files[stream])
-            _log.info(
-                "%s travels %s from now on: %.3g of its rows are in results", alias, best.value, matched
-            )
+            _log.info("%s is now shipped %s: %.3g of its rows match", alias, best.value, matched)

@@ -31,8 +31,8 @@ _OF_CHECKPOINT = (
 _OTHER_TYPE = "PARQUET_COLUMN_DATA_TYPE_MISMATCH"
 _GONE = ("FAILED_READ_FILE.FILE_NOT_EXIST", "does not exist", "FileNotFoundException")
 _ANEW = (
-    "without a copy begin with a new checkpoint folder and a new folder of results: then all rows come again "
-    "that the sources still hold, and no other"
+    "without a copy, start with a new checkpoint folder and a new results folder: the query then reads the "
+    "rows that its sources still hold"
 )
 
 
@@ -46,20 +46,20 @@ def damage_remedy(said: str, checkpoint: str) -> str | None:
     folder = re.sub(r"^file:/*", "/", checkpoint).rstrip("/") + "/"
     if "/_spark_metadata/" in file:
         return (
-            f"the log of the sink's folder is damaged: put {file} back from a copy; {_ANEW}. The files of "
-            "results are whole, but only the log tells them from what a crash has left"
+            f"the log of the sink's folder is damaged: restore {file} from a copy; {_ANEW}. The result "
+            "files are intact, but only the log distinguishes them from leftovers of a crash"
         )
     if file.startswith(f"{folder}state/") or any(words in said for words in _OF_STATE):
         what = file if file.startswith(folder) else f"{folder}state"
-        return f"the state of the query is damaged: put {what} back from a copy of the checkpoint; {_ANEW}"
+        return f"the state of the query is damaged: restore {what} from a copy of the checkpoint; {_ANEW}"
     if file.startswith(folder) or any(words in said for words in _OF_CHECKPOINT):
         what = file or f"{folder}metadata"
-        return f"the checkpoint is damaged: put {what} back from a copy of the checkpoint; {_ANEW}"
+        return f"the checkpoint is damaged: restore {what} from a copy of the checkpoint; {_ANEW}"
     if file and _OTHER_TYPE not in said:
         option = "ignoreMissingFiles" if any(words in said for words in _GONE) else "ignoreCorruptFiles"
         return (
-            f"a source is damaged, the query is not: put {file} back, or mend it, and start the query again: "
-            f"it goes on from its checkpoint, {checkpoint}, and no row is lost; with the option {option} "
-            "'true' of the stream it goes on without the rows of such files"
+            f"a source is damaged, the query is not: restore or repair {file}, and start the query again: "
+            f"it resumes from its checkpoint, {checkpoint}, and no row is lost; with the stream's option "
+            f"{option} 'true' it continues without the rows of such files"
         )
     return None

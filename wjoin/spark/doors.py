@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 LOOPBACK = "127.0.0.1"
 
 TOKEN = "WJOIN_WEB_TOKEN"
-"""The environment variable whose value is the live picture's token, in place of a new one at each start."""
+"""The environment variable whose value is the live page's token, in place of a new one at each start."""
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

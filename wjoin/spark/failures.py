@@ -28,9 +28,9 @@ _SPARK_CLASS = re.compile(r"^org\.apache\.spark\.(?:\w+\.)*\w+(?:Exception|Error
 _PYTHON = re.compile(r"^(?!(?:java|org|scala)\.)[\w.]+(?:Error|Exception|Interrupt): ")
 _ALIKE = 60
 _IN_OTHER_WORDS = {
-    "Option 'basePath' not found": "the folder of a source is gone",
+    "Option 'basePath' not found": "the folder of a source is missing",
     "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.": (
-        "Java could not be started: Spark needs Java 17 or newer; set JAVA_HOME, or put java on PATH"
+        "Java did not start: Spark needs Java 17 or newer; set JAVA_HOME, or put java on PATH"
     ),
 }
 """What Spark says of some failures does not tell what happened."""
@@ -38,7 +38,7 @@ _OTHER_COLUMNS = (
     "a stream has the columns that its table had when it was declared: CREATE OR REPLACE STREAM, "
     "then start the query again"
 )
-_MENDED = "mend the cause and start the query again: it goes on from its checkpoint, {checkpoint}"
+_MENDED = "fix the cause and start the query again: it resumes from its checkpoint, {checkpoint}"
 _REMEDIES = (
     (
         "Some data may have been lost because they are not available in Kafka any more",
@@ -69,7 +69,7 @@ _REMEDIES = (
     ),
     (
         "No space left on device",
-        "make room on the disk and start the query again: it goes on from its checkpoint, {checkpoint}, "
+        "free disk space and start the query again: it resumes from its checkpoint, {checkpoint}, "
         "and no row is lost",
     ),
     ("assertion failed: Invalid batch: ", _OTHER_COLUMNS),
@@ -138,10 +138,10 @@ def failure(
         message = f"Spark refused {subject}: {first_line(error)}"
         return WJoinError("WJ607", message, span=span, text=text, help=remedy)
     if late(error):
-        message = f"{subject} did not start: Spark's Python was not there within ten seconds, {TRIES} times"
-        remedy = "start it again when less runs beside it"
+        message = f"{subject} did not start: no Python worker started within ten seconds, {TRIES} times"
+        remedy = "start it again when the machine is less busy"
         if checkpoint is not None:
-            remedy = f"{remedy}: it goes on from its checkpoint, {checkpoint}"
+            remedy = f"{remedy}: it resumes from its checkpoint, {checkpoint}"
         return WJoinError("WJ717", message, span=span, text=text, help=remedy)
     remedy = None if checkpoint is None else _remedy(str(error), checkpoint)
     return WJoinError("WJ704", f"{subject} failed: {cause(error)}", span=span, text=text, help=remedy)

@@ -13,8 +13,8 @@ SETTING, VARIABLE = "wjoin.prepare", "WJOIN_PREPARE"
 """The setting of ``connect``, and the variable of the environment, that say ``off`` against it."""
 
 _SAID = (
-    "wjoin: a process of the lowest priority lets later sessions start sooner, once, as wjoin prepare does; "
-    f"{SETTING}=off prevents it"
+    "wjoin: preparing faster starts in the background, once, as wjoin prepare does; "
+    f"set {SETTING}=off to prevent it"
 )
 _LOWEST = 19
 _ROOT = Path(__file__).resolve().parents[2]

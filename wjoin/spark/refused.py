@@ -28,7 +28,7 @@ def refused_start(
         column, function, span = grouping
         return WJoinError(
             "WJ606",
-            f"results do not come in the order of {column}, so that a group of it would never be complete",
+            f"results are not ordered by {column}, so a group by it would never be complete",
             span=span,
             text=text,
             help=f"the time of a result is MATCH_TIME(): write {function}(MATCH_TIME(), …)",
@@ -51,7 +51,7 @@ def _remedy(text: str, query: Query) -> str:
     if any("GROUP" in (token.word for token in scan(block.tail.of(text))) for block in query.blocks):
         return _BOUNDED
     return (
-        "bound what is grouped or DISTINCT by event time; docs/deduplication.md has ways to remove duplicates"
+        "group (or apply DISTINCT) by event time as well; docs/deduplication.md has ways to remove duplicates"
     )
 
 

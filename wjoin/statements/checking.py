@@ -3,6 +3,7 @@
 from typing import Any
 
 from wjoin.context import Context
+from wjoin.grammar.plurals import counted
 from wjoin.grammar.syntax import (
     AnalyzeStream,
     CreateView,
@@ -89,7 +90,7 @@ def _query(context: Context, text: str, query: Query, params: dict[str, Any]) ->
 
 
 def _joins(count: int) -> str:
-    return f"{count or 'no'} window join{'s' if count != 1 else ''}"
+    return counted(count or "no", "window join")
 
 
 def _head(text: str, statement: Statement) -> str:

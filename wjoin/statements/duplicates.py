@@ -29,16 +29,16 @@ def without_duplicates(
     """
     span = statement.unique[0].span.cover(statement.unique[-1].span)
     if event_time is None or delay is None or delay.value is None or not delay.declared:
-        message = f"nothing says for how long copies of a row of {statement.name.name} may come"
-        remedy = "add WATERMARK column DELAY OF INTERVAL n SECONDS: copies are no further apart than that"
+        message = f"the delay of {statement.name.name} is unknown, so copies could arrive at any time"
+        remedy = "add WATERMARK column DELAY OF INTERVAL n SECONDS: copies arrive within that time"
         raise WJoinError("WJ220", message, span=span, help=remedy)
     kind = time_kind(frame.schema[event_time].dataType.simpleString())
     if kind is not TimeKind.TIMESTAMP:
         type_ = frame.schema[event_time].dataType.simpleString()
         message = f"Spark drops duplicates by a TIMESTAMP only, and the event time {event_time} is {type_}"
-        raise WJoinError("WJ220", message, span=span, help="make a computed column of type TIMESTAMP of it")
+        raise WJoinError("WJ220", message, span=span, help="add a computed TIMESTAMP column")
     if statement.site is not None:
-        message = f"{statement.name.name} is read from a site, whose rows have numbers: it sends none twice"
+        message = f"{statement.name.name} is read from a site, which never sends a row twice"
         raise WJoinError("WJ220", message, span=span, help="leave DROP DUPLICATES out")
     name = statement.name.name
     known = true_rows(frame, quoted(event_time), kind, delay.ahead, f"{BELOW}{name}", name, read=True)

@@ -291,15 +291,15 @@ def _refuse_checkpoint(
     try:
         if written and not kept.begun and format != _DELTA:
             message = (
-                f"the folder of {name.name}, {path}, holds what another query wrote, and {folder} is new"
+                f"the folder of {name.name}, {path}, holds the output of another query, and {folder} is new"
             )
             raise WJoinError("WJ609", message)
         if path and not written and format in {*_FILES, _DELTA} and kept.committed:
             message = (
-                f"the folder of {name.name}, {path}, is gone or empty, but the checkpoint {folder} "
-                "counts what was written there as done"
+                f"the folder of {name.name}, {path}, is missing or empty, but the checkpoint "
+                f"{folder} says that its results were written"
             )
-            remedy = f"put the folder back; or remove {folder} as well, and everything is written anew"
+            remedy = f"restore the folder, or delete {folder} as well to write everything again"
             raise WJoinError("WJ611", message, help=remedy)
         kept.refuse_other(_identity(spark, joins), f"the checkpoint {folder} of {name.name}")
     except WJoinError as error:

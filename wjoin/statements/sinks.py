@@ -6,6 +6,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
 from wjoin.grammar.printer import print_declaration
 from wjoin.grammar.shown import redacted
 from wjoin.grammar.spans import Span
@@ -158,15 +159,12 @@ def _in_order(frame: DataFrame, statement: InsertInto, text: str) -> DataFrame:
     if not names:
         return frame
     if len(names) != len(frame.columns):
+        named, found = (counted(len(each), "column") for each in (names, frame.columns))
         raise WJoinError(
             "WJ106",
-            f"the INSERT names {_columns(len(names))}, its query has {_columns(len(frame.columns))}",
+            f"the INSERT names {named}, its query has {found}",
             span=statement.columns[0].span.cover(statement.columns[-1].span),
             text=text,
             help=f"columns are named by position; the query has {', '.join(frame.columns)}",
         )
     return frame.toDF(*names)
-
-
-def _columns(number: int) -> str:
-    return f"{number} column{'' if number == 1 else 's'}"

@@ -60,7 +60,7 @@ def _warn_of_unbounded(catalog: Catalog, text: str, rows: DataFrame) -> None:
         first, second, *_ = each.names
         warning = WJoinWarning(
             "WJ802",
-            f"{' and '.join(each.names)} are joined without a window clause: Spark keeps all of their rows",
+            f"{' and '.join(each.names)} are joined without a window clause, so Spark keeps all their rows",
             help=f"write after FROM, for example, WINDOW ({first}, {second}) = 10 SECONDS"
             if each.window is None
             else f"write after FROM what the conditions say: {each.window}",

@@ -27,7 +27,7 @@ def refuse_actions(rows: DataFrame) -> DataFrame:
 def _refuse(name: str, *args: Any, **options: Any) -> NoReturn:
     raise WJoinError(
         "WJ621",
-        f"{name}() wants all rows of a SELECT over streams, and they go on",
+        f"{name}() needs all rows of a SELECT over streams, which never ends",
         help="start a query: INSERT INTO a sink, or .writeStream.format('console').start(); for the rows "
         f"that are there now: .{_NOW}, then session.table('seen').{name}()",
     )

@@ -89,7 +89,7 @@ def create_stream(
         unknown = statement.columns is None and "chema must be specified" in message
         remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if unknown else None
         if "SCHEMA_DURING_READ" in message:
-            remedy = f"leave the columns out, the table has its own: CREATE STREAM {name} USING …"
+            remedy = f"leave the columns out, because the table has its own: CREATE STREAM {name} USING …"
         path = own_option(dict(statement.options), "path")
         if "PATH_NOT_FOUND" in message and path is not None:
             remedy = f"put files into {resolved(path)}, or give another path"

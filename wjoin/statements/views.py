@@ -93,7 +93,7 @@ def prepare_view(
         if len(head.names) > 1:
             raise WJoinError(
                 "WJ606",
-                f"the view {name} reads a stream, which lives in this session only",
+                f"the view {name} reads a stream, and a stream exists only in this session",
                 span=head.names[0].span.cover(head.names[-1].span),
                 text=text,
                 help=f"leave {head.names[0].name} out: CREATE VIEW {name} AS …",

@@ -1,4 +1,4 @@
-"""Who may see the live picture: where it is served, which names of this machine are true, and the token."""
+"""Who may see the live page: where it is served, which names of this machine are true, and the token."""
 
 import hmac
 import os
@@ -47,7 +47,7 @@ def parse_address(text: str) -> Address:
         return Address()
     found = _ADDRESS.fullmatch(text)
     if found is None or int(found["port"]) > 65_535:
-        raise WJoinError("WJ618", f"{text} is neither a port nor HOST:PORT")
+        raise WJoinError("WJ618", f"{text} is not a port or HOST:PORT")
     return Address((found["host"] or LOOPBACK).strip("[]"), int(found["port"]))
 
 

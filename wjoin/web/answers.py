@@ -1,4 +1,4 @@
-"""What the server of the live picture answers: the page, its parts, JSON, the text for Prometheus."""
+"""What the server of the live page answers: the page, its parts, JSON, the text for Prometheus."""
 
 import html
 import json

@@ -67,7 +67,7 @@ def charts(at: Now) -> list[Chart]:
         Chart("kept", "Rows of state", "", (*total.kept, *of_spark), _kept),
         Chart("bytes", "Size of the state", "bytes", (*([_OWN] if total.kept else []), *of_spark), _size),
         Chart("lost", "Rows dropped", "rows/s", _LOST, lambda p, s: _per_second(p, _lost(p, s))),
-        Chart("parts", "Time of a micro-batch", "s", (*parts, _REST), _part, stacked=True),
+        Chart("parts", "Time per micro-batch", "s", (*parts, _REST), _part, stacked=True),
     ]
     return [each for each in found if each.series]
 

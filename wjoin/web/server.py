@@ -1,4 +1,4 @@
-"""The server of the live picture: a small HTTP server in threads of their own, which end with the process."""
+"""The server of the live page: a small HTTP server in threads of their own, which end with the process."""
 
 import contextlib
 import html
@@ -53,7 +53,7 @@ _HEADERS = {
 
 
 class Web:
-    """A live picture that is served; ``url`` is where, with the token where there is one."""
+    """A live page that is served; ``url`` is where, with the token where there is one."""
 
     def __init__(
         self, server: "_Server", read: Callable[[], Sequence[Known]], closed: Callable[[], None]
@@ -109,11 +109,11 @@ class Web:
     def _repr_html_(self) -> str:
         """Return a frame with the page, for a notebook."""
         source = html.escape(self.url)
-        return f'<iframe src="{source}" title="wjoin: live picture" width="100%" height="720"></iframe>'
+        return f'<iframe src="{source}" title="wjoin: live page" width="100%" height="720"></iframe>'
 
 
 def serve(spark: SparkSession, queries: Queries, address: Address, token: str | None = None) -> Web:
-    """Serve the live picture of the queries of a Spark session; ``queries`` are those that wjoin has started.
+    """Serve the live page of the queries of a Spark session; ``queries`` are those that wjoin has started.
 
     Whoever can reach the address may look where that is this machine alone; elsewhere, and where there is a
     ``token``, only requests that have it are answered. Raises WJoinError WJ618.
@@ -201,7 +201,7 @@ class _Handler(BoundedHandler):
             self.send_error(refused.status, str(refused))
             return
         except Exception:  # noqa: BLE001 (a page that cannot be made must not be a traceback in a terminal)
-            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, "this cannot be told at present")
+            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, "not available at the moment")
             return
         self.answer(HTTPStatus.OK, kind, body)
 
@@ -210,13 +210,11 @@ class _Handler(BoundedHandler):
     def _answer(self) -> tuple[str, str]:
         """Return the kind and the text of an answer. Raises Refused."""
         if self.server.address.loopback and not is_own_name(self.headers["Host"]):
-            raise Refused(HTTPStatus.FORBIDDEN, "this is served under the names of this machine only")
+            raise Refused(HTTPStatus.FORBIDDEN, "requests must use a name of this machine")
         address = urlsplit(self.path)
         asked = {name: values[-1] for name, values in parse_qs(address.query).items()}
         if not admits(self.server.token, asked.get("token"), self.headers["Authorization"]):
-            raise Refused(
-                HTTPStatus.UNAUTHORIZED, "the token that was printed at the start is missing or wrong"
-            )
+            raise Refused(HTTPStatus.UNAUTHORIZED, "the token printed at the start is missing or wrong")
         if is_look(address.path):
             self.server.looked = time.monotonic()
         return answer(self.server.site, address.path, asked)

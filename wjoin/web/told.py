@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from wjoin.grammar.plurals import counted
 from wjoin.measured.progress import time_text
 from wjoin.planner.figures import figure, seconds, size
 from wjoin.web.charts import history, rows_of
@@ -90,11 +91,11 @@ def numbers(at: Now) -> dict[str, Any]:
 def _tiles(at: Now) -> Iterator[tuple[str, str]]:
     """Yield the numbers at the top of the page, each with what it is."""
     total, recent = at.hour.total, at.recent
-    yield a_second(at.rate(recent.rows_in)), f"rows a second; {figure(total.rows_in)} in all"
+    yield a_second(at.rate(recent.rows_in)), f"rows/s; {figure(total.rows_in)} in all"
     if at.known.plans or total.comparisons:
         yield (
             a_second(at.rate(recent.matched)),
-            f"results of the join a second; {figure(total.matched)} in all",
+            f"results of the join/s; {figure(total.matched)} in all",
         )
     if lag := at.lag:
         name = max(lag, key=lambda each: lag[each])
@@ -104,8 +105,8 @@ def _tiles(at: Now) -> Iterator[tuple[str, str]]:
     yield figure(total.lost), "rows dropped: late, no time, too far ahead"
     if total.batches:
         newest = next(each for each in reversed(at.hour.points) if each.batches)
-        each = "micro-batch" if total.batches == 1 else "micro-batches"
-        yield seconds(newest.seconds / newest.batches), f"for the last micro-batch; {total.batches:,} {each}"
+        batches = counted(total.batches, "micro-batch")
+        yield seconds(newest.seconds / newest.batches), f"for the last micro-batch; {batches}"
 
 
 _STREAM_HEAD = [

@@ -1,4 +1,4 @@
-"""The queries of a Spark session that the live picture shows, whoever has started them; ended ones stay."""
+"""The queries of a Spark session that the live page shows, whoever has started them; ended ones stay."""
 
 import itertools
 import threading
@@ -75,7 +75,7 @@ class Watched:
     def lose(self) -> None:
         """Note that Spark has been stopped, and the query with it."""
         if self._known.active:
-            error = "Spark does not answer any more: it has been stopped, or cannot be reached"
+            error = "Spark no longer answers: it was stopped, or cannot be reached"
             self._known = replace(self._known, state="ended", error=error)
 
     def forget(self) -> None:

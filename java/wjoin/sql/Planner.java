@@ -42,7 +42,7 @@ public final class Planner {
   static final String CODE = "WJ615";
 
   private static final String REMEDY =
-      "\nhelp: set spark.wjoin.python to a Python that has wjoin, of the version of the jar";
+      "\nhelp: set spark.wjoin.python to a Python that has the jar's version of wjoin";
   private static final long POLL_MILLISECONDS = 100;
   private static final long IDLE_SECONDS = 10;
   private static final long START_SECONDS = 60;
