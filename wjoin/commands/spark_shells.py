@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pyspark
 
-from wjoin.spark.doors import SAFE_WORKERS, TOKEN_FOLDERS, door_environment, door_settings
+from wjoin.spark.doors import REDACTING, SAFE_WORKERS, TOKEN_FOLDERS, door_environment, door_settings
 from wjoin.spark.java_classes import JAR
 
 EXTENSIONS = "wjoin.sql.Extensions"
@@ -29,6 +29,7 @@ def extension_settings() -> dict[str, str]:
         # Its workers need wjoin as well.
         "spark.pyspark.python": sys.executable,
         **SAFE_WORKERS,
+        **REDACTING,
     }
 
 

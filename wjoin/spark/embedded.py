@@ -8,7 +8,7 @@ from pathlib import Path
 import pyspark
 
 from wjoin.spark.class_archive import reading_options
-from wjoin.spark.doors import door_settings
+from wjoin.spark.doors import REDACTING, door_settings
 from wjoin.spark.java_classes import CLASS_PATHS, PLUGINS, class_settings
 from wjoin.spark.worker_daemon import WORKERS_PATH, daemon_settings
 from wjoin.spark.worker_sockets import socket_settings
@@ -37,7 +37,7 @@ def embedded_settings(given: Mapping[str, str] | None = None) -> dict[str, str]:
     They depend on the version of Spark, and on whether its workers run on this machine.
     """
     given = given or {}
-    settings = {**_SETTINGS, JAVA_SETTING: JAVA_OPTIONS, "spark.driver.memory": _driver_memory()}
+    settings = {**_SETTINGS, **REDACTING, JAVA_SETTING: JAVA_OPTIONS, "spark.driver.memory": _driver_memory()}
     settings.update(_checkpoint_settings())
     settings.update(door_settings(given))
     if not given.get("spark.master", "local").startswith("local"):

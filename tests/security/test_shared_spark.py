@@ -1,0 +1,160 @@
+"""A Spark that users share by JDBC: whose files they may have sent away, and who sees their secrets."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.compat.shells import beeline, thrift_server
+from tests.sites.processes import Process, Sites, put, rows_of, stream_of
+
+pytestmark = [pytest.mark.timeout(600)]
+
+TOKEN = "s3cr3t-0f-Alice-0123456789"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Process]:
+    """A site on this machine that asks for the token."""
+    started: list[Process] = []
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    head = f'[site]\nlisten = "127.0.0.1:0"\ntoken_file = "{tmp_path / "token"}"\n'
+    running = Sites(tmp_path, started).start(head + stream_of(tmp_path / "in"))
+    put(rows_of(0, 100), tmp_path / "in" / "a.parquet")
+    yield running
+    for each in started:
+        each.end()
+
+
+@pytest.fixture
+def stolen() -> Iterator[tuple[str, list[bytes]]]:
+    """The address of somebody who takes whatever comes, and what has come."""
+    taken: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def take() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.settimeout(2)
+                    try:
+                        while more := connection.recv(65_536):
+                            taken.append(more)
+                    except OSError:
+                        continue
+
+        threading.Thread(target=take, daemon=True).start()
+        yield f"grpc://127.0.0.1:{server.getsockname()[1]}", taken
+
+
+def declared(url: str, options: str, name: str = "here") -> str:
+    return f"CREATE STREAM {name} AT SITE '{url}' STREAM a OPTIONS ({options}, patience '2', timeout '2')"
+
+
+def test_users_of_one_server(tmp_path: Path, site: Process, stolen: tuple[str, list[bytes]]) -> None:
+    """Sessions one after the other and at once; files of tokens; and that no secret is seen."""
+    allowed = tmp_path / "allowed"
+    allowed.mkdir()
+    (allowed / "token").write_text(f"{TOKEN}\n")
+    private = tmp_path / "private"
+    private.write_text("a-line-that-nobody-may-have\n")
+    (allowed / "link").symlink_to(private)
+    (allowed / "lines").write_text("first-line-of-a-file\nsecond-line-of-a-file\n")
+    events = tmp_path / "events"
+    events.mkdir()
+    settings = {
+        "spark.wjoin.tokenFolders": str(allowed),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": events.as_uri(),
+        "spark.eventLog.compress": "false",
+    }
+    with thrift_server(tmp_path, **settings) as port:
+
+        def user(name: str, *statements: str) -> str:
+            arguments = ("--outputformat=csv2", "--force=true")
+            return beeline(tmp_path, port, name, statements, *arguments, merged=True).stdout
+
+        _sessions_have_streams_at_sites(user, site.url, allowed / "token")
+        refused = _files_that_are_refused(user, stolen[0], allowed, private)
+        seen = _secrets_that_are_seen(user, site.url, tmp_path)
+    for content in ("nobody-may-have", "first-line"):
+        assert content.encode() not in b"".join(stolen[1])
+        assert not [name for name, text in refused.items() if content in text]
+    logs = [tmp_path / "server.log", *(each for each in events.rglob("*") if each.is_file())]
+    written = {each.name: each.read_text("utf-8") for each in logs}
+    for where, text in {"beeline": seen, **written}.items():
+        lines = [line for line in text.splitlines() if TOKEN in line]
+        assert not lines, (where, len(lines), lines[0][:2000])
+        assert "*********(redacted)" in text, where
+
+
+def _sessions_have_streams_at_sites(user: Callable[..., str], url: str, token: Path) -> None:
+    def declare(number: int) -> str:
+        return user(f"u{number}", declared(url, f"tokenFile '{token}'"), "SHOW STREAMS")
+
+    with ThreadPoolExecutor(3) as pool:
+        said = [*map(declare, range(3)), *pool.map(declare, range(3, 6))]
+    for each in said:
+        assert "here,wjoin_site," in each, each
+
+
+def _files_that_are_refused(
+    user: Callable[..., str], thief: str, allowed: Path, private: Path
+) -> dict[str, str]:
+    files = {
+        "outside": private,
+        "up": allowed / ".." / private.name,
+        "link": allowed / "link",
+        "lines": allowed / "lines",
+        "none": allowed / "none",
+        "folder": allowed,
+    }
+    declare = [declared(thief, f"tokenFile '{file}'", name) for name, file in files.items()]
+    # Spark's own statement, which knows the format once a stream has been declared.
+    own = f"OPTIONS (site '{thief}', stream 'a', tokenFile '{private}')"
+    change = "SET spark.wjoin.tokenFolders = /"
+    declared_too = declared(thief, f"certificate '{private}', token '{TOKEN}'", "certified")
+    said = {
+        name: user(name, statement)
+        for name, statement in (*zip(files, declare, strict=True), ("certificate", declared_too))
+    }
+    said["own"] = user(
+        "own", change, declare[0], f"CREATE TEMPORARY VIEW v USING wjoin_site {own}", "SELECT * FROM v"
+    )
+    for name, code in {
+        **dict.fromkeys(("outside", "up", "link", "none", "folder", "certificate"), "WJ608"),
+        "lines": "WJ902",
+    }.items():
+        assert f"error[{code}]" in said[name], (name, said[name])
+    assert "WJ608" in said["own"]
+    return said
+
+
+def _secrets_that_are_seen(user: Callable[..., str], url: str, folder: Path) -> str:
+    good = declared(url, f"token '{TOKEN}'")
+    return user(
+        "secret",
+        good,
+        good.replace("STREAM a OPTIONS", "STREAM a OPTION"),
+        good.replace("patience", "patince").replace("STREAM here", "STREAM there"),
+        good.replace("STREAM here", "STREAM gone").replace(url, "grpc://127.0.0.1:1"),
+        good,
+        "SHOW CREATE STREAM here",
+        "DESCRIBE STREAM here",
+        "SHOW STREAMS",
+        "SELECT A.id FROM here A, here B WINDOW = 1 SECOND WHERE A.id = B.nothing",
+        "EXPLAIN EXTENDED SELECT * FROM here",
+        f"CREATE SINK out USING parquet OPTIONS (path '{folder / 'out'}')",
+        f"SET wjoin.checkpoint = {folder / 'checkpoints'}",
+        "INSERT INTO out SELECT id, name FROM STREAM here",
+        "SHOW QUERIES",
+        "DESCRIBE QUERY out",
+        f"CREATE TABLE t (a INT) USING parquet OPTIONS (token '{TOKEN}')",
+        "SHOW CREATE TABLE t",
+    )
