@@ -8,6 +8,8 @@ from wjoin.grammar.spans import Span
 REDACTED = "*********(redacted)"
 """What stands for a secret, as in Spark."""
 
+# Controls, ends of lines, what turns the direction of the text around it, and halves of pairs.
+_ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 _GAP = r"(?:\s|--[^\n]{0,200}\n|/\*(?:(?!\*/).){0,200}\*/)*+"
 _LITERAL = (
     r"""(?:r?'(?:[^'\\]|\\.)*+(?:'|\Z)|r?"(?:[^"\\]|\\.)*+(?:"|\Z)"""
@@ -89,12 +91,12 @@ def _is_misspelt(name: str) -> bool:
 
 
 def shown(text: object) -> str:
-    r"""Return a text in one line, what does not print written as in Python: ESC as \x1b, a line break as \n.
+    r"""Return a text in one line, what acts on a terminal or a log written as in Python: ESC as \x1b.
 
     >>> print(shown("a\x1b[2J\nb é"))
     a\x1b[2J\nb é
     """
-    return _printable(str(text), "")
+    return _ACTING.sub(_written, str(text))
 
 
 def shown_lines(text: str) -> str:
@@ -104,10 +106,8 @@ def shown_lines(text: str) -> str:
     a\x1b[2J
     b
     """
-    return _printable(text, "\n\t")
+    return _ACTING.sub(lambda found: found[0] if found[0] in "\n\t" else _written(found), text)
 
 
-def _printable(text: str, kept: str) -> str:
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() or each in kept else ascii(each)[1:-1] for each in text)
+def _written(found: re.Match[str]) -> str:
+    return ascii(found[0])[1:-1]

@@ -265,6 +265,7 @@ def _write(
 ) -> None:
     """Write a checkpoint anew as ``made``, which will be ``final``; ``own`` is a folder to work in."""
     last, spark = task.last, _session(context.engine.spark, task.last, partitions)
+    files.make_own(made)
     for name in files.names(task.folder):
         if name != "state":
             files.copy(f"{task.folder}/{name}", f"{made}/{name}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from wjoin.checkpoints.files import Files
 from wjoin.context import Context
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.state.identity import Whole, identity
@@ -199,6 +200,10 @@ def _start(
     every: str | None,
 ) -> Running:
     joins, folder = planned.joins, planned.folder
+    if folder is not None and hasattr(context.engine.spark, "_jsparkSession"):
+        # A server of Spark Connect makes it as its own Spark is set.
+        with placed(text, statement.span):
+            Files.of(context.engine.spark).make_own(folder)
     if joins is not None:
         _keep(context.engine.spark, text, statement, planned.kept, joins)
     options = without(writing_options(sink), "trigger", "outputMode")
