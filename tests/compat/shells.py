@@ -61,7 +61,7 @@ def thrift_server(folder: Path, **settings: str) -> Iterator[int]:
         *options(**extension_settings(), **settings),
     ]
     command += ["spark-internal", "--hiveconf", f"hive.server2.thrift.port={port}"]
-    environment = {**os.environ, "SPARK_HOME": str(HOME)}
+    environment = {**os.environ, "SPARK_HOME": str(HOME), "PYTHONSAFEPATH": "1"}
     said = (folder / "server.log").open("w")
     with said, subprocess.Popen(command, cwd=folder, env=environment, stdout=said, stderr=said) as running:
         try:

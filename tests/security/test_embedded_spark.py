@@ -1,6 +1,5 @@
 """Who reaches the Spark that wjoin starts on this machine: nobody from outside, and no stranger on it."""
 
-import ipaddress
 import os
 import socket
 import struct
@@ -12,12 +11,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.packages import ROOT
+from tests.security.listening import listening
 from wjoin.commands.spark_shells import given_settings
 from wjoin.spark.doors import SAFE_WORKERS, behind_doors, door_environment, door_settings
 from wjoin.spark.embedded import embedded_settings
 from wjoin.web.access import LOOPBACK
 
-LISTENS = "0A"
 STRANGE = "strange.Visitor"
 
 STARTED = """
@@ -29,25 +28,6 @@ java = spark._jvm.java.lang.ProcessHandle.current().pid()
 print(java, spark.sparkContext.getConf().get("spark.driver.port"), flush=True)
 sys.stdin.read()
 """
-
-
-def listening(process: int) -> set[tuple[str, int]]:
-    """Return the addresses and ports at which a process takes connections."""
-    own = {each.readlink().name for each in Path(f"/proc/{process}/fd").iterdir() if each.is_symlink()}
-    found = set()
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
-            _, local, _, state, *_, inode = line.split()[:10]
-            if state == LISTENS and f"socket:[{inode}]" in own:
-                address, port = local.split(":")
-                words = struct.unpack(f">{len(address) // 8}I", bytes.fromhex(address))
-                packed = struct.pack(f"<{len(words)}I", *words)
-                found.add((str(_unmapped(ipaddress.ip_address(packed))), int(port, 16)))
-    return found
-
-
-def _unmapped(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> object:
-    return getattr(address, "ipv4_mapped", None) or address
 
 
 def strange_object() -> bytes:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.compat.shells import beeline, thrift_server
+from tests.security.test_planted import plant
 from tests.sites.processes import Process, Sites, put, rows_of, stream_of
 
 pytestmark = [pytest.mark.timeout(600)]
@@ -74,6 +75,9 @@ def test_users_of_one_server(tmp_path: Path, site: Process, stolen: tuple[str, l
         "spark.eventLog.dir": events.as_uri(),
         "spark.eventLog.compress": "false",
     }
+    told = tmp_path / "told"
+    told.mkdir()
+    plant(tmp_path, told)
     with thrift_server(tmp_path, **settings) as port:
 
         def user(name: str, *statements: str) -> str:
@@ -83,6 +87,7 @@ def test_users_of_one_server(tmp_path: Path, site: Process, stolen: tuple[str, l
         _sessions_have_streams_at_sites(user, site.url, allowed / "token")
         refused = _files_that_are_refused(user, stolen[0], allowed, private)
         seen = _secrets_that_are_seen(user, site.url, tmp_path)
+    assert not list(told.iterdir()), "what is planted in the folder of a server is not run"
     for content in ("nobody-may-have", "first-line"):
         assert content.encode() not in b"".join(stolen[1])
         assert not [name for name, text in refused.items() if content in text]

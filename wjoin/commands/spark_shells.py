@@ -46,7 +46,7 @@ def replace_by(shell: str, arguments: Sequence[str]) -> NoReturn:
         # Who types here may read what Spark may.
         settings[TOKEN_FOLDERS] = "/"
     options = [f"--conf={name}={value}" for name, value in settings.items()]
-    environment = {**door_environment(given), "SPARK_HOME": str(home)}
+    environment = {**door_environment(given), "SPARK_HOME": str(home), "PYTHONSAFEPATH": "1"}
     os.execve(program, [program, *options, *arguments], environment)
 
 

@@ -80,11 +80,14 @@ def door_environment(given: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of the Java process of such a Spark.
 
     The UI, too, then listens on this machine alone. Secrets of this process stay here: whoever may run code
-    in a worker would read them.
+    in a worker would read them. Pythons that Java starts for itself have no settings of workers.
     """
     environment = {name: value for name, value in os.environ.items() if name not in _SECRETS}
-    if LOOPBACK in door_settings(given).values():
+    settings = door_settings(given)
+    if LOOPBACK in settings.values():
         environment[_ADDRESS] = LOOPBACK
+    if SAFE_WORKERS.items() <= settings.items():
+        environment["PYTHONSAFEPATH"] = "1"
     return environment
 
 
