@@ -42,14 +42,15 @@ def decode_slice(body: Mapping[str, Any]) -> Slice:
     """Read a slice in a manifest. Raises ValueError, KeyError and TypeError for what is none."""
     found = Slice(**body)
     # The copy of a slice on this machine is a file of this name.
-    if found.digest is not None and not _DIGEST.fullmatch(found.digest):
+    if not _DIGEST.fullmatch(found.digest):
         raise ValueError("a digest that is none")
     for number in (found.rows, found.size):
         whole(number)
     for time in (found.earliest, found.latest):
         whole(time, least=None)
     whole(found.pieces, 1, _MOST_PIECES)
-    compression(found.compression)
+    if found.compression is not None:
+        compression(found.compression)
     return found
 
 

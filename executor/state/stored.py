@@ -11,8 +11,3 @@ def whole(value: Any, least: int | None = 0, most: int = MOST) -> int:
     if type(value) is not int or not (-MOST - 1 if least is None else least) <= value <= most:
         raise ValueError("a number that cannot be")
     return value
-
-
-def optional(value: Any, least: int = 1) -> int | None:
-    """Return a whole number of at least ``least``, or None. Raises ValueError."""
-    return None if value is None else whole(value, least)

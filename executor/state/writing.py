@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from wjoin.executor.state.stored import optional, whole
+from wjoin.executor.state.stored import whole
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.hash_window import HashWindow
 from wjoin.parts.kernels.runs import RunShape
@@ -106,9 +106,9 @@ class Writing:
         }
 
 
-def compression(name: str | None) -> str | None:
-    """Return the name of a compression that Arrow has, or None. Raises ValueError."""
-    if name is not None and not pa.Codec.is_available(name):
+def compression(name: str) -> str:
+    """Return the name of a compression that Arrow has. Raises ValueError."""
+    if not pa.Codec.is_available(name):
         raise ValueError("a compression that is not known")
     return name
 
@@ -134,11 +134,11 @@ def decode_writing(body: Mapping[str, Any]) -> Writing:
             whole(body["merged_at_once"], 2),
             whole(body["large_slice"]),
             float(body["dead_share"]),
-            optional(body["stretch"]),
-            optional(body["merged_bytes"]),
-            optional(body["piece"]),
-            optional(body["costly_slice"]),
-            optional(body["costly_at_once"], 2),
+            whole(body["stretch"], 1),
+            whole(body["merged_bytes"], 1),
+            whole(body["piece"], 1),
+            whole(body["costly_slice"], 1),
+            whole(body["costly_at_once"], 2),
             compression(body["compression"]),
         ),
     )

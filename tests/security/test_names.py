@@ -48,9 +48,8 @@ def test_statements_and_printed_rows(session: wjoin.Session, capsys: pytest.Capt
     frame = session.sql("SELECT '\\u001b[2J\\u202eboo' AS `a\x1b[31m`")
     print_rows(frame, 5)
     for view in "ab":
-        session.sql(
-            f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT 1 AS `k\x1b[31m`, TIMESTAMP '2024-05-01 12:00:00' AS ts"
-        )
+        columns = "1 AS `k\x1b[31m`, TIMESTAMP '2024-05-01 12:00:00' AS ts"
+        session.sql(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns}")
     join = "FROM a A, b B WINDOW = 5 SECONDS WHERE A.`k\x1b[31m` = B.`k\x1b[31m`"
     explained = session.explain(f"SELECT A.`k\x1b[31m` {join}")
     assert "k\\x1b[31m" in explained

@@ -16,7 +16,7 @@ from wjoin.executor.state.manifest import Manifest, decode_manifest, written_by
 from wjoin.executor.state.slices import Slice
 from wjoin.executor.state.writing import FIRST_CUTTING, Writing
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.physical import Retention
+from wjoin.planner.plan.physical import Retention
 
 SLICE = Slice("3", 5, 100, 1, 2, "key", "0123456789abcdef" * 2, 1, "zstd")
 WRITING = Writing(("key", "key"), ((Retention(0, ((0, 5), (1, None))),), ()), FIRST_CUTTING)
@@ -94,6 +94,7 @@ def test_such_a_digest_would_remove_a_file(tmp_path: Path):
         (("writing", "merged_at_once"), 0),
         (("writing", "dead_share"), "much"),
         (("writing", "compression"), "none such"),
+        (("writing", "piece"), None),
         (("held", 0, 0), [-1, 1, 5, None, 9]),
         (("held", 0, 0), [0, 5, 1, None, 9]),
         (("held", 0, 0), [0, 5]),
