@@ -8,7 +8,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from wjoin.checkpoints.files import Files
 from wjoin.context import Context
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.state.identity import Whole, identity
@@ -29,6 +28,7 @@ from wjoin.sources.records import writing_options
 from wjoin.sources.site_leases import keep_all
 from wjoin.spark.cluster import partitions
 from wjoin.spark.failures import RAISED_BY_SPARK, first_line, placed
+from wjoin.spark.files import Files
 from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
 from wjoin.statements.sinks import rows_for
