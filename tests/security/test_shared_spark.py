@@ -5,9 +5,11 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
+import wjoin
 from tests.compat.shells import beeline, thrift_server
 from tests.security.test_planted import plant
 from tests.sites.processes import Process, Sites, put, rows_of, stream_of
@@ -87,6 +89,8 @@ def test_users_of_one_server(tmp_path: Path, site: Process, stolen: tuple[str, l
         _sessions_have_streams_at_sites(user, site.url, allowed / "token")
         refused = _files_that_are_refused(user, stolen[0], allowed, private)
         seen = _secrets_that_are_seen(user, site.url, tmp_path)
+    kept = [each for each in (tmp_path / "checkpoints").rglob("*") if each.is_file()]
+    assert kept and not [each for each in kept if TOKEN.encode() in each.read_bytes()]
     assert not list(told.iterdir()), "what is planted in the folder of a server is not run"
     for content in ("nobody-may-have", "first-line"):
         assert content.encode() not in b"".join(stolen[1])
@@ -163,3 +167,37 @@ def _secrets_that_are_seen(user: Callable[..., str], url: str, folder: Path) -> 
         f"CREATE TABLE t (a INT) USING parquet OPTIONS (token '{TOKEN}')",
         "SHOW CREATE TABLE t",
     )
+
+
+@pytest.mark.spark
+def test_a_session_of_ones_own_shows_no_secret(
+    tmp_path: Path, site: Process, session: wjoin.Session, capfd: pytest.CaptureFixture[str]
+):
+    session.sql(declared(site.url, f"token '{TOKEN}'", "own"))
+    session.sql(f"CREATE SINK written USING parquet OPTIONS (path '{tmp_path / 'written'}')")
+    insert = "INSERT INTO written SELECT id FROM STREAM own"
+    web = session.serve_web(port=0)
+    try:
+        (query,) = session.run_script(insert, once=False, checkpoint=str(tmp_path / "own"))
+        query.processAllAvailable()
+        page = [urlopen(f"{web.url}{path}").read().decode() for path in ("api/queries", "metrics")]
+        page.append(urlopen(f"{web.url}api/queries/{query.runId}").read().decode())
+    finally:
+        web.close()
+    (running,) = [each for each in session.running if each.sink == "written"]
+    running.stop()
+    streams = session.context.catalog.streams
+    results = session.spark.read.parquet(str(tmp_path / "written"))
+    assert results.count() == 100
+    shown = [
+        *page,
+        *map(repr, (running, streams, session.context.catalog.sinks, query.lastProgress)),
+        *(str(session.sql(each).collect()) for each in ("SHOW CREATE STREAM own", "DESCRIBE STREAM own")),
+        str(session.sql("DESCRIBE QUERY written").collect()),
+        session.sql("SELECT * FROM own")._jdf.queryExecution().toString(),
+        *(each.read_text("utf-8", "replace") for each in (tmp_path / "own").rglob("*") if each.is_file()),
+        *capfd.readouterr(),
+        session.spark_log.read_text("utf-8") if session.spark_log is not None else "",
+    ]
+    assert not [each[:2000] for each in shown if TOKEN in each]
+    assert any("*********(redacted)" in each for each in shown)
