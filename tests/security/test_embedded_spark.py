@@ -5,6 +5,7 @@ import socket
 import struct
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -96,17 +97,22 @@ def test_what_the_user_says_counts(
             running.communicate("")
 
 
+def reached(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without what says whence Pythons import."""
+    return {name: value for name, value in environment.items() if name != "PYTHONSAFEPATH"}
+
+
 def test_a_spark_of_a_cluster_is_left_as_it_is():
     for master in ("yarn", "spark://elsewhere:7077", "k8s://https://elsewhere"):
         assert door_settings({"spark.master": master}).items() <= SAFE_WORKERS.items()
-        assert door_environment({"spark.master": master}) == os.environ
+        assert reached(door_environment({"spark.master": master})) == reached(os.environ)
 
 
 def test_settings_of_the_user_stay():
     theirs = {"spark.driver.host": "10.0.0.7", "spark.authenticate": "false"}
     assert door_settings(theirs).items() <= SAFE_WORKERS.items()
     assert embedded_settings(theirs).items() >= theirs.items()
-    assert door_environment(theirs) == os.environ
+    assert reached(door_environment(theirs)) == reached(os.environ)
 
 
 @pytest.mark.parametrize("imports", [True, False])
@@ -114,8 +120,10 @@ def test_workers_import_from_the_folder_of_the_start_only_where_this_process_doe
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, imports: bool
 ):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     monkeypatch.setattr("sys.path", ["", *sys.path] if imports else [each for each in sys.path if each])
     assert (SAFE_WORKERS.items() <= door_settings({}).items()) is not imports
+    assert ("PYTHONSAFEPATH" in door_environment({})) is not imports
 
 
 def test_secrets_of_this_process_do_not_go_on(monkeypatch: pytest.MonkeyPatch):
