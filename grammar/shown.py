@@ -12,13 +12,13 @@ REDACTED = "*********(redacted)"
 _ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 _GAP = r"(?:\s|--[^\n]{0,200}\n|/\*(?:(?!\*/).){0,200}\*/)*+"
 _LITERAL = (
-    r"""(?:r?'(?:[^'\\]|\\.)*+(?:'|\Z)|r?"(?:[^"\\]|\\.)*+(?:"|\Z)"""
+    r"""(?:r?'(?:[^'\\]|\\.)*+(?:'|\Z)|r?"(?:[^"\\]|\\.)*+(?:"|\Z)|''[^']++'"""
     r"""|\\["'].*?(?:\\["']|\Z)|\$\$.*?(?:\$\$|\Z))"""
 )
-# What follows at once comes of a quote too many.
-_LITERALS = rf"(?P<secret>{_LITERAL}(?:{_GAP}{_LITERAL})*[^\s,;()]*)"
+# What follows tells a literal from what is between two.
+_LITERALS = rf"(?P<secret>{_LITERAL}(?:{_GAP}{_LITERAL})*)(?=[\s,;()]|\Z)"
 _SECRET = r"(?:secret|password|token(?!file)|access[._]?key)[\w.\-]{0,100}+"
-_BEGIN = r"(?<![\w.\-`'\"])(?P<quote>[`'\"])?"
+_BEGIN = r"(?<![\w.\-`'\"/])(?P<quote>[`'\"])?"
 _NAME = rf"{_BEGIN}[\w.\-]{{0,100}}?{_SECRET}"
 _UNQUOTED = rf"(?(quote)(?P=quote)){_GAP}=*+{_GAP}"
 _FLAGS = re.IGNORECASE | re.DOTALL

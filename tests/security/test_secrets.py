@@ -39,6 +39,8 @@ FORMS = {
     "a name that is lost": f"OPTIONS ('{TOKEN}', site 'a')",
     "a name at once": f"OPTIONS (token'{TOKEN}')",
     "behind one that is none": f"SELECT 'token' AS a; OPTIONS (token '{TOKEN}')",
+    "behind a path": f"OPTIONS (tokenFile '/a/token', path 'my token', token '{TOKEN}')",
+    "behind a quote that is lost": f"OPTIONS (site 'a, token '{TOKEN}')",
     "a user": f"OPTIONS (site 'grpc://alice:{TOKEN}@x:1')",
 }
 
@@ -55,6 +57,7 @@ def test_a_secret_is_redacted_in_whatever_form(text: str):
         "CREATE STREAM a (token STRING, ts TIMESTAMP) USING parquet OPTIONS (path '/a', tokenFile '/b')",
         "SELECT A.token, 'secret' FROM a A, b B WINDOW = 1 SECOND WHERE A.token = B.token",
         "SELECT token FROM a",
+        "CREATE STREAM a AT SITE 'b' OPTIONS (tokenFile '/etc/token', patience '3', timeout '4')",
     ],
 )
 def test_what_is_no_secret_stays(text: str):

@@ -25,13 +25,12 @@ TOKEN_FOLDERS = "spark.wjoin.tokenFolders"
 Without it a session of one's own may name any; who sends SQL to the Spark of somebody else, none.
 """
 
-_NAME = r"[\w.\-]{0,40}(?:secret|password|token(?!file)|access[._]?key)[\w.\-]{0,40}"
-_QUOTED = "|".join(f"{quote}{_NAME}{quote}" for quote in "'\"`")
+_NAME = r"(?:secret|password|token(?!file)|access[._]?key)[\w.\-]{0,30}['\"`]?\s{0,5}=?\s{0,5}r?"
 _LITERALS = "|".join(
     rf"{quote}[^{quote}\\]{{0,4000}}+(?:\\.[^{quote}\\]{{0,4000}}+){{0,99}}+{quote}" for quote in "'\""
 )
-_NAMED = rf"(?:[^\w.\-'\"`]{_NAME}|{_QUOTED})\s{{0,9}}=?\s{{0,9}}|{_NAME}\s{{0,9}}=\s{{0,9}}"
-_REGEX = rf"""(?is)(?=['"\\])(?<={_NAMED})(?:{_LITERALS}|\\["'].{{0,4000}}?\\["'])"""
+# What follows tells a literal from what is between two.
+_REGEX = rf"""(?is)(?=['"\\])(?<={_NAME})(?:{_LITERALS}|\\["'].{{0,4000}}?\\["'])(?=[\s,;)]|$)"""
 REDACTING = {"spark.sql.redaction.string.regex": _REGEX}
 """The setting with which Spark shows and logs statements and plans without secrets.
 
