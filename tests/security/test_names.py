@@ -32,6 +32,7 @@ def test_names_of_all_languages_are_names(name: str):
     check_name("sink" if "/" not in name else "stream", name)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_statements_and_printed_rows(session: wjoin.Session, capsys: pytest.CaptureFixture[str]):
     for name in ACTING:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.compat.shells import options, shell
+from tests.tiers import tiers
 
 PLANTED = "import os\nopen(os.path.join({told!r}, __name__.partition('.')[0]), 'w').write(__file__)\n"
 
@@ -60,7 +61,9 @@ def by_wjoin_run(here: Path) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("run", [by_spark_sql, by_wjoin_run])
+@pytest.mark.parametrize(
+    "run", tiers([by_spark_sql, by_wjoin_run], long=[by_spark_sql], thorough=[by_wjoin_run])
+)
 def test_nothing_is_run_of_the_folder_where_a_program_starts(here: Path, run: Callable[[Path], str]):
     said = run(here)
     assert not list((here / "told").iterdir()), sorted(each.name for each in (here / "told").iterdir())

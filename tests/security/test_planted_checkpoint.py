@@ -122,7 +122,7 @@ def test_changed_manifests_are_read_or_refused():
     draw, written = random.Random(7), MANIFEST.encode()
     assert decode_manifest(written, "plan", 2) == MANIFEST
     refused = 0
-    for _ in range(5_000):
+    for _ in range(1_000):
         data = bytearray(written)
         for _ in range(draw.randint(1, 3)):
             place, stop = sorted(draw.choices(range(len(data)), k=2))
@@ -138,4 +138,4 @@ def test_changed_manifests_are_read_or_refused():
         except WJoinError as error:
             refused += 1
             assert error.code in ("WJ701", "WJ702", "WJ703")
-    assert refused > 4_000
+    assert refused > 800

@@ -39,6 +39,7 @@ def mode(file: Path) -> str:
     return oct(stat.S_IMODE(file.stat().st_mode))[2:]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_checkpoints_logs_and_blocks_are_the_users_and_results_as_the_umask_says(tmp_path: Path):
     for name in "ab":

@@ -124,7 +124,7 @@ def test_long_texts_are_searched_in_a_moment():
         "'\\",
         "?token",
     ):
-        redacted(piece * (200_000 // len(piece)))
+        redacted(piece * (50_000 // len(piece)))
 
 
 @pytest.mark.parametrize("sign", ["\x1b[2J", "\x07", "\u202e", "\ud800", "\r", "\x85", "\u2028"])

@@ -14,7 +14,7 @@ from tests.compat.shells import beeline, thrift_server
 from tests.security.test_planted import plant
 from tests.sites.processes import Process, Sites, put, rows_of, stream_of
 
-pytestmark = [pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 TOKEN = "s3cr3t-0f-Alice-0123456789"
 

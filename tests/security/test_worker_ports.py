@@ -52,6 +52,7 @@ def answer(port: int, said: bytes) -> bytes:
         return found
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_strangers_are_refused_before_anything_is_run(daemon: tuple[int, int]):
     process, port = daemon
