@@ -40,6 +40,7 @@ from wjoin.joins.predicates import called_names, called_predicates
 from wjoin.queries.running import Running
 from wjoin.session import Session
 from wjoin.spark.doors import TOKEN_FOLDERS
+from wjoin.spark.engine import at_work
 from wjoin.spark.failures import cause
 from wjoin.statements.queries import STOPPED_SCHEMA
 from wjoin.statements.views import changed_view, changes_view, prepare_view, view_head
@@ -195,7 +196,9 @@ class Bridge:
                 self._sessions[name] = connect(SparkSession(self._context, java))
                 self._users[name] = request.user()
                 self._work.holds(len(self._sessions))
-            return self._sessions[name]
+            found = self._sessions[name]
+        at_work(found.spark)
+        return found
 
 
 def _value(parameter: Any) -> Any:

@@ -26,6 +26,7 @@ from wjoin.sources.catalog import (
     Catalog,
     StreamDeclaration,
     catalog_of,
+    check_name,
     declared_ahead,
     declared_delays,
     forget,
@@ -124,9 +125,11 @@ class Session:
         integral event time a number in its own unit. Left out, it is that of the watermark that the
         column has in Spark, and else 0, of which a join of streams warns (WJ801). ``ahead`` is how much
         later than its micro-batch a row may be, text with a unit or a timedelta: rows further ahead are
-        dropped and counted. Raises WJoinError WJ202 where the DataFrame has no such column, and WJ110 and
-        WJ305 for an ``ahead`` that is negative or of an integral event time.
+        dropped and counted. Raises WJoinError WJ202 where the DataFrame has no such column, WJ106 for a
+        name that does not print, and WJ110 and WJ305 for an ``ahead`` that is negative or of an integral
+        event time.
         """
+        check_name("stream", name)
         if event_time is not None and event_time.lower() not in map(str.lower, df.columns):
             remedy = suggestion(event_time, df.columns) or f"it has {', '.join(df.columns)}"
             raise WJoinError("WJ202", f"the stream {name} has no column {event_time}", help=remedy)

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+from wjoin.executor.state.stored import whole
 
 
 @dataclass(frozen=True)
@@ -16,6 +19,13 @@ class HeldRows:
     stop: int
     low: int | None
     latest: int
+
+
+def decode_held(body: Sequence[Any]) -> HeldRows:
+    """Read what is held as a manifest has it. Raises ValueError and TypeError for what is none."""
+    site, start, stop, low, latest = body
+    lowest = None if low is None else whole(low, least=None)
+    return HeldRows(whole(site), whole(start), whole(stop, whole(start)), lowest, whole(latest, least=None))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The folder of the sockets between Spark and its Python processes on this machine."""
+"""A folder of this user alone: for sockets between Spark and its Python processes, and files of Java's."""
 
 import atexit
 import contextlib

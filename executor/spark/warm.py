@@ -70,7 +70,8 @@ def start(python: str, modules: Sequence[str], environment: Mapping[str, str]) -
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
-        command = [python, "-m", "wjoin_warm", str(listener.fileno()), *modules]
+        # -P: not what lies in the folder of this process; its forks import from theirs where Spark's would.
+        command = [python, "-P", "-m", "wjoin_warm", str(listener.fileno()), *modules]
         try:
             process = subprocess.Popen(
                 command,

@@ -1,16 +1,21 @@
 """The table of contents of a worker's state: a plain, versioned value."""
 
+import contextlib
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass
 
-from wjoin.executor.sites.ranges import HeldRows
+from wjoin.executor.sites.ranges import HeldRows, decode_held
 from wjoin.executor.state.identity import STATE_FORMAT, refuse_format, refuse_workers
-from wjoin.executor.state.slices import Slice
+from wjoin.executor.state.slices import Slice, decode_slice
+from wjoin.executor.state.stored import whole
 from wjoin.executor.state.writing import Writing, decode_writing
 from wjoin.grammar.errors import WJoinError
 
 Elsewhere = tuple[HeldRows, ...]
 """What the state knows of the rows of an input that are not in it."""
+
+_DAMAGED = "put the checkpoint back from a copy, or start from a new one, and a new folder for the results"
 
 
 @dataclass(frozen=True)
@@ -60,9 +65,10 @@ def written_by(data: bytes) -> tuple[str, int]:
 
     Raises WJoinError WJ701 for another state format.
     """
-    body = json.loads(data)
-    refuse_format(body["format"])
-    return body["plan"], body["workers"]
+    with _readable():
+        body = json.loads(data)
+        refuse_format(body["format"])
+        return str(body["plan"]), whole(body["workers"])
 
 
 def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
@@ -71,17 +77,28 @@ def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
     Raises WJoinError WJ701, WJ702 or WJ703 where the checkpoint is of another state format,
     another statement or another number of workers.
     """
-    body = json.loads(data)
-    refuse_format(body["format"])
-    if body["plan"] != plan:
-        raise WJoinError("WJ702", "the checkpoint was written by another statement or another plan of it")
-    refuse_workers(body["workers"], workers)
-    return Manifest(
-        plan,
-        workers,
-        body["written"],
-        {int(stream): time for stream, time in body["seen"].items()},
-        tuple(tuple(Slice(**each) for each in group) for group in body["slices"]),
-        None if body["writing"] is None else decode_writing(body["writing"]),
-        tuple(tuple(HeldRows(*each) for each in group) for group in body["held"]),
-    )
+    with _readable():
+        body = json.loads(data)
+        refuse_format(body["format"])
+        if body["plan"] != plan:
+            raise WJoinError("WJ702", "the checkpoint was written by another statement or another plan of it")
+        refuse_workers(body["workers"], workers)
+        return Manifest(
+            plan,
+            workers,
+            whole(body["written"]),
+            {int(stream): whole(time, least=None) for stream, time in body["seen"].items()},
+            tuple(tuple(decode_slice(each) for each in group) for group in body["slices"]),
+            None if body["writing"] is None else decode_writing(body["writing"]),
+            tuple(tuple(decode_held(each) for each in group) for group in body["held"]),
+        )
+
+
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    """Refuse what is no manifest: whoever may write into a checkpoint may have put there what they like."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        message = f"the table of contents of a worker's state cannot be read: {type(error).__name__}"
+        raise WJoinError("WJ701", message, help=_DAMAGED) from error

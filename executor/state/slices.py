@@ -2,15 +2,21 @@
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.blocks import concatenate
-from wjoin.executor.state.writing import Cutting
+from wjoin.executor.state.stored import whole
+from wjoin.executor.state.writing import Cutting, compression
 from wjoin.parts.kernels.runs import BoolArray, RunShape, SortedRun, select
+
+_DIGEST = re.compile("[0-9a-f]{32}")
+_MOST_PIECES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,22 @@ class Slice:
     digest: str = ""
     pieces: int = 1
     compression: str | None = None
+
+
+def decode_slice(body: Mapping[str, Any]) -> Slice:
+    """Read a slice in a manifest. Raises ValueError, KeyError and TypeError for what is none."""
+    found = Slice(**body)
+    # The copy of a slice on this machine is a file of this name.
+    if not _DIGEST.fullmatch(found.digest):
+        raise ValueError("a digest that is none")
+    for number in (found.rows, found.size):
+        whole(number)
+    for time in (found.earliest, found.latest):
+        whole(time, least=None)
+    whole(found.pieces, 1, _MOST_PIECES)
+    if found.compression is not None:
+        compression(found.compression)
+    return found
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,12 @@ is decided one micro-batch ahead.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+
+from wjoin.executor.state.stored import whole
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.hash_window import HashWindow
 from wjoin.parts.kernels.runs import RunShape
@@ -103,6 +106,13 @@ class Writing:
         }
 
 
+def compression(name: str) -> str:
+    """Return the name of a compression that Arrow has. Raises ValueError."""
+    if not pa.Codec.is_available(name):
+        raise ValueError("a compression that is not known")
+    return name
+
+
 def decode_writing(body: Mapping[str, Any]) -> Writing:
     """Read the rules in a manifest; raises WJoinError WJ701 where this version does not cut by them."""
     if body["version"] != VERSION:
@@ -112,7 +122,7 @@ def decode_writing(body: Mapping[str, Any]) -> Writing:
             f"this version of wjoin knows number {VERSION}",
         )
     return Writing(
-        tuple(each["order"] for each in body["inputs"]),
+        tuple(str(each["order"]) for each in body["inputs"]),
         tuple(
             tuple(
                 Retention(stream, tuple((member, distance) for member, distance in pairs))
@@ -120,5 +130,15 @@ def decode_writing(body: Mapping[str, Any]) -> Writing:
             )
             for each in body["inputs"]
         ),
-        Cutting(**{each.name: body[each.name] for each in fields(Cutting)}),
+        Cutting(
+            whole(body["merged_at_once"], 2),
+            whole(body["large_slice"]),
+            float(body["dead_share"]),
+            whole(body["stretch"], 1),
+            whole(body["merged_bytes"], 1),
+            whole(body["piece"], 1),
+            whole(body["costly_slice"], 1),
+            whole(body["costly_at_once"], 2),
+            compression(body["compression"]),
+        ),
     )

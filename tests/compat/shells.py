@@ -49,14 +49,19 @@ def shell(folder: Path, name: str, *arguments: str, merged: bool = False) -> sub
 
 
 @contextlib.contextmanager
-def thrift_server(folder: Path) -> Iterator[int]:
+def thrift_server(folder: Path, **settings: str) -> Iterator[int]:
     """Run Spark's server for JDBC with wjoin's setting; yield its port once it listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [str(HOME / "bin" / "spark-submit"), "--class", _SERVER, *options(**extension_settings())]
+    command = [
+        str(HOME / "bin" / "spark-submit"),
+        "--class",
+        _SERVER,
+        *options(**extension_settings(), **settings),
+    ]
     command += ["spark-internal", "--hiveconf", f"hive.server2.thrift.port={port}"]
-    environment = {**os.environ, "SPARK_HOME": str(HOME)}
+    environment = {**os.environ, "SPARK_HOME": str(HOME), "PYTHONSAFEPATH": "1"}
     said = (folder / "server.log").open("w")
     with said, subprocess.Popen(command, cwd=folder, env=environment, stdout=said, stderr=said) as running:
         try:

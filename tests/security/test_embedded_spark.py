@@ -1,23 +1,23 @@
 """Who reaches the Spark that wjoin starts on this machine: nobody from outside, and no stranger on it."""
 
-import ipaddress
 import os
 import socket
 import struct
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.packages import ROOT
+from tests.security.listening import listening
 from wjoin.commands.spark_shells import given_settings
 from wjoin.spark.doors import SAFE_WORKERS, behind_doors, door_environment, door_settings
 from wjoin.spark.embedded import embedded_settings
 from wjoin.web.access import LOOPBACK
 
-LISTENS = "0A"
 STRANGE = "strange.Visitor"
 
 STARTED = """
@@ -29,25 +29,6 @@ java = spark._jvm.java.lang.ProcessHandle.current().pid()
 print(java, spark.sparkContext.getConf().get("spark.driver.port"), flush=True)
 sys.stdin.read()
 """
-
-
-def listening(process: int) -> set[tuple[str, int]]:
-    """Return the addresses and ports at which a process takes connections."""
-    own = {each.readlink().name for each in Path(f"/proc/{process}/fd").iterdir() if each.is_symlink()}
-    found = set()
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
-            _, local, _, state, *_, inode = line.split()[:10]
-            if state == LISTENS and f"socket:[{inode}]" in own:
-                address, port = local.split(":")
-                words = struct.unpack(f">{len(address) // 8}I", bytes.fromhex(address))
-                packed = struct.pack(f"<{len(words)}I", *words)
-                found.add((str(_unmapped(ipaddress.ip_address(packed))), int(port, 16)))
-    return found
-
-
-def _unmapped(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> object:
-    return getattr(address, "ipv4_mapped", None) or address
 
 
 def strange_object() -> bytes:
@@ -116,17 +97,22 @@ def test_what_the_user_says_counts(
             running.communicate("")
 
 
+def reached(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without what says whence Pythons import."""
+    return {name: value for name, value in environment.items() if name != "PYTHONSAFEPATH"}
+
+
 def test_a_spark_of_a_cluster_is_left_as_it_is():
     for master in ("yarn", "spark://elsewhere:7077", "k8s://https://elsewhere"):
         assert door_settings({"spark.master": master}).items() <= SAFE_WORKERS.items()
-        assert door_environment({"spark.master": master}) == os.environ
+        assert reached(door_environment({"spark.master": master})) == reached(os.environ)
 
 
 def test_settings_of_the_user_stay():
     theirs = {"spark.driver.host": "10.0.0.7", "spark.authenticate": "false"}
     assert door_settings(theirs).items() <= SAFE_WORKERS.items()
     assert embedded_settings(theirs).items() >= theirs.items()
-    assert door_environment(theirs) == os.environ
+    assert reached(door_environment(theirs)) == reached(os.environ)
 
 
 @pytest.mark.parametrize("imports", [True, False])
@@ -134,8 +120,10 @@ def test_workers_import_from_the_folder_of_the_start_only_where_this_process_doe
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, imports: bool
 ):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     monkeypatch.setattr("sys.path", ["", *sys.path] if imports else [each for each in sys.path if each])
     assert (SAFE_WORKERS.items() <= door_settings({}).items()) is not imports
+    assert ("PYTHONSAFEPATH" in door_environment({})) is not imports
 
 
 def test_secrets_of_this_process_do_not_go_on(monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,7 @@ from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Slice
 from wjoin.grammar.errors import WJoinError
 
-MANIFEST = Manifest("plan", 2, 4, {0: 7, 1: -3}, ((Slice("3", 5, 100, 1, 2, "key", "d1"),), ()))
+MANIFEST = Manifest("plan", 2, 4, {0: 7, 1: -3}, ((Slice("3", 5, 100, 1, 2, "key", "d1" * 16),), ()))
 
 
 def test_manifest_comes_back_as_it_was() -> None:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wjoin.checkpoints.files import Files
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
+from wjoin.spark.files import Files
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 """The setting that a checkpoint keeps for the life of its query."""

@@ -11,7 +11,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from wjoin.checkpoints.files import Files
 from wjoin.checkpoints.log import (
     PARTITIONS,
     LastBatch,
@@ -49,6 +48,7 @@ from wjoin.planner.choose.layouts import Layout, laid_out
 from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.settings.options import prepare
 from wjoin.spark.failures import placed
+from wjoin.spark.files import Files
 from wjoin.statements.checking import check
 from wjoin.statements.dispatch import execute
 from wjoin.statements.inserts import inserted_rows, target_sink
@@ -265,6 +265,7 @@ def _write(
 ) -> None:
     """Write a checkpoint anew as ``made``, which will be ``final``; ``own`` is a folder to work in."""
     last, spark = task.last, _session(context.engine.spark, task.last, partitions)
+    files.make_own(made)
     for name in files.names(task.folder):
         if name != "state":
             files.copy(f"{task.folder}/{name}", f"{made}/{name}")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from wjoin.grammar.errors import WJoinError, WJoinWarning
+from wjoin.grammar.shown import redacted, shown
 
 
 def print_error(error: WJoinError, name: str) -> None:
@@ -32,7 +33,7 @@ def printed_warnings(name: str) -> Iterator[None]:
         if isinstance(message, WJoinWarning):
             text = (message if message.text is None else message.within(message.text, name)).render()
         else:
-            text = f"wjoin: warning: {' '.join(str(message).split())}"
+            text = f"wjoin: warning: {shown(redacted(' '.join(str(message).split())))}"
         if text not in printed:
             printed.add(text)
             print(text, file=sys.stderr, flush=True)

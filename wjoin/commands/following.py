@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from wjoin.commands.live import LiveProgress
+from wjoin.grammar.shown import shown
 from wjoin.queries.running import Running
 
 _POLL_SECONDS = 0.3
@@ -42,4 +43,4 @@ def follow(running: Sequence[Running], settle: Callable[[], None], out: TextIO, 
 def report(running: Sequence[Running], out: TextIO) -> None:
     """Print what queries have done, a line for each."""
     for each in running:
-        print(each.line(), file=out, flush=True)
+        print(shown(each.line()), file=out, flush=True)

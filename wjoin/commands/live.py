@@ -14,6 +14,7 @@ from rich.table import Table
 
 from wjoin.commands.waiting import Waiting
 from wjoin.executor.spark.beginning import tasks
+from wjoin.grammar.shown import shown
 from wjoin.measured.progress import Progress, time_text
 from wjoin.measured.totals import Totals
 from wjoin.queries.running import Running
@@ -47,7 +48,7 @@ class LiveProgress:
     def __init__(self, as_json: bool, *, table: bool = True) -> None:
         self._json = as_json
         self._told: list[Running] = []
-        console = Console()
+        console = Console(markup=False)
         drawn = table and console.is_terminal and not as_json
         self._live = Live(console=console, refresh_per_second=4) if drawn else None
         self._waiting: Waiting | None = None
@@ -92,7 +93,7 @@ class LiveProgress:
         for name in _COLUMNS:
             table.add_column(name, justify="left" if name in _LEFT else "right")
         for each in running:
-            table.add_row(each.name, *_cells(each.totals), _now(each))
+            table.add_row(shown(each.name), *_cells(each.totals), _now(each))
         return table
 
 

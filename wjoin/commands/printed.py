@@ -4,7 +4,7 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark import StorageLevel
 from pyspark.sql import functions as F
@@ -13,6 +13,7 @@ from wjoin.commands.row_lines import csv_lines, csv_record, different_names, jso
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.once import select_name
 from wjoin.grammar.plurals import counted
+from wjoin.grammar.shown import shown_lines
 from wjoin.measured.progress import read
 from wjoin.measured.reports import last_report
 from wjoin.queries.open_groups import waiting, waits
@@ -62,7 +63,7 @@ def _print_lines(kept: "DataFrame", count: int, most: int | None, form: str) -> 
 def _print_table(frame: "DataFrame", most: int) -> None:
     """Print at most so many rows as a table; many of them as several tables."""
     if most <= PAGE_ROWS:
-        frame.show(most, truncate=False)
+        _show(frame, most)
         return
     kept = frame.select("*", F.monotonically_increasing_id().alias(_NUMBER)).persist(StorageLevel.DISK_ONLY)
     try:
@@ -72,14 +73,20 @@ def _print_table(frame: "DataFrame", most: int) -> None:
             shown = min(rows, left)
             if shown:
                 page = kept.filter(F.col(_NUMBER).between(first, first + shown - 1))
-                page.drop(_NUMBER).show(shown, truncate=False)
+                _show(page.drop(_NUMBER), shown)
             left -= shown
         if not pages:
-            kept.drop(_NUMBER).show()
+            _show(kept.drop(_NUMBER), 1)
         elif sum(rows for _, rows in pages) > most:
             print(f"only showing top {most} rows")
     finally:
         kept.unpersist()
+
+
+def _show(frame: "DataFrame", most: int) -> None:
+    """Print rows as Spark does, but nothing of their values acts on a terminal."""
+    rows: Any = frame
+    print(shown_lines(rows._show_string(most, truncate=False)))
 
 
 def _pages(numbered: "DataFrame") -> "Iterator[tuple[int, int]]":

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pyspark
 
-from wjoin.spark.doors import SAFE_WORKERS, TOKEN_FOLDERS, door_environment, door_settings
+from wjoin.spark.doors import REDACTING, SAFE_WORKERS, TOKEN_FOLDERS, door_environment, door_settings
 from wjoin.spark.java_classes import JAR
 
 EXTENSIONS = "wjoin.sql.Extensions"
@@ -29,6 +29,7 @@ def extension_settings() -> dict[str, str]:
         # Its workers need wjoin as well.
         "spark.pyspark.python": sys.executable,
         **SAFE_WORKERS,
+        **REDACTING,
     }
 
 
@@ -45,7 +46,7 @@ def replace_by(shell: str, arguments: Sequence[str]) -> NoReturn:
         # Who types here may read what Spark may.
         settings[TOKEN_FOLDERS] = "/"
     options = [f"--conf={name}={value}" for name, value in settings.items()]
-    environment = {**door_environment(given), "SPARK_HOME": str(home)}
+    environment = {**door_environment(given), "SPARK_HOME": str(home), "PYTHONSAFEPATH": "1"}
     os.execve(program, [program, *options, *arguments], environment)
 
 

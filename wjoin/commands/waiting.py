@@ -30,7 +30,7 @@ class Waiting:
         if Console(stderr=True).is_terminal:
             # While Java starts, standard error is its log: the terminal stays this one.
             self._terminal = os.fdopen(os.dup(sys.stderr.fileno()), "w")
-            self._status = Status("", console=Console(file=self._terminal, force_terminal=True))
+            self._status = Status("", console=Console(file=self._terminal, force_terminal=True, markup=False))
 
     def __enter__(self) -> "Waiting":
         if self._status is None:

@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from wjoin.grammar.shown import shown_lines
+
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -73,5 +75,5 @@ class Screen:
 
 def _bundle(what: Shown | str) -> dict[str, str]:
     if isinstance(what, str):
-        return {"text/plain": what}
-    return {"text/plain": what.text(), "text/html": str(what.html())}
+        return {"text/plain": shown_lines(what)}
+    return {"text/plain": shown_lines(what.text()), "text/html": str(what.html())}

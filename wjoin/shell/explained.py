@@ -5,6 +5,7 @@ import textwrap
 
 from rich.cells import cell_len
 
+from wjoin.grammar.shown import shown_lines
 from wjoin.planner.explain.cost import candidates_text, cost_text
 from wjoin.shell.paint import Paint
 from wjoin.statements.explanation import Explanation
@@ -23,7 +24,7 @@ def explained(text: Explanation, width: int, paint: Paint) -> list[str]:
     for document in text.described:
         costs = cost_text(document)
         if max(map(cell_len, costs.splitlines())) > width:
-            plan = plan.replace(costs, candidates_text(document))
+            plan = plan.replace(shown_lines(costs), shown_lines(candidates_text(document)))
     lines = [shown for line in plan.splitlines() for shown in _shown(line, width, paint)]
     if not text.described:
         lines = str(text).splitlines()

@@ -1,16 +1,15 @@
 """Rows as a table of text: columns as wide as they are on a terminal, numbers to the right."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
 from rich.cells import cell_len, set_cell_size
 
+from wjoin.grammar.shown import shown_lines
 from wjoin.shell.paint import Paint
 
 _NULL = "NULL"
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _LEAST = 4
 """Places below which a column is not made narrower."""
 
@@ -82,7 +81,7 @@ def _text(value: str | None) -> str:
     """Return a value as it is shown: signs that would move the cursor or change colours are spelled out."""
     if value is None:
         return _NULL
-    return _CONTROL.sub(lambda found: "    " if found[0] == "\t" else repr(found[0])[1:-1], value)
+    return shown_lines(value).replace("\t", "    ")
 
 
 def _width(text: str) -> int:

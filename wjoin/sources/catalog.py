@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError, WJoinWarning
+from wjoin.grammar.shown import shown
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import CreateSink, CreateStream, Identifier
@@ -27,6 +28,24 @@ DATAFRAME = "dataframe"
 
 AHEAD = "wjoin.ahead"
 """The option of a stream that says how much later than its micro-batch a row may be."""
+
+
+MOST_NAME = 200
+"""Bytes in the name of a stream or a sink at the most."""
+
+
+def check_name(kind: str, name: str, span: Span | None = None, text: str | None = None) -> None:
+    """Refuse the name of a stream or a sink that cannot be shown. Raises WJoinError WJ106.
+
+    That of a sink is one of a folder, too: of its checkpoint.
+    """
+    message = None
+    if shown(name) != name or not 0 < len(name.encode("utf-8", "replace")) <= MOST_NAME:
+        message = f"the name of a {kind} has 1 to {MOST_NAME} bytes, and all of its signs print"
+    elif kind == "sink" and ("/" in name or "\\" in name or name in (".", "..")):
+        message = "the name of a sink is that of a folder, too: / and \\ are not in it"
+    if message is not None:
+        raise WJoinError("WJ106", message, span=span, text=text, help="take another name")
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from wjoin.sources.computed import with_computed
 from wjoin.sources.format_options import own_option, without
 from wjoin.sources.site_links import LINKS
 from wjoin.spark.doors import token_folders
+from wjoin.spark.engine import at_work
 
 DECLARING_SECONDS = 10.0
 """How long a site may be out of reach when a stream is declared, or a statement planned."""
@@ -83,6 +84,8 @@ def at_sites(spark: SparkSession, statement: CreateStream) -> StreamAtSites:
             message = f"the format {SITE_FORMAT} needs the option {needed}"
             raise WJoinError("WJ603", message, span=statement.provider.span, help="write AT SITE 'grpc://…'")
     folders = token_folders(spark)
+    # Spark registers no format that the session has which is at work, whichever it is asked by.
+    at_work(spark)
     with served(spark):
         spark.dataSource.register(SiteSource.limited(folders))
     try:

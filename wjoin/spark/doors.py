@@ -25,6 +25,18 @@ TOKEN_FOLDERS = "spark.wjoin.tokenFolders"
 Without it a session of one's own may name any; who sends SQL to the Spark of somebody else, none.
 """
 
+_NAME = r"(?:secret|password|token(?!file)|access[._]?key)[\w.\-]{0,30}['\"`]?\s{0,5}=?\s{0,5}r?"
+_LITERALS = "|".join(
+    rf"{quote}[^{quote}\\]{{0,4000}}+(?:\\.[^{quote}\\]{{0,4000}}+){{0,99}}+{quote}" for quote in "'\""
+)
+# What follows tells a literal from what is between two.
+_REGEX = rf"""(?is)(?=['"\\])(?<={_NAME})(?:{_LITERALS}|\\["'].{{0,4000}}?\\["'])(?=[\s,;)]|$)"""
+REDACTING = {"spark.sql.redaction.string.regex": _REGEX}
+"""The setting with which Spark shows and logs statements and plans without secrets.
+
+It is ``wjoin.grammar.shown`` as far as Java's expressions can be: the literals behind names of secrets.
+"""
+
 _ADDRESS = "SPARK_LOCAL_IP"
 """The environment variable that says where Spark listens; the Spark UI obeys nothing else."""
 
@@ -67,11 +79,14 @@ def door_environment(given: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of the Java process of such a Spark.
 
     The UI, too, then listens on this machine alone. Secrets of this process stay here: whoever may run code
-    in a worker would read them.
+    in a worker would read them. Pythons that Java starts for itself have no settings of workers.
     """
     environment = {name: value for name, value in os.environ.items() if name not in _SECRETS}
-    if LOOPBACK in door_settings(given).values():
+    settings = door_settings(given)
+    if LOOPBACK in settings.values():
         environment[_ADDRESS] = LOOPBACK
+    if SAFE_WORKERS.items() <= settings.items():
+        environment["PYTHONSAFEPATH"] = "1"
     return environment
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pyspark
 
+from wjoin.executor.spark.sockets import socket_folder
 from wjoin.spark.class_archive import reading_options
-from wjoin.spark.doors import door_settings
+from wjoin.spark.doors import REDACTING, door_settings
 from wjoin.spark.java_classes import CLASS_PATHS, PLUGINS, class_settings
 from wjoin.spark.worker_daemon import WORKERS_PATH, daemon_settings
 from wjoin.spark.worker_sockets import socket_settings
@@ -37,7 +38,7 @@ def embedded_settings(given: Mapping[str, str] | None = None) -> dict[str, str]:
     They depend on the version of Spark, and on whether its workers run on this machine.
     """
     given = given or {}
-    settings = {**_SETTINGS, JAVA_SETTING: JAVA_OPTIONS, "spark.driver.memory": _driver_memory()}
+    settings = {**_SETTINGS, **REDACTING, JAVA_SETTING: JAVA_OPTIONS, "spark.driver.memory": _driver_memory()}
     settings.update(_checkpoint_settings())
     settings.update(door_settings(given))
     if not given.get("spark.master", "local").startswith("local"):
@@ -46,7 +47,7 @@ def embedded_settings(given: Mapping[str, str] | None = None) -> dict[str, str]:
     settings.update(daemon_settings(given))
     settings.update(class_settings(given))
     if JAVA_SETTING not in given:
-        settings[JAVA_SETTING] = f"{JAVA_OPTIONS} {reading_options()}".rstrip()
+        settings[JAVA_SETTING] = " ".join(filter(None, (JAVA_OPTIONS, reading_options(), _own_files())))
     # These name what is the user's, too.
     both = (WORKERS_PATH, PLUGINS, *CLASS_PATHS)
     joined = {name: value for name, value in settings.items() if name in both}
@@ -68,6 +69,12 @@ def _checkpoint_settings() -> dict[str, str]:
                     manager = name.removesuffix(".class").replace("/", ".")
                     return {"spark.sql.streaming.checkpointFileManagerClass": manager}
     return {}
+
+
+def _own_files() -> str:
+    """Return the option with which temporary files of Java, Spark's blocks too, are this user's alone."""
+    folder = socket_folder()
+    return "" if folder is None else f'-Djava.io.tmpdir="{folder}"'
 
 
 def _driver_memory() -> str:

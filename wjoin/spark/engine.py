@@ -25,3 +25,10 @@ class Engine:
     def exists(self, name: str) -> bool:
         """Return whether there is a table or view; ``name`` is quoted as Spark wants it."""
         return self.spark.catalog.tableExists(name)
+
+
+def at_work(spark: SparkSession) -> None:
+    """Have this thread work for a session: some of Spark's calls ask for the one that was last at work."""
+    session: Any = spark
+    if hasattr(session, "_jsparkSession"):
+        session._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)

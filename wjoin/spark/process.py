@@ -49,7 +49,7 @@ def logged(wanted: str | None) -> Iterator[None]:
         return
     path = _temporary() if wanted is None else Path(wanted).resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as log:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a") as log:
         try:
             with _standard_error_to(log.fileno()):
                 yield

@@ -3,6 +3,7 @@
 from typing import Any
 
 from wjoin.context import Context
+from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.syntax import CreateView, Explain, Identifier, InsertInto, Query, Statement
 from wjoin.joins.relations import spark_plan
 from wjoin.joins.rewrite import rewrite
@@ -37,7 +38,7 @@ def explain(
             command = f"EXPLAIN {mode} {command}"
         with placed(text, statement.span):
             frame = context.engine.run(command)
-        return Explanation("\n".join(row[0] for row in frame.collect()))
+        return Explanation(shown_lines("\n".join(row[0] for row in frame.collect())))
     kept = Kept(context.engine.spark, explained_checkpoint(context.catalog, context.settings, target))
     analyze = mode == "ANALYZE"
     rewriting = rewrite(context, text, statement, params, kept, metered=analyze, runs=analyze)
@@ -53,4 +54,4 @@ def explain(
             parts.append(measured_text(frame, rewriting.planned, rewriting.joins.meters))
     if mode == "FORMATTED":
         parts.append("Spark plan\n" + spark_plan(rewriting.run_placed()))
-    return Explanation("\n\n".join(parts), documents)
+    return Explanation(shown_lines("\n\n".join(parts)), documents)

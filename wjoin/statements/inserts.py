@@ -28,6 +28,7 @@ from wjoin.sources.records import writing_options
 from wjoin.sources.site_leases import keep_all
 from wjoin.spark.cluster import partitions
 from wjoin.spark.failures import RAISED_BY_SPARK, first_line, placed
+from wjoin.spark.files import Files
 from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
 from wjoin.statements.sinks import rows_for
@@ -199,6 +200,10 @@ def _start(
     every: str | None,
 ) -> Running:
     joins, folder = planned.joins, planned.folder
+    if folder is not None and hasattr(context.engine.spark, "_jsparkSession"):
+        # A server of Spark Connect makes it as its own Spark is set.
+        with placed(text, statement.span):
+            Files.of(context.engine.spark).make_own(folder)
     if joins is not None:
         _keep(context.engine.spark, text, statement, planned.kept, joins)
     options = without(writing_options(sink), "trigger", "outputMode")

@@ -21,7 +21,14 @@ from wjoin.grammar.syntax import (
 )
 from wjoin.settings.parameters import given_sink
 from wjoin.settings.triggers import processing_time
-from wjoin.sources.catalog import Catalog, SinkDeclaration, StreamDeclaration, find_sink, find_stream
+from wjoin.sources.catalog import (
+    Catalog,
+    SinkDeclaration,
+    StreamDeclaration,
+    check_name,
+    find_sink,
+    find_stream,
+)
 from wjoin.sources.format_options import RECORDS_WRITTEN, SINK_OPTIONS, check_options, option_span, own_option
 from wjoin.sources.kafka import SERVERS, is_kafka, refuse_absent, require_connector
 from wjoin.sources.records import check_format, written_records
@@ -34,6 +41,7 @@ def create_sink(
     """Declare a sink. Raises WJoinError WJ106, WJ212, WJ601, WJ603, WJ616 and WJ617."""
     statement = given_sink(statement, text, params)
     name = statement.name.name
+    check_name("sink", name, statement.name.span, text)
     if name.lower() in catalog.sinks:
         if statement.if_not_exists:
             return

@@ -32,6 +32,7 @@ from wjoin.sources.catalog import (
     AHEAD,
     Catalog,
     StreamDeclaration,
+    check_name,
     declared_ahead,
     declared_delays,
     find_stream,
@@ -56,6 +57,7 @@ def create_stream(
     and WJ617.
     """
     name = statement.name.name
+    check_name("stream", name, statement.name.span, text)
     if catalog.stream(name) is not None:
         _forget_dropped(engine, catalog)
     if catalog.stream(name) is not None:

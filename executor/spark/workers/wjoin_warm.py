@@ -24,7 +24,7 @@ _TAKEN = b"y"
 _STREAMS = 3
 _REQUEST_SECONDS = 10.0
 # Python and its libraries read these when they start.
-_READ_AT_START = ("PYTHONHASHSEED", "PYTHONSAFEPATH", "OMP_NUM_THREADS")
+_READ_AT_START = ("PYTHONHASHSEED", "OMP_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,8 @@ def _ran(request: Request, streams: Sequence[int]) -> int:
     os.environ.clear()
     os.environ.update(request.environment)
     os.chdir(request.folder)
-    if not sys.flags.safe_path:
-        sys.path[0] = request.folder
+    if not request.environment.get("PYTHONSAFEPATH"):
+        sys.path.insert(0, request.folder)
     named = request.environment.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[1:1] = [each for each in named if each and each not in sys.path]
     sys.path[:] = _daemon().installed_first(sys.path)

@@ -54,10 +54,10 @@ public final class Planner {
   private static final String REDACTION = "spark.sql.redaction.string.regex";
 
   private static final String SECRETS =
-      "(?is)(?=['\"\\\\])"
-          + "(?<=(?:secret|password|token(?!file)|access[._]?key)[\\w.\\-]{0,40}[`'\"]?\\s{0,9}=?\\s{0,9})"
-          + "(?:'[^'\\\\]{0,4000}+(?:\\\\.[^'\\\\]{0,4000}+){0,99}+'"
-          + "|\"[^\"\\\\]{0,4000}+(?:\\\\.[^\"\\\\]{0,4000}+){0,99}+\"|\\\\[\"'].{0,4000}?\\\\[\"'])";
+      "(?is)(?=['\"\\\\])(?<=(?:secret|password|token(?!file)|access[._]?key)[\\w.\\-]{0,30}['"
+          + "\\\"`]?\\s{0,5}=?\\s{0,5}r?)(?:'[^'\\\\]{0,4000}+(?:\\\\.[^'\\\\]{0,4000}+){0,99}+'|\"[^"
+          + "\"\\\\]{0,4000}+(?:\\\\.[^\"\\\\]{0,4000}+){0,99}+\"|\\\\[\"'].{0,4000}?\\\\[\"'])(?=["
+          + "\\s,;)]|$)";
 
   private static final Logger LOG = LoggerFactory.getLogger(Planner.class);
 

@@ -47,6 +47,12 @@ class Files:
         files, at = self._at(path)
         return bool(files.exists(at))
 
+    def make_own(self, folder: str) -> None:
+        """Make a folder that is not there yet, for this user alone where its file system knows of users."""
+        files, at = self._at(folder)
+        if not files.exists(at):
+            files.mkdirs(at, self.jvm.org.apache.hadoop.fs.permission.FsPermission("700"))
+
     def names(self, folder: str) -> list[str]:
         """Return the names of what lies in a folder, sorted; none where it is not there."""
         files, at = self._at(folder)

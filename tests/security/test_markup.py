@@ -1,0 +1,72 @@
+"""Markup in names, values and errors is text on the pages and in the cells of notebooks."""
+
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import pytest
+
+from wjoin.notebook.drawn import Picture
+from wjoin.notebook.screen import _bundle
+from wjoin.notebook.tables import Table, preformatted
+from wjoin.planner.explain.dot import quoted
+from wjoin.web.points import Point
+
+MARKUP = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '" onmouseover="alert(1)" x=\'',
+    "</style><script>alert(1)</script>",
+    "</title><a href='javascript:alert(1)'>x</a>",
+    "<!-- <![CDATA[",
+    "&lt;script&gt;&#60;b&#62;",
+)
+AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+KNOWN = {"div", "style", "p", "b", "span", "pre", "table", "thead", "tbody", "tr", "th", "td", "svg", "title"}
+DRAWN = {"path"}
+
+
+class Tags(HTMLParser):
+    """The elements and attributes of a page, and its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("text", MARKUP)
+def test_markup_is_text(text: str):
+    rows = Table((text, "b"), (False, True), [(text, "1"), (None, text)], text)
+    points = [Point(AT.timestamp() - 2, AT.timestamp(), rows={text: 1}, matched=1, lag={text: 1.0})]
+    picture = Picture(text, text, AT, True, text, points, (text, text), text, rows)
+    for html in (str(picture.html()), str(preformatted(text)), str(rows.html())):
+        found = Tags()
+        found.feed(html)
+        found.close()
+        assert found.tags <= KNOWN | DRAWN
+        assert not [name for name in found.attributes if name.startswith("on") or name in ("href", "src")]
+        assert text in found.text
+
+
+@pytest.mark.parametrize("sign", ["\x1b[2J", "\x1b]8;;http://x\x07", "\u202e", "\x9b31m"])
+def test_texts_of_cells_do_nothing_with_a_terminal(sign: str):
+    rows = Table((sign,), (False,), [(sign,)], sign)
+    shown = _bundle(Picture(sign, sign, AT, True, sign, (), (sign,), sign, rows))["text/plain"]
+    assert not set(sign) & set(shown) & set("\x1b\x07\u202e\x9b")
+    assert _bundle(sign)["text/plain"].isprintable()
+
+
+@pytest.mark.parametrize("text", ['"];x [label="', "a\\", "a\nb", "\x1b", 'a\\"b'])
+def test_a_name_stays_a_string_of_dot(text: str):
+    inside = quoted(text)[1:-1]
+    assert quoted(text)[0] == quoted(text)[-1] == '"'
+    assert '"' not in inside.replace("\\\\", "").replace('\\"', "")
+    assert "\n" not in inside and "\x1b" not in inside
