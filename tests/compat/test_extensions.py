@@ -163,7 +163,7 @@ def test_users_of_jdbc_have_streams_of_their_own(rows: Path) -> None:
 HELD = "SELECT java_method('wjoin.sql.Planner', 'held')"
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 def test_what_users_of_jdbc_have_declared_is_let_go_once_they_have_left(rows: Path) -> None:
     """Also of one whose first statement began before the planner did, and never of one who is still there."""
     mine = [*views(rows), f"CREATE STREAM mine {DECLARED.format(rows / 'a')}", JOIN]

@@ -7,7 +7,7 @@ from wjoin.commands.calibrate import kernel_costs, timed
 from wjoin.parts.kernels.registry import KERNELS
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", tiers(KERNELS, long=["nlw"]))
 def test_every_cost_of_a_kernel_is_measured(kernel):
     found = kernel_costs(KERNELS[kernel], 1e-8)
     expected = {f"probe_{kernel}", f"pair_{kernel}"} | ({"tuple"} if kernel == "mw" else set())

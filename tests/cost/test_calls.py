@@ -31,7 +31,8 @@ def calls(load: choices_theta.Workload, candidate: Candidate) -> float:
 
 
 @pytest.mark.parametrize(
-    ("share", "whole"), tiers([(0.5, True), (0.1, True), (0.5, False)], thorough=[(0.1, True), (0.5, False)])
+    ("share", "whole"),
+    tiers([(0.5, True), (0.1, True), (0.5, False)], long=[(0.5, True)], thorough=[(0.1, True), (0.5, False)]),
 )
 def test_calls_are_as_expected_and_the_plan_with_few_is_chosen(share: float, whole: bool) -> None:
     load = choices_theta.Workload((30, 30, 30), 1.0, 2, COST_US, share, whole=whole)

@@ -41,7 +41,11 @@ def runs(load: Workload) -> list[tuple[Candidate, Measured]]:
 
 @pytest.mark.parametrize(
     "load",
-    tiers(WORKLOADS, thorough=[load for load in WORKLOADS if load.name == "near of a key"]),
+    tiers(
+        WORKLOADS,
+        long=[load for load in WORKLOADS if load.name in ("one window", "both ways")],
+        thorough=[load for load in WORKLOADS if load.name == "near of a key"],
+    ),
     ids=lambda load: load.name,
 )
 def test_results_comparisons_and_state_are_as_expected(load):

@@ -7,9 +7,13 @@ from selenium.webdriver.common.by import By
 
 from tests.browser import chromium, color, contrast, emulate, luminance
 from tests.explain.drawn import ALL, chain, fragment, hostile, named, page, path
+from tests.tiers import tiers
 
 # Every test loads a page or two; the browser starts once.
-pytestmark = [pytest.mark.long, pytest.mark.slow]
+pytestmark = [pytest.mark.thorough, pytest.mark.slow]
+
+SOME = ["three streams", "alternatives", "hops"]
+"""Documents that make long draws; make thorough draws all."""
 
 BOXES = """
 return [...document.querySelectorAll(arguments[0])].map(each => {
@@ -77,7 +81,7 @@ def _touch(first, second):
     return across and first["top"] < second["bottom"] and second["top"] < first["bottom"]
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", tiers(ALL, long=SOME))
 def test_pictures_have_a_size_and_hold_their_texts(show, name):
     browser = show(named(name))
     for each in browser.execute_script(BOXES, "svg.picture"):
@@ -98,7 +102,7 @@ def test_pictures_have_a_size_and_hold_their_texts(show, name):
 
 
 @pytest.mark.parametrize("wide", [False, True])
-@pytest.mark.parametrize("streams", [2, 3, 5, 8])
+@pytest.mark.parametrize("streams", tiers([2, 3, 5, 8], long=[5]))
 def test_labels_of_windows_do_not_overlap(show, streams, wide):
     browser = show(chain(streams, wide=wide))
     labels = browser.execute_script(BOXES, ".wjoin-plan .windows .label")
@@ -107,6 +111,7 @@ def test_labels_of_windows_do_not_overlap(show, streams, wide):
     assert not [(a["name"], b["name"]) for a, b in combinations(taken, 2) if _touch(a, b)]
 
 
+@pytest.mark.long
 def test_alternatives_stand_side_by_side(show):
     browser = show(path())
     first, second = browser.find_elements(By.CSS_SELECTOR, ".wjoin-plan .windows")
@@ -114,12 +119,13 @@ def test_alternatives_stand_side_by_side(show):
     assert first.rect["y"] == second.rect["y"]
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", tiers(ALL, long=SOME))
 def test_boxes_of_the_plan_do_not_overlap(show, name):
     boxes = show(named(name)).execute_script(BOXES, ".wjoin-plan .plan .box")
     assert not [(a["name"], b["name"]) for a, b in combinations(boxes, 2) if _touch(a, b)]
 
 
+@pytest.mark.long
 def test_the_chosen_bar_is_the_marked_one(show):
     document = path()
     browser = show(document)
@@ -133,6 +139,7 @@ def test_the_chosen_bar_is_the_marked_one(show):
     assert max(ends) == pytest.approx(line["left"], abs=1.5)
 
 
+@pytest.mark.long
 def test_names_numbers_and_reasons_of_bars_do_not_overlap(show):
     browser = show(path())
     browser.execute_script("document.querySelectorAll('details').forEach(each => { each.open = true; })")
@@ -145,6 +152,7 @@ def test_names_numbers_and_reasons_of_bars_do_not_overlap(show):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.long
 def test_texts_are_readable_in_light_and_dark(show, scheme):
     document = chain(3)
     document["constraints"]["contradictory_alternatives"] = 1
@@ -163,6 +171,7 @@ def test_texts_are_readable_in_light_and_dark(show, scheme):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.long
 def test_a_fragment_leaves_the_page_around_it_alone(show, scheme):
     mine = "<p class='lead' style='width: 300px'>mine</p>"
     around = f"<!DOCTYPE html><html><head><meta charset='utf-8'></head><body>{mine}"
@@ -177,6 +186,7 @@ def test_a_fragment_leaves_the_page_around_it_alone(show, scheme):
     assert show(scheme=scheme, text=f"{around}{twice}</body></html>").execute_script(style) == before
 
 
+@pytest.mark.long
 def test_a_narrow_cell_scrolls_inside_and_not_the_notebook(show, browser):
     cell = f"<!DOCTYPE html><meta charset='utf-8'><div style='width: 640px'>{fragment([chain(8)])}</div>"
     show(text=cell)
@@ -188,7 +198,7 @@ def test_a_narrow_cell_scrolls_inside_and_not_the_notebook(show, browser):
     assert browser.execute_script(script) <= 0
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", tiers(ALL, long=SOME))
 @pytest.mark.parametrize("width", [500, 1200])
 def test_on_a_narrow_screen_the_page_is_as_wide_as_the_screen(show, narrow, name, width):
     narrow(width)
@@ -201,6 +211,7 @@ def test_on_a_narrow_screen_the_page_is_as_wide_as_the_screen(show, narrow, name
         assert each["right"] < width - 24
 
 
+@pytest.mark.long
 def test_hostile_texts_do_not_run(show):
     browser = show(hostile())
     assert not browser.find_elements(By.TAG_NAME, "script")

@@ -7,6 +7,7 @@ import pytest
 
 from tests.explain.drawn import ALL, named, path, read, static
 from tests.packages import ROOT
+from tests.tiers import tiers
 from wjoin.planner.explain.document import plain
 
 FOLDER = ROOT / "planner" / "explain"
@@ -62,7 +63,7 @@ def test_only_those_that_describe_read_the_plan():
     assert "wjoin.planner.planning.PlannedSelect" in _imports(FOLDER / "describe.py")
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", tiers(ALL, long=["hops"]))
 def test_json_holds_all_that_is_drawn(name):
     document = read(json.loads(json.dumps(named(name))))
     assert plain(document) == named(name)

@@ -29,6 +29,7 @@ from tests.explain.drawn import (
     stages,
     static,
 )
+from tests.tiers import tiers
 from wjoin.planner.explain.markup import clean, escape, fitted, tag, text_width, wrapped
 from wjoin.planner.explain.page_chart import CUT
 from wjoin.planner.explain.page_style import ROOT, STYLE
@@ -50,7 +51,7 @@ def _text(element):
     return "".join(element.itertext())
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", tiers(ALL, long=["hops"]))
 def test_page_and_fragment_are_well_formed(name):
     text = page([named(name)], name)
     ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
@@ -58,7 +59,7 @@ def test_page_and_fragment_are_well_formed(name):
     assert named(name) == json.loads(json.dumps(named(name)))
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", tiers(ALL, long=["hops"]))
 def test_nothing_comes_from_elsewhere_and_nothing_runs(name):
     tree = ElementTree.fromstring(page([named(name)], name).removeprefix("<!DOCTYPE html>\n"))
     assert not {"script", "link", "img", "iframe", "object"} & {
@@ -71,7 +72,7 @@ def test_nothing_comes_from_elsewhere_and_nothing_runs(name):
     assert "@import" not in STYLE
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", tiers(ALL, long=["hops"]))
 def test_every_stream_window_and_candidate_is_drawn(name):
     document = named(name)
     tree = _tree(document)
@@ -89,7 +90,7 @@ def test_every_stream_window_and_candidate_is_drawn(name):
     assert len(_of_class(tree, "box")) >= len(document["streams"]) + len(document["stages"]) + 1
 
 
-@pytest.mark.parametrize("name", sorted(set(ALL) - {"twelve streams"}))
+@pytest.mark.parametrize("name", tiers(sorted(set(ALL) - {"twelve streams"}), long=["hops"]))
 def test_labels_say_the_interval_and_what_was_tightened(name):
     labels = _of_class(_tree(named(name)), "label")
     shown = sorted(tuple(each.text for each in label.iter(f"{_SVG}text")) for label in labels)

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from itertools import pairwise
+from itertools import cycle, pairwise, product
 from unittest.mock import patch
 
 import numpy as np
@@ -137,8 +137,11 @@ MUTATIONS: dict[str, tuple[Change, str]] = {
 }
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS)
-@pytest.mark.parametrize("route", WORDS)
+@pytest.mark.parametrize(
+    ("route", "mutation"),
+    tiers(product(WORDS, MUTATIONS), long=zip(WORDS, cycle(MUTATIONS))),
+)
+@pytest.mark.thorough
 def test_a_wrong_share_is_noticed(route: str, mutation: str) -> None:
     change, words = MUTATIONS[mutation]
     check(route)

@@ -84,8 +84,10 @@ def test_bounds_are_inclusive_in_this_process(name: str) -> None:
     assert_local(case, BOUNDARY)
 
 
-@pytest.mark.parametrize("name", tiers(TWO_STREAMS, quick=["per stream, both"]))
-@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", tiers(TWO_STREAMS, quick=["per stream, both"], long=["path", "or of separate terms"])
+)
+@pytest.mark.thorough
 def test_bounds_are_inclusive_to_the_microsecond(session: Any, name: str) -> None:
     window, wanted = TWO_STREAMS[name]
     case = statement("AB", window)
@@ -200,8 +202,10 @@ def test_forms_over_many_streams_in_this_process(name: str) -> None:
     assert_local(case, tables)
 
 
-@pytest.mark.parametrize("name", tiers(MANY_STREAMS, quick=["or of conjunctions"]))
-@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", tiers(MANY_STREAMS, quick=["or of conjunctions"], long=["figure 11", "path and a pair"])
+)
+@pytest.mark.thorough
 def test_forms_over_many_streams(session: Any, name: str) -> None:
     aliases, window = MANY_STREAMS[name]
     case = statement(aliases, window, *chain(aliases))

@@ -130,7 +130,7 @@ def test_who_does_not_go_on_is_cut(closed_site: Attacked, sent: bytes) -> None:
         wait_for(lambda: ended(where), 15)
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 def test_readers_who_do_not_read_keep_nobody_out(open_site: Attacked) -> None:
     ticket = flight.Ticket(encode_request(Request("probe", stop=8_000_000)))
     own = [("grpc.use_local_subchannel_pool", 1)]

@@ -69,7 +69,7 @@ LARGE: dict[str, Callable[[], pa.RecordBatch]] = {
 
 
 @pytest.mark.parametrize(
-    ("what", "kind"), tiers(product(LARGE, ["values", "reduced"]), long=[("numbers", "values")])
+    ("what", "kind"), tiers(product(LARGE, ["values", "reduced"]), long=[("lists", "values")])
 )
 def test_small_bodies_that_unpack_to_gigabytes(open_site: Attacked, what: str, kind: str) -> None:
     body = packed(LARGE[what]())

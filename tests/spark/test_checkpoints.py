@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from wjoin.checkpoints.committed import committed_files
 from wjoin.measured.beside import Beside, exists
 
-pytestmark = [pytest.mark.long, pytest.mark.core]
+pytestmark = [pytest.mark.long, pytest.mark.sparks]
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from wjoin.spark.java_classes import FILE_SYSTEM
 
-pytestmark = [pytest.mark.long, pytest.mark.core]
+pytestmark = [pytest.mark.long, pytest.mark.sparks]
 
 
 def file_system(spark: SparkSession) -> Any:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from wjoin.executor.spark.watermarks import WATERMARK, WATERMARKED, unmoved, watermark_delay
 
-pytestmark = [pytest.mark.long, pytest.mark.core]
+pytestmark = [pytest.mark.long, pytest.mark.sparks]
 
 
 def files(folder: Path, *batches: list[int], removed: tuple[int, ...] = ()) -> str:

@@ -20,7 +20,7 @@ from wjoin.executor.spark.task import run_phase
 from wjoin.executor.workers import worker_ids
 from wjoin.settings.options import SESSION_SETTINGS
 
-pytestmark = [pytest.mark.long, pytest.mark.core]
+pytestmark = [pytest.mark.long, pytest.mark.sparks]
 
 ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 

@@ -16,7 +16,7 @@ from wjoin.web.access import Address
 from wjoin.web.server import Web, bound
 
 # Every test loads the page; the browser starts once.
-pytestmark = [pytest.mark.long, pytest.mark.slow]
+pytestmark = [pytest.mark.thorough, pytest.mark.slow]
 
 PATIENCE = 60
 
@@ -102,6 +102,7 @@ def captions(browser):
     return [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".chart figcaption")]
 
 
+@pytest.mark.long
 def test_numbers_move_and_lines_are_drawn(show, shown):
     browser = show()
     assert text(browser, "#name") == "pairs"
@@ -138,6 +139,7 @@ def test_lines_lie_inside_their_drawing(show):
     assert not [each for each in browser.execute_script(script) if min(each[1:]) < -2]
 
 
+@pytest.mark.long
 def test_all_can_be_reached_and_used_with_the_keyboard(show, shown):
     shown.more = [known("other", STAR, batches(5))]
     browser = show()
@@ -214,6 +216,7 @@ def test_pause_holds_the_numbers(show, shown):
     assert held.keys() == places(browser).keys()
 
 
+@pytest.mark.long
 def test_queries_come_and_fail_and_stay(show, shown):
     browser = show()
     shown.more = [known("latecomer", None, batches(3))]
@@ -239,6 +242,7 @@ def test_a_server_that_is_gone_is_told_and_the_last_numbers_stay(show):
     assert "–" not in places(browser).values()
 
 
+@pytest.mark.long
 def test_without_the_token_the_page_is_refused(show):
     token = "y" * 20
     browser = show(token=token)
@@ -248,6 +252,7 @@ def test_without_the_token_the_page_is_refused(show):
     assert not browser.find_elements(By.ID, "query")
 
 
+@pytest.mark.long
 def test_hostile_names_do_not_run(show, shown):
     hostile = known(
         HOSTILE, STAR, [report(0, BEGAN, {HOSTILE: 5})], error=HOSTILE, state="failed", run="hostile"
@@ -262,6 +267,7 @@ def test_hostile_names_do_not_run(show, shown):
 
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.long
 def test_it_is_readable_and_fits(show, shown, scheme, width):
     shown.more = [known("other", STAR, batches(5), state="failed", error="no")]
     browser = show(scheme=scheme, width=width)
