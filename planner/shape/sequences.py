@@ -1,23 +1,20 @@
 """Which sequences of joins are planned: on all that links their streams, and chains of joins of two."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.bind.binding import BoundSelect
 from wjoin.planner.choose.choice import wished_route
-from wjoin.planner.choose.layouts import LayoutRule, sequence_name
+from wjoin.planner.choose.layouts import sequence_name
 from wjoin.planner.conditions.conjuncts import ColumnComparison, PredicateCall, Residual
 from wjoin.planner.conditions.readable import Unread
 from wjoin.planner.context import Planning
-from wjoin.planner.shape.decompose import Decomposition, decompose, in_pairs
+from wjoin.planner.shape.decompose import decompose, in_pairs
 
 
 def sequences(planning: Planning) -> Planning:
-    """Add the sequences of joins, and whether hops may stand in the place of one.
-
-    Raises WJoinError WJ603 or WJ504 for a hint or setting that is no route.
-    """
+    """Add the sequences of joins, and whether hops may stand in the place of one."""
     request, bound, classes = planning.request, planning.bound, planning.classes
     names, layouts = planning.graph.names, request.layouts
     # Which of the classes that link the same streams begins makes no difference.
@@ -28,7 +25,8 @@ def sequences(planning: Planning) -> Planning:
     chains = wished is not None and ROUTES[wished].pairs
     # A checkpoint goes on with the stages that it has, also on one core.
     kept = layouts.stages if planning.streaming else None
-    several = request.costs.workers > 1 or (kept is not None and kept not in _names(whole, names, layouts))
+    known = {sequence_name(each, names, layouts.written) for each in whole}
+    several = request.costs.workers > 1 or (kept is not None and kept not in known)
     drafts = () if chains else whole
     if chains or (wished is None and several):
         links = tuple(_links(bound))
@@ -36,10 +34,6 @@ def sequences(planning: Planning) -> Planning:
         drafts = tuple(dict.fromkeys([*drafts, *paired]))
     hopping = several if wished is None else ROUTES[wished].hops
     return replace(planning, whole=whole, drafts=drafts, hopping=hopping)
-
-
-def _names(drafts: Sequence[Decomposition], streams: Sequence[str], layouts: LayoutRule) -> set[str]:
-    return {sequence_name(draft, streams, layouts.written) for draft in drafts}
 
 
 def _links(bound: BoundSelect) -> Iterator[Collection[int]]:

@@ -1,6 +1,6 @@
 """A plan of every sequence of joins: which conditions are checked where, and what is left to Spark."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from wjoin.planner.bind.binding import BoundSelect
@@ -35,14 +35,10 @@ def with_hops(planning: Planning) -> Planning:
         return planning
     made = {each.draft: each for each in planning.shapes}
     whole = [made[each] if each in made else _shape(planning, each) for each in planning.whole]
-    forms: tuple[tuple[Callable[[PhysicalPlan], bool], Callable[[PhysicalPlan], PhysicalPlan]], ...]
-    forms = ((can_hop, in_hops), (can_meet_at_once, at_once))
-    hops = (
-        replace(each, physical=form(each.physical), hops=True)
-        for can, form in forms
-        for each in whole
-        if can(each.physical)
-    )
+    hops: list[Shape] = []
+    for can, form in ((can_hop, in_hops), (can_meet_at_once, at_once)):
+        able = (each for each in whole if can(each.physical))
+        hops += [replace(each, physical=form(each.physical), hops=True) for each in able]
     return replace(planning, shapes=(*planning.shapes, *hops))
 
 

@@ -181,7 +181,7 @@ def _inside(
         held = np.ones(len(new), bool)
         for one, two in combinations(found, 2):
             apart = times[two][found[two]] - times[one][found[one]]
-            held &= (apart <= int(other[one][two] or 0)) & (-apart <= int(other[two][one] or 0))
+            held &= (apart <= (other.between(one, two) or 0)) & (-apart <= (other.between(two, one) or 0))
         new &= ~held
     return scale * float(new.sum()), min(len(np.unique(rows[new])) for rows in found.values())
 

@@ -62,17 +62,8 @@ def plan_over(
     if not isinstance(statement, Query):
         raise TypeError(f"no query: {sql}")
     types, block = ColumnTypes(relations), statement.blocks[0]
-    asked = Request(
-        sql,
-        block,
-        relations,
-        types,
-        "joined",
-        settings=settings or {},
-        costs=costs or CostSettings(),
-        layouts=layouts,
-        predicates=predicates or {},
-    )
+    known = settings or {}, costs or CostSettings(), layouts, predicates or {}
+    asked = Request(sql, block, relations, types, "joined", {}, *known)
     return plan_select(asked)
 
 
