@@ -107,7 +107,11 @@ def test_a_score_that_is_no_number_is_above_all_others(operator: str, expected: 
         (np.array([True]), "boolean", "returned 1 value for 2 pairs"),
         (np.zeros((2, 2)), "double", "not a column"),
         (True, "boolean", "not a column"),
-        (np.array([0.5, 1.0]), "boolean", "returned values of type double, but is declared to return boolean"),
+        (
+            np.array([0.5, 1.0]),
+            "boolean",
+            "returned values of type double, but is declared to return boolean",
+        ),
         (np.array([True, False]), "double", "returned values of type bool, but is declared to return double"),
         (np.array(["a", "b"]), "double", "returned values of type string, but is declared to return double"),
     ],
