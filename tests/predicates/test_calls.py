@@ -150,7 +150,7 @@ def test_a_failure_of_many_pairs_at_once_names_the_first() -> None:
             raise MemoryError("too many")
         return values > 0
 
-    with pytest.raises(PairFailedError, match="MemoryError: too many .in a call for 2 pairs") as raised:
+    with pytest.raises(PairFailedError, match=r"MemoryError: too many .in a call for 2 pairs") as raised:
         holds(Predicate("few", few), [pa.array([None, 1, 2])], True)
     assert raised.value.place == 1
 
