@@ -81,7 +81,7 @@ class LocalWorkers:
 
     ``partitions`` is the number of workers of a stage whose route uses all there are, ``stretch`` the bytes
     that a worker joins at once, ``predicates`` those that the plan names. ``whole``: whether the rows of a
-    stream are few enough to be dealt out one by one. ``loads``: what each worker of each stage did for the
+    stream are few enough to be assigned one by one. ``loads``: what each worker of each stage did for the
     last micro-batch.
     """
 

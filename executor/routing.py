@@ -109,7 +109,7 @@ class Router:
 
 
 def turns(times: Int64Array) -> Int64Array:
-    """Return numbers by which rows are dealt out one by one, in the order of their times (int64).
+    """Return numbers by which rows are assigned one by one, in the order of their times (int64).
 
     Rows of one time have one number. Where it begins follows from the rows as well: of many tasks with few
     rows each, not all begin with the same worker.
@@ -168,5 +168,5 @@ def table_tasks(stage: Stage, partitions: int, cores: int | None) -> int | None:
     found = worker_count(stage, partitions)
     if cores is None or (sliced and stage.placement.workers is not None):
         return found
-    # Slices are dealt out evenly, keys are not.
+    # Slices are spread evenly, keys are not.
     return min(found, cores if sliced and not stage.keyed else _TASKS_OF_A_CORE * cores)

@@ -33,7 +33,7 @@ def init(folder: Path, listen: Listen) -> list[Path]:
     """
     config = folder / "site.toml"
     if config.exists():
-        raise WJoinError("WJ903", f"{config} is there already", help="give another folder")
+        raise WJoinError("WJ903", f"{config} exists already", help="use another folder")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "incoming").mkdir(exist_ok=True)
     made = [config]
@@ -53,7 +53,7 @@ def _certificate(folder: Path, host: str) -> list[Path]:
     openssl = shutil.which("openssl")
     if openssl is None:
         raise WJoinError(
-            "WJ903", "there is no openssl command", help="see docs/sites.md, section Across regions"
+            "WJ903", "no openssl command was found", help="see docs/sites.md, section Across regions"
         )
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     number = all(sign in "0123456789abcdefABCDEF.:" for sign in host) and any(sign in ".:" for sign in host)
@@ -63,5 +63,5 @@ def _certificate(folder: Path, host: str) -> list[Path]:
     key.touch(mode=0o600)
     done = subprocess.run([*command, "-keyout", key, "-out", certificate], capture_output=True, text=True)
     if done.returncode:
-        raise WJoinError("WJ903", f"openssl has made no certificate: {done.stderr.strip()[-200:]}")
+        raise WJoinError("WJ903", f"openssl did not create a certificate: {done.stderr.strip()[-200:]}")
     return [certificate, key]

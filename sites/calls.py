@@ -177,10 +177,10 @@ class Caller:
         if isinstance(error, flight.FlightUnavailableError | flight.FlightCancelledError):
             if any(word in text for word in _TLS):
                 help = (
-                    "give the certificate of the authority that the site's has, and a name that stands in it"
+                    "give the certificate of the site's authority, and a host name that is in the certificate"
                 )
                 return SiteError("refused", f"the TLS handshake failed: {text}", site=site, help=help)
-            help = "is the site running, and is it grpc:// or grpc+tls://?"
+            help = "check that the site runs, and whether it is grpc:// or grpc+tls://"
             return SiteError("unreachable", f"it cannot be reached: {text}", site=site, help=help)
         if isinstance(error, flight.FlightInternalError) and any(
             word in text for word in ("RST_STREAM", "Stream removed", "GOAWAY", "onnection reset")

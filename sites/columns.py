@@ -158,4 +158,4 @@ def _readable(kind: pa.DataType, name: str, where: str) -> pa.DataType:
         return pa.map_(_readable(kind.key_type, name, where), _readable(kind.item_type, name, where))
     if kind in _SIMPLE.values() or pa.types.is_decimal128(kind):
         return kind
-    raise WJoinError("WJ904", f"{where}: column {name} has the type {kind}, which Spark does not read")
+    raise WJoinError("WJ904", f"{where}: column {name} has the type {kind}, which Spark cannot read")

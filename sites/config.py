@@ -86,7 +86,7 @@ def read_config(path: Path) -> SiteConfig:
     except OSError as error:
         raise WJoinError("WJ608", f"{path.resolve()} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeError) as error:
-        raise WJoinError("WJ901", f"{path.name} is no TOML: {error}") from error
+        raise WJoinError("WJ901", f"{path.name} is not valid TOML: {error}") from error
     top = _Table(plain, "", ("site", "streams"))
     site = _Table(top.table("site"), "site", _SITE)
     streams = top.table("streams")
@@ -122,7 +122,7 @@ def read_config(path: Path) -> SiteConfig:
 def _check_access(config: SiteConfig) -> None:
     """Refuse an address that others reach without a token and TLS. Raises WJoinError WJ902."""
     if (config.certificate is None) != (config.key is None):
-        raise WJoinError("WJ902", "certificate and key go together, and one of them is missing")
+        raise WJoinError("WJ902", "certificate and key must be given together")
     missing = [
         name
         for name, value in (("token_file", config.token_file), ("certificate", config.certificate))
@@ -139,8 +139,8 @@ def _check_access(config: SiteConfig) -> None:
     if config.token_file is None and config.metrics_token_file is None:
         raise WJoinError("WJ902", f"{where} without a token")
     if config.certificate is None and config.metrics_token_file is None:
-        help = "give [site] a certificate and a key, or a metrics_token_file of its own"
-        raise WJoinError("WJ902", f"{where}, and the site's own token would travel in clear", help=help)
+        help = "give [site] a certificate and a key, or a separate metrics_token_file"
+        raise WJoinError("WJ902", f"{where}, and the site's own token would be sent unencrypted", help=help)
 
 
 def _listen(site: "_Table", name: str, default: str | None) -> Listen | None:
@@ -149,7 +149,7 @@ def _listen(site: "_Table", name: str, default: str | None) -> Listen | None:
         return None
     found = parse_listen(text)
     if found is None:
-        raise site.wrong(name, f"is {text!r}, and not HOST:PORT")
+        raise site.wrong(name, f"is {text!r}, not HOST:PORT")
     return found
 
 
@@ -170,16 +170,16 @@ def _limits(site: "_Table") -> Limits:
 def _stream(name: str, plain: Any, folder: Path) -> StreamConfig:
     where = f"streams.{name}"
     if not name.isprintable() or "/" in name or name.startswith(".") or len(name.encode()) > MOST_NAME:
-        raise WJoinError("WJ901", f"{shown(where)} cannot be the name of a stream and of its folder")
+        raise WJoinError("WJ901", f"{shown(where)} cannot name a stream and its folder")
     if not isinstance(plain, dict):
-        raise WJoinError("WJ901", f"{where} is no table", help=f"write [{where}]")
+        raise WJoinError("WJ901", f"{where} is not a table", help=f"write [{where}]")
     table = _Table(plain, where, _STREAM)
     source = table.text("source")
     lines = source == STANDARD_INPUT or source.startswith(KAFKA)
     format = table.one_of("format", ("json",) if lines else FORMATS, "json" if lines else "parquet")
     declared = table.optional("schema")
     if declared is None and format != "parquet":
-        raise table.wrong("schema", f"is missing, and {format} does not tell the types of columns")
+        raise table.wrong("schema", f"is missing, and {format} has no column types")
     schema = None if declared is None else parse_columns(declared, f"{where}.schema")
     time = table.text("time")
     keys = table.texts("key")
@@ -210,7 +210,7 @@ def check_columns(schema: pa.Schema, time: str, keys: Collection[str], where: st
             raise WJoinError("WJ901", f"{where}.{entry}: there is no column {name}", help=help)
     kind = schema.field(time).type
     if not (pa.types.is_timestamp(kind) or pa.types.is_signed_integer(kind)):
-        raise WJoinError("WJ901", f"{where}.time: {time} is {kind}, and neither a timestamp nor an integer")
+        raise WJoinError("WJ901", f"{where}.time: {time} is {kind}, not a timestamp or an integer")
 
 
 def _retention(table: "_Table") -> Retention:
@@ -221,7 +221,7 @@ def _retention(table: "_Table") -> Retention:
         whole = isinstance(given, int) and not isinstance(given, bool) and given > 0
         window = given if whole else table.time("window", "")
     if (window is None) == (rows is None):
-        raise table.wrong("window", "or window_rows is needed, and not both")
+        raise table.wrong("window", "or window_rows is needed, but not both")
     most = table.size("max_bytes", "") if "max_bytes" in table.names() else None
     return Retention(window, rows, most, table.time("consumer_lease", "1 day") / 1e6)
 
@@ -255,14 +255,14 @@ class _Table:
         """Return a table inside, empty where it is not given."""
         found = self.plain.get(entry, {})
         if not isinstance(found, dict):
-            raise self.wrong(entry, "is no table")
+            raise self.wrong(entry, "is not a table")
         return found
 
     def optional(self, entry: str) -> str | None:
         """Return a text, None where it is not given."""
         found = self.plain.get(entry)
         if found is not None and (not isinstance(found, str) or not found):
-            raise self.wrong(entry, f"is {found!r:.60}, and no text")
+            raise self.wrong(entry, f"is {found!r:.60}, not a string")
         return found
 
     def text(self, entry: str, default: str | None = None) -> str:
@@ -277,28 +277,28 @@ class _Table:
         found = self.plain.get(entry, [])
         listed = [found] if isinstance(found, str) else found
         if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-            raise self.wrong(entry, f"is {found!r:.60}, and no list of names")
+            raise self.wrong(entry, f"is {found!r:.60}, not a list of names")
         return tuple(listed)
 
     def one_of(self, entry: str, choices: Collection[str], default: str) -> str:
         """Return one of some words."""
         found = self.text(entry, default)
         if found not in choices:
-            raise self.wrong(entry, f"is {found!r:.60}, and not one of {', '.join(choices)}")
+            raise self.wrong(entry, f"is {found!r:.60}, not one of {', '.join(choices)}")
         return found
 
     def boolean(self, entry: str, default: bool) -> bool:
         """Return true or false."""
         found = self.plain.get(entry, default)
         if not isinstance(found, bool):
-            raise self.wrong(entry, f"is {found!r:.60}, and neither true nor false")
+            raise self.wrong(entry, f"is {found!r:.60}, not true or false")
         return found
 
     def number(self, entry: str, least: int) -> int:
         """Return a whole number."""
         found = self.plain.get(entry)
         if not isinstance(found, int) or isinstance(found, bool) or found < least:
-            raise self.wrong(entry, f"is {found!r:.60}, and no whole number from {least} on")
+            raise self.wrong(entry, f"is {found!r:.60}, not a whole number of at least {least}")
         return found
 
     def size(self, entry: str, default: str) -> int:
@@ -306,7 +306,7 @@ class _Table:
         found = self.plain.get(entry, default)
         read = size(found) if isinstance(found, str) else found
         if not isinstance(read, int) or isinstance(read, bool) or read <= 0:
-            raise self.wrong(entry, f"is {found!r:.60}, and no size such as '64 MB'")
+            raise self.wrong(entry, f"is {found!r:.60}, not a size such as '64 MB'")
         return read
 
     def time(self, entry: str, default: str) -> int:
@@ -314,7 +314,7 @@ class _Table:
         found = self.plain.get(entry, default)
         read = microseconds(found) if isinstance(found, str) else None
         if not read:
-            raise self.wrong(entry, f"is {found!r:.60}, and no time such as '10 minutes'")
+            raise self.wrong(entry, f"is {found!r:.60}, not a time such as '10 minutes'")
         return read
 
 

@@ -36,7 +36,7 @@ def parts_of(pieces: Sequence[Piece], next: int, start: int, stop: int, stream: 
     if start < first and start < stop:
         raise gone(stream, start, min(stop, first) - 1, first)
     if stop > end:
-        raise SiteError("broken", f"row {stop - 1} of {stream} is not there yet; the next one is {end}")
+        raise SiteError("broken", f"row {stop - 1} of {stream} does not exist yet; the next one is {end}")
     return [
         Part(each, max(start - each.start, 0), min(stop, each.stop) - each.start)
         for each in pieces
@@ -47,7 +47,7 @@ def parts_of(pieces: Sequence[Piece], next: int, start: int, stop: int, stream: 
 def gone(stream: str, start: int, last: int, first: int) -> SiteError:
     """Return the error of rows that have left the window."""
     numbers = f"row {start}" if start == last else f"rows {start} to {last}"
-    message = f"{numbers} of stream {stream} have left the site's window, which begins at row {first}"
+    message = f"{numbers} of stream {stream} have left the site's window, which starts at row {first}"
     help = (
         f"set a longer window (or window_rows), consumer_lease or max_bytes in [streams.{stream}] of the "
         "site: it must cover the query's retention and the longest pause of the query"

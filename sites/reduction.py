@@ -164,7 +164,7 @@ def kept_ranges(
         if each.start < first and not dropped.only_before(each.start, each.low):
             raise gone(stream, each.start, min(each.stop, first) - 1, first)
     if ranges and ranges[-1].stop > end:
-        message = f"row {ranges[-1].stop - 1} of {stream} is not there yet; the next one is {end}"
+        message = f"row {ranges[-1].stop - 1} of {stream} does not exist yet; the next one is {end}"
         raise SiteError("broken", message)
     return Ranges.of(ranges).within(first, end)
 

@@ -64,7 +64,7 @@ def _listening(site: Site, config: SiteConfig, token: str | None) -> SiteServer:
 def _metrics_door(config: SiteConfig) -> tuple[Listen, str | None, ssl.SSLContext | None]:
     """Return where metrics are, their token, and what is shown for TLS; on loopback there is neither."""
     if config.metrics is None:
-        raise AssertionError("metrics are served nowhere")
+        raise AssertionError("metrics are not served")
     if config.metrics.loopback:
         return config.metrics, None, None
     file = config.metrics_token_file or config.token_file

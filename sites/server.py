@@ -177,7 +177,7 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
 
     def _unexpected(self, error: Exception) -> Exception:
         _LOG.error("a request failed: %s: %s", type(error).__name__, error, exc_info=error)
-        message = f"the site could not answer: {type(error).__name__}; its log tells more"
+        message = f"the site could not answer: {type(error).__name__}; see its log"
         return self._failure(SiteError("failed", message))
 
 

@@ -54,7 +54,7 @@ class Site:
             if stream.source.startswith(KAFKA):
                 client_library()
             elif stream.source != STANDARD_INPUT and not Path(stream.source).is_dir():
-                raise WJoinError("WJ903", f"streams.{stream.name}.source: {stream.source} is no folder")
+                raise WJoinError("WJ903", f"streams.{stream.name}.source: {stream.source} is not a folder")
 
     def start(self) -> None:
         """Begin to take rows in. Raises WJoinError WJ903 or WJ904."""
@@ -123,15 +123,15 @@ class Site:
         if found is None:
             known = [each.name for each in self.config.streams]
             if stream in known:
-                raise SiteError("busy", f"stream {stream} waits for its first file, which tells its columns")
+                raise SiteError("busy", f"stream {stream} waits for its first file to learn its columns")
             help = f"its streams are {', '.join(known)}"
             raise SiteError("schema", f"there is no stream {stream:.100}", help=help)
         if lineage is not None and lineage != found.store.lineage:
             raise SiteError(
                 "lineage",
                 f"stream {stream} has been begun anew: "
-                f"its lineage is {found.store.lineage}, and not {lineage:.40}",
-                help="begin the query from a new checkpoint, or give the site its data folder back",
+                f"its lineage is {found.store.lineage}, not {lineage:.40}",
+                help="start the query with a new checkpoint, or restore the site's data folder",
             )
         return found.store
 

@@ -105,4 +105,6 @@ def client_library() -> Any:
     try:
         return importlib.import_module("confluent_kafka")
     except ImportError as error:
-        raise WJoinError("WJ905", "a stream's source is Kafka, and its client is not installed") from error
+        raise WJoinError(
+            "WJ905", "a stream's source is Kafka, but the Kafka client is not installed"
+        ) from error

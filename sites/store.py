@@ -267,7 +267,7 @@ class StreamStore:
                 raise SiteError(
                     "limit",
                     f"stream {self.options.stream} has {MOST_CONSUMERS} consumers already",
-                    help="let go of those that are not needed any more: wjoin site release",
+                    help="release those that are no longer needed: wjoin site release",
                 )
             self._consumers[name] = Consumer(name, read, floor, now)
         # A consumer that is told anew soon tells again: what is on disk asks for more rows, not for less.
@@ -400,8 +400,8 @@ def _lineage(folder: Path, options: StoreOptions) -> str:
     if file.exists():
         known = json.loads(file.read_text("utf-8"))
         if not schema_from_text(known["schema"]).equals(options.schema):
-            message = f"stream {options.stream} has other columns now than its data folder {folder}"
-            raise SiteError("schema", message, help="remove that folder to begin the stream anew")
+            message = f"the columns of stream {options.stream} differ from those in its data folder {folder}"
+            raise SiteError("schema", message, help="delete that folder to start the stream anew")
         return str(known["lineage"])
     made = {"lineage": str(uuid.uuid4()), "schema": schema_to_text(options.schema)}
     unfinished = file.with_suffix(".part")

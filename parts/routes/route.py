@@ -53,7 +53,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the rows of a stage lie: by which route, and by one with slices how these are cut and dealt out.
+    """Where the rows of a stage lie: by which route, and by one with slices how these are cut and assigned.
 
     ``workers``: how many share the slices, None for all. ``length``: of a slice, in the plan's unit of time,
     or in that of the values of the band with the number ``band``; None where there are no slices, or until

@@ -1,4 +1,4 @@
-"""Routes by slices of event time or of values, for joins without a key or with a hot one: dealt out in turn.
+"""Routes by slices of event time or of values, for joins without a key or with a hot one.
 
 Nothing moves when it ages: a row stays where it is until no other one can join it.
 """

@@ -161,6 +161,6 @@ def reached(view: Slicing, workers: int) -> float:
 
 
 def shared(slices: float, workers: int) -> float:
-    """Return how many times as fast workers are than one, with so many slices dealt out in turn."""
+    """Return how many times as fast workers are than one, with so many slices assigned round-robin."""
     whole = max(1, math.ceil(slices))
     return max(1.0, min(float(workers), slices / math.ceil(whole / workers)))

@@ -84,7 +84,7 @@ def test_statements_of_the_command_line_take_the_file_of_this_folder(
         ("[settings", None, "WJ619", "cannot be read: "),
         ("[setting]\na = 1", None, "WJ619", "has an unknown entry setting"),
         ("[profiles.a.sinks]\nx = 1", "a", "WJ619", "has an unknown entry profiles.a.sinks"),
-        ("parameters = 3", None, "WJ619", "parameters of .* is no table"),
+        ("parameters = 3", None, "WJ619", "parameters of .* is not a table"),
         ("[parameters]\nx = [1]", None, "WJ619", "parameters.x of .* is not a single value"),
         ("[settings]\nspark.x.y = []", None, "WJ619", "settings.spark.x.y of .* is not a single value"),
         ("[profiles.prod]", "pord", "WJ620", "has no profile pord"),

@@ -134,11 +134,11 @@ def test_a_plan_goes_by_what_was_tried_and_explain_tells() -> None:
     before, after = (explain_text(describe(plan(text, trials=trials))) for trials in (None, Once()))
     calls = [line.strip() for line in after.splitlines() if "call" in line or "tried" in line]
     assert calls == [
-        "call same_set(A.box, B.box)  [2 us a pair (given), keeps 2 % (measured)]",
+        "call same_set(A.box, B.box)  [2 us per pair (given), selectivity 2 % (measured)]",
         "tried on much",
-        "call linked(A.speed, B.speed)  [3.5 us a pair, keeps 2 % (measured)]",
+        "call linked(A.speed, B.speed)  [3.5 us per pair, selectivity 2 % (measured)]",
         "tried on much",
-        "call similar(A.frame, B.frame) > 0.9  [1 ms a pair, keeps 1 % (given)]",
+        "call similar(A.frame, B.frame) > 0.9  [1 ms per pair, selectivity 1 % (given)]",
     ]
     assert "(default)" in before
     assert "tried" not in before

@@ -35,7 +35,7 @@ EVEN = 1.3
 """How many times its even share the worker with most may have of the rows that are kept, or of the pairs."""
 
 EVENER = 1.15
-"""The same where rows are dealt out one by one."""
+"""The same where rows are assigned one by one."""
 
 BURSTS = (13.0, 17.77, 22.5, 24.01, 31.3)
 """When bursts begin: a hundredth of a window each."""

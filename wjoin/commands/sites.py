@@ -58,7 +58,7 @@ def _init(options: argparse.Namespace) -> int:
 
     listen = parse_listen(options.listen)
     if listen is None:
-        raise WJoinError("WJ901", f"--listen is {options.listen!r}, and not HOST:PORT")
+        raise WJoinError("WJ901", f"--listen is {options.listen!r}, not HOST:PORT")
     for file in init(options.folder, listen):
         print(f"wrote {file}")
     print(f"Next: wjoin site serve --config {options.folder / 'site.toml'}")

@@ -56,7 +56,7 @@ def _stream_rates(at: Now, planned: PlannedSelect) -> Iterator[Compared]:
         if scan.streaming:
             actual = _event_rate(at.hour, scan.alias)
             yield Compared(
-                f"{scan.alias}: rows a {word} of event time",
+                f"{scan.alias}: rows per {word} of event time",
                 known.rate.value * unit,
                 None if actual is None else actual * unit,
             )
