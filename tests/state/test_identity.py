@@ -218,7 +218,7 @@ def test_joins_inside_each_other() -> None:
 
 def test_another_state_format_is_refused_whatever_else_is_kept() -> None:
     _, own = planned(BASE)
-    with pytest.raises(WJoinError, match="has state format 5, this version of wjoin reads 6"):
+    with pytest.raises(WJoinError, match="has state format 5; this version of wjoin reads 6"):
         refuse_other(checked({"state": 5}), own)
     with pytest.raises(ValueError, match="lacks"):
         checked({"state": STATE_FORMAT, "joins": [{}]})

@@ -23,7 +23,7 @@ def test_another_state_format_is_refused(number: int) -> None:
     body["format"] = number
     with pytest.raises(WJoinError, match="WJ701") as raised:
         decode_manifest(json.dumps(body).encode(), "plan", 2)
-    assert f"state format {number}, this version of wjoin reads {STATE_FORMAT}" in raised.value.message
+    assert f"state format {number}; this version of wjoin reads {STATE_FORMAT}" in raised.value.message
     assert "new checkpoint folder" in raised.value.help
 
 

@@ -33,7 +33,7 @@ GOES_ON = None
 """The query goes on, and its results are those of all rows."""
 
 EXPECTED: dict[str, Refused | None] = {
-    "5": Refused("WJ701", "has state format 5, this version of wjoin reads 6"),
+    "5": Refused("WJ701", "has state format 5; this version of wjoin reads 6"),
     "6": GOES_ON,
 }
 """What becomes of each stored checkpoint; for one that is read no more ``Refused("WJ701", "…")``."""
