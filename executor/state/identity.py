@@ -76,8 +76,6 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         "bucket": where.bucket,
         "copies": where.copies,
         "master": where.master,
-        # It was a part of stages, always the same.
-        "shipping": "blocks",
         "comparisons": [
             [list(each.left), each.operator, list(each.right)] for each in of_kind(stage.checks, Comparison)
         ],

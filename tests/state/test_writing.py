@@ -154,8 +154,7 @@ IDENTITY = {
     "bucket": None,
     "copies": 1,
     "master": 0,
-    "shipping": "blocks",
     "comparisons": [],
     "bands": [],
 }
-FINGERPRINT = "fddc6e1a71d16cb2"
+FINGERPRINT = "2bf546a228b84776"

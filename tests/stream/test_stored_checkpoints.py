@@ -100,7 +100,7 @@ def assert_goes_on(session: wjoin.Session, folder: Path, root: Path) -> None:
 def assert_refused(session: wjoin.Session, folder: Path, root: Path, refused: Refused) -> None:
     with pytest.raises(wjoin.WJoinError) as told:
         run(session, folder, root)
-    assert told.value.code == refused.code
+    assert told.value.code == refused.code, told.value.message
     assert refused.words in told.value.message
 
 
