@@ -15,6 +15,7 @@ PYTHON ?=
 ARGS ?=
 # Where Spark shall run; scripts/find_java.sh finds it, or installs it, or says how.
 FIND_JAVA = JAVA_HOME="$$(scripts/find_java.sh)" && export JAVA_HOME
+FETCH_KAFKA = scripts/find_kafka.sh >/dev/null || echo "The tests of Kafka are skipped" >&2
 PYTEST = $(BIN)/python -m pytest
 # How many processes run tests side by side, each with a Spark of its own; JOBS=0 is one, for ARGS="--pdb".
 JOBS ?= 2
@@ -57,15 +58,16 @@ test: $(READY) ## a test of everything, in five minutes: those without Spark fir
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "quick" $(ARGS)
 
 long: $(READY) browser ## a case of each: crashes, random statements on streams, other kinds of sessions, Kafka
-	@scripts/find_kafka.sh >/dev/null || echo "The tests of Kafka are skipped" >&2
+	@$(FETCH_KAFKA)
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "long and not quick or property" \
 		--hypothesis-profile many --kills 1 $(ARGS)
 
 tests: $(READY) browser ## test and long at once, each test once, as CI does
-	@scripts/find_kafka.sh >/dev/null || echo "The tests of Kafka are skipped" >&2
+	@$(FETCH_KAFKA)
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "quick or long" --hypothesis-profile many --kills 1 $(ARGS)
 
 thorough: $(READY) browser ## all others, before a release: more than an hour
+	@$(FETCH_KAFKA)
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "thorough and not (quick or long or faults) or property" \
 		--thorough --hypothesis-profile thorough $(ARGS)
 

@@ -68,6 +68,7 @@ def test_layers_are_imported_under_one_name():
     assert wrong == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_wheel_holds_every_module_and_nothing_else(wheel):
     modules = {_path_in_wheel(path) for path in source_files()}
@@ -77,6 +78,7 @@ def test_wheel_holds_every_module_and_nothing_else(wheel):
     assert names == modules | data
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_wheel_and_checkout_give_the_same_namespace(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")

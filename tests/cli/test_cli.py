@@ -159,7 +159,6 @@ def test_streaming_select_prints_its_rows(tmp_path: Path, declarations: str) -> 
     assert said.rstrip().endswith("Stopped cleanly")
 
 
-@pytest.mark.thorough
 @pytest.mark.long
 def test_a_select_ends_quietly_when_nobody_reads_its_lines_any_more(
     tmp_path: Path, declarations: str

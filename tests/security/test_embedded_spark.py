@@ -75,6 +75,7 @@ def test_it_reads_nothing_of_a_stranger(spark: SparkSession):
         pytest.param({}, {"SPARK_LOCAL_IP": "0.0.0.0"}, {"::"}, False, id="a user who names an address"),
     ],
 )
+@pytest.mark.long
 def test_what_the_user_says_counts(
     tmp_path: Path, settings: dict[str, str], environment: dict[str, str], outside: set[str], read: bool
 ):

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.tiers import tiers
 from wjoin.sites.client import SiteClient
 from wjoin.sites.protocol import SiteAddress
 from wjoin.testing.site import Site
@@ -25,7 +26,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
         yield port_of(found.url)
 
 
-@pytest.mark.parametrize(("rate", "latency"), [(100_000.0, 0.005), (2e6, 0.02)])
+@pytest.mark.parametrize(
+    ("rate", "latency"), tiers([(100_000.0, 0.005), (2e6, 0.02)], long=[(100_000.0, 0.005)])
+)
 def test_rate_and_latency_are_about_those_of_the_link(site: Address, rate: float, latency: float) -> None:
     with SlowLink(site, bytes_per_second=rate, latency=latency) as link:
         host, port = link.address
