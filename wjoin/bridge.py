@@ -43,7 +43,7 @@ from wjoin.spark.doors import TOKEN_FOLDERS
 from wjoin.spark.engine import at_work
 from wjoin.spark.failures import cause
 from wjoin.statements.queries import STOPPED_SCHEMA
-from wjoin.statements.views import changed_view, changes_view, prepare_view, view_head
+from wjoin.statements.views import Prepared, changed_view, changes_view, prepare_view, view_head
 
 INSIDE = "wjoin.inside"
 """The local property of threads whose statements are Spark's (``wjoin.sql.Planner``)."""
@@ -172,9 +172,11 @@ class Bridge:
             return False
         session = self._session(request)
         called_predicates(session.spark, text)
-        if (dropped := changed_view(session.declarations, text)) is not None:
-            return session.declarations.stream(dropped.name) is not None
-        return prepare_view(session.context.engine, session.declarations, text).delays is not None
+        declared = session.declarations
+        changed = changed_view(declared, text) or prepare_view(session.context.engine, declared, text)
+        if isinstance(changed, Prepared) and changed.delays is not None:
+            return True
+        return changed.name is not None and declared.stream(changed.name) is not None
 
     def _left_by(self, user: str | None) -> tuple[Running, ...]:
         """Return the queries that run on from sessions that a user of JDBC has ended."""

@@ -17,7 +17,7 @@ from wjoin.executor.blocks import concatenate, stable
 from wjoin.executor.sites.fetching import client_of
 from wjoin.executor.sites.other_keys import OtherKeys
 from wjoin.executor.sites.ranges import Announced, HeldRows, announced_after, judged
-from wjoin.executor.sites.refused import told
+from wjoin.executor.sites.refused import as_declared, told
 from wjoin.executor.sites.stream import SiteStream, numbered
 from wjoin.executor.state.manifest import Elsewhere, Manifest
 from wjoin.executor.state.retention import watermark
@@ -215,7 +215,9 @@ class HeldInput:
     def _block(self, site: int, batch: pa.RecordBatch, keys: OtherKeys) -> pa.RecordBatch:
         """Return rows of a site as a block of the input."""
         read = {name: batch.column(self.names[name]) for name in self._columns}
-        values = {name: _cast(column, self.types[name]) for name, column in read.items()}
+        values = {
+            name: as_declared(column, self.types[name], self.names[name]) for name, column in read.items()
+        }
         key = None if self.input.key is None else code_name(*self.input.key)
         columns: dict[str, pa.Array] = {}
         for name in self.input.columns:
@@ -255,7 +257,3 @@ class HeldInput:
 _REMEMBERED = 64
 _filters: "dict[tuple[str, int, int, int], tuple[ValueFilter, int]]" = {}
 """What this process has pushed, and how many values each filter had when it was made."""
-
-
-def _cast(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    return values if values.type == wanted else values.cast(wanted)

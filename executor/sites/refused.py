@@ -1,7 +1,9 @@
-"""What a site refuses or cannot give, as an error of a running query."""
+"""What a site refuses, cannot give, or has in a type that does not fit, as an error of a running query."""
 
 import contextlib
 from collections.abc import Iterator
+
+import pyarrow as pa
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.sites.failures import SiteError
@@ -18,3 +20,20 @@ def told() -> Iterator[None]:
     except SiteError as error:
         message = f"{error.message} ({error.site})"
         raise WJoinError(CODES.get(error.kind, "WJ713"), message, help=error.help) from error
+
+
+def as_declared(values: pa.Array, declared: pa.DataType, column: str) -> pa.Array:
+    """Return a site's values of a column in the type that its stream was declared with.
+
+    Raises WJoinError WJ715 where that cannot hold them.
+    """
+    if values.type == declared:
+        return values
+    try:
+        return values.cast(declared)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        message = (
+            f"the column {column} is {values.type} at its site, and a value does not fit {declared}: {error}"
+        )
+        help = f"declare {column} with the type that it has at the site, and CAST it in a computed column"
+        raise WJoinError("WJ715", message, help=help) from error

@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
 from wjoin.executor.sites.fetching import client_of
-from wjoin.executor.sites.refused import told
+from wjoin.executor.sites.refused import as_declared, told
 from wjoin.executor.sites.stream import numbered
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SITE_FORMAT
@@ -325,7 +325,7 @@ def read_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.Reco
         columns = [
             pa.array(numbers)
             if field.name == ROW
-            else _cast(batch.column(field.name), field.type)
+            else as_declared(batch.column(field.name), field.type, field.name)
             if field.name in travelling
             else pa.nulls(batch.num_rows, field.type)
             for field in wanted
@@ -358,7 +358,3 @@ def _told(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield what a site sends; raises WJoinError WJ713, WJ714 and WJ715."""
     with told():
         yield from batches
-
-
-def _cast(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    return values if values.type == wanted else values.cast(wanted)

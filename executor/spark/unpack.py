@@ -14,6 +14,7 @@ from pyspark import TaskContext
 from wjoin.executor.blocks import concatenate, cut, decode_block, restored
 from wjoin.executor.sites.fetching import Fetching, fetched_columns
 from wjoin.executor.sites.mirror import Mirror
+from wjoin.executor.sites.refused import as_declared
 from wjoin.executor.sites.stream import SiteStream, is_partial, whole_numbers
 from wjoin.executor.spark.messages import PROGRESS
 from wjoin.executor.spark.task import run_phase
@@ -162,7 +163,7 @@ class Unpack:
         for (stream, partial, _), tuples in zip(asked, found, strict=True):
             for number, name in self._late[stream].items():
                 known = block.column(stored_column(self.plan, stream, number).name)
-                values = tuples.column(name).cast(known.type)
+                values = as_declared(tuples.column(name), known.type, name)
                 columns[stream, number] = (
                     values if partial.all() else pc.replace_with_mask(known, pa.array(partial), values)
                 )

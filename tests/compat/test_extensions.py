@@ -80,6 +80,9 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
             *streams,
             "CREATE TEMPORARY VIEW some AS SELECT id, k, ts FROM sa WHERE id > 3",
             "SHOW STREAMS",
+            "DROP TABLE sa",
+            "DROP VIEW IF EXISTS sa",
+            "ALTER TABLE sa RENAME TO sc",
             "DROP VIEW some",
             f"CREATE STREAM loose {DECLARED.format(rows / 'a')}",
             "EXPLAIN SELECT A.id FROM loose A, sb B WINDOW = 1 SECOND WHERE A.k = B.k",
@@ -127,6 +130,8 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     assert "results of the join" in stopped
     assert "state\tstopped" in said
     assert "warning[WJ812]: the application has ended, and with it queries that ran: late\n" in done.stderr
+    assert done.stderr.count("error[WJ602]: sa is a stream, not a ") == 3
+    assert done.stderr.count("help: write DROP STREAM sa") == 2
     assert done.stderr.count("error[WJ606]: the rows of a SELECT over streams never end") == 4
     # What a query was doing that ends with its application Spark logs as it breaks it off.
     before, _ = re.split(r"warning\[WJ812\]|because SparkContext was shut down", done.stderr, maxsplit=1)

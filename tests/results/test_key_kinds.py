@@ -59,7 +59,8 @@ def test_key_kinds(session: Any, kind: KeyKind) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", tiers(["integers", "floats", "decimals", "upper", "array"], long=["integers"])
+    "name",
+    tiers(["integers", "floats", "decimals", "negative decimals", "upper", "array"], long=["integers"]),
 )
 def test_key_kinds_on_a_stream(session: Any, name: str) -> None:
     kind = next(kind for kind in KEY_KINDS if kind.name == name)

@@ -209,6 +209,9 @@ def test_a_stream_is_dropped_as_a_stream_only(session: wjoin.Session, folders: d
         ("DROP VIEW ma", "write DROP STREAM ma"),
         ("DROP VIEW IF EXISTS session.`MA`", "write DROP STREAM MA"),
         ("DROP TABLE ma", "write DROP STREAM ma"),
+        ("DROP TABLE IF EXISTS ma PURGE", "write DROP STREAM ma"),
+        ("ALTER TABLE ma RENAME TO other", "write CREATE OR REPLACE STREAM ma …"),
+        ("ALTER VIEW ma RENAME TO other", "write CREATE OR REPLACE STREAM ma …"),
         ("ALTER VIEW ma AS SELECT 1 AS id", "write CREATE OR REPLACE STREAM ma …"),
         ("DROP STREAM v", "write DROP VIEW v"),
         ("DROP STREAM IF EXISTS v", "write DROP VIEW v"),
@@ -222,6 +225,30 @@ def test_a_stream_is_dropped_as_a_stream_only(session: wjoin.Session, folders: d
     assert [row.name for row in session.sql("SHOW STREAMS").collect()] == ["mb"]
     session.spark.catalog.dropTempView("mb")
     declare(session, folders, "id BIGINT, ts TIMESTAMP")
+
+
+def test_a_view_keeps_its_delays_under_another_name_and_loses_them_with_its_rows(
+    session: wjoin.Session, folders: dict[str, Path]
+) -> None:
+    declare(session, folders, "id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 2 SECONDS")
+
+    def delays() -> dict[str, str]:
+        return {row.name: row.delay for row in session.sql("SHOW STREAMS").collect()}
+
+    declared = delays()
+    session.sql("CREATE VIEW v AS TABLE ma")
+    session.sql("ALTER VIEW v RENAME TO w")
+    assert delays() == {**declared, "w": "2 s"}
+    session.sql(f"CREATE OR REPLACE TEMP VIEW w USING json OPTIONS (path '{folders['ma']}')")
+    assert delays() == declared
+    session.sql("CREATE VIEW v AS TABLE ma")
+    session.sql("CREATE OR REPLACE VIEW v AS SELECT 1 AS id")
+    assert delays() == declared
+    assert [row.id for row in session.sql("SELECT * FROM v").collect()] == [1]
+    # One that outlives the session lies behind the stream of its name.
+    session.sql("CREATE VIEW ma AS SELECT 1 AS id")
+    session.sql("DROP VIEW default.ma")
+    assert delays() == declared
 
 
 def test_every_session_on_a_spark_knows_its_streams(session: wjoin.Session, folders: dict[str, Path]) -> None:

@@ -113,6 +113,12 @@ class Catalog:
         else:
             self.add_stream(StreamDeclaration(name, None, delays, "view", derived=True))
 
+    def rename_view(self, name: str, new: str | None) -> None:
+        """Remember that a view has another name, or None any more."""
+        declared = self.streams.pop(name.lower(), None)
+        if new is not None:
+            self.note_view(new, declared.delays if declared else None)
+
     def learn(self, name: str, origin: Origin, values: dict[str, float]) -> None:
         """Take statistics of a stream from one source, in place of what it told before by their names."""
         self.statistics.setdefault(name.lower(), {}).setdefault(origin, {}).update(values)

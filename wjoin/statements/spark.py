@@ -32,11 +32,11 @@ def pass_through(engine: Engine, catalog: Catalog, text: str, args: Any, params:
     def run(statement: str) -> DataFrame:
         return engine.run(statement, **given, **variables)
 
-    dropped = changed_view(catalog, text)
+    changed = changed_view(catalog, text)
     prepared = prepare_view(engine, catalog, text, run)
     rows = run(prepared.text)
-    if dropped is not None:
-        catalog.note_view(dropped.name, None)
+    if changed is not None:
+        catalog.rename_view(changed.name, changed.new)
     if prepared.name is not None:
         catalog.note_view(prepared.name, prepared.delays)
     _warn_of_unbounded(catalog, prepared.text, rows)

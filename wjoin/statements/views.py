@@ -26,7 +26,7 @@ class ViewHead(NamedTuple):
     ``verb`` is the first word, ``words`` are those before VIEW, ``view`` the place of VIEW, ``if_not_exists``
     that of IF NOT EXISTS (empty where it is not written), ``names`` the parts of the view's name, ``plain``
     whether the query follows it, so that the view has the columns of the query. ``query`` is where that
-    begins.
+    begins, the end of the text where there is none: CREATE TEMPORARY VIEW … USING.
     """
 
     verb: str
@@ -39,7 +39,7 @@ class ViewHead(NamedTuple):
 
 
 def view_head(text: str) -> ViewHead | None:
-    """Return the head of a CREATE VIEW or ALTER VIEW with a query, None for any other statement."""
+    """Return the head of a CREATE VIEW, or an ALTER VIEW with a query, None for any other statement."""
     code = pair(text, scan(text))
     words = [code.word(place) for place in range(min(8, len(code.tokens)))]
     if words[:1] not in (["CREATE"], ["ALTER"]) or "VIEW" not in words:
@@ -47,17 +47,19 @@ def view_head(text: str) -> ViewHead | None:
     view = words.index("VIEW")
     name = view + 1 + 3 * (words[view + 1 : view + 4] == ["IF", "NOT", "EXISTS"])
     names, after = code.dotted(name)
-    body = next((place for place in code.level(after, len(code.tokens)) if code.word(place) == "AS"), None)
+    level = code.level(after, len(code.tokens))
+    body = next((place for place in level if code.word(place) in ("AS", "USING")), None)
     if body is None or body + 1 >= len(code.tokens) or not names:
         return None
+    has_query = code.word(body) == "AS"
     return ViewHead(
         words[0],
         tuple(words[1:view]),
         code.tokens[view].span,
         code.span(view + 1, name),
         names,
-        body == after,
-        code.tokens[body + 1].start,
+        body == after and has_query,
+        code.tokens[body + 1].start if has_query else len(text),
     )
 
 
@@ -86,43 +88,55 @@ def prepare_view(
         return Prepared(text)
     name = head.names[-1].name
     query = text[head.query :].rstrip().rstrip(";")
-    delays = relation_delays(query, catalog, engine, lambda: (run or engine.run)(query))
-    if delays is None or head.verb == "ALTER":
-        return Prepared(text, name if len(head.names) == 1 else None, delays)
-    if not set(head.words) & set(_TEMPORARY):
-        if len(head.names) > 1:
-            raise WJoinError(
-                "WJ606",
-                f"the view {name} reads a stream, and a stream exists only in this session",
-                span=head.names[0].span.cover(head.names[-1].span),
-                text=text,
-                help=f"leave {head.names[0].name} out: CREATE VIEW {name} AS …",
-            )
-        if head.if_not_exists.start < head.if_not_exists.end and engine.exists(quoted(name)):
-            return Prepared(f"SELECT * FROM {quoted(name)} LIMIT 0")
-        text = f"{text[: head.view.start]}TEMPORARY VIEW{text[max(head.view.end, head.if_not_exists.end) :]}"
-    return Prepared(text, name, delays if head.plain else {})
-
-
-_CHANGES = (["DROP", "VIEW"], ["DROP", "TABLE"], ["ALTER", "VIEW"])
+    delays = relation_delays(query, catalog, engine, lambda: (run or engine.run)(query)) if query else None
+    own = name if len(head.names) == 1 else None
+    if head.verb == "ALTER":
+        return Prepared(text, own, delays)
+    columns = delays if delays is None or head.plain else {}
+    if set(head.words) & set(_TEMPORARY):
+        return Prepared(text, own, columns)
+    known = catalog.stream(name) if own else None
+    if delays is None and (known is None or known.source != "view"):
+        # It outlives the session, behind a stream of its name.
+        return Prepared(text)
+    if len(head.names) > 1:
+        raise WJoinError(
+            "WJ606",
+            f"the view {name} reads a stream, and a stream exists only in this session",
+            span=head.names[0].span.cover(head.names[-1].span),
+            text=text,
+            help=f"leave {head.names[0].name} out: CREATE VIEW {name} AS …",
+        )
+    if head.if_not_exists.start < head.if_not_exists.end and engine.exists(quoted(name)):
+        return Prepared(f"SELECT * FROM {quoted(name)} LIMIT 0")
+    text = f"{text[: head.view.start]}TEMPORARY VIEW{text[max(head.view.end, head.if_not_exists.end) :]}"
+    return Prepared(text, name, columns)
 
 
 def changes_view(text: str) -> bool:
-    """Return whether a statement is a DROP VIEW, DROP TABLE or ALTER VIEW."""
-    return [token.word for token in scan(text)[:2]] in _CHANGES
+    """Return whether a statement is a DROP VIEW, DROP TABLE, ALTER VIEW or ALTER TABLE."""
+    first, second, *_ = *(token.word for token in scan(text)[:2]), "", ""
+    return first in ("DROP", "ALTER") and second in ("VIEW", "TABLE")
 
 
-def changed_view(catalog: Catalog, text: str) -> Identifier | None:
-    """Return the name of the session that a DROP VIEW or DROP TABLE is about, None for any other statement.
+class ChangedView(NamedTuple):
+    """A name of the session that Spark drops, or gives the name ``new``."""
 
-    Raises WJoinError WJ602 where it is that of a stream; ALTER VIEW raises the same.
+    name: str
+    new: str | None = None
+
+
+def changed_view(catalog: Catalog, text: str) -> ChangedView | None:
+    """Return which name of the session a statement drops or changes, None for any other statement.
+
+    Raises WJoinError WJ602 where it is that of a stream, also where a view is altered in another way.
     """
     if not changes_view(text):
         return None
     code = pair(text, scan(text))
     verb, kind = code.word(0), code.word(1)
     place = 4 if [code.word(2), code.word(3)] == ["IF", "EXISTS"] else 2
-    parts, _ = code.dotted(place)
+    parts, place = code.dotted(place)
     if not parts or session_name([each.name for each in parts]) is None:
         return None
     name = parts[-1]
@@ -133,7 +147,11 @@ def changed_view(catalog: Catalog, text: str) -> Identifier | None:
             remedy = f"write CREATE OR REPLACE STREAM {name.name} …"
         message = f"{name.name} is a stream, not a {kind.lower()}"
         raise WJoinError("WJ602", message, span=name.span, text=text, help=remedy)
-    return name if verb == "DROP" else None
+    if verb == "DROP":
+        return ChangedView(name.name)
+    renames = [code.word(place), code.word(place + 1)] == ["RENAME", "TO"]
+    new = code.dotted(place + 2)[0] if renames else ()
+    return ChangedView(name.name, new[-1].name) if new else None
 
 
 def create_view(
