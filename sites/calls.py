@@ -19,7 +19,8 @@ T = TypeVar("T")
 _OPTIONS = [
     # gRPC waits up to two minutes until it tries a server again that was away.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1_000),
+    # So long may the greeting take, over a slow link or at a busy site; then it begins anew.
+    ("grpc.min_reconnect_backoff_ms", 5_000),
     ("grpc.max_reconnect_backoff_ms", 1_000),
     # A connection of its own: another client's does not take its time.
     ("grpc.use_local_subchannel_pool", 1),

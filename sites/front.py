@@ -120,6 +120,7 @@ class Front:
         self._count = 0
         self._callers: set[_Caller] = set()
         self._leaving: set[_Caller] = set()
+        self._again_soon: set[_Caller] = set()
         self._of: dict[Requests, _Caller] = {}
         self._selector = selectors.DefaultSelector()
         self._buffer = memoryview(bytearray(_DOWNWARD))
@@ -135,11 +136,6 @@ class Front:
     def open(self) -> int:
         """Connections that are there."""
         return len(self._callers)
-
-    @property
-    def held(self) -> int:
-        """Bytes of the room that are taken by requests that have not been answered."""
-        return self._rules.room.used
 
     def start(self) -> None:
         """Let callers in from now on."""
@@ -157,12 +153,16 @@ class Front:
     def _run(self) -> None:
         looked = 0.0
         while not self._stop.is_set():
-            for key, events in self._selector.select(_LOOK):
+            # Each does a little, so that who sends much, or much that is small, keeps nobody waiting.
+            again, self._again_soon = self._again_soon, set()
+            for key, events in self._selector.select(0 if again else _LOOK):
                 if key.data is None:
                     self._accept()
                 else:
                     caller, which = key.data
                     self._guarded(caller, self._event, which, events)
+            for each in again:
+                self._guarded(each, self._again)
             self._go_on()
             now = time.monotonic()
             if now - looked >= _LOOK:
@@ -230,8 +230,6 @@ class Front:
         else:
             if events & _WRITE:
                 self._on(caller)
-                # TLS may have read already what no event tells of any more.
-                self._up(caller)
             if events & _READ:
                 self._back(caller)
         self._interest(caller)
@@ -243,27 +241,25 @@ class Front:
         except _NOT_NOW:
             return
         caller.shaken = True
-        self._up(caller)
 
     def _up(self, caller: _Caller) -> None:
-        """Read what the caller sends, as long as it can go on."""
-        while not caller.upward and not caller.requests.waits:
-            try:
-                data = caller.client.recv(_UPWARD)
-            except _NOT_NOW:
-                return
-            if not data:
-                self._end(caller)
-                return
-            caller.up += len(data)
-            caller.requests.feed(data)
-            self._on(caller)
-            if len(data) < _UPWARD and not isinstance(caller.client, ssl.SSLSocket):
-                return
+        """Read some of what the caller sends; of TLS a whole record: what is left makes an event."""
+        try:
+            data = caller.client.recv(_UPWARD)
+        except _NOT_NOW:
+            return
+        if not data:
+            self._end(caller)
+            return
+        caller.up += len(data)
+        caller.requests.feed(data)
+        self._on(caller)
 
     def _on(self, caller: _Caller) -> None:
         """Send on to gRPC what is let through."""
         caller.upward += caller.requests.through(caller.last)
+        if caller.requests.more:
+            self._again_soon.add(caller)
         if not caller.upward:
             return
         if caller.backend is None:
@@ -324,7 +320,8 @@ class Front:
         """Be told of what the caller's connections are waited for."""
         if caller not in self._callers:
             return
-        reads = not caller.shaken or not (caller.upward or caller.requests.waits)
+        full = caller.upward or caller.requests.waits or caller.requests.more
+        reads = not caller.shaken or not full
         self._watch(caller, "client", caller.client, _READ * reads | _WRITE * bool(caller.downward))
         if caller.backend is not None:
             mask = _READ * (not caller.downward) | _WRITE * bool(caller.upward)
@@ -375,10 +372,8 @@ class Front:
                     break
 
     def _again(self, caller: _Caller) -> None:
-        """Try whether there is room now."""
+        """Go on where there was no room, or it was others' turn."""
         self._on(caller)
-        if not caller.requests.waits:
-            self._up(caller)
         self._interest(caller)
 
     def _cut(self, caller: _Caller, why: str) -> None:

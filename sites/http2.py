@@ -26,6 +26,9 @@ MOST_OWED, MOST_OWED_EACH = 128, 8
 MOST_INCOMPLETE = 32
 """Requests of one connection that are not whole."""
 
+_STEPS = 64
+"""Pieces of one connection that are looked at until it is the others' turn."""
+
 _HEAD = 9
 _PREFIX = 5
 _DATA, _HEADERS, _RESET, _PROMISE, _CONTINUATION = 0, 1, 3, 5, 9
@@ -116,11 +119,13 @@ class _Stream:
 class Requests:
     """What one caller sends: ``feed`` it, and pass on what ``through`` gives.
 
-    ``waits`` tells that there is no room for the next message; ``known`` that a request had the token.
+    ``waits`` tells that there is no room for the next message; ``more`` that ``through`` has more to give
+    once others have had their turn; ``known`` that a request had the token.
     """
 
     def __init__(self, rules: Rules) -> None:
         self.waits = False
+        self.more = False
         self.known = False
         self._rules = rules
         self._in = bytearray()
@@ -140,11 +145,6 @@ class Requests:
         self._block: tuple[int, bytearray, bool] | None = None
         self._decoder = Decoder(max_header_list_size=_MOST_HEADERS)
 
-    @property
-    def open(self) -> int:
-        """Requests that have no whole answer."""
-        return len(self._streams)
-
     def incomplete_since(self) -> float | None:
         """Return when the oldest request began that is not whole, None where all are."""
         if not self._greeted:
@@ -156,11 +156,10 @@ class Requests:
         self._in += data
 
     def through(self, now: float) -> bytearray:
-        """Return what may go on. Raises Refused."""
+        """Return what of some pieces may go on. Raises Refused."""
         self._now = now
         self.waits = False
-        while self._step():
-            pass
+        self.more = all(self._step() for _ in range(_STEPS))
         if not self.waits:
             # What it has waited for may have been taken back.
             self._wait_no_more()

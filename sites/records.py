@@ -21,8 +21,8 @@ EPOCHS: Mapping[str, int] = {"seconds": 1_000_000, "milliseconds": 1_000, "micro
 """What a number of a timestamp column counts, and how many microseconds that is."""
 
 _BLOCK = 1 << 20
-_MOST_LISTS = 100_000
-"""Lists and objects of a record that is read by itself, not by Arrow: each takes as much as fifty letters."""
+_MOST_PARTS = 100_000
+"""Lists, objects and names of a record that Python reads: each takes as much as hundreds of letters."""
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -41,12 +41,16 @@ def json_lines(lines: Sequence[bytes], schema: pa.Schema, epoch: str) -> Read:
     kept = [line for line in lines if line.strip()]
     if not kept:
         return Read(empty(schema))
+    rows = _by_arrow(kept, schema, epoch)
+    return _one_by_one(kept, schema, epoch) if rows is None else Read(rows)
+
+
+def _by_arrow(lines: Sequence[bytes], schema: pa.Schema, epoch: str) -> pa.RecordBatch | None:
+    """Return lines as rows, None where one of them cannot be read."""
     # A number may stand for a time where the schema has one, which Arrow does not read.
-    for kind in (None, pa.int64(), pa.float64()):
-        rows = _whole(kept, schema, kind, epoch)
-        if rows is not None:
-            return Read(rows)
-    return _one_by_one(kept, schema, epoch)
+    kinds = (None, pa.int64(), pa.float64())
+    found = (_whole(lines, schema, kind, epoch) for kind in kinds)
+    return next((rows for rows in found if rows is not None), None)
 
 
 def _whole(
@@ -55,26 +59,39 @@ def _whole(
     numbers = [each.name for each in schema if pa.types.is_timestamp(each.type)] if kind is not None else []
     if kind is not None and not numbers:
         return None
+    # Arrow takes null for a row, and ends the process where it comes first.
+    if not all(line.startswith(b"{") and line.endswith(b"}") for line in map(bytes.strip, lines)):
+        return None
     read_as = pa.schema([pa.field(f.name, kind) if f.name in numbers else f for f in schema])
     data = b"\n".join(lines)
+    if not _is_text(data):
+        return None
     options = pa.json.ParseOptions(explicit_schema=read_as, unexpected_field_behavior="ignore")
     reading = pa.json.ReadOptions(use_threads=False, block_size=max(len(data) + 1, 1 << 16))
     try:
         table = pa.json.read_json(io.BytesIO(data), reading, options)
-    except (pa.ArrowException, UnicodeError):
+        # An object may go over several lines for Arrow; for a stream a line is a record.
+        if table.num_rows != len(lines):
+            return None
+        columns = []
+        for wanted in schema:
+            column = table.column(wanted.name).combine_chunks()
+            columns.append(_times(column, wanted.type, epoch) if wanted.name in numbers else column)
+    except pa.ArrowException:
         return None
-    # An object may go over several lines for Arrow; for a stream a line is a record.
-    if table.num_rows != len(lines):
-        return None
-    columns = []
-    for wanted in schema:
-        column = table.column(wanted.name).combine_chunks()
-        columns.append(_times(column, wanted.type, epoch) if wanted.name in numbers else column)
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+def _is_text(data: bytes) -> bool:
+    """Return whether bytes are UTF-8, which Arrow takes for granted."""
+    try:
+        return data.isascii() or bool(data.decode())
+    except UnicodeDecodeError:
+        return False
+
+
 def _times(numbers: pa.Array, kind: pa.DataType, epoch: str) -> pa.Array:
-    scaled = pc.multiply(numbers, EPOCHS[epoch])
+    scaled = pc.multiply_checked(numbers, EPOCHS[epoch])
     if pa.types.is_floating(scaled.type):
         scaled = pc.round(scaled)
     return scaled.cast(pa.int64()).cast(kind)
@@ -86,8 +103,12 @@ def _one_by_one(lines: Sequence[bytes], schema: pa.Schema, epoch: str) -> Read:
     broken, example = 0, ""
     for line in lines:
         try:
-            if line.count(b"[") + line.count(b"{") > _MOST_LISTS:
-                raise ValueError("too many lists and objects")
+            if sum(map(line.count, (b"[", b"{", b":"))) > _MOST_PARTS:
+                rows = _by_arrow([line], schema, epoch)
+                if rows is None:
+                    raise ValueError("too many lists, objects and names")
+                good += rows.to_pylist()
+                continue
             found = json.loads(line)
             if not isinstance(found, dict):
                 raise ValueError("no JSON object")

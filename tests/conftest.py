@@ -53,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=2, help="how often the crash tests kill a query in all")
     parser.addoption("--thorough", action="store_true", help="run the tests marked so, too (`make thorough`)")
+    parser.addoption("--minutes", type=float, default=10.0, help="how long a thorough attack takes")
     parser.addoption("--backlog", type=int, default=12_000_000, help="rows that wait in the tests of memory")
     parser.addoption("--limit-gb", type=float, default=4.0, help="anonymous memory that these may take")
 

@@ -61,6 +61,30 @@ def come_and_go(url: str, certificate: str | None, seconds: float) -> None:
     together(attack, 8)
 
 
+def send_small(url: str, certificate: str | None, token: str | None, seconds: float) -> None:
+    """Send the smallest pieces of HTTP/2, one after the other, over many connections."""
+    # A frame of a kind that nobody knows, which is left out, and room for an answer.
+    small = begin(token=token) + (frame(0x20, 0, 0, b"") * 9 + frame(8, 0, 1, b"\0\0\0\1")) * 5_000
+    until = time.monotonic() + seconds
+
+    def attack() -> None:
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError), connected(url, certificate) as where:
+                while time.monotonic() < until and not push(where, small, 0.5):
+                    pass
+
+    together(attack, CALLERS)
+
+
+@pytest.mark.parametrize("attacked", tiers(["open", "stranger", "known"], long=["stranger"]), indirect=True)
+def test_small_pieces_keep_nobody_out(attacked: Attacked, token: str | None) -> None:
+    with (
+        looked_on(attacked.site, attacked.address, attacked.lineage),
+        elsewhere(send_small, attacked.url, attacked.address.certificate, token, 8.0),
+    ):
+        pass
+
+
 @pytest.mark.parametrize("attacked", tiers(["open", "stranger", "known"], long=["known"]), indirect=True)
 def test_half_sent_requests_take_no_memory_and_keep_nobody_out(attacked: Attacked, token: str | None) -> None:
     with (

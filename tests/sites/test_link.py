@@ -26,6 +26,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
         yield port_of(found.url)
 
 
+def test_a_greeting_that_takes_longer_than_a_second_is_waited_for(site: Address) -> None:
+    with SlowLink(site, latency=0.6) as link:
+        host, port = link.address
+        with SiteClient(SiteAddress(f"grpc://{host}:{port}", patience=1.0)) as client:
+            assert client.streams() == ("a",)
+
+
 @pytest.mark.parametrize(
     ("rate", "latency"), tiers([(100_000.0, 0.005), (2e6, 0.02)], long=[(100_000.0, 0.005)])
 )
