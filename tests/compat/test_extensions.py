@@ -117,7 +117,7 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     assert "spark\t20" in said
     assert "sa\tparquet\tts\t1 s" in said
     assert "some\tview\tts\t1 s" in said, "a view has the delay of the stream that it reads"
-    assert "\nwarning[WJ801]: nobody has told" in done.stderr
+    assert "\nwarning[WJ801]: loose has no declared delay" in done.stderr
     assert "WJoinWarning" not in done.stderr
     assert "rate\t7.0\trows/s\tgiven" in said
     assert "  1: A [A.k] x B [B.k] on class 1" in said

@@ -33,7 +33,7 @@ from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.testing.oracle import brute_force
 
 WORKERS = (1, 2, 7)
-STRETCHES = (*(STRETCH_BYTES,) * 8, 300, 1)
+STRETCHES = (*(STRETCH_BYTES,) * 18, 300, 1)
 CASES_OF_A_PLAN = 20
 ROWS = {2: 12, 3: 7, 4: 5}
 CHOICE = "choice"

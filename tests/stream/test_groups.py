@@ -3,9 +3,11 @@
 import dataclasses
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path as File
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -16,6 +18,7 @@ from wjoin.testing.expressions import Field, equal
 from wjoin.testing.harness import Run, Source, run_batches, run_query
 from wjoin.testing.lateness import Batch
 from wjoin.testing.oracle import event_times, expected
+from wjoin.testing.site import Site
 from wjoin.testing.statement import Between, Both, Either, Pair, Path, Statement, text
 from wjoin.testing.tables import SECOND, events, statement
 
@@ -197,6 +200,70 @@ def test_groups_of_streams_among_tables_close(session: Any, streams: str) -> Non
     sources = sources_of(dataclasses.replace(case, inputs=own), made)
     done = run_batches(session, grouped(case), sources)
     assert_groups(case, made, done, static=static)
+
+
+BY_HINT = {
+    "PSP": (CASES["no key"], "PLAN(PSP, 3)"),
+    "ATR": (CASES["no key"], "PLAN(ATR, 2)"),
+    "CTR": (CASES["no key"], "PLAN(CTR, 2)"),
+}
+
+
+@pytest.mark.parametrize("route", tiers(BY_HINT, long=["PSP"], thorough=[*BY_HINT][1:]))
+def test_groups_close_without_a_key(session: Any, route: str) -> None:
+    """Each worker tells how far the streams have come, also one that has no rows."""
+    session.spark.conf.set("spark.sql.shuffle.partitions", "5")
+    case, hint = BY_HINT[route]
+    made = batches("ABC")
+    assert_groups(case, made, run(session, case, made, hint=f"/*+ {hint} */"))
+
+
+STREAM_AT_SITE = """
+[streams.{name}]
+source = "{folder}"
+format = "parquet"
+time = "ts"
+window = "3 days"
+key = ["k"]
+poll = "100 ms"
+"""
+
+
+@pytest.mark.long
+def test_groups_of_streams_at_a_site_close(session: Any, tmp_path: File) -> None:
+    """Each run to the end of what is there is one of `--once`: what the streams have passed is closed."""
+    case = CASES["one stage"]
+    made = batches("ABC")
+    names = {item.alias: item.relation for item in case.inputs}
+    folders = {alias: tmp_path / name for alias, name in names.items()}
+    for folder in folders.values():
+        folder.mkdir()
+    streams = "".join(
+        STREAM_AT_SITE.format(name=name, folder=folders[alias]) for alias, name in names.items()
+    )
+    wanted = groups(case, made)
+    with Site(tmp_path / "site", streams) as site:
+        for number in range(1, len(made) + 1):
+            for alias, name in names.items():
+                hidden = folders[alias] / f".{number}"
+                pq.write_table(made[number - 1][alias], hidden)
+                hidden.rename(folders[alias] / f"{number}.parquet")
+                site.wait_for(name, sum(each[alias].num_rows for each in made[:number]))
+            declared = "; ".join(
+                f"CREATE OR REPLACE STREAM {name} AT SITE '{site.url}' OPTIONS (maxRowsPerTrigger '20')"
+                f" WATERMARK ts DELAY OF {DELAY} MICROSECONDS"
+                for name in names.values()
+            )
+            sink = f"CREATE OR REPLACE SINK found USING parquet OPTIONS (path '{tmp_path}/found')"
+            insert = f"INSERT INTO found {grouped(case, hint='/*+ PLAN(SEMIJOIN) */')}"
+            session.run_script(
+                f"{declared}; {sink}; {insert}", once=True, checkpoint=str(tmp_path / "checkpoints")
+            )
+            rows = session.spark.read.parquet(f"{tmp_path}/found").toArrow().to_pylist()
+            mark = passed(case, made[:number])
+            closed = {start: n for start, n in wanted.items() if start + WIDTH < mark}
+            assert {micros(row["start"]): row["n"] for row in rows} == closed, f"after run {number}"
+            assert len(rows) == len(closed)
 
 
 @pytest.mark.long
