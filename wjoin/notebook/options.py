@@ -23,7 +23,7 @@ NAME <<             save the last result in the Python variable NAME, without sh
 --session           return the wjoin.Session that the cells use
 --help              this text
 
-:name in a statement is the Python variable of that name. An INSERT INTO keeps running: STOP QUERY name stops it.
+:name in a statement is the Python variable of that name. An INSERT INTO keeps running until STOP QUERY name.
 A SELECT over streams runs until the cell is interrupted."""
 
 
