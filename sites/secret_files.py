@@ -29,7 +29,7 @@ def checked_token(token: str, what: str) -> str:
     """Return a token. Raises WJoinError WJ902 for what is none, without a word of it."""
     if len(token) < LEAST_TOKEN or not _TOKEN.fullmatch(token):
         letters = "letters, digits and -._~+/="
-        message = f"{what} is no token: one line of {LEAST_TOKEN} to {MOST_TOKEN:,} {letters}"
+        message = f"{what} is not a token: one line of {LEAST_TOKEN} to {MOST_TOKEN:,} {letters}"
         raise WJoinError("WJ902", message, help="make one: wjoin site init FOLDER --listen HOST:PORT")
     return token
 
@@ -38,7 +38,7 @@ def read_certificate(file: Path, folders: Sequence[Path] | None = None) -> str:
     """Return the certificate of a file as PEM, as ``read_token`` does."""
     text = read_secret(file, folders).decode("utf-8", "replace")
     if "-----BEGIN CERTIFICATE-----" not in text:
-        raise WJoinError("WJ902", f"what is in {file} is no certificate", help="give a file in PEM")
+        raise WJoinError("WJ902", f"{file} does not hold a certificate", help="give a file in PEM")
     return text
 
 
@@ -53,7 +53,7 @@ def read_secret(file: Path, folders: Sequence[Path] | None = None) -> bytes:
             file, how = _inside(file, folders), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
         with os.fdopen(os.open(file, how), "rb") as opened:
             if folders is not None and not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                raise WJoinError("WJ608", f"{file} is no file")
+                raise WJoinError("WJ608", f"{file} is not a file")
             found = opened.read(_MOST_SECRET + 1)
     except OSError as error:
         raise WJoinError("WJ608", f"{file} cannot be read: {error.strerror}") from error

@@ -272,9 +272,9 @@ class SiteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if first["lineage"] != last["lineage"]:
                 raise WJoinError(
                     "WJ715",
-                    f"the numbers of the rows of {self._options.stream} have begun anew at "
+                    f"the row numbers of {self._options.stream} were restarted at "
                     f"{self._options.addresses[site].url}",
-                    help="take a new checkpoint",
+                    help="start with a new checkpoint",
                 )
             found += _parts(self._options, site, last["lineage"], first["next"], last["next"])
         return found

@@ -182,7 +182,7 @@ def test_a_failure_while_running_ends_with_status_1_and_its_place(tmp_path: Path
     checkpoint = ("--checkpoint", str(tmp_path / "checkpoints"))
     checked = wjoin("check", path, *checkpoint)
     assert checked.returncode == 0, checked.stderr
-    begins = f"good, 1 window join, begins with checkpoint {tmp_path / 'checkpoints' / 'pairs'}"
+    begins = f"good, 1 window join, starts with checkpoint {tmp_path / 'checkpoints' / 'pairs'}"
     assert checked.stdout.splitlines()[-1].endswith(f"INSERT INTO pairs: {begins}")
     assert not (tmp_path / "pairs").exists()
     assert not (tmp_path / "checkpoints").exists()

@@ -343,7 +343,7 @@ def test_a_damaged_log_of_a_sink_is_told(tmp_path: Path, name: str, content: byt
             "restore /c/pairs/state",
             "new checkpoint folder",
         ),
-        ("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.", "another query runs", "own"),
+        ("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.", "another query uses", "own"),
         ("java.io.IOException: No space left on device", "free disk space", "no row is lost"),
         (
             "[CAST_INVALID_INPUT] The value 'x'",

@@ -137,7 +137,7 @@ def _files_that_are_refused(user: Callable[..., str], thief: str, allowed: Path,
     for file in files[:3]:
         assert f"statements may not name {file} as" in said, said
     assert said.count(f"statements may not name {private} as") >= 3
-    for words in ("error[WJ902]", "none cannot be read", f"{allowed} is no file"):
+    for words in ("error[WJ902]", "none cannot be read", f"{allowed} is not a file"):
         assert words in said, said
     assert "wjoin_site," not in said
     return said

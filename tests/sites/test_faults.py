@@ -76,7 +76,7 @@ def test_a_stream_that_has_begun_anew_is_another_one(session: wjoin.Session, tmp
         for number in (1, 2, 3):
             site.wait_for(f"camera{number}", ROWS)
         declare(session, [site, site])
-        with pytest.raises(WJoinError, match=r"WJ715.*begun anew"):
+        with pytest.raises(WJoinError, match=r"WJ715.*were restarted"):
             ran(session, query, tmp_path)
     assert found == expected(tmp_path / "rows")
 

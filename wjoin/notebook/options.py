@@ -8,22 +8,22 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.suggestions import suggestion
 
 USAGE = """\
-%%wjoin [options] [NAME <<]      statements, with semicolons between them, in the lines below
-%wjoin [options] [NAME <<] ...   one statement or several in this line; NAME << may stand before options
+%%wjoin [options] [NAME <<]      statements in the lines below, separated by semicolons
+%wjoin [options] [NAME <<] ...   statements in this line; NAME << can come before options
 
-NAME <<             keep the last result as the Python variable NAME, and do not show it
--o NAME             keep it and show it
+NAME <<             save the last result in the Python variable NAME, without showing it
+-o NAME             save it and show it
 --once              streams: process everything in the sources, then exit
 --limit N           rows of a table to show (20)
 --checkpoint DIR    the folder of the checkpoints, one for each INSERT INTO
---trigger TIME      start micro-batches so often ('10 seconds')
---background        a SELECT over streams runs on while other cells run
---restart           stop the query that this cell has started before, and start it anew
+--trigger TIME      interval between micro-batches ('10 seconds')
+--background        keep a SELECT over streams running while other cells run
+--restart           stop the query that this cell started, and start it again
 --web               show the live page of all queries, with EXPLAIN's drawings
 --session           return the wjoin.Session that the cells use
 --help              this text
 
-:name in a statement is the Python variable of that name. An INSERT INTO runs on: STOP QUERY name ends it.
+:name in a statement is the Python variable of that name. An INSERT INTO keeps running until STOP QUERY name.
 A SELECT over streams runs until the cell is interrupted."""
 
 

@@ -42,30 +42,30 @@ _MENDED = "fix the cause and start the query again: it resumes from its checkpoi
 _REMEDIES = (
     (
         "Some data may have been lost because they are not available in Kafka any more",
-        f"{_MENDED}; with the option failOnDataLoss 'false' of the stream it goes on without the records",
+        f"{_MENDED}; with the stream's option failOnDataLoss 'false' it continues without the records",
     ),
     (
         "[DELTA_SOURCE_TABLE_IGNORE_CHANGES]",
-        "with the option skipChangeCommits 'true' of the stream the query goes on from its checkpoint, "
-        "{checkpoint}, without all rows of that commit, and of later ones that change rows",
+        "with the stream's option skipChangeCommits 'true' the query resumes from its checkpoint, "
+        "{checkpoint}, but skips all rows of that commit, and of later ones that change rows",
     ),
     (
         "[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE]",
-        "a table that was made anew is another one: put the old one back, or begin with a new checkpoint "
-        "and sink; {checkpoint} is of the old one",
+        "the table was replaced by another one: restore the old one, or start with a new checkpoint and "
+        "sink; {checkpoint} belongs to the old table",
     ),
     (
         "[DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE]",
-        "the log of the table does not reach back to where the query has stopped: begin with a new "
-        "checkpoint and sink; {checkpoint} cannot go on. How long a log is kept, the table's property "
-        "delta.logRetentionDuration says",
+        "the table's log no longer reaches back to where the query stopped: start with a new checkpoint "
+        "and sink, because {checkpoint} cannot resume. The table's property delta.logRetentionDuration sets "
+        "how long the log is kept",
     ),
     ("[DELTA_SCHEMA_CHANGED", _OTHER_COLUMNS),
     (
         "[CONCURRENT_STREAM_LOG_UPDATE]",
-        "another query runs with the same checkpoint, {checkpoint}: give each its own; where none does, a "
-        "file of its offsets is gone: put it back from a copy, or begin with a new checkpoint folder and a "
-        "new folder of results",
+        "another query uses the same checkpoint, {checkpoint}: give each query its own. If none does, an "
+        "offsets file is missing: restore it from a copy, or start with a new checkpoint folder and a new "
+        "results folder",
     ),
     (
         "No space left on device",

@@ -79,7 +79,7 @@ def _insert(
     if planned.folder is None:
         return f"good, {_joins(joins)}, no checkpoint to compare with"
     context.queries.named(planned.folder)
-    begun = "goes on from" if planned.kept.begun else "begins with"
+    begun = "resumes from" if planned.kept.begun else "starts with"
     return f"good, {_joins(joins)}, {begun} checkpoint {planned.folder}"
 
 
