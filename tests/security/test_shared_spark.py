@@ -137,7 +137,7 @@ def _files_that_are_refused(user: Callable[..., str], thief: str, allowed: Path,
     for file in files[:3]:
         assert f"statements may not name {file} as" in said, said
     assert said.count(f"statements may not name {private} as") >= 3
-    for words in ("error[WJ902]", "none cannot be read", f"{allowed} is not a file"):
+    for words in ("error[WJ902]", "none cannot be read", f"{allowed} cannot be read: Is a directory"):
         assert words in said, said
     assert "wjoin_site," not in said
     return said
@@ -162,8 +162,6 @@ def _secrets_that_are_seen(user: Callable[..., str], url: str, folder: Path) -> 
         "INSERT INTO out SELECT id, name FROM STREAM here",
         "SHOW QUERIES",
         "DESCRIBE QUERY out",
-        f"CREATE TABLE t (a INT) USING parquet OPTIONS (token '{TOKEN}')",
-        "SHOW CREATE TABLE t",
     )
 
 
