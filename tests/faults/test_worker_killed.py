@@ -25,7 +25,8 @@ def test_a_worker_dies_inside_a_micro_batch(session: Any, tmp_path: Path) -> Non
             os.kill(os.getpid(), signal.SIGKILL)
         return left > 0
 
-    statements = script(tmp_path, None, "parquet").replace(KEYED, f"{KEYED} AND deadly(A.row_id, C.row_id)")
+    statements = script(tmp_path, None, "parquet").replace("CREATE ", "CREATE OR REPLACE ")
+    statements = statements.replace(KEYED, f"{KEYED} AND deadly(A.row_id, C.row_id)")
     try:
         with pytest.raises(Exception, match="exited unexpectedly"):
             session.run_script(statements, once=True, checkpoint=str(tmp_path / "checkpoints"))
