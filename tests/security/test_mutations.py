@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.flight as flight
 import pytest
-from pyspark.sql import SparkSession
 
 from tests.security.attacks import (
     MOST_MEMORY,
@@ -28,7 +27,6 @@ from tests.security.attacks import (
     peak,
 )
 from tests.security.conftest import Attacked
-from tests.security.test_embedded_spark import STRANGE, call_of_a_stranger, listening
 from tests.security.test_site_records import GOOD
 from tests.sites.processes import SCHEMA, Process, Sites, stream_of, wait_for
 from tests.tiers import tiers
@@ -257,72 +255,7 @@ def lines_door(tmp_path: Path) -> Iterator[Door]:
         each.end()
 
 
-def of_java(spark: SparkSession, ports: list[int], good: list[bytes]) -> Door:
-    """Return the door of some ports of Spark's process, at which only who has a secret is heard."""
-    java = spark._jvm.java.lang.ProcessHandle.current().pid()
-    before = peak(java)
-
-    def attack(chance: random.Random) -> None:
-        random_bytes = chance.randbytes(chance.randrange(1, 2_000))
-        data = chance.choice((random_bytes, mutated(chance, chance.choice(good))))
-        answer = sent_to(chance.choice(ports), data)
-        # py4j says that something has been done, or Spark that it has looked for a class.
-        assert not answer.startswith(b"!y"), data
-        assert STRANGE.encode() not in answer, data
-
-    def ask() -> None:
-        assert spark._jvm.java.lang.Math.abs(-3) == 3
-        assert spark.range(3).count() == 3
-
-    def check() -> None:
-        print(f"{(peak(java) - before) / 1e6:.0f} MB more")
-        assert peak(java) - before < 500_000_000
-
-    return Door(attack, lambda: answered(ask), check)
-
-
-@pytest.fixture
-def bridge_door(spark: SparkSession) -> Iterator[Door]:
-    """The servers for Python: that of this process, and one as the planner for other Sparks has it."""
-    server = spark._jvm.org.apache.spark.api.python.Py4JServer(spark.sparkContext._jsc.sc().conf())
-    server.start()
-    ports = [spark.sparkContext._gateway.gateway_parameters.port, server.getListeningPort()]
-    calls = [
-        b"A\nsecret\n" + call
-        for call in (
-            b"c\nz:java.lang.System\nexit\ni1\ne\n",
-            b"c\nwjoin-work\nnext\ne\n",
-            b"i\njava.io.File\nsx\ne\n",
-            b"r\nu\njava.lang.Runtime\nrj\ne\n",
-            b"m\nd\no1\ne\n",
-            b"s\ngb\n",
-        )
-    ]
-    yield of_java(spark, ports, [*calls, *(each.partition(b"\n")[2].partition(b"\n")[2] for each in calls)])
-    server.shutdown()
-
-
-@pytest.fixture
-def spark_door(spark: SparkSession) -> Door:
-    """The driver's port and that of its blocks."""
-    settings = spark.sparkContext.getConf()
-    java = spark._jvm.java.lang.ProcessHandle.current().pid()
-    driver = int(settings.get("spark.driver.port"))
-    python = spark.sparkContext._gateway.gateway_parameters.port
-    ports = [port for _, port in listening(java) if port != python]
-    assert driver in ports and len(ports) >= 2
-    sasl = b"\xea" + (10).to_bytes(4) + b"sparkSaslU" + (5).to_bytes(4) + b"hello"
-    framed = [(len(body) + 8).to_bytes(8) + body for body in (sasl, b"\x03" + bytes(12) + sasl)]
-    return of_java(spark, ports, [call_of_a_stranger(driver), *framed])
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("site", "tls", "metrics", "page", "lines"),
-        *(pytest.param(each, marks=pytest.mark.spark) for each in ("bridge", "spark")),
-    ],
-)
+@pytest.mark.parametrize("name", ["site", "tls", "metrics", "page", "lines"])
 @pytest.mark.parametrize("span", tiers(["seconds", "minutes"], long=["seconds"]))
 @pytest.mark.timeout(3600)
 def test_mutated_requests(request: pytest.FixtureRequest, name: str, span: str) -> None:

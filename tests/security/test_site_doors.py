@@ -12,10 +12,11 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.packages import ROOT
-from tests.sites.processes import Process, Sites, put, rows_of, stream_of, wait_for, wait_for_rows
+from tests.sites.processes import SCHEMA, Process, Sites, put, rows_of, stream_of, wait_for, wait_for_rows
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.shown import shown
 from wjoin.sites.access import parse_listen
@@ -229,3 +230,38 @@ def test_what_a_site_says_reaches_a_terminal_escaped() -> None:
     assert shown("\ud800\x9b") == "\\ud800\\x9b"
     text = exposition(iter([Metric("m", "gauge", "h", (({"stream": 'a"\n\ud800'}, 1.0),))]), shown)
     assert text.encode("utf-8").endswith(b'm{stream="a\\"\\\\n\\\\ud800"} 1.0\n')
+
+
+@pytest.mark.thorough
+def test_records_without_an_end_take_no_memory(tmp_path: Path) -> None:
+    started: list[Process] = []
+    config = f'[streams.a]\nsource = "-"\ntime = "ts"\nwindow_rows = 1000\nschema = "{SCHEMA}"\n'
+    site = Sites(tmp_path, started).start(config, head='memory = "256 MB"', stdin=True)
+    pipe = site.process.stdin
+    assert pipe is not None
+    try:
+        good = b'{"id": 1, "ts": "2026-01-01T00:00:00Z", "name": "x", "price": 1}\n'
+        pipe.write(good)
+        for _ in range(400):
+            pipe.write(b"x" * 1_000_000)
+        pipe.write(b"\n" + good)
+        pipe.write(b'{"id": 1, "x": ' + b"[" * 5_000_000 + b"\n")
+        pipe.write(b'{"id": 1, "x": [' + b"[]," * 5_000_000 + b"1]}\n" + good)
+        for _ in range(20):
+            pipe.write(b'{"id": 1, "ts": "2026-01-01T00:00:00Z", "name": "' + b"y" * 15_000_000 + b'"}\n')
+        pipe.write(b'{"id": "\\ud800", "ts": "\\u001b"}\n' + good)
+        pipe.flush()
+        client = site.client(patience=60.0)
+        lineage = client.describe("a").lineage
+        wait_for(lambda: client.next("a", lineage) >= 24, 120)
+        told = client.status()["streams"][0]
+        assert (told["next"], told["broken"]) == (24, 4)
+        rows = client.full("a", lineage, np.array([0, 23]), ["name"])
+        assert rows.column(0).to_pylist() == ["x", "x"]
+        lines = Path(f"/proc/{site.process.pid}/status").read_text("ascii").splitlines()
+        assert next(int(each.split()[1]) for each in lines if each.startswith("VmHWM")) < 700_000
+        assert "Traceback" not in site.log()
+        assert "\x1b" not in site.log()
+    finally:
+        for each in started:
+            each.end()

@@ -1,15 +1,8 @@
 """Records that an attacker writes into a source: none ends a site, stops its stream, or fills its memory."""
 
-import time
-from collections.abc import Callable
-from pathlib import Path
-
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.security.attacks import MOST_MEMORY, peak
-from tests.sites.processes import SCHEMA, Process, Sites, wait_for
 from tests.tiers import tiers
 from wjoin.sites.records import json_lines
 
@@ -65,53 +58,3 @@ def test_a_record_is_what_it_is_whatever_stands_beside_it(name: str) -> None:
         found.rows.validate(full=True)
         assert found.broken == (name in BROKEN) + (beside == (b"{",))
         assert found.rows.column("id").to_pylist() == [1] * (1 + len(beside) - found.broken)
-
-
-def check(site: Process, rows: int, broken: int) -> None:
-    """Check that a site has taken in what was written into its source, and how much memory it took."""
-    client = site.client(patience=60.0)
-    lineage = client.describe("a").lineage
-    wait_for(lambda: client.next("a", lineage) >= rows, 120)
-    told = client.status()["streams"][0]
-    assert (told["next"], told["broken"]) == (rows, broken)
-    last = client.full("a", lineage, np.array([0, rows - 1]), ["name"])
-    assert last.column(0).to_pylist() == ["x", "x"]
-    print(f"peak {peak(site.process.pid) / 1e6:.0f} MB")
-    assert peak(site.process.pid) < MOST_MEMORY
-    assert "Traceback" not in site.log() and "again in" not in site.log()
-    assert "\x1b" not in site.log()
-
-
-@pytest.mark.thorough
-@pytest.mark.slow
-def test_records_at_standard_input(tmp_path: Path) -> None:
-    started: list[Process] = []
-    config = f'[streams.a]\nsource = "-"\ntime = "ts"\nwindow_rows = 1000\nschema = "{SCHEMA}"\n'
-    site = Sites(tmp_path, started).start(config, head='memory = "256 MB"', stdin=True)
-    pipe = site.process.stdin
-    assert pipe is not None
-
-    def write(record: bytes) -> None:
-        pipe.write(record + b"\n")
-        pipe.flush()
-
-    try:
-        write(GOOD)
-        for _ in range(400):
-            pipe.write(b"x" * 1_000_000)
-        write(b"")
-        write_all(write)
-        check(site, len(ROWS) + 22, len(BROKEN) + 1)
-    finally:
-        for each in started:
-            each.end()
-
-
-def write_all(write: Callable[[bytes], None]) -> None:
-    """Write each of the records above, some alone, 20 large ones, and a good one."""
-    for each in (*BROKEN.values(), *ROWS.values()):
-        write(each)
-        time.sleep(0.1)
-    for _ in range(20):
-        write(GOOD.replace(b"x", b"y" * 15_000_000))
-    write(GOOD)
