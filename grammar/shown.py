@@ -36,7 +36,7 @@ _OPTIONS = re.compile(r"\bopt\w*\s*+\([^)]*", _FLAGS)
 # A value that has lost its quotes, or its name; elsewhere than among options it is a column.
 _LOST = (
     re.compile(rf"{_NAME}{_UNQUOTED}(?P<secret>[^\s'\",;()=:\\]+)", _FLAGS),
-    re.compile(rf"(?<=[(,]){_GAP}{_LITERALS}{_GAP}(?=[,)]|\Z)", _FLAGS),
+    re.compile(rf"(?<=[(,]){_GAP}(?P<secret>{_LITERAL}){_GAP}(?=[,)]|\Z)", _FLAGS),
 )
 _OPTION = re.compile(rf"{_BEGIN}(?P<name>[\w.\-]{{1,100}}+){_UNQUOTED}{_LITERALS}", _FLAGS)
 _WORDS, _ALIKE = ("token", "password", "passwd", "secret", "accesskey"), 0.75

@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -30,7 +30,7 @@ from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
 from wjoin.executor.local import MemoryStore
 from wjoin.executor.state.manifest import Manifest, decode_manifest
-from wjoin.executor.state.slices import Stored
+from wjoin.executor.state.slices import Stored, digest_of
 from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
@@ -72,7 +72,8 @@ class StrictStore(MemoryStore):
 
     def save(self, name: str, batch: pa.RecordBatch, cutting: Cutting) -> Stored:
         assert name not in self.slices
-        return super().save(name, batch, cutting)
+        # A manifest that is read names each slice by a digest.
+        return replace(super().save(name, batch, cutting), digest=digest_of(name.encode()))
 
 
 @dataclass

@@ -54,7 +54,7 @@ def declared(session: wjoin.Session, tmp_path: Path) -> wjoin.Session:
         )
         path = str(tmp_path / name)
         rows.coalesce(2).write.parquet(path)
-        session.sql(f"CREATE TEMP VIEW {name} AS SELECT * FROM parquet.`{path}`")
+        session.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM parquet.`{path}`")
         session.sql(
             f"CREATE STREAM s_{name} (id BIGINT, k BIGINT, ts TIMESTAMP) USING parquet "
             f"OPTIONS (path '{path}', maxFilesPerTrigger '1') WATERMARK ts DELAY OF INTERVAL 1 HOUR"

@@ -302,7 +302,7 @@ def test_a_disk_that_is_full_at_sealing_costs_no_row(tmp_path):
 def test_another_schema_is_refused(tmp_path):
     store_in(tmp_path).close()
     options = StoreOptions("a", pa.schema({"ts": pa.int64()}), "ts", (), FOREVER)
-    with pytest.raises(SiteError, match="other columns"):
+    with pytest.raises(SiteError, match="the columns of stream a differ"):
         StreamStore(tmp_path, options, lambda before, step: step)
 
 
