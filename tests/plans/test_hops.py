@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Mapping
 import pytest
 
 from tests.plans.catalogue import plan
-from tests.tiers import tiers
 from wjoin.executor.state.identity import fingerprint
 from wjoin.planner.choose.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
 from wjoin.planner.cost.model import CostSettings
@@ -228,7 +227,8 @@ def test_what_hops_keep_is_all_streams_and_their_copies() -> None:
     assert max(rates) < 1.1 * min(rates)
 
 
-@pytest.mark.parametrize("first", tiers(["hops ", "A [] x B []; A B [] x C []"], thorough=["hops "]))
+@pytest.mark.long
+@pytest.mark.parametrize("first", ["hops ", "A [] x B []; A B [] x C []"])
 def test_a_checkpoint_goes_on_with_its_stages_on_any_number_of_cores(first: str) -> None:
     found = {each.layout for each in planned().candidates}
     layouts = {each for each in found if each.stages.startswith(first) and any(each.placements)}

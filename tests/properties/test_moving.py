@@ -77,6 +77,7 @@ def test_every_result_is_made_once_over_moves(route: str, data: st.DataObject) -
     assert_made_once_over_moves(drawn, drawn, route, [name for name in ROUTES if fits(name, drawn)], data)
 
 
+@pytest.mark.long
 @settings(max_examples=examples(12), suppress_health_check=SLOW)
 @given(st.data())
 def test_in_hops_every_result_is_made_once_over_moves(data: st.DataObject) -> None:

@@ -217,6 +217,7 @@ def test_forms_over_many_streams(session: Any, name: str) -> None:
     "name",
     tiers(
         ["figure 11", "form 3", "path in both directions", "or inside and"],
+        long=["figure 11"],
         thorough=["form 3", "path in both directions", "or inside and"],
     ),
 )

@@ -79,7 +79,7 @@ SPELLINGS = (
 )
 
 
-@pytest.mark.parametrize("hint", tiers(["", "/*+ PLAN(NATIVE) */", "/*+ PLAN(PSP) */"], quick=[""]))
+@pytest.mark.parametrize("hint", tiers(["", "/*+ PLAN(NATIVE) */", "/*+ PLAN(PSP) */"], long=[""]))
 def test_another_spelling_goes_on(session: wjoin.Session, tmp_path: Path, hint: str) -> None:
     """Rows of the state are joined with those that come after a restart under another text."""
 
