@@ -28,7 +28,7 @@ def _lines(metric: Metric, label: Callable[[str], str]) -> Iterator[str]:
     yield f"# HELP {metric.name} {_escaped(metric.help)}\n# TYPE {metric.name} {metric.kind}\n"
     for labels, value in metric.samples:
         inside = ",".join(f'{name}="{_quoted(label(text))}"' for name, text in labels.items())
-        yield f"{metric.name}{{{inside}}} {value if isinstance(value, int) else repr(float(value))}\n"
+        yield f"{metric.name}{{{inside}}} {int(value) if isinstance(value, int) else repr(float(value))}\n"
 
 
 def _escaped(text: str) -> str:

@@ -25,12 +25,8 @@ session.run_script(
     "INSERT INTO out SELECT a.k FROM a, b WINDOW = 5 SECONDS WHERE a.k = b.k",
     checkpoint="checkpoints",
 )
-java = session.spark._jvm.java.lang.System
-print(json.dumps({"temporary": java.getProperty("java.io.tmpdir"), "blocks": [
-    str(each) for each in session.spark._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager()
-    .localDirs()
-]}))
-folder = pathlib.Path(java.getProperty("java.io.tmpdir"))
+folder = pathlib.Path(session.spark._jvm.java.lang.System.getProperty("java.io.tmpdir"))
+print(json.dumps({"temporary": str(folder), "blocks": [str(each) for each in folder.glob("blockmgr-*")]}))
 print(oct(folder.stat().st_mode)[-3:])
 """
 

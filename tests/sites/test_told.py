@@ -115,7 +115,7 @@ def test_init_makes_what_serve_needs(tmp_path):
     assert (folder / "token").read_text().strip() not in done.stdout
     again = command("init", folder)
     assert again.returncode == 2
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
     (folder / "site.toml").write_text('[site]\nlisten = "0.0.0.0:7777"\n', "utf-8")
     wrong = command("serve", "--config", folder / "site.toml")
     assert wrong.returncode == 2
@@ -134,4 +134,4 @@ def test_an_address_that_is_taken_and_a_folder_that_is_not_there(sites, tmp_path
         '[site]\ndata = "else"\n[streams.a]\nsource = "nowhere"\ntime = "ts"\nwindow_rows = 5\n', "utf-8"
     )
     done = command("serve", "--config", other)
-    assert "is no folder" in done.stderr
+    assert "is not a folder" in done.stderr
