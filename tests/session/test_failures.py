@@ -121,7 +121,7 @@ def test_what_is_damaged_is_named_and_goes_on_where_it_can(streams: wjoin.Sessio
     whole = damaged.read_bytes()
     damaged.write_bytes(whole[:100])
     error = refused(streams, insert, tmp_path)
-    assert (error.code, error.help.partition(", or")[0]) == (
+    assert (error.code, error.help.partition(", and")[0]) == (
         "WJ704",
         f"a source is damaged, the query is not: restore or repair {damaged}",
     )
