@@ -181,3 +181,14 @@ def test_a_failing_session_ends_the_thread(
     thread.join(10)
     assert not thread.is_alive()
     follower.settle()
+
+
+def test_who_comes_once_a_query_has_ended_does_what_is_left_to_do() -> None:
+    query, seen = Query("r"), Seen()
+    run = followed_of(query)
+    query.reports(0)
+    query.isActive = False
+    run.tend()
+    run.observe(seen)
+    run.tend()
+    assert (seen.taken, seen.tended, seen.ended) == ([0], 0, 1)

@@ -57,7 +57,7 @@ def test_what_was_not_there_in_time_is_started_again(declared: wjoin.Session, la
         warnings.simplefilter("always")
         declared.run_script(f"INSERT INTO nothing {PAIRS}", once=True)
     (said,) = [each.message for each in told if "WJ814" in str(each.message)]
-    assert "the query into nothing is started again, 2 of 5" in str(said)
+    assert "starting the query into nothing again, 2 of 5" in str(said)
     assert late.read_text() == "-1"
     (running,) = declared.running
     assert running.state == "ended"

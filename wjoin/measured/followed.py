@@ -77,11 +77,13 @@ class Followed:
         self._looking = threading.RLock()
 
     def observe(self, observer: Observer) -> None:
-        """Have somebody follow the query from its start, which must be just now."""
+        """Have somebody follow the query from its start, which must be just now; it may have ended since."""
         with self._looking:
             for report in self._early:
                 observer.take(report)
             self._observers.append(observer)
+            if self._closed:
+                observer.end()
 
     def tell(self, report: Callable[[Progress], None]) -> None:
         """Call ``report`` with the counts of each report that there is and will be, once."""
