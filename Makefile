@@ -54,7 +54,7 @@ demo-kafka: $(READY) ## start a Kafka broker, join topics of flights, and check 
 demo-sites: $(READY) ## join packets of two sites, and draw the bytes that partial tuples save
 	@$(FIND_JAVA) && $(BIN)/python examples/sites/demo.py --picture out/sites.svg
 
-test: $(READY) ## a test of everything, in five minutes: those without Spark first
+test: $(READY) ## a test of everything: those without Spark first
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "quick" $(ARGS)
 
 long: $(READY) browser ## a case of each: crashes, random statements on streams, other kinds of sessions, Kafka
