@@ -90,7 +90,7 @@ def case(way: str, data: st.DataObject) -> list[int]:
     route = "single" if way == CHOICE else way
     count = data.draw(st.sampled_from(STREAMS))
     keyed = ROUTES[route].heaviest or data.draw(st.booleans())
-    kinds = data.draw(any_kinds(near=ROUTES[route].values))
+    kinds = data.draw(any_kinds(near=ROUTES[route].values, plain=ROUTES[route].heaviest))
     theta = data.draw(thetas(count, keyed=keyed, route=route, kinds=kinds))
     partitions, streaming = (
         data.draw(st.sampled_from(WORKERS)),

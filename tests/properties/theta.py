@@ -323,6 +323,11 @@ class ValueKind:
     values: tuple[tuple[object, ...], ...]
     sums: bool = True
 
+    @property
+    def has_nan(self) -> bool:
+        """Whether a type has NaN: a difference that is NaN is greater than any bound, so it has no least."""
+        return any(map(pa.types.is_floating, self.types))
+
     def of(self, number: int) -> tuple[object, ...]:
         """Return the values of a stream."""
         return (*self.values[number % len(self.values)], None)
@@ -391,9 +396,12 @@ class Kinds:
         return equal(*(side if function is None else Call(function, (side,)) for side in sides))
 
 
-def any_kinds(*, near: bool = False) -> st.SearchStrategy[Kinds]:
-    """Return kinds of columns, often at the ends of their types; ``near``: with values that have a band."""
-    keys = st.sampled_from(_LOCAL_KEYS)
+def any_kinds(*, near: bool = False, plain: bool = False) -> st.SearchStrategy[Kinds]:
+    """Return kinds of columns, often at the ends of their types.
+
+    ``near``: with values that have a band; ``plain``: with keys that are columns, of no function.
+    """
+    keys = st.sampled_from([each for each in _LOCAL_KEYS if not plain or each.function is None])
     values = [each for each in VALUE_KINDS if not near or each.sums or each.name in ("date", "timestamp")]
     return st.builds(Kinds, keys, keys, st.sampled_from(values))
 
@@ -421,7 +429,7 @@ def thetas(draw: st.DrawFn, count: int, *, keyed: bool, route: str, kinds: "Kind
         turns = itertools.cycle("km" if ROUTES[route].pairs or draw(st.booleans()) else "k")
         where = [made.equality(a, b, key) for (a, b), key in zip(pairs, turns, strict=False)]
     if ROUTES[route].values:
-        where += itertools.chain.from_iterable(draw(_bands(*pair, sums=sums)) for pair in pairs)
+        where += itertools.chain.from_iterable(draw(_bands(*pair, made.value)) for pair in pairs)
     elif not keyed or (kinds and draw(st.booleans())):
         where += [draw(_links(*pair, sums=sums)) for pair in pairs]
     delays = [draw(st.sampled_from([0, 4, 1000])) * unit for _ in names]
@@ -454,19 +462,20 @@ def _links(first: str, second: str, *, sums: bool = True) -> st.SearchStrategy[E
     return st.sampled_from(choices)
 
 
-def _bands(first: str, second: str, *, sums: bool = True) -> st.SearchStrategy[tuple[Expression, ...]]:
-    """Return conditions that are a band of values, closed on both sides; ``sums``: of numbers."""
+def _bands(first: str, second: str, kind: ValueKind) -> st.SearchStrategy[tuple[Expression, ...]]:
+    """Return conditions that are a band of values of a kind, closed on both sides."""
     left, right = Field(first, "v"), Field(second, "v")
-    if not sums:
+    if not kind.sums:
         return st.just((Compare(left, "<=", right), Compare(left, ">=", right)))
     difference = Call("-", (left, right))
     near = Literal(1), Literal(decimal.Decimal("0.5"))
     choices: list[tuple[Expression, ...]] = [
         (Compare(Call("abs", (difference,)), "<=", Literal(1)),),
         (Compare(left, ">=", Call("-", (right, near[0]))), Compare(left, "<=", Call("+", (right, near[1])))),
-        (Compare(difference, ">=", Literal(0)), Compare(difference, "<", Literal(3))),
         (Compare(left, "<=", right), Compare(Call("+", (left, Literal(2))), ">=", right)),
     ]
+    if not kind.has_nan:
+        choices.append((Compare(difference, ">=", Literal(0)), Compare(difference, "<", Literal(3))))
     return st.sampled_from(choices)
 
 
