@@ -51,15 +51,18 @@ def redacted(text: str) -> str:
     >>> redacted("OPTIONS (site 'a', token 'b')")
     "OPTIONS (site 'a', token *********(redacted))"
     """
-    found = _secrets(text)
-    begins, ends = [0, *(each.end for each in found)], [*(each.start for each in found), len(text)]
-    return REDACTED.join(text[begin:end] for begin, end in zip(begins, ends, strict=True))
+    return _without(text, _secrets(text))
 
 
 def redacted_at(text: str, span: Span) -> tuple[str, Span]:
     """Return a text without secrets, and where a piece of it is there."""
     found = _secrets(text)
-    return redacted(text), Span(_moved(found, span.start), _moved(found, span.end))
+    return _without(text, found), Span(_moved(found, span.start), _moved(found, span.end))
+
+
+def _without(text: str, secrets: list[Span]) -> str:
+    begins, ends = [0, *(each.end for each in secrets)], [*(each.start for each in secrets), len(text)]
+    return REDACTED.join(text[begin:end] for begin, end in zip(begins, ends, strict=True))
 
 
 def _moved(secrets: list[Span], place: int) -> int:

@@ -172,7 +172,7 @@ def _indexes(
         if not isinstance(each, ColumnComparison | Residual) or each.band is None:
             continue
         band, checked = each.band, isinstance(each, ColumnComparison)
-        if {band.left.stream, band.right.stream} & set(static):
+        if not band.streams.isdisjoint(static):
             continue
         whole = any(each.column.type.lower() in WHOLE for each in (band.left, band.right))
         if not checked and whole and not types.fails_on_overflow():

@@ -47,31 +47,32 @@ def json_lines(lines: Sequence[bytes], schema: pa.Schema, epoch: str) -> Read:
 
 def _by_arrow(lines: Sequence[bytes], schema: pa.Schema, epoch: str) -> pa.RecordBatch | None:
     """Return lines as rows, None where one of them cannot be read."""
+    # Arrow takes null for a row, and ends the process where it comes first.
+    if not all(line.startswith(b"{") and line.endswith(b"}") for line in map(bytes.strip, lines)):
+        return None
+    data = b"\n".join(lines)
+    if not _is_text(data):
+        return None
     # A number may stand for a time where the schema has one, which Arrow does not read.
     kinds = (None, pa.int64(), pa.float64())
-    found = (_whole(lines, schema, kind, epoch) for kind in kinds)
+    found = (_whole(data, len(lines), schema, kind, epoch) for kind in kinds)
     return next((rows for rows in found if rows is not None), None)
 
 
 def _whole(
-    lines: Sequence[bytes], schema: pa.Schema, kind: pa.DataType | None, epoch: str
+    data: bytes, count: int, schema: pa.Schema, kind: pa.DataType | None, epoch: str
 ) -> pa.RecordBatch | None:
+    """Return ``count`` lines as rows, whose times are numbers of a ``kind`` where there is one; else None."""
     numbers = [each.name for each in schema if pa.types.is_timestamp(each.type)] if kind is not None else []
     if kind is not None and not numbers:
         return None
-    # Arrow takes null for a row, and ends the process where it comes first.
-    if not all(line.startswith(b"{") and line.endswith(b"}") for line in map(bytes.strip, lines)):
-        return None
     read_as = pa.schema([pa.field(f.name, kind) if f.name in numbers else f for f in schema])
-    data = b"\n".join(lines)
-    if not _is_text(data):
-        return None
     options = pa.json.ParseOptions(explicit_schema=read_as, unexpected_field_behavior="ignore")
     reading = pa.json.ReadOptions(use_threads=False, block_size=max(len(data) + 1, 1 << 16))
     try:
         table = pa.json.read_json(io.BytesIO(data), reading, options)
         # An object may go over several lines for Arrow; for a stream a line is a record.
-        if table.num_rows != len(lines):
+        if table.num_rows != count:
             return None
         columns = []
         for wanted in schema:

@@ -26,6 +26,11 @@ def kernels_of(name: str) -> tuple[str, ...]:
     return adaptive.AMONG if name == adaptive.NAME else (name,)
 
 
+def first_usable(*, keyed: bool, indexed: bool) -> tuple[str, ...]:
+    """Return the kernels of a stage until the choice is made: the first one that it can use."""
+    return next((name,) for name in KERNELS if refusal_of((name,), keyed=keyed, indexed=indexed) is None)
+
+
 def name_of(kernels: Sequence[str]) -> str:
     """Return the name of what a stage uses, as hints, settings and EXPLAIN have it."""
     return adaptive.NAME if len(kernels) > 1 else kernels[0]

@@ -42,6 +42,11 @@ class ColumnBand:
     high: Number | None
     slack: float
 
+    @property
+    def streams(self) -> frozenset[int]:
+        """The streams whose columns they are."""
+        return frozenset((self.left.stream, self.right.stream))
+
 
 @dataclass(frozen=True)
 class _Sum:

@@ -9,7 +9,7 @@ between every two streams.
 import itertools
 from dataclasses import replace
 
-from wjoin.parts.kernels.registry import KERNELS, refusal_of
+from wjoin.parts.kernels.registry import first_usable
 from wjoin.parts.routes.registry import plainest
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.edges import with_columns
@@ -55,6 +55,6 @@ def _gathering(stage: Stage) -> Gather:
         inputs=inputs,
         bounds=stage.bounds,
         placement=Placement(plainest(keyed=True, inputs=len(inputs), hop=True)),
-        kernels=next((name,) for name in KERNELS if refusal_of((name,), keyed=True, indexed=False) is None),
+        kernels=first_usable(keyed=True, indexed=False),
         checks=stage.checks,
     )

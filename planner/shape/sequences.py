@@ -44,4 +44,4 @@ def _links(bound: BoundSelect) -> Iterator[Collection[int]]:
         elif isinstance(each, PredicateCall | Residual) and not isinstance(each.read, Unread):
             yield each.read.streams
         elif isinstance(each, Residual) and each.band is not None:
-            yield {each.band.left.stream, each.band.right.stream}
+            yield each.band.streams

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from wjoin.parts.kernels.registry import KERNELS, refusal_of
+from wjoin.parts.kernels.registry import first_usable
 from wjoin.parts.routes.registry import plainest
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate
@@ -28,9 +28,9 @@ class Index:
     share: Estimate
 
     @property
-    def streams(self) -> set[int]:
+    def streams(self) -> frozenset[int]:
         """The streams whose rows it is about."""
-        return {self.band.left.stream, self.band.right.stream}
+        return self.band.streams
 
 
 Link = ColumnComparison | Index | ReadCondition | ReadCall
@@ -63,9 +63,7 @@ def _stage(draft: DraftStage, links: Sequence[Link], scans: Sequence[ScanBuilder
         inputs=tuple(inputs),
         bounds=Bounds.EXACT,
         placement=Placement(plainest(keyed=keyed, inputs=len(inputs))),
-        kernels=next(
-            (name,) for name in KERNELS if refusal_of((name,), keyed=keyed, indexed=indexed) is None
-        ),
+        kernels=first_usable(keyed=keyed, indexed=indexed),
         checks=(*bands, *sorted(checks, key=_calling_order)),
     )
 

@@ -48,7 +48,7 @@ def test_rows_too_far_ahead_are_told_of_with_their_number() -> None:
         losses = losses_of(reports)
         losses.tend()
         losses.end()
-    texts = {each.message.code: each.message.message for each in warned}  # type: ignore[union-attr]
+    texts = {each.message.code: each.message.message for each in warned}
     assert texts["WJ807"].endswith(f"rows too far ahead (4 of A), the furthest at {FAR + 5} in A")
     assert texts.keys() == {"WJ806", "WJ807"}
 

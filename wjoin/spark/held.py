@@ -17,9 +17,10 @@ class Held:
 
     def get(self, kind: type[Thing], make: Callable[[], Thing]) -> Thing:
         """Return the thing of a kind, made where there is none."""
-        if kind not in self._things:
-            self._things[kind] = make()
-        return cast(Thing, self._things[kind])
+        if (found := self.known(kind)) is not None:
+            return found
+        # Threads may ask for it at once: all get the same.
+        return cast(Thing, self._things.setdefault(kind, make()))
 
     def known(self, kind: type[Thing]) -> Thing | None:
         """Return the thing of a kind, None where there is none."""
