@@ -13,13 +13,22 @@ if TYPE_CHECKING:
 _FUNCTION = re.compile(r"[a-z]\w*\Z", re.IGNORECASE)
 
 
+_ASKED_SECONDS = 10.0
+"""How long a menu waits for the names that are just asked for; typing goes on meanwhile."""
+
+
 class Known:
     """The names of one session; none until it is there."""
 
     def __init__(self) -> None:
-        self.names = Names()
+        self._names = Names()
         self._functions: tuple[Named, ...] = ()
         self._asking: threading.Thread | None = None
+
+    def names(self) -> Names:
+        """Return the names after the last statement; for the completion, which has a thread of its own."""
+        self.settle(_ASKED_SECONDS)
+        return self._names
 
     def refresh(self, session: "Session") -> None:
         """Ask for the names anew, in a thread."""
@@ -39,7 +48,7 @@ class Known:
         # Without its names a session works all the same.
         with contextlib.suppress(*UNREACHABLE):
             self._functions = self._functions or _functions(session)
-            self.names = names_of(session, self._functions)
+            self._names = names_of(session, self._functions)
 
 
 def names_of(session: "Session", functions: tuple[Named, ...]) -> Names:
@@ -73,7 +82,7 @@ def _functions(session: "Session") -> tuple[Named, ...]:
 
 
 class _Columns:
-    """The columns of relations, each asked for once."""
+    """The columns of relations, each asked for until they are known: a statement may just be making it."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
@@ -84,9 +93,7 @@ class _Columns:
 
         key = relation.lower()
         if key not in self._found:
-            columns: tuple[Named, ...] = ()
             with contextlib.suppress(*UNREACHABLE):
                 fields = self._session.spark.table(relation).schema.fields
-                columns = tuple(Named(each.name, each.dataType.simpleString()) for each in fields)
-            self._found[key] = columns
-        return self._found[key]
+                self._found[key] = tuple(Named(each.name, each.dataType.simpleString()) for each in fields)
+        return self._found.get(key, ())

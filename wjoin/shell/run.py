@@ -60,7 +60,7 @@ def _typed(options: argparse.Namespace, choices: Choices, first: str | None) -> 
         known = Known()
         if draws:
             history = StatementHistory(history_path())
-            reader: Prompt | LineReader = Prompt(out, history, lambda: known.names)
+            reader: Prompt | LineReader = Prompt(out, history, known.names)
             print(_WELCOME.format(wjoin.__version__))
             if history.trouble is not None:
                 print(history.trouble)
