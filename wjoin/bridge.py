@@ -43,7 +43,7 @@ from wjoin.spark.doors import TOKEN_FOLDERS
 from wjoin.spark.engine import at_work
 from wjoin.spark.failures import cause
 from wjoin.statements.queries import STOPPED_SCHEMA
-from wjoin.statements.views import Prepared, changed_view, changes_view, prepare_view, view_head
+from wjoin.statements.views import Prepared, changed_view, is_about_table, prepare_view, view_head
 
 INSIDE = "wjoin.inside"
 """The local property of threads whose statements are Spark's (``wjoin.sql.Planner``)."""
@@ -168,7 +168,7 @@ class Bridge:
 
         Tells Spark of predicates in it.
         """
-        if not called_names(text) and view_head(text) is None and not changes_view(text):
+        if not called_names(text) and view_head(text) is None and not is_about_table(text):
             return False
         session = self._session(request)
         called_predicates(session.spark, text)

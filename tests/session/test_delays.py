@@ -202,7 +202,19 @@ def test_a_key_that_is_null_in_every_row_is_told(
     assert [each.message.code for each in told] == ["WJ806"]
 
 
-def test_a_stream_is_dropped_as_a_stream_only(session: wjoin.Session, folders: dict[str, Path]) -> None:
+WRITES = (
+    "INSERT OVERWRITE ma VALUES (1, now())",
+    "INSERT OVERWRITE TABLE ma SELECT 1, now()",
+    "DELETE FROM ma WHERE id = 1",
+    "UPDATE ma SET id = 2",
+    "TRUNCATE TABLE ma",
+    "MERGE INTO ma USING other ON ma.id = other.id WHEN MATCHED THEN DELETE",
+)
+ONLY_READ = "its rows come from its source alone: write there, or INSERT INTO a sink"
+CACHED = "a query reads a stream itself: CACHE TABLE is for tables"
+
+
+def test_a_stream_is_no_table_of_sparks(session: wjoin.Session, folders: dict[str, Path]) -> None:
     declare(session, folders, "id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 2 SECONDS")
     session.sql("CREATE VIEW v AS TABLE ma")
     for statement, remedy in (
@@ -216,6 +228,12 @@ def test_a_stream_is_dropped_as_a_stream_only(session: wjoin.Session, folders: d
         ("DROP STREAM v", "write DROP VIEW v"),
         ("DROP STREAM IF EXISTS v", "write DROP VIEW v"),
         ("DROP SINK IF EXISTS ma", "write DROP STREAM ma"),
+        ("ANALYZE TABLE ma COMPUTE STATISTICS", "write ANALYZE STREAM ma"),
+        ("SHOW CREATE TABLE ma", "write SHOW CREATE STREAM ma"),
+        *((each, ONLY_READ) for each in WRITES),
+        *((each.replace(" ma ", " v ").replace("TABLE ma", "TABLE v"), ONLY_READ) for each in WRITES),
+        ("CACHE LAZY TABLE ma", CACHED),
+        ("CACHE TABLE v AS SELECT 1", CACHED),
     ):
         with pytest.raises(wjoin.WJoinError) as told:
             session.sql(statement)

@@ -113,10 +113,29 @@ def prepare_view(
     return Prepared(text, name, columns)
 
 
-def changes_view(text: str) -> bool:
-    """Return whether a statement is a DROP VIEW, DROP TABLE, ALTER VIEW or ALTER TABLE."""
+_READ_ONLY = "its rows come from its source alone: write there, or INSERT INTO a sink"
+_REMEDIES = {
+    "DROP": "write DROP STREAM {name}",
+    "ALTER": "write CREATE OR REPLACE STREAM {name} …",
+    "ANALYZE": "write ANALYZE STREAM {name}",
+    "SHOW": "write SHOW CREATE STREAM {name}",
+    "CACHE": "a query reads a stream itself: CACHE TABLE is for tables",
+    **dict.fromkeys(("DELETE", "INSERT", "MERGE", "TRUNCATE", "UPDATE"), _READ_ONLY),
+}
+"""What to write in place of a statement about a table that names a stream, by its first word."""
+
+_WRITES = frozenset("CACHE DELETE INSERT MERGE TRUNCATE UPDATE".split())
+_BEFORE_NAME = frozenset("CREATE EXISTS FROM IF INTO LAZY OVERWRITE TABLE VIEW".split())
+
+
+def is_about_table(text: str) -> bool:
+    """Return whether a statement begins as one of Spark's about a table or view by name does."""
     first, second, *_ = *(token.word for token in scan(text)[:2]), "", ""
-    return first in ("DROP", "ALTER") and second in ("VIEW", "TABLE")
+    return (
+        first in _REMEDIES
+        and (first, second) != ("INSERT", "INTO")
+        and (first != "SHOW" or second == "CREATE")
+    )
 
 
 class ChangedView(NamedTuple):
@@ -129,27 +148,29 @@ class ChangedView(NamedTuple):
 def changed_view(catalog: Catalog, text: str) -> ChangedView | None:
     """Return which name of the session a statement drops or changes, None for any other statement.
 
-    Raises WJoinError WJ602 where it is that of a stream, also where a view is altered in another way.
+    Raises WJoinError WJ602 where it is about a table, and the name that of a stream or, where it writes, of a
+    view over streams.
     """
-    if not changes_view(text):
+    if not is_about_table(text):
         return None
     code = pair(text, scan(text))
-    verb, kind = code.word(0), code.word(1)
-    place = 4 if [code.word(2), code.word(3)] == ["IF", "EXISTS"] else 2
+    place = 1
+    while code.word(place) in _BEFORE_NAME:
+        place += 1
     parts, place = code.dotted(place)
     if not parts or session_name([each.name for each in parts]) is None:
         return None
-    name = parts[-1]
+    verb, name = code.word(0), parts[-1]
     stream = catalog.stream(name.name)
-    if stream is not None and stream.source != "view":
-        remedy = f"write DROP STREAM {name.name}"
-        if verb == "ALTER":
-            remedy = f"write CREATE OR REPLACE STREAM {name.name} …"
-        message = f"{name.name} is a stream, not a {kind.lower()}"
+    is_view = stream is not None and stream.source == "view"
+    if stream is not None and (not is_view or verb in _WRITES):
+        kind = code.word(1).lower() if verb in ("DROP", "ALTER") else "table"
+        message = f"{name.name} is a {'view over streams' if is_view else 'stream'}, not a {kind}"
+        remedy = _REMEDIES[verb].format(name=name.name)
         raise WJoinError("WJ602", message, span=name.span, text=text, help=remedy)
     if verb == "DROP":
         return ChangedView(name.name)
-    renames = [code.word(place), code.word(place + 1)] == ["RENAME", "TO"]
+    renames = verb == "ALTER" and [code.word(place), code.word(place + 1)] == ["RENAME", "TO"]
     new = code.dotted(place + 2)[0] if renames else ()
     return ChangedView(name.name, new[-1].name) if new else None
 
