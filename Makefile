@@ -22,7 +22,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java kafka demo demo-kafka demo-sites test long tests thorough matrix matrix-ci unit spark faults bench bench-sites theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
+.PHONY: help setup java kafka demo demo-kafka demo-sites test long thorough matrix matrix-ci unit spark faults bench bench-sites theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,13 +62,9 @@ long: $(READY) browser ## a case of each: crashes, random statements on streams,
 	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "long and not quick or property" \
 		--hypothesis-profile many --kills 1 $(ARGS)
 
-tests: $(READY) browser ## test and long at once, each test once, as CI does
+thorough: $(READY) browser ## all that `make test` leaves out, before a release: more than an hour
 	@$(FETCH_KAFKA)
-	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "quick or long" --hypothesis-profile many --kills 1 $(ARGS)
-
-thorough: $(READY) browser ## all others, before a release: more than an hour
-	@$(FETCH_KAFKA)
-	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "thorough and not (quick or long or faults) or property" \
+	@$(FIND_JAVA) && $(PYTEST) $(SIDE_BY_SIDE) -m "(long or thorough and not faults) and not quick or property" \
 		--thorough --hypothesis-profile thorough $(ARGS)
 
 matrix: $(READY) ## the core of the tests on every Spark and Python: ARGS="--sparks 4.0.0 --pythons 3.12"
@@ -136,7 +132,7 @@ docs: $(READY) ## check the docs: links, SQL blocks, doctests, docs/errors.md, e
 docs-update: $(READY) ## write docs/errors.md anew from the catalogue of errors
 	@$(BIN)/python -m wjoin.grammar.errors_doc docs/errors.md
 
-check: lint types tests matrix-ci ## what CI runs
+check: lint types test matrix-ci ## what CI runs
 
 lock: ## write requirements.lock anew with the newest versions that fit pyproject.toml
 	@PYTHON="$(PYTHON)" scripts/lock.sh
