@@ -1,7 +1,7 @@
 """The plans that a W-join could run by, what each would cost, and which is taken."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from wjoin.planner.choose.layouts import Layout, LayoutRule
 from wjoin.planner.cost.model import CostModel, Estimated
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Stage
-from wjoin.planner.plan.probes import Orders, arranged
+from wjoin.planner.plan.probes import Orders, arranged_stage
 from wjoin.planner.shape.shape import Shape
 
 MAXIMUM_MIXES = 27
@@ -181,13 +181,15 @@ def _variants(
     if not plan.stages:
         yield plan
         return
+    known: dict[Hashable, Stage] = {}
     for method in (*options.methods, *options.by_hint):
         if method is Method.NATIVE:
-            yield replace(_variant(plan, Bounds.EXACT, Passes.HULL, plan.stages, orders), method=method)
+            native = _variant(plan, Bounds.EXACT, Passes.HULL, plan.stages, orders, known)
+            yield replace(native, method=method)
             continue
         mixes = _mixed_stages(plan, options)
         for bounds, passes, stages in itertools.product(options.bounds, options.passes, mixes):
-            yield _variant(plan, bounds, passes, stages, orders)
+            yield _variant(plan, bounds, passes, stages, orders, known)
 
 
 def _mixed_stages(plan: PhysicalPlan, options: Options) -> list[tuple[Stage, ...]]:
@@ -223,6 +225,14 @@ def _variant(
     passes: Passes,
     stages: Sequence[Stage],
     orders: Sequence[Orders | None],
+    known: dict[Hashable, Stage],
 ) -> PhysicalPlan:
-    bounded = tuple(replace(stage, bounds=bounds) for stage in stages)
-    return arranged(replace(plan, stages=bounded, passes=passes), orders)
+    """Return a plan with these stages; what follows for one is the same whatever the others have."""
+    plan = replace(plan, passes=passes)
+    arranged = []
+    for number, (stage, order) in enumerate(zip(stages, orders, strict=True)):
+        key = (number, bounds, passes, stage.placement, stage.kernels)
+        if key not in known:
+            known[key] = arranged_stage(plan, replace(stage, bounds=bounds), order)
+        arranged.append(known[key])
+    return replace(plan, stages=tuple(arranged))

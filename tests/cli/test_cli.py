@@ -195,6 +195,7 @@ def test_a_failure_while_running_ends_with_status_1_and_its_place(tmp_path: Path
     assert "Traceback" not in failed.stderr
 
 
+@pytest.mark.long
 def test_errors_of_a_statement_end_with_status_2_and_a_caret(tmp_path: Path) -> None:
     path = script(tmp_path, "SELECT 1;\nSELECT A.k FROM a A, b B WINDOW (A, B) = 5 WHERE A.k = B.k")
     done = wjoin("run", path, "--once")

@@ -190,7 +190,14 @@ INEXACT = ("float", "decimal(10,2)")
 ALL = (*COMPARISONS, *ARITHMETIC, *OTHERS, *TIMES, *TEXTS, *CHOICES, *CASTS, *NARROW)
 
 
-@pytest.mark.parametrize(("values", "ansi"), [(EDGES, False), (MILD, False), (MILD, True)])
+@pytest.mark.parametrize(
+    ("values", "ansi"),
+    [
+        (EDGES, False),
+        pytest.param(MILD, False, marks=pytest.mark.long),
+        pytest.param(MILD, True, marks=pytest.mark.long),
+    ],
+)
 def test_whatever_is_true_is_kept(spark: SparkSession, values: dict[str, list[Any]], ansi: bool) -> None:
     texts = [text for text in ALL if values is EDGES or text not in NARROW]
     read_ones = {text: found for text in texts if isinstance(found := read(text), ReadCondition)}

@@ -43,7 +43,7 @@ def runs(load: Workload) -> list[tuple[Candidate, Measured]]:
     "load",
     tiers(
         WORKLOADS,
-        long=[load for load in WORKLOADS if load.name in ("one window", "both ways")],
+        long=[load for load in WORKLOADS if load.name in ("one window", "both ways", "directed", "near")],
         thorough=[load for load in WORKLOADS if load.name == "near of a key"],
     ),
     ids=lambda load: load.name,

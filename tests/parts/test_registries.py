@@ -22,7 +22,7 @@ KEYED = "SELECT A.v FROM ticks A, ticks B WINDOW = 5 WHERE A.v = B.v"
 KEYLESS = "SELECT A.v FROM ticks A, ticks B WINDOW = 5"
 
 
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.too_slow])
 @given(plans(), st.data())
 def test_the_kernel_of_the_docs_gives_the_defined_result(plan: PhysicalPlan, data: st.DataObject) -> None:
     with KERNEL:

@@ -7,6 +7,7 @@ from itertools import repeat
 import pytest
 
 from tests.plans.catalogue import plan
+from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.syntax import SparkStatement
@@ -34,14 +35,14 @@ DEEP: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("chain", tiers(CHAINS, long=["or", "concat", "casts", "is null"]))
 def test_a_chain_of_a_thousand_is_planned(chain: str) -> None:
     text = CHAINS[chain]
     planned = plan(f"SELECT {text} AS found {JOIN} AND ({text})")
     assert [each.text for each in planned.logical.residual] == [text]
 
 
-@pytest.mark.parametrize("kind", DEEP)
+@pytest.mark.parametrize("kind", tiers(DEEP, long=["case"]))
 def test_what_is_deep_is_read_or_refused_at_its_place(kind: str) -> None:
     statements = (
         f"SELECT A.v {JOIN} AND {{}}",
@@ -87,7 +88,7 @@ def test_a_deep_statement_without_a_window_is_spark_s() -> None:
         assert isinstance(parse_statement(f"SELECT {'(' * depth}1{')' * depth} AS window"), SparkStatement)
 
 
-@pytest.mark.parametrize("depth", [99, 2000])
+@pytest.mark.parametrize("depth", tiers([99, 2000], long=[2000]))
 def test_delays_of_deep_queries(depth: int) -> None:
     declared = {"s": {"ts": Delay(5)}}
     nested = "(SELECT * FROM " * depth + "s" + ")" * depth

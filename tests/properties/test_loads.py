@@ -145,8 +145,15 @@ def shares(loads: Sequence[Sequence[Load]], what: str) -> Iterator[float]:
         yield max(values) * len(values) / sum(values)
 
 
-@pytest.mark.parametrize("rate", [DOUBLES, IN_BURSTS], ids=["doubles", "bursts"])
-@pytest.mark.parametrize(("whole", "most"), [(True, EVENER), (False, EVEN)], ids=["one by one", "by slices"])
+@pytest.mark.parametrize(
+    ("rate", "whole", "most"),
+    [
+        pytest.param(IN_BURSTS, False, EVEN, id="by slices, bursts"),
+        pytest.param(DOUBLES, False, EVEN, marks=pytest.mark.long, id="by slices, doubles"),
+        pytest.param(IN_BURSTS, True, EVENER, marks=pytest.mark.long, id="one by one, bursts"),
+        pytest.param(DOUBLES, True, EVENER, marks=pytest.mark.long, id="one by one, doubles"),
+    ],
+)
 def test_every_worker_has_about_as_many_rows_and_pairs_whatever_the_rate_does(
     rate: Rate, whole: bool, most: float
 ) -> None:
@@ -192,6 +199,7 @@ def test_few_rows_of_a_table_are_dealt_out_one_by_one(names: str) -> None:
     assert busiest[True] < 1.03 < busiest[False]
 
 
+@pytest.mark.long
 def test_a_slice_a_worker_leaves_most_to_some_of_them_while_the_rate_doubles() -> None:
     """As pieces of a window do in the paper, which are as long on each node, until sections 5.5 and 6."""
     tables = streams(DOUBLES)

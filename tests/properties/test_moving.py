@@ -16,7 +16,7 @@ from tests.plans.catalogue import plan
 from tests.properties.drawn_plans import PREDICATES, Row, block, combinations, expected, plans
 from tests.properties.test_routes import SLICES, SLOW, routed, with_slices
 from tests.properties.test_step import STRETCHES
-from tests.tiers import examples
+from tests.tiers import examples, tiers
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
 from wjoin.executor.local import LocalWorkers
@@ -68,7 +68,7 @@ def fits(route: str, plan: PhysicalPlan) -> bool:
 COPIES = st.integers(1, 3)
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", tiers(ROUTES, long=["skew", "ctr"]))
 @settings(max_examples=examples(15), suppress_health_check=SLOW)
 @given(st.data())
 def test_every_result_is_made_once_over_moves(route: str, data: st.DataObject) -> None:

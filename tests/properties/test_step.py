@@ -133,6 +133,7 @@ def test_any_cut_any_disorder_and_any_crash_give_the_defined_result(
     assert_defined_result(plan, data, NAMES)
 
 
+@pytest.mark.long
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
 @given(plans().filter(lambda plan: bool(plan.streams[0].codes)), st.data())
 def test_a_worker_that_changes_its_kernel_all_the_time(plan: PhysicalPlan, data: st.DataObject) -> None:

@@ -26,6 +26,7 @@ from tests.properties.theta import (
     thetas,
     with_slices,
 )
+from tests.tiers import tiers
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.cost.model import CostSettings
@@ -46,7 +47,7 @@ MANY = int(os.environ.get("WJOIN_CASES", "10000"))
 LENGTHS = (1, 3, 20)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", tiers(WAYS, long=WAYS[1::2]))
 def test_values_at_their_ends(way: str) -> None:
     assert_found(way, 20)
 

@@ -28,7 +28,7 @@ STATEMENTS = {
 }
 
 
-@pytest.mark.parametrize("case", tiers(STATEMENTS, thorough=["behind", "without names"]))
+@pytest.mark.parametrize("case", tiers(STATEMENTS, long=["before", "without names"], thorough=["behind"]))
 def test_the_result_is_that_of_spark(session: wjoin.Session, tmp_path: Path, case: str) -> None:
     for place, name in enumerate("ab"):
         path = str(tmp_path / name)

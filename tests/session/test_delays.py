@@ -73,6 +73,7 @@ def test_a_delay_does_not_travel_through_an_expression(
     assert results(session, statement) == ROWS
 
 
+@pytest.mark.long
 def test_a_plain_view_of_a_stream_lives_in_the_session(
     session: wjoin.Session, folders: dict[str, Path]
 ) -> None:

@@ -69,7 +69,7 @@ def results_are_right(session: wjoin.Session, folder: Path) -> None:
     assert written
 
 
-@pytest.mark.quick
+@pytest.mark.long
 def test_the_first_start_chooses_and_later_ones_stay_with_it(streams: wjoin.Session, tmp_path: Path) -> None:
     assert "close_by" in known_predicates()
     assert "route single" in streams.explain(SELECT.format("a", "b"))

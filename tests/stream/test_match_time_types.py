@@ -15,7 +15,12 @@ JOIN = "SELECT A.k, MATCH_TIME() AS last FROM one A, two B WINDOW (A, B) = {widt
     ("expression", "width", "last"),
     [
         ("timestamp_seconds(60 + id)", "5 SECONDS", datetime.datetime(1970, 1, 1, 0, 1)),
-        ("TIMESTAMP_NTZ '1970-01-01 00:01:00'", "5 SECONDS", datetime.datetime(1970, 1, 1, 0, 1)),
+        pytest.param(
+            "TIMESTAMP_NTZ '1970-01-01 00:01:00'",
+            "5 SECONDS",
+            datetime.datetime(1970, 1, 1, 0, 1),
+            marks=pytest.mark.long,
+        ),
         pytest.param("id", "5", 0, marks=pytest.mark.thorough),
     ],
 )

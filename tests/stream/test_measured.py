@@ -59,7 +59,7 @@ def statistics_of(text: str) -> dict[str, str]:
     return dict(line.strip().split(": ", 1) for line in lines)
 
 
-@pytest.mark.quick
+@pytest.mark.long
 def test_the_next_start_plans_with_what_was_measured(streams: wjoin.Session, tmp_path: Path) -> None:
     assert "No statistics for a, b;" in streams.explain(f"EXPLAIN {INSERT}")
     streams.run_script(INSERT)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _FUNCTION = re.compile(r"[a-z]\w*\Z", re.IGNORECASE)
 
 
-_ASKED_SECONDS = 10.0
+_ASKED_SECONDS = 60.0
 """How long a menu waits for the names that are just asked for; typing goes on meanwhile."""
 
 
