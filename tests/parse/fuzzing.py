@@ -20,7 +20,7 @@ from types import FrameType
 from tests.parse.corpus import corpus
 from tests.plans.catalogue import PREDICATES, RELATIONS, FakeTypes
 from wjoin.grammar import syntax
-from wjoin.grammar.errors import CATALOGUE, WJoinError
+from wjoin.grammar.errors import WJoinError, catalogue
 from wjoin.grammar.parser import parse_script, unended
 from wjoin.grammar.printer import print_condition
 from wjoin.grammar.tokens import Kind, scan, unquoted
@@ -314,7 +314,7 @@ def _relation(text: str, item: syntax.FromItem) -> Relation:
 
 
 def _told(error: WJoinError, text: str) -> str:
-    assert error.code in CATALOGUE
+    assert error.code in catalogue()
     assert error.span is not None, f"no place: {error}"
     assert 0 <= error.span.start <= error.span.end <= len(text), f"{error.span} is not in the text: {error}"
     assert str(error).startswith(f"error[{error.code}]: ")
