@@ -18,11 +18,11 @@ from functools import cache
 from types import FrameType
 
 from tests.parse.corpus import corpus
+from tests.parse.printed import print_condition
 from tests.plans.catalogue import PREDICATES, RELATIONS, FakeTypes
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError, catalogue
 from wjoin.grammar.parser import parse_script, unended
-from wjoin.grammar.printer import print_condition
 from wjoin.grammar.tokens import Kind, scan, unquoted
 from wjoin.planner.bind.lineage import joined_streams, query_delays
 from wjoin.planner.catalog import Column, Delay, Relation
