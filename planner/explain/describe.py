@@ -37,9 +37,9 @@ WORTH_TELLING = 1.25
 
 def describe(planned: PlannedSelect) -> doc.Document:
     """Return the plan of a block as a document."""
-    logical, plan = planned.logical, planned.physical
+    graph, plan = planned.graph, planned.physical
     found = tuple(_candidate(each) for each in planned.candidates)
-    unit = units_per_second(logical.graph.kind)
+    unit = units_per_second(graph.kind)
     streams = tuple(_streams(planned))
     known = zip(plan.streams, planned.statistics, strict=True)
     statistics = tuple(_statistics(scan, each, unit) for scan, each in known)
@@ -52,14 +52,14 @@ def describe(planned: PlannedSelect) -> doc.Document:
     output = planned.output
     return doc.Document(
         format=doc.FORMAT,
-        time=logical.graph.kind.value,
+        time=graph.kind.value,
         streams=streams,
-        constraints=_constraints(logical.graph, [n for n, scan in enumerate(plan.streams) if scan.dated]),
+        constraints=_constraints(graph, [n for n, scan in enumerate(plan.streams) if scan.dated]),
         equality_classes=tuple(
-            doc.ClassEntry(each.type, tuple(part.text for part in each.parts)) for each in logical.classes
+            doc.ClassEntry(each.type, tuple(part.text for part in each.parts)) for each in planned.classes
         ),
-        residual=tuple(each.text for each in logical.residual),
-        later=tuple(doc.LaterEntry(each.text, each.unread) for each in logical.residual),
+        residual=tuple(each.condition for each in planned.residual),
+        later=planned.residual,
         statistics=statistics,
         chosen=found[0],
         candidates=found,
@@ -74,7 +74,7 @@ def describe(planned: PlannedSelect) -> doc.Document:
             doc.LookupEntry(plan.streams[each.stream].alias, each.equalities, each.comparisons)
             for each in plan.lookups
         ),
-        laterals=logical.laterals,
+        laterals=planned.laterals,
         undated=output.undated if "time" in output.match else "",
         closing=tuple(_closing(plan, output)),
         network=planned.candidates[0].estimated.cost.network,
@@ -129,7 +129,7 @@ def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
     plan = planned.physical
     windows = plan.windows
     distances = reach(plan.stages[0].bounds if plan.stages else Bounds.EXACT, windows, plan.staged)
-    for stream, (scan, relation) in enumerate(zip(plan.streams, planned.logical.relations, strict=True)):
+    for stream, (scan, relation) in enumerate(zip(plan.streams, planned.relations, strict=True)):
         others = [each for each in plan.staged if each != stream] if stream in plan.staged else []
         yield doc.StreamEntry(
             alias=scan.alias,

@@ -79,7 +79,7 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
         order=join_orders(plan, stage),
         bands=tuple(_band(plan, each) for each in stage.bands),
         words=kernel_words(stage),
-        classes=tuple(each + 1 for each in planned.logical.stage_classes[number]),
+        classes=tuple(each + 1 for each in planned.stage_classes[number]),
         checks=tuple(_comparison(plan, each) for each in of_kind(stage.checks, Comparison)),
         parts=() if plan.method is Method.NATIVE else tuple(parts),
         warning="" if plan.method is Method.NATIVE else ROUTES[stage.placement.route].warning,

@@ -14,10 +14,9 @@ from wjoin.planner.shape.at_once import at_once, can_meet_at_once
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.shape.hops import can_hop, in_hops
 from wjoin.planner.shape.join_keys import KeyPart, can_be_key
-from wjoin.planner.shape.logical import LaterCondition
 from wjoin.planner.shape.lookups import DraftLookup, lookups
 from wjoin.planner.shape.scans import ScanBuilder
-from wjoin.planner.shape.shape import Shape
+from wjoin.planner.shape.shape import LaterCondition, Shape
 from wjoin.planner.shape.shipping import with_sites
 from wjoin.planner.shape.stages import stages
 from wjoin.planner.text.columns import StreamColumn
