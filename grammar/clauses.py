@@ -18,10 +18,11 @@ from wjoin.grammar.nodes import build
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Kind, Token, is_name, scan, string_value
 
-_MARKS = {
+MARKS = {
     **{"(": "LPAR", ")": "RPAR", ",": "COMMA", "=": "EQUAL", "-": "MINUS", "+": "PLUS", ".": "DOT"},
     "||": "_CONCAT",
 }
+"""The marks of the grammar, and what it calls them."""
 _TYPES = {
     Kind.QUOTED: "NAME",
     Kind.STRING: "STRING",
@@ -58,7 +59,7 @@ def grammar() -> Lark:
 @cache
 def keywords() -> frozenset[str]:
     """Return the words of the grammar, upper case; each is a keyword only where the grammar has it."""
-    return frozenset({terminal.name for terminal in grammar().terminals} - set(_MARKS.values()))
+    return frozenset({terminal.name for terminal in grammar().terminals} - set(MARKS.values()))
 
 
 class SyntaxSlip(Exception):  # noqa: N818 (it becomes an error in grammar.slips)
@@ -117,7 +118,7 @@ def leaves_of(tokens: Sequence[Token]) -> list[Leaf]:
             # Spark reads 5S as a SMALLINT and 5D as a DOUBLE; in a duration they are units.
             leaves += _unglue(token, leaves)
             continue
-        leaves.append(_leaf(kind or _MARKS.get(token.text, token.text), token.text, token.start))
+        leaves.append(_leaf(kind or MARKS.get(token.text, token.text), token.text, token.start))
     return leaves
 
 

@@ -6,7 +6,6 @@ from wjoin.grammar import syntax
 from wjoin.grammar.blocks import find_blocks
 from wjoin.grammar.clauses import SyntaxSlip, read_declaration
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.lookahead import names_in
 from wjoin.grammar.nesting import QUERY_WORDS, Code, pair, refuse_unclosed
 from wjoin.grammar.slips import explain
 from wjoin.grammar.spans import Span
@@ -223,9 +222,9 @@ def _insert(code: Code) -> syntax.Statement:
 def _insert_columns(code: Code, place: int) -> tuple[tuple[syntax.Identifier, ...], int]:
     """Return the column list of an INSERT at a place, empty where a query stands there, and its end."""
     after = code.after(place) if code.mark(place) == "(" else place
-    if after == place or not names_in(code, place) or code.first_word(after) not in QUERY_WORDS:
+    columns = tuple(map(identifier, code.names(place)))
+    if not columns or code.first_word(after) not in QUERY_WORDS:
         return (), place
-    columns = tuple(identifier(token) for token in code.tokens[place + 1 : after - 1 : 2])
     for number, column in enumerate(columns):
         if any(column.matches(other.name) for other in columns[:number]):
             message = f"an INSERT names the column {column.name} twice"

@@ -8,8 +8,9 @@ once). Whatever has no example is told by what the grammar would have taken.
 from functools import cache
 from typing import NamedTuple
 
-from wjoin.grammar.clauses import SyntaxSlip, declaration_leaves, leaves_of, read_tree
+from wjoin.grammar.clauses import MARKS, SyntaxSlip, declaration_leaves, leaves_of, read_tree
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import listed
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import scan
 
@@ -491,14 +492,9 @@ _GROUPS = (
     (frozenset({"NUMBER", "INTERVAL", "PARAMETER", "STRING", "MINUS", "PLUS"}), "a duration"),
 )
 _WORDS = {
-    "LPAR": "(",
-    "RPAR": ")",
+    **{name: mark for mark, name in MARKS.items()},
     "COMMA": "a comma",
-    "EQUAL": "=",
-    "MINUS": "-",
-    "PLUS": "+",
     "DOT": "a dot",
-    "_CONCAT": "||",
     "NAME": "a name",
     "STRING": "a string",
     "NUMBER": "a number",
@@ -539,4 +535,4 @@ def _in_words(expected: frozenset[str]) -> str:
             expected -= group
     words += sorted(_WORDS.get(word, word) for word in expected)
     words = words or ["nothing more"]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    return listed(words, "or")

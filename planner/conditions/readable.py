@@ -25,7 +25,7 @@ from wjoin.planner.conditions.expressions import (
 )
 from wjoin.planner.conditions.meaning import Meaning
 from wjoin.planner.conditions.patterns import like
-from wjoin.planner.conditions.time_arithmetic import instant, interval, midnight, moved
+from wjoin.planner.conditions.time_arithmetic import UNIX, instant, interval, midnight, moved
 from wjoin.planner.text.columns import StreamColumn
 from wjoin.planner.text.literals import number
 
@@ -55,8 +55,6 @@ MAXIMUM_DEPTH = 50
 """Expressions inside each other; Python's own limit, where plans are sent to workers, is higher."""
 
 _BOOLEAN = "boolean"
-_UNIX = {"unix_micros": 1, "unix_millis": 1_000, "unix_seconds": 1_000_000}
-"""Microseconds of the unit in which a function tells a time."""
 
 
 @dataclass(frozen=True)
@@ -280,7 +278,7 @@ class _Reader:
             case "date_sub", (date, number):
                 return _later("-", date, number)
             case (("unix_micros" | "unix_millis" | "unix_seconds"), (_,)) if kinds == ["timestamp"]:
-                return Call("floor", (arguments[0], Constant(_UNIX[name], "bigint")), "bigint")
+                return Call("floor", (arguments[0], Constant(UNIX[name], "bigint")), "bigint")
             case (("startswith" | "endswith" | "contains"), (Input(), Constant())) if set(kinds) == {
                 "string"
             }:

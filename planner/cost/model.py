@@ -294,11 +294,6 @@ class _Count:
         self.terms: dict[str, float] = {}
         self.comparisons = 0.0
 
-    @property
-    def seconds(self) -> float:
-        """All terms together."""
-        return sum(self.terms.values())
-
     def add(self, name: str, often: float, seconds: float) -> None:
         """Add work that is done ``often`` per unit of time and takes ``seconds`` each time."""
         self.terms[name] = self.terms.get(name, 0.0) + often * seconds * self._units
