@@ -15,7 +15,7 @@ from wjoin.grammar.durations import from_clock, from_pairs, microseconds, number
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.spans import Span
-from wjoin.grammar.stream_statistics import once_each, statistic_key, statistic_value
+from wjoin.grammar.statistic_names import once_each, statistic_key, statistic_value
 from wjoin.grammar.syntax import Duration, Identifier
 from wjoin.grammar.tokens import string_value, unquoted
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from wjoin.grammar import syntax
-from wjoin.grammar.blocks import find_blocks
 from wjoin.grammar.clauses import SyntaxSlip, read_declaration
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import QUERY_WORDS, Code, pair, refuse_unclosed
+from wjoin.grammar.select_blocks import find_blocks
 from wjoin.grammar.slips import explain
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Token, identifier, is_name, scan

@@ -18,11 +18,11 @@ from wjoin.planner.choose.weighing import choose, weigh
 from wjoin.planner.conditions.column_bands import ColumnBand, merged_band
 from wjoin.planner.conditions.conjuncts import ColumnComparison, Equality, Filter, PredicateCall, Residual
 from wjoin.planner.conditions.predicate_calls import tried
-from wjoin.planner.context import Planning, Request
 from wjoin.planner.cost.semijoin import Shipments
 from wjoin.planner.cost.stream_statistics import StreamStatistics, band_share
 from wjoin.planner.plan.physical import Method, Output, PhysicalPlan
 from wjoin.planner.plan.validate import validate
+from wjoin.planner.request import Planning, Request
 from wjoin.planner.shape.join_keys import EqualityClass, can_be_key, equality_classes, typed
 from wjoin.planner.shape.sequences import sequences
 from wjoin.planner.shape.shape import LaterCondition

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 )
 
 from wjoin.executor.routing import Router, table_tasks, worker_count
-from wjoin.executor.sites.held import HeldInput
+from wjoin.executor.sites.held_input import HeldInput
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.announce import Announce
 from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows

@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from wjoin.executor.blocks import concatenate, cut, decode_block, restored
 from wjoin.executor.sites.fetching import Fetching, fetched_columns
 from wjoin.executor.sites.mirror import Mirror
-from wjoin.executor.sites.refused import as_declared
+from wjoin.executor.sites.site_errors import as_declared
 from wjoin.executor.sites.stream import SiteStream, is_partial, whole_numbers
 from wjoin.executor.spark.messages import PROGRESS
 from wjoin.executor.spark.task import run_phase

@@ -16,7 +16,7 @@ from wjoin.planner.explain.page_graph import legend, window_graph
 from wjoin.planner.explain.page_plan import plan_picture
 from wjoin.planner.explain.page_slices import slices_legend, slices_picture
 from wjoin.planner.explain.page_style import AROUND, ROOT, STYLE
-from wjoin.planner.explain.words import Link, alternatives, keeps, network_bound, shown, signed
+from wjoin.planner.explain.phrases import Link, alternatives, keeps, network_bound, shown, signed
 from wjoin.planner.figures import figure, seconds, size
 
 OPEN_WINDOWS = 6

@@ -11,6 +11,7 @@ from wjoin.planner.catalog import Estimate
 from wjoin.planner.choose.native_method import PairJoin, latest_bound, whole_seconds
 from wjoin.planner.cost.psp import reached
 from wjoin.planner.explain import document as doc
+from wjoin.planner.explain.phrases import Lying
 from wjoin.planner.explain.plan_words import (
     alias_names,
     column_words,
@@ -18,7 +19,6 @@ from wjoin.planner.explain.plan_words import (
     kernel_words,
     slice_words,
 )
-from wjoin.planner.explain.words import Lying
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.checks import Band, Comparison, PredicateCheck, of_kind
 from wjoin.planner.plan.edges import destination

@@ -7,9 +7,9 @@ from wjoin.planner.bind.binding import BoundSelect
 from wjoin.planner.bind.event_time import undated
 from wjoin.planner.conditions.conjuncts import ColumnComparison, Residual, Side, comparable
 from wjoin.planner.conditions.readable import ReadCondition
-from wjoin.planner.context import Planning
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import Output, PhysicalPlan, StaticJoin
+from wjoin.planner.request import Planning
 from wjoin.planner.shape.at_once import at_once, can_meet_at_once
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.shape.hops import can_hop, in_hops

@@ -26,10 +26,10 @@ from wjoin.grammar.parser import parse_script, unended
 from wjoin.grammar.tokens import Kind, scan, unquoted
 from wjoin.planner.bind.lineage import joined_streams, query_delays
 from wjoin.planner.catalog import Column, Delay, Relation
-from wjoin.planner.context import Request
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.planning import apply_edits, plan_select
+from wjoin.planner.request import Request
 from wjoin.shell.completion import Names, candidates
 from wjoin.udfs.built_in import known_predicates
 
