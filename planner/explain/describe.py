@@ -59,7 +59,7 @@ def describe(planned: PlannedSelect) -> doc.Document:
             doc.ClassEntry(each.type, tuple(part.text for part in each.parts)) for each in planned.classes
         ),
         residual=tuple(each.condition for each in planned.residual),
-        later=planned.residual,
+        later=tuple(doc.LaterEntry(each.condition, each.unread) for each in planned.residual),
         statistics=statistics,
         chosen=found[0],
         candidates=found,

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from wjoin.planner.shape.shape import LaterCondition
-
 FORMAT = 2
 """Raised whenever a program that reads an older document could misread a newer one."""
 
@@ -295,6 +293,17 @@ class JoinEntry:
 
 
 @dataclass(frozen=True)
+class LaterEntry:
+    """A condition that Spark evaluates on the joined rows.
+
+    ``unread``: what keeps the join from testing it before, empty where the join does.
+    """
+
+    condition: str
+    unread: str
+
+
+@dataclass(frozen=True)
 class LookupEntry:
     """A static relation that Spark joins to the result of the stages."""
 
@@ -362,7 +371,7 @@ class Document:
     constraints: ConstraintsEntry
     equality_classes: tuple[ClassEntry, ...]
     residual: tuple[str, ...]
-    later: tuple[LaterCondition, ...]
+    later: tuple[LaterEntry, ...]
     statistics: tuple[StatisticsEntry, ...]
     chosen: CandidateEntry
     candidates: tuple[CandidateEntry, ...]
