@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from wjoin.executor.blocks import concatenate, cut, decode_block, restored
+from wjoin.executor.blocks import cut, decode_block, gathered, restored
 from wjoin.executor.sites.fetching import Fetching, fetched_columns
 from wjoin.executor.sites.mirror import Mirror
 from wjoin.executor.sites.site_errors import as_declared
@@ -58,7 +58,7 @@ class Unpack:
     def _unpacked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         marks: list[int] = []
         told = batches if self.marked is None else _noted(batches, marks)
-        blocks = (
+        blocks: Iterator[pa.RecordBatch] = (
             decode_block(block.as_buffer())
             for batch in told
             for block in batch.column("block")
@@ -70,7 +70,10 @@ class Unpack:
             if columns
         }
         schema = self.marked
-        for block in _gathered(blocks) if fetching else blocks:
+        if fetching:
+            pieces = (piece for block in blocks for piece in cut(block, FETCHED_ROWS, max(1, block.nbytes)))
+            blocks = gathered(pieces, FETCHED_ROWS)
+        for block in blocks:
             rows = self.rows(block, fetching)
             schema = rows.schema
             yield rows
@@ -194,21 +197,6 @@ def _noted(batches: Iterator[pa.RecordBatch], marks: list[int]) -> Iterator[pa.R
     for batch in batches:
         marks += batch.column("seen").filter(pc.equal(batch.column("kind"), PROGRESS)).to_pylist()
         yield batch
-
-
-def _gathered(blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the results of many blocks in pieces of so many rows that a request for them is worth it."""
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for block in blocks:
-        for piece in cut(block, FETCHED_ROWS, max(1, block.nbytes)):
-            if rows + piece.num_rows > FETCHED_ROWS:
-                yield concatenate(waiting)
-                waiting, rows = [], 0
-            waiting.append(piece)
-            rows += piece.num_rows
-    if waiting:
-        yield concatenate(waiting)
 
 
 def flat_name(stream: int, number: int) -> str:
