@@ -139,31 +139,21 @@ def _inserts(code: Code) -> bool:
 
 def _is_declaration(code: Code, words: list[str]) -> bool:
     """Return whether a statement is a declaration of wjoin's, well formed or not."""
-    match words[0]:
-        case "CREATE":
-            noun = next((word for word in words[1:] if word not in _BETWEEN_CREATE), "")
-            return noun in ("STREAM", "SINK")
-        case "DROP":
-            return words[1:2] in (["STREAM"], ["SINK"]) and len(code.tokens) > 2
-        case "SHOW":
-            return words[1:2] in (["STREAMS"], ["SINKS"], ["PREDICATES"], ["QUERIES"]) or words[1:3] in (
-                ["CREATE", "STREAM"],
-                ["CREATE", "SINK"],
-            )
-        case "DESCRIBE" | "DESC":
+    match words:
+        case ["CREATE", *others]:
+            return next((word for word in others if word not in _BETWEEN_CREATE), "") in ("STREAM", "SINK")
+        case ["DROP", "STREAM" | "SINK", *_]:
+            return len(code.tokens) > 2
+        case ["DESCRIBE" | "DESC", "STREAM" | "SINK" | "QUERY" as noun, _, *_]:
             # DESCRIBE stream alone is about a table of that name, and Spark's DESCRIBE QUERY takes a SELECT.
-            if len(code.tokens) < 3 or not is_name(code.tokens[2]):
-                return False
-            return words[1] in ("STREAM", "SINK") or (words[1] == "QUERY" and len(code.tokens) == 3)
-        case "STOP":
-            return words[1:2] == ["QUERY"]
-        case "ALTER":
-            return words[1:2] in (["STREAM"], ["SINK"])
-        case "ANALYZE":
-            return words[1:2] == ["STREAM"]
-        case "SET":
-            return words[1:2] == ["WJOIN"] and code.mark(2) == "."
-    return False
+            return is_name(code.tokens[2]) and (noun != "QUERY" or len(code.tokens) == 3)
+        case ["SET", "WJOIN", *_]:
+            return code.mark(2) == "."
+        case ["SHOW", "STREAMS" | "SINKS" | "PREDICATES" | "QUERIES", *_] | ["STOP", "QUERY", *_]:
+            return True
+        case ["SHOW", "CREATE", "STREAM" | "SINK", *_] | ["ANALYZE", "STREAM", *_]:
+            return True
+    return words[:2] in (["ALTER", "STREAM"], ["ALTER", "SINK"])
 
 
 def _declaration(code: Code) -> syntax.Statement:
