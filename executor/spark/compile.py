@@ -33,7 +33,7 @@ from wjoin.executor.spark.processor import JoinProcessor
 from wjoin.executor.spark.site_source import arrow_schema
 from wjoin.executor.spark.structs import structs, with_chars
 from wjoin.executor.spark.typing import KEY_TYPES, carried, carried_type, restored_value, typed
-from wjoin.executor.spark.unpack import MARK, MATCH_COLUMNS, Unpack, flat_name
+from wjoin.executor.spark.unpack import MARK, Unpack, flat_name
 from wjoin.executor.spark.warm import served
 from wjoin.executor.spark.watermarks import unmoved, watermark_delay, watermarked
 from wjoin.executor.state.identity import fingerprint
@@ -42,6 +42,7 @@ from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.executor.workers import worker_ids
 from wjoin.planner.plan.ahead import too_far_ahead
 from wjoin.planner.plan.block_columns import (
+    MATCH_COLUMNS,
     code_name,
     column_name,
     event_time_expression,

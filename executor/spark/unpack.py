@@ -20,7 +20,7 @@ from wjoin.executor.spark.messages import PROGRESS
 from wjoin.executor.spark.task import run_phase
 from wjoin.executor.windows import wanted
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, int64_view, shifted
-from wjoin.planner.plan.block_columns import stored_column, time_name
+from wjoin.planner.plan.block_columns import MATCH_COLUMNS, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
 from wjoin.planner.plan.physical import Output, PhysicalPlan, TimeKind
 
@@ -32,8 +32,6 @@ MARK = "__wjoin_mark"
 
 Of a result it is a time that can be no later.
 """
-
-MATCH_COLUMNS = {"time": "__wjoin_match_time", "start": "__wjoin_match_start", "span": "__wjoin_match_span"}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from wjoin.grammar.tokens import names_in
 from wjoin.planner.bind.lineage import query_delays
 from wjoin.planner.catalog import Delay, Delays
-from wjoin.planner.conditions.conjuncts import MATCH_COLUMNS
+from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.planning import PlannedSelect
 from wjoin.sources.catalog import Catalog
 from wjoin.spark.engine import Engine
