@@ -311,8 +311,9 @@ class _Nodes(Transformer[Leaf, Any]):
         return syntax.DropSink(name, if_exists, _span(meta))
 
     def __default__(self, data: str, children: list[Any], meta: Meta) -> Any:
-        """Return a node that is made of its parts as they are."""
-        return _PLAIN[data](*children, _span(meta))
+        """Return a node that is made of its parts as they are: its class has the name of the rule."""
+        kind = getattr(syntax, "".join(word.title() for word in data.split("_")))
+        return kind(*children, _span(meta))
 
     # Statistics
 
@@ -495,18 +496,6 @@ def _path(
     return syntax.WindowPath(tuple(streams), widths, bidirectional, _span(meta))
 
 
-_PLAIN = {
-    "show_streams": syntax.ShowStreams,
-    "show_sinks": syntax.ShowSinks,
-    "show_predicates": syntax.ShowPredicates,
-    "show_queries": syntax.ShowQueries,
-    "describe_stream": syntax.DescribeStream,
-    "describe_sink": syntax.DescribeSink,
-    "describe_query": syntax.DescribeQuery,
-    "show_create_stream": syntax.ShowCreateStream,
-    "show_create_sink": syntax.ShowCreateSink,
-    "stop_query": syntax.StopQuery,
-}
 _NODES = _Nodes()
 
 

@@ -178,24 +178,21 @@ def compile_plan(
     counting = counting or Counting()
     made = None
     if plan.stages and plan.method is not Method.NATIVE:
-        made = _joined(
-            plan, inputs, counting, stretch, predicates or {}, statement, held or {}, cores, fingerprints
-        )
+        logic = StageLogic(plan, 0, stretch, predicates or {}, statement)
+        made = _joined(logic, inputs, counting, held or {}, cores, fingerprints)
     return Compiled(plan, inputs, counting, sites or {}, made)
 
 
 def _joined(
-    plan: PhysicalPlan,
+    logic: StageLogic,
     inputs: Sequence[DataFrame],
     counting: Counting,
-    stretch: int,
-    predicates: Mapping[str, Predicate],
-    statement: str,
     held: Mapping[int, HeldStream],
     cores: int | None,
     fingerprints: Sequence[str],
 ) -> DataFrame:
-    """Return the messages of the last stage."""
+    """Return the messages of the last stage; ``logic`` is that of the first."""
+    plan = logic.plan
     meter = None if plan.streaming else counting.meter
     spark = inputs[0].sparkSession
     partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
@@ -233,9 +230,9 @@ def _joined(
             for to in destinations(plan, number)
             if to is not None
         }
-        logic = StageLogic(plan, number, stretch, predicates, statement, asking)
         known = fingerprints[number] if fingerprints else fingerprint(plan, stage)
-        operator = Operator(logic, workers[number], routers, known)
+        own = replace(logic, number=number, elsewhere=asking)
+        operator = Operator(own, workers[number], routers, known)
         results.append(_run(plan, operator, arriving, counting, tasks[number]))
     return results[-1]
 
