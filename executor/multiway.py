@@ -36,14 +36,7 @@ from wjoin.parts.kernels.runs import (
 )
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.checks import Band, Comparison, Condition, Operand, PredicateCheck, of_kind
-from wjoin.planner.plan.physical import (
-    Output,
-    PhysicalPlan,
-    Precedence,
-    Probe,
-    Stage,
-    Step,
-)
+from wjoin.planner.plan.physical import Output, PhysicalPlan, Precedence, Probe, Stage, Step
 from wjoin.planner.plan.probes import in_order, linked_first
 from wjoin.udfs.predicate import Predicate
 

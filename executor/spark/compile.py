@@ -51,14 +51,7 @@ from wjoin.planner.plan.block_columns import (
     time_name,
 )
 from wjoin.planner.plan.edges import destinations
-from wjoin.planner.plan.physical import (
-    KeyCode,
-    Method,
-    Output,
-    PhysicalPlan,
-    StreamScan,
-    TimeKind,
-)
+from wjoin.planner.plan.physical import KeyCode, Method, Output, PhysicalPlan, StreamScan, TimeKind
 from wjoin.planner.plan.to_come import is_dated
 from wjoin.udfs.predicate import Predicate
 

@@ -40,14 +40,7 @@ from wjoin.planner.plan.physical import (
     Stage,
     StageEdge,
 )
-from wjoin.planner.plan.probes import (
-    chosen_orders,
-    completed,
-    index_of,
-    kept_for,
-    linked_first,
-    origins,
-)
+from wjoin.planner.plan.probes import chosen_orders, completed, index_of, kept_for, linked_first, origins
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.windows.bounds import Windows
 

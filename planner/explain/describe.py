@@ -15,14 +15,7 @@ from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.plan_words import alias_names, plain_words, plan_words
 from wjoin.planner.explain.stage_description import estimate_entry, join_entry, join_orders, stage_entry
 from wjoin.planner.figures import figure
-from wjoin.planner.plan.physical import (
-    Bounds,
-    Method,
-    Output,
-    PhysicalPlan,
-    Shipping,
-    StreamScan,
-)
+from wjoin.planner.plan.physical import Bounds, Method, Output, PhysicalPlan, Shipping, StreamScan
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.plan.to_come import is_dated, lags
 from wjoin.planner.planning import PlannedSelect

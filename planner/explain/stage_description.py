@@ -22,13 +22,7 @@ from wjoin.planner.explain.plan_words import (
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.checks import Band, Comparison, PredicateCheck, of_kind
 from wjoin.planner.plan.edges import destination
-from wjoin.planner.plan.physical import (
-    Gather,
-    Join,
-    Method,
-    PhysicalPlan,
-    Stage,
-)
+from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Stage
 from wjoin.planner.plan.probes import chosen_orders, kept_for
 from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW, kept_anywhere, roles, slicing
 from wjoin.planner.planning import PlannedSelect
