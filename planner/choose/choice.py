@@ -23,11 +23,11 @@ from wjoin.planner.windows.window_graph import WindowGraph
 PLANS: Mapping[str, Mapping[str, str]] = {
     "MULTIWAY": {"METHOD": Method.MULTIWAY.value},
     "NATIVE": {"METHOD": Method.NATIVE.value},
-    "PSP": {"METHOD": Method.MULTIWAY.value, "ROUTE": "psp"},
-    "ATR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "atr"},
-    "CTR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "ctr"},
-    "SKEW": {"METHOD": Method.MULTIWAY.value, "ROUTE": "skew"},
-    "RANGE": {"METHOD": Method.MULTIWAY.value, "ROUTE": "range"},
+    **{
+        name.upper(): {"METHOD": Method.MULTIWAY.value, "ROUTE": name}
+        for name, route in ROUTES.items()
+        if route.slices
+    },
     "SEMIJOIN": {"METHOD": Method.MULTIWAY.value, SHIP: Shipping.PARTIAL.value},
     "SIMPLE": {"METHOD": Method.MULTIWAY.value, SHIP: Shipping.FULL.value},
 }
