@@ -22,7 +22,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java kafka demo demo-kafka demo-sites test long thorough matrix matrix-ci unit spark faults bench bench-sites theta soak papers choices choices-tables choices-theta jar browser lint format types docs docs-update check lock clean
+.PHONY: help setup java kafka demo demo-kafka demo-sites test long thorough matrix matrix-ci unit spark faults bench bench-sites theta soak papers choices choices-tables choices-theta jar browser lint format types docs check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -126,11 +126,8 @@ types: $(READY) ## check types with mypy
 	@scripts/link_layers.sh
 	@$(BIN)/mypy
 
-docs: $(READY) ## check the docs: links, SQL blocks, doctests, docs/errors.md, examples
+docs: $(READY) ## check the docs: links, SQL blocks, doctests, grammar/errors.md, examples
 	@$(FIND_JAVA) && $(PYTEST) tests/test_docs.py $(wildcard tests/*/test_examples.py) $(ARGS)
-
-docs-update: $(READY) ## write docs/errors.md anew from the catalogue of errors
-	@$(BIN)/python -m wjoin.grammar.errors_doc docs/errors.md
 
 check: lint types test matrix-ci ## what CI runs
 

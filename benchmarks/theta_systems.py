@@ -27,7 +27,7 @@ from systems import DELAY, plain_session, wjoin_session
 from theta_loads import ALIKE, ThetaLoad, called, predicates
 
 import wjoin
-from wjoin.executor.predicates import CALL_PAIRS
+from wjoin.executor.pair_calls import CALL_PAIRS
 
 CORES = 2
 

@@ -1,6 +1,7 @@
 """Tuple blocks: batches of rows as Arrow IPC bytes, the unit that travels and is stored (S2J)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,21 @@ def cut(batch: pa.RecordBatch, rows: int, size: int) -> Iterator[pa.RecordBatch]
         rows = min(rows, max(1, batch.num_rows * size // batch.nbytes))
     for start in range(0, batch.num_rows, rows):
         yield batch.slice(start, rows)
+
+
+def gathered(batches: Iterable[pa.RecordBatch], rows: int, size: float = inf) -> Iterator[pa.RecordBatch]:
+    """Yield many small batches as few large ones, of about so many rows and bytes at the most."""
+    waiting: list[pa.RecordBatch] = []
+    held = held_bytes = 0
+    for batch in batches:
+        if waiting and (held + batch.num_rows > rows or held_bytes + batch.nbytes > size):
+            yield concatenate(waiting)
+            waiting, held, held_bytes = [], 0, 0
+        waiting.append(batch)
+        held += batch.num_rows
+        held_bytes += batch.nbytes
+    if waiting:
+        yield concatenate(waiting)
 
 
 def stable(array: pa.Array) -> pa.Array:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wjoin.executor.vectors import BITS, NONE, Numbers, Vector, chosen_by, converted, either, floored
+from wjoin.executor.pair_values import BITS, NONE, Numbers, Vector, chosen_by, converted, either, floored
 from wjoin.parts.kernels.runs import BoolArray, integers
 from wjoin.planner.conditions.expressions import (
     NUMERIC_ORDER,

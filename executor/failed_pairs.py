@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from wjoin.executor.combinations import Combinations
-from wjoin.executor.predicates import PairFailedError, moment
+from wjoin.executor.pair_calls import PairFailedError, moment
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.checks import PredicateCheck

@@ -16,7 +16,7 @@ from wjoin.executor.combinations import Combinations
 from wjoin.executor.conditions import prepared
 from wjoin.executor.failed_pairs import failure
 from wjoin.executor.gathering import GatheredLater, Pieces
-from wjoin.executor.predicates import CALL_BYTES, PairFailedError, holds
+from wjoin.executor.pair_calls import CALL_BYTES, PairFailedError, holds
 from wjoin.executor.report import Report
 from wjoin.executor.sifting import Sieve, sifted, worth_sifting
 from wjoin.executor.windows import inside, wanted_by_any, within
@@ -36,14 +36,7 @@ from wjoin.parts.kernels.runs import (
 )
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.checks import Band, Comparison, Condition, Operand, PredicateCheck, of_kind
-from wjoin.planner.plan.physical import (
-    Output,
-    PhysicalPlan,
-    Precedence,
-    Probe,
-    Stage,
-    Step,
-)
+from wjoin.planner.plan.physical import Output, PhysicalPlan, Precedence, Probe, Stage, Step
 from wjoin.planner.plan.probes import in_order, linked_first
 from wjoin.udfs.predicate import Predicate
 

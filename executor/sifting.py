@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wjoin.executor.conditions import Prepared
-from wjoin.executor.vectors import Vector
+from wjoin.executor.pair_values import Vector
 from wjoin.parts.kernels.candidates import Candidates
 from wjoin.parts.kernels.runs import Int64Array
 

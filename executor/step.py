@@ -22,8 +22,8 @@ from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.numbering import with_numbers
 from wjoin.executor.report import Report
 from wjoin.executor.spool import Spool
+from wjoin.executor.state.kept_rows import kept, settled, watermark
 from wjoin.executor.state.manifest import Elsewhere, Manifest
-from wjoin.executor.state.retention import kept, settled, watermark
 from wjoin.executor.state.slices import Slice, Stored, maintain, still_live
 from wjoin.executor.state.writing import Cutting, Writing
 from wjoin.executor.stretches import STRETCH_BYTES, Arrived, stretches

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 from lark import Lark, Tree
 from lark import Token as Leaf
@@ -18,10 +18,11 @@ from wjoin.grammar.nodes import build
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Kind, Token, is_name, scan, string_value
 
-_MARKS = {
+MARKS = {
     **{"(": "LPAR", ")": "RPAR", ",": "COMMA", "=": "EQUAL", "-": "MINUS", "+": "PLUS", ".": "DOT"},
     "||": "_CONCAT",
 }
+"""The marks of the grammar, and what it calls them."""
 _TYPES = {
     Kind.QUOTED: "NAME",
     Kind.STRING: "STRING",
@@ -47,29 +48,18 @@ class _Given(Lexer):
         yield from lexer_state
 
 
-class _Grammar(NamedTuple):
-    lark: Lark
-    keywords: frozenset[str]
+@cache
+def grammar() -> Lark:
+    """Return the parser of wjoin.lark."""
+    source = files("wjoin.grammar").joinpath("wjoin.lark").read_text(encoding="utf-8")
+    starts = ["clause", "watermark", "declaration"]
+    return Lark(source, parser="lalr", lexer=_Given, start=starts, propagate_positions=True)
 
 
 @cache
-def _grammar() -> _Grammar:
-    source = files("wjoin.grammar").joinpath("wjoin.lark").read_text(encoding="utf-8")
-    starts = ["clause", "watermark", "declaration", "duration"]
-    lark = Lark(source, parser="lalr", lexer=_Given, start=starts, propagate_positions=True)
-    words = {terminal.name for terminal in lark.terminals} - set(_MARKS.values())
-    return _Grammar(lark, frozenset(words))
-
-
-def grammar_rules(name: str) -> list[tuple[str, ...]]:
-    """Return the ways to write what the grammar calls ``name``: terminals upper case, rules lower case."""
-    rules = _grammar().lark.rules
-    return [tuple(part.name for part in rule.expansion) for rule in rules if rule.origin.name == name]
-
-
 def keywords() -> frozenset[str]:
     """Return the words of the grammar, upper case; each is a keyword only where the grammar has it."""
-    return _grammar().keywords
+    return frozenset({terminal.name for terminal in grammar().terminals} - set(MARKS.values()))
 
 
 class SyntaxSlip(Exception):  # noqa: N818 (it becomes an error in grammar.slips)
@@ -87,8 +77,7 @@ def read_tree(start: str, leaves: Sequence[Leaf]) -> "Tree[Leaf]":
 
     Words are soft keywords: one that the grammar has no place for is a NAME.
     """
-    lark, _ = _grammar()
-    parser = lark.parse_interactive(start=start)
+    parser = grammar().parse_interactive(start=start)
     state = parser.parser_state
     table = state.parse_conf.states
     last = leaves[-1].end_pos if leaves else 0
@@ -129,7 +118,7 @@ def leaves_of(tokens: Sequence[Token]) -> list[Leaf]:
             # Spark reads 5S as a SMALLINT and 5D as a DOUBLE; in a duration they are units.
             leaves += _unglue(token, leaves)
             continue
-        leaves.append(_leaf(kind or _MARKS.get(token.text, token.text), token.text, token.start))
+        leaves.append(_leaf(kind or MARKS.get(token.text, token.text), token.text, token.start))
     return leaves
 
 

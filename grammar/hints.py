@@ -4,9 +4,10 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.nesting import pair
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Hint
-from wjoin.grammar.tokens import Kind, Token, scan, unquoted
+from wjoin.grammar.tokens import Kind, Token, scan_piece, unquoted
 
 HINTS = {
     "ALGORITHM": ("HW", "MW", "NLW", "ORDERED", "ADAPTIVE"),
@@ -60,31 +61,21 @@ def read_hints(comments: list[Token]) -> tuple[Hint, ...]:
 
 def _pieces(comment: Token) -> list[_Piece]:
     """Return the hints of one comment; text that is no hint is passed over."""
-    base = comment.start + 3
-    tokens = scan(comment.text[3:-2])
+    code = pair(comment.text, scan_piece(comment.text, Span(3, len(comment.text) - 2)))
     pieces: list[_Piece] = []
     place = 0
-    while place < len(tokens):
-        name = tokens[place]
-        end = place + 1
+    while place < len(code.tokens):
+        name, end = code.tokens[place], place + 1
         arguments: tuple[str, ...] | None = None
-        if end < len(tokens) and tokens[end].text == "(":
-            end = _group_end(tokens, end)
-            inside = tokens[place + 2 : end - 1]
+        if code.mark(end) == "(":
+            end = code.after(end) if code.partner[end] > 0 else len(code.tokens)
+            inside = code.tokens[place + 2 : end - 1]
             arguments = tuple(unquoted(token.text).upper() for token in inside if token.text != ",")
         if name.kind in (Kind.WORD, Kind.QUOTED):
-            pieces.append(_Piece(name.word, arguments, Span(base + name.start, base + tokens[end - 1].end)))
+            span = Span(comment.start + name.start, comment.start + code.tokens[end - 1].end)
+            pieces.append(_Piece(name.word, arguments, span))
         place = end
     return pieces
-
-
-def _group_end(tokens: list[Token], opening: int) -> int:
-    depth = 0
-    for place in range(opening, len(tokens)):
-        depth += (tokens[place].text == "(") - (tokens[place].text == ")")
-        if depth == 0:
-            return place + 1
-    return len(tokens)
 
 
 def _cuts(comment: Token, pieces: list[_Piece]) -> list[Span]:

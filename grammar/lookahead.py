@@ -35,14 +35,8 @@ def _compares(code: Code, place: int) -> bool:
     return code.kind(place) in (Kind.NUMBER, Kind.PARAMETER)
 
 
-def names_in(code: Code, opening: int) -> list[str]:
-    """Return the names listed in the parentheses that open at a place, empty when there is other text."""
-    closing = code.partner[opening]
-    inside = code.tokens[opening + 1 : closing] if closing > 0 else []
-    names, commas = inside[::2], inside[1::2]
-    if len(inside) % 2 == 0 or not all(map(is_name, names)) or any(comma.text != "," for comma in commas):
-        return []
-    return [name.text.strip("`").upper() for name in names]
+def _upper_names(code: Code, opening: int) -> list[str]:
+    return [name.text.strip("`").upper() for name in code.names(opening)]
 
 
 def _name_list_end(code: Code, place: int) -> int:
@@ -83,8 +77,8 @@ def has_shape(code: Code, place: int, streams: frozenset[str]) -> bool:
         if _compares(code, closing + 1) or (word == "PATH" and code.mark(closing + 1) == "("):
             return True
         if code.kind(closing + 1) is Kind.STRING:
-            return len(names_in(code, following)) > 1
-        names = names_in(code, following)
+            return len(_upper_names(code, following)) > 1
+        names = _upper_names(code, following)
         return len(names) > 1 and streams.issuperset(names) and not _may_be_alias(code, place)
     if _compares(code, following) and code.kind(following) is not Kind.PARAMETER:
         return True
@@ -116,7 +110,7 @@ def is_strong(code: Code, place: int, streams: frozenset[str]) -> bool:
 
 def _is_strong_pair(code: Code, place: int, streams: frozenset[str]) -> bool:
     """Return whether ``WINDOW (A, B) = w`` is no comparison of a function of that name."""
-    names, after = names_in(code, place + 1), code.partner[place + 1] + 1
+    names, after = _upper_names(code, place + 1), code.partner[place + 1] + 1
     if len(names) < 2 or not _compares(code, after):
         return False
     if _is_duration(code, after + 1) or (code.word(place) != "PATH" and streams.issuperset(names)):

@@ -78,6 +78,14 @@ class Code(NamedTuple):
             place += 1
         return tuple(parts), place
 
+    def names(self, opening: int) -> list[Token]:
+        """Return the names listed in the parentheses that open at a place, empty when there is other text."""
+        closing = self.partner[opening] if self.mark(opening) == "(" else -1
+        inside = self.tokens[opening + 1 : closing] if closing > opening else []
+        names, commas = inside[::2], inside[1::2]
+        apart = len(inside) % 2 == 1 and all(each.text == "," for each in commas)
+        return names if apart and all(map(is_name, names)) else []
+
     def level(self, start: int, end: int) -> Iterator[int]:
         """Yield the places from ``start`` to before ``end``, the inside of closed groups left out."""
         place = start

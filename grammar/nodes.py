@@ -15,7 +15,8 @@ from wjoin.grammar.durations import from_clock, from_pairs, microseconds, number
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.spans import Span
-from wjoin.grammar.stream_statistics import once_each, statistic_key, statistic_value
+from wjoin.grammar.statistic_names import once_each, statistic_key, statistic_value
+from wjoin.grammar.syntax import Duration, Identifier
 from wjoin.grammar.tokens import string_value, unquoted
 
 _BARE_LIMIT = 2**63
@@ -30,8 +31,8 @@ def _span(meta: Meta | Leaf) -> Span:
 class _Nodes(Transformer[Leaf, Any]):
     """Builds the nodes of grammar.syntax from Lark's trees, bottom up."""
 
-    def name(self, meta: Meta, leaf: Leaf) -> syntax.Identifier:
-        return syntax.Identifier(unquoted(leaf.value), _span(meta))
+    def name(self, meta: Meta, leaf: Leaf) -> Identifier:
+        return Identifier(unquoted(leaf.value), _span(meta))
 
     # Durations
 
@@ -42,9 +43,6 @@ class _Nodes(Transformer[Leaf, Any]):
         return syntax.BareNumber(_whole(leaf, 1), _span(meta))
 
     def amount(self, meta: Meta, number: Leaf, unit: Leaf) -> int:
-        return _amount(meta, number, unit)
-
-    def interval_amount(self, meta: Meta, number: Leaf, unit: Leaf) -> int:
         return _amount(meta, number, unit)
 
     def negative_amount(self, meta: Meta, number: Leaf, unit: Leaf) -> int:
@@ -68,10 +66,9 @@ class _Nodes(Transformer[Leaf, Any]):
         return syntax.TimeDuration(from_clock(_string(text), *units, _span(text)), _span(meta))
 
     def negative_clock(self, meta: Meta, text: Leaf, first: Leaf, last: Leaf) -> syntax.TimeDuration:
-        units = unit_of(first.value, _span(first)), unit_of(last.value, _span(last))
-        return syntax.TimeDuration(-from_clock(_string(text), *units, _span(text)), _span(meta))
+        return syntax.TimeDuration(-self.interval_clock(meta, text, first, last).microseconds, _span(meta))
 
-    def negative(self, meta: Meta, duration: syntax.Duration) -> syntax.Duration:
+    def negative(self, meta: Meta, duration: Duration) -> Duration:
         match duration:
             case syntax.TimeDuration(value):
                 return syntax.TimeDuration(-value, _span(meta))
@@ -80,31 +77,31 @@ class _Nodes(Transformer[Leaf, Any]):
             case syntax.Parameter(name, negative):
                 return syntax.Parameter(name, not negative, _span(meta))
 
-    def positive(self, meta: Meta, duration: syntax.Duration) -> syntax.Duration:
+    def positive(self, meta: Meta, duration: Duration) -> Duration:
         return replace(duration, span=_span(meta))
 
     # Window clause
 
-    def window_all(self, meta: Meta, width: syntax.Duration) -> syntax.WindowAll:
+    def window_all(self, meta: Meta, width: Duration) -> syntax.WindowAll:
         return syntax.WindowAll(_width(width), _span(meta))
 
     def window_pair(
-        self, meta: Meta, first: syntax.Identifier, second: syntax.Identifier, width: syntax.Duration
+        self, meta: Meta, first: Identifier, second: Identifier, width: Duration
     ) -> syntax.WindowPair:
         return syntax.WindowPair(first, second, _width(width), False, _span(meta))
 
     def directed_pair(
-        self, meta: Meta, first: syntax.Identifier, second: syntax.Identifier, width: syntax.Duration
+        self, meta: Meta, first: Identifier, second: Identifier, width: Duration
     ) -> syntax.WindowPair:
         return syntax.WindowPair(first, second, _width(width), True, _span(meta))
 
     def window_between(
         self,
         meta: Meta,
-        first: syntax.Identifier,
-        second: syntax.Identifier,
-        low: syntax.Duration,
-        high: syntax.Duration,
+        first: Identifier,
+        second: Identifier,
+        low: Duration,
+        high: Duration,
     ) -> syntax.WindowBetween:
         low, high = _same_kind(low, high), _same_kind(high, low)
         bounds = _value(low), _value(high)
@@ -117,23 +114,19 @@ class _Nodes(Transformer[Leaf, Any]):
             )
         return syntax.WindowBetween(first, second, low, high, _span(meta))
 
-    def window_stream(
-        self, meta: Meta, stream: syntax.Identifier, width: syntax.Duration
-    ) -> syntax.WindowStream:
+    def window_stream(self, meta: Meta, stream: Identifier, width: Duration) -> syntax.WindowStream:
         return syntax.WindowStream(stream, _width(width), _span(meta))
 
-    def window_rows(self, meta: Meta, stream: syntax.Identifier, number: Leaf) -> syntax.WindowRows:
+    def window_rows(self, meta: Meta, stream: Identifier, number: Leaf) -> syntax.WindowRows:
         return syntax.WindowRows(stream, _rows(number, "WJ110", "window"), _span(meta))
 
-    def widths(self, meta: Meta, *widths: syntax.Duration) -> tuple[syntax.Duration, ...]:
+    def widths(self, meta: Meta, *widths: Duration) -> tuple[Duration, ...]:
         del meta
         return tuple(_width(width) for width in widths)
 
-    def one_way(self, meta: Meta, *parts: Any) -> syntax.WindowPath:
-        return _path(meta, parts, False)
-
-    def both_ways(self, meta: Meta, *parts: Any) -> syntax.WindowPath:
-        return _path(meta, parts, True)
+    def window_path(self, meta: Meta, *parts: Any) -> syntax.WindowPath:
+        *streams, widths, both = parts
+        return _path(meta, streams, widths, both is not None)
 
     def window_and(self, meta: Meta, *terms: syntax.WindowCondition) -> syntax.WindowAnd:
         return syntax.WindowAnd(terms, _span(meta))
@@ -148,23 +141,13 @@ class _Nodes(Transformer[Leaf, Any]):
 
     # Watermarks
 
-    def watermark_name(self, meta: Meta, column: syntax.Identifier) -> syntax.Watermark:
-        return syntax.Watermark(column, None, _span(meta))
+    def watermark(self, meta: Meta, column: Identifier, delay: Duration | None) -> syntax.Watermark:
+        return syntax.Watermark(column, None if delay is None else _delay(delay), _span(meta))
 
-    def watermark_delay(
-        self, meta: Meta, column: syntax.Identifier, delay: syntax.Duration
+    def watermark_for(
+        self, meta: Meta, column: Identifier, again: Identifier, delay: Duration | None
     ) -> syntax.Watermark:
-        return syntax.Watermark(column, _delay(delay), _span(meta))
-
-    def watermark_same(
-        self, meta: Meta, column: syntax.Identifier, again: syntax.Identifier
-    ) -> syntax.Watermark:
-        return syntax.Watermark(_same(column, again), None, _span(meta))
-
-    def watermark_minus(
-        self, meta: Meta, column: syntax.Identifier, again: syntax.Identifier, delay: syntax.Duration
-    ) -> syntax.Watermark:
-        return syntax.Watermark(_same(column, again), _delay(delay), _span(meta))
+        return self.watermark(meta, _same(column, again), delay)
 
     # Declarations
 
@@ -174,7 +157,7 @@ class _Nodes(Transformer[Leaf, Any]):
 
     if_not_exists = if_exists = or_replace
 
-    def computed(self, meta: Meta, name: syntax.Identifier, expression: Leaf) -> syntax.ComputedColumn:
+    def computed(self, meta: Meta, name: Identifier, expression: Leaf) -> syntax.ComputedColumn:
         return syntax.ComputedColumn(name, expression.value, 0, _span(meta), _span(expression))
 
     def columns(self, meta: Meta, *entries: Leaf | syntax.ComputedColumn | syntax.Watermark) -> "_Columns":
@@ -225,7 +208,7 @@ class _Nodes(Transformer[Leaf, Any]):
         del meta
         return key, value
 
-    def options(self, meta: Meta, *pairs: "_Pair") -> "_Options":
+    def options(self, meta: Meta, *pairs: "_Pair") -> "_Clause":
         seen: set[str] = set()
         for key, _ in pairs:
             if key.lower() in seen:
@@ -236,16 +219,14 @@ class _Nodes(Transformer[Leaf, Any]):
                     help="keep one of them",
                 )
             seen.add(key.lower())
-        return _Options(
-            tuple((key.value, value) for key, value in pairs if isinstance(value, str)),
-            tuple((key.value, value) for key, value in pairs if isinstance(value, syntax.Composed)),
-            _span(meta),
-        )
+        plain = tuple((key.value, value) for key, value in pairs if isinstance(value, str))
+        composed = tuple((key.value, value) for key, value in pairs if isinstance(value, syntax.Composed))
+        return _Clause("OPTIONS clause", (plain, composed), _span(meta))
 
-    def partitioned(self, meta: Meta, *names: syntax.Identifier) -> "_Partitioned":
-        return _Partitioned(names, _span(meta))
+    def partitioned(self, meta: Meta, *names: Identifier) -> "_Clause":
+        return _Clause("PARTITIONED BY clause", names, _span(meta))
 
-    def record_format(self, meta: Meta, name: syntax.Identifier) -> "_Format":
+    def record_format(self, meta: Meta, name: Identifier) -> "_Clause":
         word = name.name.lower()
         if word not in _RECORD_FORMATS:
             raise WJoinError(
@@ -254,9 +235,9 @@ class _Nodes(Transformer[Leaf, Any]):
                 span=name.span,
                 help="write FORMAT JSON, FORMAT CSV or FORMAT AVRO",
             )
-        return _Format(syntax.Identifier(word, name.span), _span(meta))
+        return _Clause("FORMAT clause", Identifier(word, name.span), _span(meta))
 
-    def record_key(self, meta: Meta, *names: syntax.Identifier) -> "_RecordKey":
+    def record_key(self, meta: Meta, *names: Identifier) -> "_Clause":
         if len(names) > 1:
             together = ", ".join(name.name for name in names)
             raise WJoinError(
@@ -265,16 +246,16 @@ class _Nodes(Transformer[Leaf, Any]):
                 span=names[1].span,
                 help=f"combine them in the query: concat_ws('/', {together}) AS id, and KEY (id)",
             )
-        return _RecordKey(names[0], _span(meta))
+        return _Clause("KEY clause", names[0], _span(meta))
 
-    def unique(self, meta: Meta, *names: syntax.Identifier) -> "_Unique":
-        return _Unique(names, _span(meta))
+    def unique(self, meta: Meta, *names: Identifier) -> "_Clause":
+        return _Clause("DROP DUPLICATES clause", names, _span(meta))
 
     def site_address(self, meta: Meta, leaf: Leaf) -> str | syntax.Parameter:
         return self.parameter(meta, leaf) if leaf.type == "PARAMETER" else _string(leaf)
 
     def site(self, meta: Meta, *parts: Any) -> syntax.AtSite:
-        named = [part for part in parts if isinstance(part, syntax.Identifier)]
+        named = [part for part in parts if isinstance(part, Identifier)]
         addresses = tuple(part for part in parts if isinstance(part, str))
         again = next((each for n, each in enumerate(addresses) if each in addresses[:n]), None)
         if again is not None:
@@ -284,87 +265,55 @@ class _Nodes(Transformer[Leaf, Any]):
         return syntax.AtSite(addresses, named[0] if named else None, _span(meta), given)
 
     def create_stream(
-        self, meta: Meta, or_replace: bool, if_not_exists: bool, name: syntax.Identifier, *parts: Any
+        self, meta: Meta, or_replace: bool, if_not_exists: bool, name: Identifier, *parts: Any
     ) -> syntax.CreateStream:
-        columns = _only([part for part in parts if isinstance(part, _Columns)], "column list", meta)
-        options = _only([part for part in parts if isinstance(part, _Options)], "OPTIONS clause", meta)
+        columns = next((part for part in parts if isinstance(part, _Columns)), _Columns(None, (), []))
+        options, composed = _clause(parts, "OPTIONS clause", ((), ()))
         marks = [part for part in parts if isinstance(part, syntax.Watermark)]
-        watermark = _only([*(columns.watermarks if columns else ()), *marks], "WATERMARK clause", meta)
-        record_format = _only([part for part in parts if isinstance(part, _Format)], "FORMAT clause", meta)
-        site = _only([part for part in parts if isinstance(part, syntax.AtSite)], "site", meta)
-        unique = _only([part for part in parts if isinstance(part, _Unique)], "DROP DUPLICATES clause", meta)
+        site = next((part for part in parts if isinstance(part, syntax.AtSite)), None)
         return syntax.CreateStream(
             name=name,
             or_replace=or_replace,
             if_not_exists=if_not_exists,
-            columns=columns.text if columns else None,
-            provider=syntax.Identifier(syntax.SITE_FORMAT, site.span) if site else _provider(parts),
-            options=options.pairs if options else (),
-            watermark=watermark,
+            columns=columns.text,
+            provider=Identifier(syntax.SITE_FORMAT, site.span) if site else _provider(parts),
+            options=options,
+            watermark=_only([*columns.watermarks, *marks], "WATERMARK clause"),
             span=_span(meta),
-            computed=columns.computed if columns else (),
-            record_format=record_format.name if record_format else None,
+            computed=columns.computed,
+            record_format=_clause(parts, "FORMAT clause"),
             site=site,
-            composed=options.composed if options else (),
-            unique=unique.columns if unique else (),
+            composed=composed,
+            unique=_clause(parts, "DROP DUPLICATES clause", ()),
         )
 
     def create_sink(
-        self, meta: Meta, or_replace: bool, if_not_exists: bool, name: syntax.Identifier, *parts: Any
+        self, meta: Meta, or_replace: bool, if_not_exists: bool, name: Identifier, *parts: Any
     ) -> syntax.CreateSink:
-        options = _only([part for part in parts if isinstance(part, _Options)], "OPTIONS clause", meta)
-        folders = [part for part in parts if isinstance(part, _Partitioned)]
-        partitioned = _only(folders, "PARTITIONED BY clause", meta)
-        record_format = _only([part for part in parts if isinstance(part, _Format)], "FORMAT clause", meta)
-        key = _only([part for part in parts if isinstance(part, _RecordKey)], "KEY clause", meta)
+        options, composed = _clause(parts, "OPTIONS clause", ((), ()))
         return syntax.CreateSink(
             name=name,
             or_replace=or_replace,
             if_not_exists=if_not_exists,
             provider=_provider(parts),
-            options=options.pairs if options else (),
-            partitioned_by=partitioned.names if partitioned else (),
+            options=options,
+            partitioned_by=_clause(parts, "PARTITIONED BY clause", ()),
             span=_span(meta),
-            record_format=record_format.name if record_format else None,
-            key=key.column if key else None,
-            composed=options.composed if options else (),
+            record_format=_clause(parts, "FORMAT clause"),
+            key=_clause(parts, "KEY clause"),
+            composed=composed,
         )
 
-    def show_streams(self, meta: Meta) -> syntax.ShowStreams:
-        return syntax.ShowStreams(_span(meta))
-
-    def describe_stream(self, meta: Meta, name: syntax.Identifier) -> syntax.DescribeStream:
-        return syntax.DescribeStream(name, _span(meta))
-
-    def drop_stream(self, meta: Meta, if_exists: bool, name: syntax.Identifier) -> syntax.DropStream:
+    def drop_stream(self, meta: Meta, if_exists: bool, name: Identifier) -> syntax.DropStream:
         return syntax.DropStream(name, if_exists, _span(meta))
 
-    def show_create_stream(self, meta: Meta, name: syntax.Identifier) -> syntax.ShowCreateStream:
-        return syntax.ShowCreateStream(name, _span(meta))
-
-    def show_sinks(self, meta: Meta) -> syntax.ShowSinks:
-        return syntax.ShowSinks(_span(meta))
-
-    def show_predicates(self, meta: Meta) -> syntax.ShowPredicates:
-        return syntax.ShowPredicates(_span(meta))
-
-    def describe_sink(self, meta: Meta, name: syntax.Identifier) -> syntax.DescribeSink:
-        return syntax.DescribeSink(name, _span(meta))
-
-    def drop_sink(self, meta: Meta, if_exists: bool, name: syntax.Identifier) -> syntax.DropSink:
+    def drop_sink(self, meta: Meta, if_exists: bool, name: Identifier) -> syntax.DropSink:
         return syntax.DropSink(name, if_exists, _span(meta))
 
-    def show_queries(self, meta: Meta) -> syntax.ShowQueries:
-        return syntax.ShowQueries(_span(meta))
-
-    def describe_query(self, meta: Meta, name: syntax.Identifier) -> syntax.DescribeQuery:
-        return syntax.DescribeQuery(name, _span(meta))
-
-    def stop_query(self, meta: Meta, name: syntax.Identifier) -> syntax.StopQuery:
-        return syntax.StopQuery(name, _span(meta))
-
-    def show_create_sink(self, meta: Meta, name: syntax.Identifier) -> syntax.ShowCreateSink:
-        return syntax.ShowCreateSink(name, _span(meta))
+    def __default__(self, data: str, children: list[Any], meta: Meta) -> Any:
+        """Return a node that is made of its parts as they are: its class has the name of the rule."""
+        kind = getattr(syntax, "".join(word.title() for word in data.split("_")))
+        return kind(*children, _span(meta))
 
     # Statistics
 
@@ -382,7 +331,7 @@ class _Nodes(Transformer[Leaf, Any]):
         value = statistic_value(key.name, *number)
         return syntax.StatisticEntry(key.name, key.column, value, _span(meta))
 
-    def disorder(self, meta: Meta, duration: syntax.Duration) -> syntax.StatisticEntry:
+    def disorder(self, meta: Meta, duration: Duration) -> syntax.StatisticEntry:
         return syntax.StatisticEntry("disorder", (), _disorder(duration), _span(meta))
 
     def set_statistics(self, meta: Meta, name: Leaf, *entries: syntax.StatisticEntry) -> syntax.AlterStream:
@@ -408,35 +357,15 @@ class _Columns(NamedTuple):
 _Pair = tuple[Leaf, str | syntax.Composed]
 
 
-class _Options(NamedTuple):
-    pairs: tuple[tuple[str, str], ...]
-    composed: tuple[tuple[str, syntax.Composed], ...]
-    span: Span
-
-
-class _Partitioned(NamedTuple):
-    names: tuple[syntax.Identifier, ...]
-    span: Span
-
-
-class _Format(NamedTuple):
-    name: syntax.Identifier
-    span: Span
-
-
-class _Unique(NamedTuple):
-    columns: tuple[syntax.Identifier, ...]
-    span: Span
-
-
-class _RecordKey(NamedTuple):
-    column: syntax.Identifier
+class _Clause(NamedTuple):
+    what: str
+    value: Any
     span: Span
 
 
 class _Key(NamedTuple):
     name: str
-    column: tuple[syntax.Identifier, ...]
+    column: tuple[Identifier, ...]
 
 
 class _Number(NamedTuple):
@@ -444,21 +373,27 @@ class _Number(NamedTuple):
     span: Span
 
 
-def _identifier(leaf: Leaf) -> syntax.Identifier:
-    return syntax.Identifier(unquoted(leaf.value), _span(leaf))
+def _identifier(leaf: Leaf) -> Identifier:
+    return Identifier(unquoted(leaf.value), _span(leaf))
 
 
-def _only(found: list[Any], what: str, meta: Meta) -> Any:
+def _only(found: list[Any], what: str) -> Any:
     """Return the one element of a list or None; raises WJ106 for more than one."""
     if len(found) > 1:
-        span = getattr(found[1], "span", _span(meta))
-        raise WJoinError("WJ106", f"a declaration has two {what}s", span=span, help="keep one of them")
+        message = f"a declaration has two {what}s"
+        raise WJoinError("WJ106", message, span=found[1].span, help="keep one of them")
     return found[0] if found else None
 
 
-def _provider(parts: Sequence[Any]) -> syntax.Identifier:
+def _clause(parts: Sequence[Any], what: str, without: Any = None) -> Any:
+    """Return what a clause says that may be there once."""
+    found = _only([part for part in parts if isinstance(part, _Clause) and part.what == what], what)
+    return without if found is None else found.value
+
+
+def _provider(parts: Sequence[Any]) -> Identifier:
     leaf = next(part for part in parts if isinstance(part, Leaf))
-    return syntax.Identifier(leaf.value, _span(leaf))
+    return Identifier(leaf.value, _span(leaf))
 
 
 def _string(leaf: Leaf) -> str:
@@ -495,7 +430,7 @@ def _whole(leaf: Leaf, sign: int) -> int:
     return sign * int(value)
 
 
-def _value(duration: syntax.Duration) -> int | None:
+def _value(duration: Duration) -> int | None:
     match duration:
         case syntax.TimeDuration(value) | syntax.BareNumber(value):
             return value
@@ -503,7 +438,7 @@ def _value(duration: syntax.Duration) -> int | None:
             return None
 
 
-def _same_kind(bound: syntax.Duration, other: syntax.Duration) -> syntax.Duration:
+def _same_kind(bound: Duration, other: Duration) -> Duration:
     """Return a bound beside another: a bare 0 beside a duration is no time at all."""
     if not isinstance(bound, syntax.BareNumber) or not isinstance(other, syntax.TimeDuration):
         return bound
@@ -513,37 +448,27 @@ def _same_kind(bound: syntax.Duration, other: syntax.Duration) -> syntax.Duratio
     return syntax.TimeDuration(0, bound.span)
 
 
-def _width(width: syntax.Duration) -> syntax.Duration:
-    value = _value(width)
-    if value is not None and value < 0:
-        raise WJoinError(
-            "WJ110",
-            "a window has a negative width",
-            span=width.span,
-            help="write a width of zero or more; WINDOW (A, B) BETWEEN l AND u takes signed bounds",
-        )
-    return width
-
-
-def _delay(delay: syntax.Duration) -> syntax.Duration:
-    value = _value(delay)
-    if value is not None and value < 0:
-        raise WJoinError(
-            "WJ110", "a delay is negative", span=delay.span, help="write a delay of zero or more"
-        )
-    return delay
-
-
-def _disorder(duration: syntax.Duration) -> syntax.Duration:
+def _at_least_zero(duration: Duration, code: str, message: str, help: str) -> Duration:
     value = _value(duration)
     if value is not None and value < 0:
-        raise WJoinError(
-            "WJ113", "disorder is negative", span=duration.span, help="write a duration of zero or more"
-        )
+        raise WJoinError(code, message, span=duration.span, help=help)
     return duration
 
 
-def _same(column: syntax.Identifier, again: syntax.Identifier) -> syntax.Identifier:
+def _width(width: Duration) -> Duration:
+    remedy = "write a width of zero or more; WINDOW (A, B) BETWEEN l AND u takes signed bounds"
+    return _at_least_zero(width, "WJ110", "a window has a negative width", remedy)
+
+
+def _delay(delay: Duration) -> Duration:
+    return _at_least_zero(delay, "WJ110", "a delay is negative", "write a delay of zero or more")
+
+
+def _disorder(duration: Duration) -> Duration:
+    return _at_least_zero(duration, "WJ113", "disorder is negative", "write a duration of zero or more")
+
+
+def _same(column: Identifier, again: Identifier) -> Identifier:
     if not column.matches(again.name):
         raise WJoinError(
             "WJ106",
@@ -554,8 +479,9 @@ def _same(column: syntax.Identifier, again: syntax.Identifier) -> syntax.Identif
     return column
 
 
-def _path(meta: Meta, parts: tuple[Any, ...], bidirectional: bool) -> syntax.WindowPath:
-    *streams, widths = parts
+def _path(
+    meta: Meta, streams: list[Identifier], widths: tuple[Duration, ...], bidirectional: bool
+) -> syntax.WindowPath:
     if len(streams) < 2:
         raise WJoinError(
             "WJ109", "a path has one stream only", span=streams[0].span, help="name two or more streams"

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 
 from wjoin.grammar import syntax
-from wjoin.grammar.blocks import find_blocks
 from wjoin.grammar.clauses import SyntaxSlip, read_declaration
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.lookahead import names_in
 from wjoin.grammar.nesting import QUERY_WORDS, Code, pair, refuse_unclosed
+from wjoin.grammar.select_blocks import find_blocks
 from wjoin.grammar.slips import explain
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Token, identifier, is_name, scan
@@ -140,31 +139,21 @@ def _inserts(code: Code) -> bool:
 
 def _is_declaration(code: Code, words: list[str]) -> bool:
     """Return whether a statement is a declaration of wjoin's, well formed or not."""
-    match words[0]:
-        case "CREATE":
-            noun = next((word for word in words[1:] if word not in _BETWEEN_CREATE), "")
-            return noun in ("STREAM", "SINK")
-        case "DROP":
-            return words[1:2] in (["STREAM"], ["SINK"]) and len(code.tokens) > 2
-        case "SHOW":
-            return words[1:2] in (["STREAMS"], ["SINKS"], ["PREDICATES"], ["QUERIES"]) or words[1:3] in (
-                ["CREATE", "STREAM"],
-                ["CREATE", "SINK"],
-            )
-        case "DESCRIBE" | "DESC":
+    match words:
+        case ["CREATE", *others]:
+            return next((word for word in others if word not in _BETWEEN_CREATE), "") in ("STREAM", "SINK")
+        case ["DROP", "STREAM" | "SINK", *_]:
+            return len(code.tokens) > 2
+        case ["DESCRIBE" | "DESC", "STREAM" | "SINK" | "QUERY" as noun, _, *_]:
             # DESCRIBE stream alone is about a table of that name, and Spark's DESCRIBE QUERY takes a SELECT.
-            if len(code.tokens) < 3 or not is_name(code.tokens[2]):
-                return False
-            return words[1] in ("STREAM", "SINK") or (words[1] == "QUERY" and len(code.tokens) == 3)
-        case "STOP":
-            return words[1:2] == ["QUERY"]
-        case "ALTER":
-            return words[1:2] in (["STREAM"], ["SINK"])
-        case "ANALYZE":
-            return words[1:2] == ["STREAM"]
-        case "SET":
-            return words[1:2] == ["WJOIN"] and code.mark(2) == "."
-    return False
+            return is_name(code.tokens[2]) and (noun != "QUERY" or len(code.tokens) == 3)
+        case ["SET", "WJOIN", *_]:
+            return code.mark(2) == "."
+        case ["SHOW", "STREAMS" | "SINKS" | "PREDICATES" | "QUERIES", *_] | ["STOP", "QUERY", *_]:
+            return True
+        case ["SHOW", "CREATE", "STREAM" | "SINK", *_] | ["ANALYZE", "STREAM", *_]:
+            return True
+    return words[:2] in (["ALTER", "STREAM"], ["ALTER", "SINK"])
 
 
 def _declaration(code: Code) -> syntax.Statement:
@@ -223,9 +212,9 @@ def _insert(code: Code) -> syntax.Statement:
 def _insert_columns(code: Code, place: int) -> tuple[tuple[syntax.Identifier, ...], int]:
     """Return the column list of an INSERT at a place, empty where a query stands there, and its end."""
     after = code.after(place) if code.mark(place) == "(" else place
-    if after == place or not names_in(code, place) or code.first_word(after) not in QUERY_WORDS:
+    columns = tuple(map(identifier, code.names(place)))
+    if not columns or code.first_word(after) not in QUERY_WORDS:
         return (), place
-    columns = tuple(identifier(token) for token in code.tokens[place + 1 : after - 1 : 2])
     for number, column in enumerate(columns):
         if any(column.matches(other.name) for other in columns[:number]):
             message = f"an INSERT names the column {column.name} twice"

@@ -1,4 +1,6 @@
-"""Counts with their nouns."""
+"""Counts with their nouns, and lists of words."""
+
+from collections.abc import Sequence
 
 
 def counted(count: int | str, noun: str) -> str:
@@ -11,6 +13,15 @@ def counted(count: int | str, noun: str) -> str:
     """
     shown = count if isinstance(count, str) else f"{count:,}"
     return f"{shown} {noun if shown == '1' else _plural(noun)}"
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """Return words as a list.
+
+    >>> listed(["A"]), listed(["A", "B", "C"])
+    ('A', 'A, B and C')
+    """
+    return f" {last} ".join([part for part in (", ".join(words[:-1]), words[-1]) if part])
 
 
 def _plural(noun: str) -> str:

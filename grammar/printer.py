@@ -1,4 +1,4 @@
-"""Window clauses and declarations back to text: reading what is printed gives the same nodes."""
+"""Declarations back to text: reading what is printed gives the same nodes."""
 
 import re
 
@@ -12,26 +12,6 @@ _RESERVED = frozenset(
     ALL AND ANTI AS CASE CROSS DISTINCT DISTRIBUTE EXCEPT FROM FULL GROUP HAVING INNER INTERSECT JOIN LATERAL
     LEFT LIMIT MINUS NATURAL NOT OFFSET ON OR ORDER QUALIFY RIGHT SELECT SEMI SORT UNION USING WHERE WITH
     """.split()
-)
-
-Declaration = (
-    syntax.CreateStream
-    | syntax.CreateSink
-    | syntax.DropStream
-    | syntax.DescribeStream
-    | syntax.ShowStreams
-    | syntax.ShowCreateStream
-    | syntax.ShowSinks
-    | syntax.ShowPredicates
-    | syntax.ShowQueries
-    | syntax.DescribeQuery
-    | syntax.StopQuery
-    | syntax.DescribeSink
-    | syntax.DropSink
-    | syntax.ShowCreateSink
-    | syntax.AlterStream
-    | syntax.AnalyzeStream
-    | syntax.SetOption
 )
 
 
@@ -57,35 +37,6 @@ def print_duration(duration: syntax.Duration) -> str:
             return f"{'-' if negative else ''}:{name}"
 
 
-def print_condition(condition: syntax.WindowCondition) -> str:
-    """Return a window condition as a clause."""
-    match condition:
-        case syntax.WindowAll(width):
-            return f"WINDOW = {print_duration(width)}"
-        case syntax.WindowPair(first, second, width, directed):
-            word = "DWINDOW" if directed else "WINDOW"
-            return f"{word} ({_names((first, second))}) = {print_duration(width)}"
-        case syntax.WindowBetween(first, second, low, high):
-            bounds = f"{print_duration(low)} AND {print_duration(high)}"
-            return f"WINDOW ({_names((first, second))}) BETWEEN {bounds}"
-        case syntax.WindowStream(stream, width):
-            return f"WINDOW {print_name(stream.name)} = {print_duration(width)}"
-        case syntax.WindowRows(stream, rows):
-            return f"WINDOW {print_name(stream.name)} = {rows} ROWS"
-        case syntax.WindowPath(streams, widths, bidirectional):
-            steps = ", ".join(map(print_duration, widths))
-            return f"PATH ({_names(streams)}) WITHIN ({steps}){' BIDIRECTIONAL' if bidirectional else ''}"
-        case syntax.WindowAnd(terms):
-            return " AND ".join(_term(term, (syntax.WindowAnd, syntax.WindowOr)) for term in terms)
-        case syntax.WindowOr(terms):
-            return " OR ".join(_term(term, (syntax.WindowOr,)) for term in terms)
-
-
-def _term(term: syntax.WindowCondition, grouped: tuple[type, ...]) -> str:
-    text = print_condition(term)
-    return f"({text})" if isinstance(term, grouped) else text
-
-
 def _names(names: tuple[syntax.Identifier, ...]) -> str:
     return ", ".join(print_name(name.name) for name in names)
 
@@ -96,7 +47,7 @@ def print_watermark(watermark: syntax.Watermark) -> str:
     return f"WATERMARK {print_name(watermark.column.name)}{delay}"
 
 
-def print_declaration(statement: Declaration) -> str:
+def print_declaration(statement: syntax.CreateStream | syntax.CreateSink) -> str:
     """Return a declaration as a statement."""
     match statement:
         case syntax.CreateStream():
@@ -110,52 +61,6 @@ def print_declaration(statement: Declaration) -> str:
             partitioned = f" PARTITIONED BY ({_names(folders)})" if folders else ""
             key = "" if statement.key is None else f" KEY ({print_name(statement.key.name)})"
             return f"{_head('SINK', statement)}{_source(statement)}{_format(statement)}{key}{partitioned}"
-        case syntax.DropStream(name, if_exists):
-            return f"DROP STREAM {'IF EXISTS ' if if_exists else ''}{print_name(name.name)}"
-        case syntax.DescribeStream(name):
-            return f"DESCRIBE STREAM {print_name(name.name)}"
-        case syntax.ShowStreams():
-            return "SHOW STREAMS"
-        case syntax.ShowCreateStream(name):
-            return f"SHOW CREATE STREAM {print_name(name.name)}"
-        case syntax.ShowSinks():
-            return "SHOW SINKS"
-        case syntax.ShowPredicates():
-            return "SHOW PREDICATES"
-        case syntax.ShowQueries():
-            return "SHOW QUERIES"
-        case syntax.DescribeQuery(name):
-            return f"DESCRIBE QUERY {print_name(name.name)}"
-        case syntax.StopQuery(name):
-            return f"STOP QUERY {print_name(name.name)}"
-        case syntax.DescribeSink(name):
-            return f"DESCRIBE SINK {print_name(name.name)}"
-        case syntax.DropSink(name, if_exists):
-            return f"DROP SINK {'IF EXISTS ' if if_exists else ''}{print_name(name.name)}"
-        case syntax.ShowCreateSink(name):
-            return f"SHOW CREATE SINK {print_name(name.name)}"
-        case syntax.AlterStream(name, None):
-            return f"ALTER STREAM {print_name(name.name)} RESET STATISTICS"
-        case syntax.AlterStream(name, statistics):
-            entries = ", ".join(map(print_statistic, statistics or ()))
-            return f"ALTER STREAM {print_name(name.name)} SET STATISTICS ({entries})"
-        case syntax.AnalyzeStream(name, sample):
-            rows = "" if sample is None else f" SAMPLE {sample} ROWS"
-            return f"ANALYZE STREAM {print_name(name.name)}{rows}"
-        case syntax.SetOption(key, value):
-            return f"SET {key} = {print_string(value)}"
-
-
-def print_statistic(entry: syntax.StatisticEntry) -> str:
-    """Return a statistic as ALTER STREAM takes it."""
-    key = ".".join((entry.name, *(print_name(part.name) for part in entry.column)))
-    value = entry.value
-    return f"{key} = {_number(value) if isinstance(value, float) else print_duration(value)}"
-
-
-def _number(value: float) -> str:
-    """Return the shortest exact spelling of a number, for example ``1000`` or ``0.1``."""
-    return repr(value).removesuffix(".0")
 
 
 def _head(noun: str, statement: syntax.CreateStream | syntax.CreateSink) -> str:

@@ -173,13 +173,11 @@ def _condition_end(code: Code, start: int, end: int) -> int:
 
 
 def _name_list(code: Code, opening: int, end: int) -> tuple[Identifier, ...]:
-    closing = code.partner[opening] if opening < end else -1
-    inside = code.tokens[opening + 1 : closing] if closing > opening else []
-    names, commas = inside[::2], inside[1::2]
-    if len(inside) % 2 == 0 or not all(map(is_name, names)) or any(comma.text != "," for comma in commas):
-        span = code.span(opening - 1, max(opening, closing + 1))
+    names = code.names(opening) if opening < end else []
+    if not names:
+        span = code.span(opening - 1, max(opening, code.partner[opening] + 1 if opening < end else 0))
         raise WJoinError("WJ108", "USING has no list of columns", span=span, help="write USING (x, y)")
-    return tuple(identifier(name) for name in names)
+    return tuple(map(identifier, names))
 
 
 # One relation ----------------------------------------------------------------

@@ -5,450 +5,231 @@ example stops are its fingerprint (as Lark's match_examples does, but the exampl
 once). Whatever has no example is told by what the grammar would have taken.
 """
 
+import re
+from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import product
 from typing import NamedTuple
 
-from wjoin.grammar.clauses import SyntaxSlip, declaration_leaves, leaves_of, read_tree
+from wjoin.grammar.clauses import MARKS, SyntaxSlip, declaration_leaves, leaves_of, read_tree
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import listed
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import scan
 
-_TERMS = (
-    "WINDOW = {}",
-    "WINDOW (A, B) = {}",
-    "DWINDOW (A, B) = {}",
-    "WINDOW A = {}",
-    "WINDOW (A, B) BETWEEN 1 AND {}",
-)
-_WIDTHS = "5", "5 SECONDS", ":w", "'5 s'", "INTERVAL 5 SECONDS", "INTERVAL '5' SECOND", "INTERVAL '5 s'"
-_WIDTHS_TOO = "- 5 SECONDS", "INTERVAL '1:1' HOUR TO MINUTE"
-_WHOLE_TERMS = (
-    *(term.format(width) for term in _TERMS for width in (*_WIDTHS, *_WIDTHS_TOO)),
-    "WINDOW A = 5 ROWS",
-    "PATH (A, B) WITHIN (1)",
-    "PATH (A, B) WITHIN (1) BIDIRECTIONAL",
-    "(WINDOW = 5)",
-)
-_BEFORE_WIDTH = "WINDOW (A, B)", "WINDOW A", "WINDOW", "DWINDOW (A, B)"
 
-
-_INTERVAL_AND_PARAMETER = (
-    "INTERVAL stands before a parameter",
-    "leave it out: the parameter's value is a duration with a unit, for example w='5 seconds'",
-)
-
-
-class _Example(NamedTuple):
+class _Slip(NamedTuple):
     message: str
     help: str
-    examples: tuple[str, ...]
 
 
-def _after(starts: tuple[str, ...], *ends: str) -> tuple[str, ...]:
-    return tuple(f"{start} {end}" for start in starts for end in ends)
+_CLAUSE_SLIPS = """
+the '=' before the width is missing
+  write it, for example WINDOW (A, B) = 5 SECONDS
+  {WINDOW (A, B)|WINDOW A|WINDOW|DWINDOW (A, B)} {5|INTERVAL 5 SECONDS|:w|- 5}
+  {WINDOW (A, B)|DWINDOW (A, B)} '5 seconds'
+  {WINDOW (A, B)|WINDOW A|DWINDOW (A, B)}
+WITHIN belongs to PATH
+  write WINDOW (A, B) = 5 SECONDS
+  {WINDOW (A, B)|WINDOW A|DWINDOW (A, B)} WITHIN
+a window takes two streams
+  write PATH (A, B, C) WITHIN (w1, w2), or WINDOW = w for every pair of streams
+  {WINDOW|DWINDOW} (A, B, C) = 5
+a single stream is in parentheses
+  write WINDOW A = w for one stream, WINDOW (A, B) = w for two
+  {WINDOW|DWINDOW} (A) = 5
+the streams of a window have no parentheses
+  write WINDOW (A, B) = 5 SECONDS
+  WINDOW A, B = 5
+DWINDOW takes two streams in parentheses
+  write DWINDOW (A, B) = 5 SECONDS: A first, then B
+  DWINDOW {A = 5|= 5|5|}
+DWINDOW does not support BETWEEN
+  write WINDOW (A, B) BETWEEN l AND u: its bounds have signs
+  DWINDOW {(A, B) |}BETWEEN 1 AND 2
+BETWEEN takes a pair of streams before it
+  write WINDOW (A, B) BETWEEN l AND u
+  WINDOW A BETWEEN 1 AND 2
+the bounds of BETWEEN are not joined by AND
+  write WINDOW (A, B) BETWEEN l AND u
+  WINDOW (A, B) BETWEEN 5 ,
+  WINDOW (A, B) BETWEEN {5|5 SECONDS|:w|'5 s'|INTERVAL 5 SECONDS|INTERVAL '5' SECOND} TO
+  WINDOW (A, B) BETWEEN INTERVAL '1:1' HOUR TO MINUTE TO
+the streams of a path have no parentheses
+  write PATH (A, B, C) WITHIN (w1, w2)
+  PATH {A, B|= 5|}
+the word WITHIN is missing in a path
+  write PATH (A, B, C) WITHIN (w1, w2)
+  {PATH (A, B)|PATH (A)} {(1)|= (1)|5|INTERVAL 5 SECONDS|:w||BETWEEN}
+the widths of a path have no parentheses
+  write WITHIN (w1, w2), one width for each step
+  PATH (A, B) WITHIN {5|INTERVAL 5 SECONDS|:w|- 5|= 5}
+a comma separates two terms
+  join the terms with AND
+  {WINDOW|WINDOW (A, B)|DWINDOW (A, B)|WINDOW A} = 5 ,
+  {WINDOW A = 5 SECONDS|WINDOW A = 5 ROWS|WINDOW (A, B) BETWEEN 1 AND 5|(WINDOW = 5)} ,
+  PATH (A, B) WITHIN (1) {|BIDIRECTIONAL} ,
+two terms are not joined
+  join them with AND or OR
+  WINDOW = {5|5 SECONDS|:w|'5 s'} {WINDOW = 5|DWINDOW (A, B) = 5|PATH (A, B) WITHIN (1)|(WINDOW = 5)}
+  WINDOW = INTERVAL {5 SECONDS|'5' SECOND|'5 s'|'1:1' HOUR TO MINUTE} {WINDOW = 5|DWINDOW|PATH|(}
+  WINDOW A = {5|5 SECONDS|5 ROWS} {WINDOW = 5|DWINDOW|PATH|(}
+  {PATH (A, B) WITHIN (1)|PATH (A, B) WITHIN (1) BIDIRECTIONAL|(WINDOW = 5)} {WINDOW = 5|DWINDOW|PATH|(}
+expected a duration, found a name
+  write a number and a unit, for example 5 SECONDS; a parameter begins with a colon, :w
+  {WINDOW =|WINDOW (A, B) =|DWINDOW (A, B) =|WINDOW A =|WINDOW = -} w
+  {WINDOW (A, B) BETWEEN 1 AND|WINDOW (A, B) BETWEEN|PATH (A, B) WITHIN (|PATH (A, B) WITHIN (1,} w
+a unit follows a string
+  put the unit inside the string, for example '5 seconds', or write INTERVAL before it
+  WINDOW = '5' SECONDS
+a unit follows a parameter
+  leave it out: the parameter's value includes the unit, for example w='5 seconds'
+  WINDOW = :w SECONDS
+INTERVAL stands before a parameter
+  leave it out: the parameter's value is a duration with a unit, for example w='5 seconds'
+  WINDOW = INTERVAL :w
+expected the name of a stream, found a string
+  write names plain or in backticks
+  WINDOW {'A'|('A'|(A, 'B'}
+  {DWINDOW|PATH} {('A'|(A, 'B'}
+a stream is named with a dot
+  write the alias of the stream alone: its event time is known
+  WINDOW (A.x
+a term is missing after the last AND or OR
+  write one, for example WINDOW (A, B) = 5 SECONDS, or leave the word out
+  WINDOW = 5 {AND|OR|AND WINDOW = 5 AND|OR WINDOW = 5 OR}
+parentheses without a term
+  write a term inside, for example (WINDOW (A, B) = 5 SECONDS)
+  ()
+the width is missing
+  write a number and a unit, for example 5 SECONDS
+  {WINDOW|WINDOW (A, B)|DWINDOW (A, B)|WINDOW A} =
+  {WINDOW (A, B) BETWEEN 1 AND|PATH (A, B) WITHIN ()|WINDOW (A, B) BETWEEN|(WINDOW = )}
+"""
+_DECLARATION_SLIPS = """
+INTERVAL stands before a parameter
+  leave it out: the parameter's value is a duration with a unit, for example w='5 seconds'
+  CREATE STREAM s USING f WATERMARK ts DELAY OF INTERVAL :w
+streams and sinks have no TEMPORARY, TEMP or GLOBAL
+  leave the word out: streams and sinks exist as long as their session
+  CREATE {|OR REPLACE }TEMPORARY
+USING and a format are missing
+  write for example USING parquet OPTIONS (path 'data/camera1')
+  CREATE {STREAM s|STREAM s (a INT)|STREAM s (a INT, b INT)|SINK s} {|OPTIONS|WATERMARK ts|PARTITIONED}
+the address of a site is missing
+  write AT SITE 'grpc://host:port', or AT SITES ('…', '…')
+  CREATE STREAM s AT {|'grpc://host:1'|SITE|SITE s|SITE (|SITES|SITES 'a'|SITES (}
+a stream or sink cannot be made from a query
+  write CREATE VIEW name AS SELECT …
+  CREATE {STREAM s|STREAM s (a INT)|STREAM s (a INT, b INT)|SINK s} AS
+a name with several parts
+  the names of streams and sinks have one part
+  {CREATE|ALTER|ANALYZE} STREAM s.t
+a sink has no column list
+  leave it out: the sink takes the columns of the query that is inserted
+  CREATE SINK s (a INT)
+a sink has no watermark
+  declare it on the stream
+  CREATE SINK s USING f {|OPTIONS (a 1)} WATERMARK
+a stream is not partitioned
+  PARTITIONED BY belongs to CREATE SINK
+  CREATE STREAM s USING f {|OPTIONS (a 1)|FORMAT json} PARTITIONED
+a stream has no key
+  KEY belongs to CREATE SINK; a column can be computed of a record's: k AS CAST(key AS STRING)
+  CREATE STREAM s USING f {|OPTIONS (a 1)|FORMAT json} KEY
+the key has no parentheses
+  write KEY (column)
+  CREATE SINK s USING f KEY {k|= k|'k'}
+the name of a format is missing
+  write FORMAT JSON, FORMAT CSV or FORMAT AVRO, without quotes
+  CREATE STREAM s USING f FORMAT {|'json'|= json}
+the options have no parentheses
+  write OPTIONS (path 'data/camera1')
+  CREATE STREAM s USING f OPTIONS {path|'path'}
+an option has no value
+  write a name and a value, for example path 'data/camera1'
+  CREATE STREAM s USING f OPTIONS ({a|a.b|a.b.c|'a'}{,|)}
+a setting has no value
+  write SET key = value
+  SET {a|a =|a c|a 5|a 'c'|a -|a.b}
+the word STATISTICS is missing
+  write ALTER STREAM s SET STATISTICS (rate = 1000), or ALTER STREAM s RESET STATISTICS
+  ALTER STREAM s {SET|RESET} {(rate = 1)|rate = 1|}
+the word SET is missing
+  write ALTER STREAM s SET STATISTICS (rate = 1000)
+  ALTER STREAM s {STATISTICS|(rate = 1)}
+ALTER STREAM has no IF EXISTS
+  leave it out
+  ALTER STREAM IF EXISTS s
+ALTER STREAM changes only statistics
+  write SET STATISTICS (rate = 1000) or RESET STATISTICS; else CREATE OR REPLACE STREAM
+  ALTER STREAM s {|ADD|DROP|WATERMARK|OPTIONS|USING|AS|=}
+the statistics have no parentheses
+  write SET STATISTICS (rate = 1000)
+  ALTER STREAM s SET STATISTICS {rate = 1|= 1|disorder|}
+parentheses without a statistic
+  write one, for example (rate = 1000); RESET STATISTICS resets all of them
+  ALTER STREAM s SET STATISTICS ()
+RESET STATISTICS resets all statistics and has no list
+  leave the list out
+  ALTER STREAM s RESET STATISTICS {(rate)|rate|disorder}
+the name of a statistic is in quotes
+  write it plain, for example rate = 1000
+  ALTER STREAM s SET STATISTICS ({|a = 1,} 'rate' = 1
+a statistic is missing after the last comma
+  write one, for example rate = 1000, or leave the comma out
+  ALTER STREAM s SET STATISTICS (a = 1,)
+the column of a statistic is in parentheses
+  write it after a dot, for example distinct.obj_id = 5000
+  ALTER STREAM s SET STATISTICS ({a|a.b|a.b.c|disorder} (
+the statistic disorder belongs to the whole stream, not to a column
+  write for example disorder = 2 SECONDS
+  ALTER STREAM s SET STATISTICS (disorder.
+a statistic has no value
+  write for example rate = 1000, distinct.obj_id = 5000 or disorder = 2 SECONDS
+  ALTER STREAM s SET STATISTICS ({a|disorder|a =|disorder =|a = -|a = +} {,|)}
+the '=' after the name of a statistic is missing
+  write for example rate = 1000, or distinct.obj_id = 5000 with a dot before the column
+  ALTER STREAM s SET STATISTICS ({a|a.b|a.b.c|disorder} {5|'c'|c|-|+|:w|INTERVAL|=>|==|:|<=}
+expected the value of a statistic, found a string
+  leave the quotes out, for example rate = 1000
+  ALTER STREAM s SET STATISTICS (a = {|-|+} '5'
+expected the number of a statistic, found a parameter
+  write the number itself; disorder alone takes a parameter
+  ALTER STREAM s SET STATISTICS (a = {|-|+} :w
+expected the number of a statistic, found an interval
+  write for example rate = 1000; disorder alone is a duration
+  ALTER STREAM s SET STATISTICS (a = {|-|+} INTERVAL
+the value of a statistic is not a number
+  write digits without underscores, for example rate = 1000 or disorder = 2 SECONDS
+  ALTER STREAM s SET STATISTICS ({a =|a = -|a = +|disorder =} {w|(|*|=}
+a share is written in percent
+  write a number from 0 to 1, for example selectivity = 0.1
+  ALTER STREAM s SET STATISTICS (a = {|-|+} 1 %
+the value of a statistic is one number
+  disorder alone has a unit (rate is rows per second, width bytes); write a comma between statistics
+  ALTER STREAM s SET STATISTICS (a = {|-|+} 1 {w|ROWS|2|*|/|disorder}
+the word ROWS is missing
+  write for example SAMPLE 10000 ROWS
+  ANALYZE STREAM s SAMPLE 1
+a sample is a number of ROWS
+  write for example SAMPLE 10000 ROWS: a stream has no known size to take a share of
+  ANALYZE STREAM s SAMPLE 1 {PERCENT|%|INTERVAL}
+a sample has no number of rows
+  write for example SAMPLE 10000 ROWS, a whole number of one or more, without parentheses
+  ANALYZE STREAM s SAMPLE {|ROWS|n|(1 ROWS)|- 1|+ 1|:n|'1'}
+ANALYZE STREAM takes a sample and nothing else
+  write ANALYZE STREAM s, or ANALYZE STREAM s SAMPLE 10000 ROWS
+  ANALYZE STREAM s {COMPUTE|FOR|1|(|,}
+"""
+"""Slips: what is said, what to do, and examples; those in braces stand for one another."""
 
 
-_CLAUSE_SLIPS = (
-    _Example(
-        "the '=' before the width is missing",
-        "write it, for example WINDOW (A, B) = 5 SECONDS",
-        (
-            *_after(_BEFORE_WIDTH, "5", "INTERVAL 5 SECONDS", ":w", "- 5"),
-            *_after(_BEFORE_WIDTH[:1] + _BEFORE_WIDTH[-1:], "'5 seconds'"),
-            "WINDOW (A, B)",
-            "WINDOW A",
-            "DWINDOW (A, B)",
-        ),
-    ),
-    _Example(
-        "WITHIN belongs to PATH",
-        "write WINDOW (A, B) = 5 SECONDS",
-        _after(_BEFORE_WIDTH, "WITHIN"),
-    ),
-    _Example(
-        "a window takes two streams",
-        "write PATH (A, B, C) WITHIN (w1, w2), or WINDOW = w for every pair of streams",
-        ("WINDOW (A, B, C) = 5", "DWINDOW (A, B, C) = 5"),
-    ),
-    _Example(
-        "a single stream is in parentheses",
-        "write WINDOW A = w for one stream, WINDOW (A, B) = w for two",
-        ("WINDOW (A) = 5", "DWINDOW (A) = 5"),
-    ),
-    _Example(
-        "the streams of a window have no parentheses",
-        "write WINDOW (A, B) = 5 SECONDS",
-        ("WINDOW A, B = 5",),
-    ),
-    _Example(
-        "DWINDOW takes two streams in parentheses",
-        "write DWINDOW (A, B) = 5 SECONDS: A first, then B",
-        ("DWINDOW A = 5", "DWINDOW = 5", "DWINDOW 5", "DWINDOW"),
-    ),
-    _Example(
-        "DWINDOW does not support BETWEEN",
-        "write WINDOW (A, B) BETWEEN l AND u: its bounds have signs",
-        ("DWINDOW (A, B) BETWEEN 1 AND 2", "DWINDOW BETWEEN"),
-    ),
-    _Example(
-        "BETWEEN takes a pair of streams before it",
-        "write WINDOW (A, B) BETWEEN l AND u",
-        ("WINDOW BETWEEN 1 AND 2", "WINDOW A BETWEEN 1 AND 2"),
-    ),
-    _Example(
-        "the bounds of BETWEEN are not joined by AND",
-        "write WINDOW (A, B) BETWEEN l AND u",
-        tuple(
-            f"WINDOW (A, B) BETWEEN {width} {end}"
-            for width in (*_WIDTHS, *_WIDTHS_TOO)
-            for end in (",", "TO", "")
-        ),
-    ),
-    _Example(
-        "the streams of a path have no parentheses",
-        "write PATH (A, B, C) WITHIN (w1, w2)",
-        ("PATH A, B", "PATH = 5", "PATH"),
-    ),
-    _Example(
-        "the word WITHIN is missing in a path",
-        "write PATH (A, B, C) WITHIN (w1, w2)",
-        _after(("PATH (A, B)", "PATH (A)"), "(1)", "= (1)", "5", "INTERVAL 5 SECONDS", ":w", "", "BETWEEN"),
-    ),
-    _Example(
-        "the widths of a path have no parentheses",
-        "write WITHIN (w1, w2), one width for each step",
-        _after(("PATH (A, B) WITHIN",), "5", "INTERVAL 5 SECONDS", ":w", "- 5", "= 5"),
-    ),
-    _Example(
-        "a comma separates two terms",
-        "join the terms with AND",
-        _after(_WHOLE_TERMS, ","),
-    ),
-    _Example(
-        "two terms are not joined",
-        "join them with AND or OR",
-        _after(_WHOLE_TERMS, "WINDOW = 5", "DWINDOW (A, B) = 5", "PATH (A, B) WITHIN (1)", "(WINDOW = 5)"),
-    ),
-    _Example(
-        "expected a duration, found a name",
-        "write a number and a unit, for example 5 SECONDS; a parameter begins with a colon, :w",
-        tuple(
-            f"{start} w"
-            for start in (
-                *(term.format("") for term in _TERMS),
-                "PATH (A, B) WITHIN (",
-                "PATH (A, B) WITHIN (1,",
-                "WINDOW (A, B) BETWEEN",
-                "WINDOW = -",
-            )
-        ),
-    ),
-    _Example(
-        "a unit follows a string",
-        "put the unit inside the string, for example '5 seconds', or write INTERVAL before it",
-        (
-            *_after(tuple(term.format("'5'") for term in _TERMS), "SECONDS"),
-            "PATH (A, B) WITHIN ('5' SECONDS",
-            "WINDOW (A, B) BETWEEN '5' SECONDS",
-        ),
-    ),
-    _Example(
-        "a unit follows a parameter",
-        "leave it out: the parameter's value includes the unit, for example w='5 seconds'",
-        (
-            *tuple(f"{term.format(':w')} SECONDS" for term in _TERMS),
-            "PATH (A, B) WITHIN (:w SECONDS",
-            "WINDOW (A, B) BETWEEN :w SECONDS",
-        ),
-    ),
-    _Example(
-        *_INTERVAL_AND_PARAMETER,
-        (
-            *(term.format("INTERVAL :w") for term in _TERMS),
-            "PATH (A, B) WITHIN (INTERVAL :w",
-            "PATH (A, B) WITHIN (1, INTERVAL :w",
-            "WINDOW (A, B) BETWEEN INTERVAL :w",
-        ),
-    ),
-    _Example(
-        "expected the name of a stream, found a string",
-        "write names plain or in backticks",
-        (
-            "WINDOW 'A'",
-            "WINDOW ('A'",
-            "WINDOW (A, 'B'",
-            "DWINDOW ('A'",
-            "DWINDOW (A, 'A'",
-            "PATH ('A'",
-            "PATH (A, 'B'",
-        ),
-    ),
-    _Example(
-        "a stream is named with a dot",
-        "write the alias of the stream alone: its event time is known",
-        (
-            "WINDOW (A.x",
-            "WINDOW (A, B.x",
-            "DWINDOW (A.x",
-            "DWINDOW (A, B.x",
-            "PATH (A.x",
-            "PATH (A, B.x",
-            "WINDOW A.x",
-        ),
-    ),
-    _Example(
-        "a term is missing after the last AND or OR",
-        "write one, for example WINDOW (A, B) = 5 SECONDS, or leave the word out",
-        ("WINDOW = 5 AND", "WINDOW = 5 OR", "WINDOW = 5 AND WINDOW = 5 AND", "WINDOW = 5 OR WINDOW = 5 OR"),
-    ),
-    _Example(
-        "parentheses without a term",
-        "write a term inside, for example (WINDOW (A, B) = 5 SECONDS)",
-        ("()",),
-    ),
-    _Example(
-        "the width is missing",
-        "write a number and a unit, for example 5 SECONDS",
-        (
-            *(term.format("") for term in _TERMS),
-            "PATH (A, B) WITHIN ()",
-            "WINDOW (A, B) BETWEEN",
-            "(WINDOW = )",
-        ),
-    ),
-)
-
-_STREAMS = "CREATE STREAM s", "CREATE STREAM s (a INT)", "CREATE STREAM s (a INT, b INT)"
-_OPTIONS = "", "OPTIONS (a 1)", "OPTIONS (a 1, b 2)"
-
-_DECLARATION_SLIPS = (
-    _Example(
-        *_INTERVAL_AND_PARAMETER,
-        (
-            *(f"{start} USING f WATERMARK ts DELAY OF INTERVAL :w" for start in _STREAMS),
-            "CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL :w",
-        ),
-    ),
-    _Example(
-        "streams and sinks have no TEMPORARY, TEMP or GLOBAL",
-        "leave the word out: streams and sinks exist as long as their session",
-        ("CREATE TEMPORARY", "CREATE OR REPLACE TEMPORARY"),
-    ),
-    _Example(
-        "USING and a format are missing",
-        "write for example USING parquet OPTIONS (path 'data/camera1')",
-        tuple(
-            f"{start} {end}"
-            for start in (*_STREAMS, "CREATE SINK s")
-            for end in ("", "OPTIONS", "WATERMARK ts", "PARTITIONED")
-        ),
-    ),
-    _Example(
-        "the address of a site is missing",
-        "write AT SITE 'grpc://host:port', or AT SITES ('…', '…')",
-        tuple(
-            f"{start} AT {end}"
-            for start in _STREAMS
-            for end in ("", "'grpc://host:1'", "SITE", "SITE s", "SITE (", "SITES", "SITES 'a'", "SITES (")
-        ),
-    ),
-    _Example(
-        "a stream or sink cannot be made from a query",
-        "write CREATE VIEW name AS SELECT …",
-        tuple(f"{start} AS" for start in (*_STREAMS, "CREATE SINK s")),
-    ),
-    _Example(
-        "a name with several parts",
-        "the names of streams and sinks have one part",
-        (
-            *("CREATE STREAM s.t", "CREATE SINK s.t", "DROP STREAM s.t", "DESCRIBE STREAM s.t"),
-            *("DROP SINK s.t", "DESCRIBE SINK s.t", "SHOW CREATE STREAM s.t", "SHOW CREATE SINK s.t"),
-            *("ALTER STREAM s.t", "ANALYZE STREAM s.t"),
-        ),
-    ),
-    _Example(
-        "a sink has no column list",
-        "leave it out: the sink takes the columns of the query that is inserted",
-        ("CREATE SINK s (a INT)",),
-    ),
-    _Example(
-        "a sink has no watermark",
-        "declare it on the stream",
-        tuple(f"CREATE SINK s USING f {options} WATERMARK" for options in _OPTIONS),
-    ),
-    _Example(
-        "a stream is not partitioned",
-        "PARTITIONED BY belongs to CREATE SINK",
-        tuple(
-            f"{start} USING f {part} PARTITIONED" for start in _STREAMS for part in (*_OPTIONS, "FORMAT json")
-        ),
-    ),
-    _Example(
-        "a stream has no key",
-        "KEY belongs to CREATE SINK; a column can be computed of a record's: k AS CAST(key AS STRING)",
-        tuple(f"{start} USING f {part} KEY" for start in _STREAMS for part in (*_OPTIONS, "FORMAT json")),
-    ),
-    _Example(
-        "the key has no parentheses",
-        "write KEY (column)",
-        ("CREATE SINK s USING f KEY k", "CREATE SINK s USING f KEY = k", "CREATE SINK s USING f KEY 'k'"),
-    ),
-    _Example(
-        "the name of a format is missing",
-        "write FORMAT JSON, FORMAT CSV or FORMAT AVRO, without quotes",
-        tuple(
-            f"{start} USING f FORMAT {end}"
-            for start in (*_STREAMS, "CREATE SINK s")
-            for end in ("", "'json'", "= json")
-        ),
-    ),
-    _Example(
-        "the options have no parentheses",
-        "write OPTIONS (path 'data/camera1')",
-        ("CREATE STREAM s USING f OPTIONS path", "CREATE STREAM s USING f OPTIONS 'path'"),
-    ),
-    _Example(
-        "an option has no value",
-        "write a name and a value, for example path 'data/camera1'",
-        tuple(
-            f"CREATE STREAM s USING f OPTIONS ({key}{end}"
-            for key in ("a", "a.b", "a.b.c", "'a'")
-            for end in ",)"
-        ),
-    ),
-    _Example(
-        "a setting has no value",
-        "write SET key = value",
-        tuple(
-            f"SET {key} {end}"
-            for key in ("a", "a.b", "a.b.c")
-            for end in ("", "=", "c", "5", "'c'", "-", "TO")
-        ),
-    ),
-)
-
-_STATISTIC = "ALTER STREAM s SET STATISTICS ("
-_STATISTIC_KEYS = tuple(f"{_STATISTIC}{key}" for key in ("a", "a.b", "a.b.c", "disorder"))
-_BEFORE_VALUE = tuple(f"{key} =" for key in _STATISTIC_KEYS)
-_BEFORE_NUMBER = tuple(f"{_STATISTIC}a = {sign}" for sign in ("", "-", "+"))
-
-_STATISTICS_SLIPS = (
-    _Example(
-        "the word STATISTICS is missing",
-        "write ALTER STREAM s SET STATISTICS (rate = 1000), or ALTER STREAM s RESET STATISTICS",
-        _after(("ALTER STREAM s SET", "ALTER STREAM s RESET"), "(rate = 1)", "rate = 1", ""),
-    ),
-    _Example(
-        "the word SET is missing",
-        "write ALTER STREAM s SET STATISTICS (rate = 1000)",
-        _after(("ALTER STREAM s",), "STATISTICS", "(rate = 1)"),
-    ),
-    _Example(
-        "ALTER STREAM has no IF EXISTS",
-        "leave it out",
-        ("ALTER STREAM IF EXISTS s",),
-    ),
-    _Example(
-        "ALTER STREAM changes only statistics",
-        "write SET STATISTICS (rate = 1000) or RESET STATISTICS; else CREATE OR REPLACE STREAM",
-        _after(("ALTER STREAM s",), "", "ADD", "DROP", "WATERMARK", "OPTIONS", "USING", "AS", "="),
-    ),
-    _Example(
-        "the statistics have no parentheses",
-        "write SET STATISTICS (rate = 1000)",
-        _after(("ALTER STREAM s SET STATISTICS",), "rate = 1", "= 1", "disorder", ""),
-    ),
-    _Example(
-        "parentheses without a statistic",
-        "write one, for example (rate = 1000); RESET STATISTICS resets all of them",
-        (f"{_STATISTIC})",),
-    ),
-    _Example(
-        "RESET STATISTICS resets all statistics and has no list",
-        "leave the list out",
-        _after(("ALTER STREAM s RESET STATISTICS",), "(rate)", "rate", "disorder"),
-    ),
-    _Example(
-        "the name of a statistic is in quotes",
-        "write it plain, for example rate = 1000",
-        _after((_STATISTIC, f"{_STATISTIC}a = 1,"), "'rate' = 1"),
-    ),
-    _Example(
-        "a statistic is missing after the last comma",
-        "write one, for example rate = 1000, or leave the comma out",
-        (f"{_STATISTIC}a = 1,)",),
-    ),
-    _Example(
-        "the column of a statistic is in parentheses",
-        "write it after a dot, for example distinct.obj_id = 5000",
-        _after(_STATISTIC_KEYS, "("),
-    ),
-    _Example(
-        "the statistic disorder belongs to the whole stream, not to a column",
-        "write for example disorder = 2 SECONDS",
-        (f"{_STATISTIC}disorder.",),
-    ),
-    _Example(
-        "a statistic has no value",
-        "write for example rate = 1000, distinct.obj_id = 5000 or disorder = 2 SECONDS",
-        (*_after(_STATISTIC_KEYS, ",", ")"), *_after((*_BEFORE_VALUE, *_BEFORE_NUMBER), ",", ")")),
-    ),
-    _Example(
-        "the '=' after the name of a statistic is missing",
-        "write for example rate = 1000, or distinct.obj_id = 5000 with a dot before the column",
-        _after(_STATISTIC_KEYS, "5", "'c'", "c", "-", "+", ":w", "INTERVAL", "=>", "==", ":", "<="),
-    ),
-    _Example(
-        "expected the value of a statistic, found a string",
-        "leave the quotes out, for example rate = 1000",
-        _after((*_BEFORE_VALUE[:-1], *_BEFORE_NUMBER), "'5'"),
-    ),
-    _Example(
-        "expected the number of a statistic, found a parameter",
-        "write the number itself; disorder alone takes a parameter",
-        _after(_BEFORE_NUMBER, ":w"),
-    ),
-    _Example(
-        "expected the number of a statistic, found an interval",
-        "write for example rate = 1000; disorder alone is a duration",
-        _after(_BEFORE_NUMBER, "INTERVAL"),
-    ),
-    _Example(
-        "the value of a statistic is not a number",
-        "write digits without underscores, for example rate = 1000 or disorder = 2 SECONDS",
-        _after((*_BEFORE_VALUE, *_BEFORE_NUMBER), "w", "(", "*", "="),
-    ),
-    _Example(
-        "a share is written in percent",
-        "write a number from 0 to 1, for example selectivity = 0.1",
-        _after(_BEFORE_NUMBER, "1 %"),
-    ),
-    _Example(
-        "the value of a statistic is one number",
-        "disorder alone has a unit (rate is rows per second, width bytes); write a comma between statistics",
-        _after(_BEFORE_NUMBER, "1 w", "1 ROWS", "1 2", "1 *", "1 /", "1 disorder"),
-    ),
-    _Example(
-        "the word ROWS is missing",
-        "write for example SAMPLE 10000 ROWS",
-        ("ANALYZE STREAM s SAMPLE 1",),
-    ),
-    _Example(
-        "a sample is a number of ROWS",
-        "write for example SAMPLE 10000 ROWS: a stream has no known size to take a share of",
-        _after(("ANALYZE STREAM s SAMPLE 1",), "PERCENT", "%", "INTERVAL"),
-    ),
-    _Example(
-        "a sample has no number of rows",
-        "write for example SAMPLE 10000 ROWS, a whole number of one or more, without parentheses",
-        _after(("ANALYZE STREAM s SAMPLE",), "", "ROWS", "n", "(1 ROWS)", "- 1", "+ 1", ":n", "'1'"),
-    ),
-    _Example(
-        "ANALYZE STREAM takes a sample and nothing else",
-        "write ANALYZE STREAM s, or ANALYZE STREAM s SAMPLE 10000 ROWS",
-        _after(("ANALYZE STREAM s",), "COMPUTE", "FOR", "1", "(", "TABLESAMPLE", ",", "WITH"),
-    ),
-)
+def _examples(patterns: Sequence[str]) -> Iterator[str]:
+    """Yield what patterns stand for: each of the choices in their braces."""
+    for pattern in patterns:
+        pieces = re.split(r"{(.*?)}", pattern)
+        yield from map("".join, product(*(each.split("|") for each in pieces)))
 
 
 def _fingerprint(start: str, example: str) -> tuple[int, str] | None:
@@ -461,11 +242,14 @@ def _fingerprint(start: str, example: str) -> tuple[int, str] | None:
 
 
 @cache
-def _known(start: str) -> dict[tuple[int, str], _Example]:
+def _known(start: str) -> dict[tuple[int, str], _Slip]:
     """Return the fingerprints of the slips for a start rule; the first example of one counts."""
-    known: dict[tuple[int, str], _Example] = {}
-    for slip in _CLAUSE_SLIPS if start == "clause" else (*_DECLARATION_SLIPS, *_STATISTICS_SLIPS):
-        for example in slip.examples:
+    known: dict[tuple[int, str], _Slip] = {}
+    slips = _CLAUSE_SLIPS if start == "clause" else _DECLARATION_SLIPS
+    for each in re.split(r"\n(?! )", slips.strip()):
+        message, help, *patterns = map(str.strip, each.split("\n"))
+        slip = _Slip(message, help)
+        for example in _examples(patterns):
             mark = _fingerprint(start, example)
             if mark is not None:
                 known.setdefault(mark, slip)
@@ -491,14 +275,9 @@ _GROUPS = (
     (frozenset({"NUMBER", "INTERVAL", "PARAMETER", "STRING", "MINUS", "PLUS"}), "a duration"),
 )
 _WORDS = {
-    "LPAR": "(",
-    "RPAR": ")",
+    **{name: mark for mark, name in MARKS.items()},
     "COMMA": "a comma",
-    "EQUAL": "=",
-    "MINUS": "-",
-    "PLUS": "+",
     "DOT": "a dot",
-    "_CONCAT": "||",
     "NAME": "a name",
     "STRING": "a string",
     "NUMBER": "a number",
@@ -539,4 +318,4 @@ def _in_words(expected: frozenset[str]) -> str:
             expected -= group
     words += sorted(_WORDS.get(word, word) for word in expected)
     words = words or ["nothing more"]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    return listed(words, "or")

@@ -357,97 +357,75 @@ class CreateView:
 
 
 @dataclass(frozen=True)
-class ShowStreams:
+class _Bare:
+    """A statement of words alone."""
+
+    span: Span = field(compare=False)
+
+
+class ShowStreams(_Bare):
     """``SHOW STREAMS``."""
 
-    span: Span = field(compare=False)
 
-
-@dataclass(frozen=True)
-class DescribeStream:
-    """``DESCRIBE STREAM name``."""
-
-    name: Identifier
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True)
-class DropStream:
-    """``DROP STREAM [IF EXISTS] name``."""
-
-    name: Identifier
-    if_exists: bool
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True)
-class ShowCreateStream:
-    """``SHOW CREATE STREAM name``."""
-
-    name: Identifier
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True)
-class ShowSinks:
+class ShowSinks(_Bare):
     """``SHOW SINKS``."""
 
-    span: Span = field(compare=False)
 
-
-@dataclass(frozen=True)
-class ShowPredicates:
+class ShowPredicates(_Bare):
     """``SHOW PREDICATES``."""
 
-    span: Span = field(compare=False)
+
+class ShowQueries(_Bare):
+    """``SHOW QUERIES``."""
 
 
 @dataclass(frozen=True)
-class DescribeSink:
-    """``DESCRIBE SINK name``."""
+class _Named:
+    """A statement about what has a name."""
 
     name: Identifier
     span: Span = field(compare=False)
 
 
+class DescribeStream(_Named):
+    """``DESCRIBE STREAM name``."""
+
+
+class ShowCreateStream(_Named):
+    """``SHOW CREATE STREAM name``."""
+
+
+class DescribeSink(_Named):
+    """``DESCRIBE SINK name``."""
+
+
+class ShowCreateSink(_Named):
+    """``SHOW CREATE SINK name``."""
+
+
+class DescribeQuery(_Named):
+    """``DESCRIBE QUERY name``."""
+
+
+class StopQuery(_Named):
+    """``STOP QUERY name``."""
+
+
 @dataclass(frozen=True)
-class DropSink:
-    """``DROP SINK [IF EXISTS] name``."""
+class _Dropped:
+    """A statement that removes what has a name."""
 
     name: Identifier
     if_exists: bool
     span: Span = field(compare=False)
 
 
-@dataclass(frozen=True)
-class ShowCreateSink:
-    """``SHOW CREATE SINK name``."""
-
-    name: Identifier
-    span: Span = field(compare=False)
+class DropStream(_Dropped):
+    """``DROP STREAM [IF EXISTS] name``."""
 
 
-@dataclass(frozen=True)
-class ShowQueries:
-    """``SHOW QUERIES``."""
-
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True)
-class DescribeQuery:
-    """``DESCRIBE QUERY name``."""
-
-    name: Identifier
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True)
-class StopQuery:
-    """``STOP QUERY name``."""
-
-    name: Identifier
-    span: Span = field(compare=False)
+class DropSink(_Dropped):
+    """``DROP SINK [IF EXISTS] name``."""
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,14 @@ def scan(text: str) -> list[Token]:
     return tokens
 
 
+def scan_piece(text: str, span: Span) -> list[Token]:
+    """Return the tokens of a piece of ``text``, with their places in the whole."""
+    return [
+        token._replace(start=token.start + span.start, end=token.end + span.start)
+        for token in scan(span.of(text))
+    ]
+
+
 def _comment_end(text: str, start: int) -> int:
     """Return where the bracketed comment at ``start`` ends, -1 when it does not; comments nest."""
     depth = 0

@@ -18,19 +18,19 @@ from wjoin.planner.choose.weighing import choose, weigh
 from wjoin.planner.conditions.column_bands import ColumnBand, merged_band
 from wjoin.planner.conditions.conjuncts import ColumnComparison, Equality, Filter, PredicateCall, Residual
 from wjoin.planner.conditions.predicate_calls import tried
-from wjoin.planner.context import Planning, Request
 from wjoin.planner.cost.semijoin import Shipments
 from wjoin.planner.cost.stream_statistics import StreamStatistics, band_share
 from wjoin.planner.plan.physical import Method, Output, PhysicalPlan
 from wjoin.planner.plan.validate import validate
-from wjoin.planner.shape.join_keys import can_be_key, equality_classes, typed
-from wjoin.planner.shape.logical import LaterCondition, LogicalPlan
+from wjoin.planner.request import Planning, Request
+from wjoin.planner.shape.join_keys import EqualityClass, can_be_key, equality_classes, typed
 from wjoin.planner.shape.sequences import sequences
+from wjoin.planner.shape.shape import LaterCondition
 from wjoin.planner.shape.shapes import shapes, with_hops
 from wjoin.planner.shape.stages import Index
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.windows.bounds import Clock
-from wjoin.planner.windows.window_graph import window_graph
+from wjoin.planner.windows.window_graph import WindowGraph, window_graph
 
 __all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select", "statement_meaning"]
 
@@ -47,16 +47,23 @@ _UNCARRIED = re.compile(r"^interval$|[<:,]interval(?! (day|hour|minute|second))"
 class PlannedSelect:
     """The plan of a block.
 
-    ``candidates`` are all plans that were weighed, ``physical`` the first of them, and ``shipments`` how its
-    streams at sites may travel, the way that it takes first. ``edits`` turn
-    the block into a SELECT over the joined rows. They index the original text, are sorted and do
-    not overlap. ``layout`` is that of the state. Rows of the
-    streams ``undeclared`` can be late, and nobody has told how far they may be out of order. ``outputs``
-    are the columns of the block, ``written`` the order in which its parts were read, ``sink`` the name by
-    which it reads the joined rows.
+    ``graph`` are its windows, ``relations`` its FROM items as written, ``classes`` the values that are equal
+    in all results, ``stage_classes`` the numbers of those in the key of each stage; ``residual`` are the
+    conditions that Spark evaluates on the joined rows, ``laterals`` the LATERAL VIEWs of these.
+    ``candidates`` are all plans that were weighed, ``physical`` the first of them, ``shipments`` how its
+    streams at sites may travel, the way that it takes first. ``edits`` turn the block into a SELECT over the
+    joined rows; they index the original text, are sorted and do not overlap. ``layout`` is that of the
+    state. Rows of the streams ``undeclared`` can be late, and nobody has told how far they may be out of
+    order. ``outputs`` are the columns of the block, ``written`` the order in which its parts were read,
+    ``sink`` the name by which it reads the joined rows.
     """
 
-    logical: LogicalPlan
+    graph: WindowGraph
+    relations: tuple[str, ...]
+    classes: tuple[EqualityClass, ...]
+    stage_classes: tuple[tuple[int, ...], ...]
+    residual: tuple[LaterCondition, ...]
+    laterals: tuple[str, ...]
     physical: PhysicalPlan
     edits: tuple[Edit, ...]
     statistics: tuple[StreamStatistics, ...]
@@ -137,29 +144,23 @@ def _planned(planning: Planning) -> PlannedSelect:
     shape = weighing.shape
     if plan.stages and plan.method is Method.MULTIWAY:
         _require_carried(bound, plan)
-    logical = LogicalPlan(
-        names=graph.names,
-        relations=tuple(source.item.relation.of(request.text) for source in bound.sources),
-        event_times=tuple("" if time is None else time.column.name for time in bound.times),
-        graph=graph,
-        classes=planning.classes,
-        filters=planning.filters,
-        residual=shape.residual,
-        stage_classes=shape.classes,
-        laterals=bound.laterals,
-    )
     return PlannedSelect(
-        logical,
-        plan,
-        _edits(request.block, bound, shape.residual, request.placeholder),
-        weighing.model.statistics,
-        planning.candidates,
-        Layout.of(weighing.name, plan, request.layouts),
-        written(graph.names, request.relations, bound.conjuncts, request.layouts.written),
-        request.placeholder,
-        _undeclared(bound, plan),
-        bound.outputs,
-        planning.shipments,
+        graph=graph,
+        relations=tuple(source.item.relation.of(request.text) for source in bound.sources),
+        classes=planning.classes,
+        stage_classes=shape.classes,
+        residual=shape.residual,
+        laterals=bound.laterals,
+        physical=plan,
+        edits=_edits(request.block, bound, shape.residual, request.placeholder),
+        statistics=weighing.model.statistics,
+        candidates=planning.candidates,
+        layout=Layout.of(weighing.name, plan, request.layouts),
+        written=written(graph.names, request.relations, bound.conjuncts, request.layouts.written),
+        sink=request.placeholder,
+        undeclared=_undeclared(bound, plan),
+        outputs=bound.outputs,
+        shipments=planning.shipments,
     )
 
 
@@ -210,7 +211,7 @@ def statement_meaning(
     """
     aliases: dict[str, str] = {}
     for number, each in enumerate(joins):
-        for alias, place in numbered(each.logical.names, f"{number}.").items():
+        for alias, place in numbered(each.graph.names, f"{number}.").items():
             # An alias of several joins is that of all of them.
             aliases[alias] = f"{aliases[alias]}|{place}" if alias in aliases else place
     parts = {"statement": canonical(text, aliases)}
@@ -234,9 +235,9 @@ def _undeclared(bound: BoundSelect, plan: PhysicalPlan) -> tuple[int, ...]:
 def _edits(
     block: SelectBlock, bound: BoundSelect, residual: Sequence[LaterCondition], placeholder: str
 ) -> tuple[Edit, ...]:
-    conditions = " AND ".join(f"({each.text})" for each in residual)
+    conditions = " AND ".join(f"({each.condition})" for each in residual)
     # WHERE (name) would be the columns of a relation with the alias WHERE; a lone NULL is no condition.
-    lone = len(residual) > 0 and _NAME.fullmatch(residual[0].text.strip()) is not None
+    lone = len(residual) > 0 and _NAME.fullmatch(residual[0].condition.strip()) is not None
     where = f" WHERE {'true AND ' if lone else ''}{conditions}" if residual else ""
     rows = " ".join((placeholder, *bound.laterals))
     source = Edit(block.source.start, block.source.end, f"FROM {rows}{where}")

@@ -117,7 +117,7 @@ def _data_files() -> Iterator[Path]:
     for folder in listed_packages().values():
         for pattern in patterns:
             yield from folder.glob(pattern)
-    yield ROOT / "wjoin" / "jars" / "wjoin.jar"
+    yield from (ROOT / "grammar" / "errors.md", ROOT / "wjoin" / "jars" / "wjoin.jar")
 
 
 def _path_in_wheel(path: Path) -> str:

@@ -25,7 +25,7 @@ from wjoin.executor.blocks import concatenate
 from wjoin.executor.combinations import Pieces
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.report import Report
-from wjoin.executor.state.retention import kept, watermark
+from wjoin.executor.state.kept_rows import kept, watermark
 from wjoin.executor.step import StageLogic
 from wjoin.parts.kernels.candidates import Candidates, Search
 from wjoin.parts.kernels.hash_window import HashWindow

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.sites.mirror import Mirror
-from wjoin.executor.sites.refused import told
+from wjoin.executor.sites.site_errors import told
 from wjoin.executor.sites.stream import SiteStream, at_site, numbered, sites_of
 from wjoin.parts.kernels.runs import Int64Array, int64_view
 from wjoin.sites.protocol import ROW, SiteAddress

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wjoin.executor.state.retention import watermark
+from wjoin.executor.state.kept_rows import watermark
 from wjoin.executor.stretches import Arrived
 from wjoin.parts.kernels.runs import Int64Array, SortedRun, int64_view
 from wjoin.planner.plan.block_columns import meeting_name, stored_column, time_name

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 )
 
 from wjoin.executor.routing import Router, table_tasks, worker_count
-from wjoin.executor.sites.held import HeldInput
+from wjoin.executor.sites.held_input import HeldInput
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.announce import Announce
 from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
@@ -33,7 +33,7 @@ from wjoin.executor.spark.processor import JoinProcessor
 from wjoin.executor.spark.site_source import arrow_schema
 from wjoin.executor.spark.structs import structs, with_chars
 from wjoin.executor.spark.typing import KEY_TYPES, carried, carried_type, restored_value, typed
-from wjoin.executor.spark.unpack import MARK, MATCH_COLUMNS, Unpack, flat_name
+from wjoin.executor.spark.unpack import MARK, Unpack, flat_name
 from wjoin.executor.spark.warm import served
 from wjoin.executor.spark.watermarks import unmoved, watermark_delay, watermarked
 from wjoin.executor.state.identity import fingerprint
@@ -42,6 +42,7 @@ from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.executor.workers import worker_ids
 from wjoin.planner.plan.ahead import too_far_ahead
 from wjoin.planner.plan.block_columns import (
+    MATCH_COLUMNS,
     code_name,
     column_name,
     event_time_expression,
@@ -50,14 +51,7 @@ from wjoin.planner.plan.block_columns import (
     time_name,
 )
 from wjoin.planner.plan.edges import destinations
-from wjoin.planner.plan.physical import (
-    KeyCode,
-    Method,
-    Output,
-    PhysicalPlan,
-    StreamScan,
-    TimeKind,
-)
+from wjoin.planner.plan.physical import KeyCode, Method, Output, PhysicalPlan, StreamScan, TimeKind
 from wjoin.planner.plan.to_come import is_dated
 from wjoin.udfs.predicate import Predicate
 
@@ -177,24 +171,21 @@ def compile_plan(
     counting = counting or Counting()
     made = None
     if plan.stages and plan.method is not Method.NATIVE:
-        made = _joined(
-            plan, inputs, counting, stretch, predicates or {}, statement, held or {}, cores, fingerprints
-        )
+        logic = StageLogic(plan, 0, stretch, predicates or {}, statement)
+        made = _joined(logic, inputs, counting, held or {}, cores, fingerprints)
     return Compiled(plan, inputs, counting, sites or {}, made)
 
 
 def _joined(
-    plan: PhysicalPlan,
+    logic: StageLogic,
     inputs: Sequence[DataFrame],
     counting: Counting,
-    stretch: int,
-    predicates: Mapping[str, Predicate],
-    statement: str,
     held: Mapping[int, HeldStream],
     cores: int | None,
     fingerprints: Sequence[str],
 ) -> DataFrame:
-    """Return the messages of the last stage."""
+    """Return the messages of the last stage; ``logic`` is that of the first."""
+    plan = logic.plan
     meter = None if plan.streaming else counting.meter
     spark = inputs[0].sparkSession
     partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
@@ -232,9 +223,9 @@ def _joined(
             for to in destinations(plan, number)
             if to is not None
         }
-        logic = StageLogic(plan, number, stretch, predicates, statement, asking)
         known = fingerprints[number] if fingerprints else fingerprint(plan, stage)
-        operator = Operator(logic, workers[number], routers, known)
+        own = replace(logic, number=number, elsewhere=asking)
+        operator = Operator(own, workers[number], routers, known)
         results.append(_run(plan, operator, arriving, counting, tasks[number]))
     return results[-1]
 

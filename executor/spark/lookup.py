@@ -11,9 +11,8 @@ from pyspark.sql import functions as F
 
 from wjoin.executor.spark.dated import dated_rows
 from wjoin.executor.spark.structs import structs
-from wjoin.executor.spark.unpack import MATCH_COLUMNS
 from wjoin.parts.kernels.runs import GREATEST
-from wjoin.planner.plan.block_columns import event_time_expression, quoted
+from wjoin.planner.plan.block_columns import MATCH_COLUMNS, event_time_expression, quoted
 from wjoin.planner.plan.physical import Output, PhysicalPlan, StaticJoin, TimeKind
 from wjoin.planner.plan.probes import window_checks
 from wjoin.planner.windows.bounds import Windows

@@ -19,10 +19,10 @@ from wjoin.executor.spark.lookup import bounds, joined_time, look_up, one_altern
 from wjoin.executor.spark.meter import RESULTS, Meter, rows_part
 from wjoin.executor.spark.pack import KEEP
 from wjoin.executor.spark.structs import structs
-from wjoin.executor.spark.unpack import MATCH_COLUMNS
 from wjoin.executor.spark.watermarks import WATERMARKED, unmoved, watermark_delay, watermarked
 from wjoin.planner.choose.native_method import PairJoin, latest_bound, pair_joins, whole_seconds
 from wjoin.planner.plan.block_columns import (
+    MATCH_COLUMNS,
     code_name,
     column_name,
     event_time_expression,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wjoin.executor.blocks import concatenate, stable, value_bytes
+from wjoin.executor.blocks import concatenate, gathered, stable, value_bytes
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.routing import Router
 from wjoin.executor.spark import messages
@@ -54,7 +54,8 @@ class Pack:
         streaming = self.plan.streaming
         # Nothing waits where it makes no difference.
         held, whole = _held(batches) if self.router.anywhere else ([], False)
-        for given in [concatenate(held)] if held and whole else _gathered(itertools.chain(held, batches)):
+        rest = gathered(itertools.chain(held, batches), messages.BLOCK_ROWS, GATHERED_BYTES)
+        for given in [concatenate(held)] if held and whole else rest:
             batch = self._without_ahead(given, counted) if streaming else given
             block = self._block(batch)
             times = block.column(time_name(self._stream))
@@ -148,18 +149,3 @@ def _held(batches: Iterator[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], bool
         if rows > messages.BLOCK_ROWS or size > GATHERED_BYTES:
             return held, False
     return held, True
-
-
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of many small batches in few large ones."""
-    waiting: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        if waiting and (rows + batch.num_rows > messages.BLOCK_ROWS or size + batch.nbytes > GATHERED_BYTES):
-            yield concatenate(waiting)
-            waiting, rows, size = [], 0, 0
-        waiting.append(batch)
-        rows += batch.num_rows
-        size += batch.nbytes
-    if waiting:
-        yield concatenate(waiting)

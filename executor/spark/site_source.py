@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
 from wjoin.executor.sites.fetching import client_of
-from wjoin.executor.sites.refused import as_declared, told
+from wjoin.executor.sites.site_errors import as_declared, told
 from wjoin.executor.sites.stream import numbered
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SITE_FORMAT

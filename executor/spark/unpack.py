@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from wjoin.executor.blocks import concatenate, cut, decode_block, restored
+from wjoin.executor.blocks import cut, decode_block, gathered, restored
 from wjoin.executor.sites.fetching import Fetching, fetched_columns
 from wjoin.executor.sites.mirror import Mirror
-from wjoin.executor.sites.refused import as_declared
+from wjoin.executor.sites.site_errors import as_declared
 from wjoin.executor.sites.stream import SiteStream, is_partial, whole_numbers
 from wjoin.executor.spark.messages import PROGRESS
 from wjoin.executor.spark.task import run_phase
 from wjoin.executor.windows import wanted
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, int64_view, shifted
-from wjoin.planner.plan.block_columns import stored_column, time_name
+from wjoin.planner.plan.block_columns import MATCH_COLUMNS, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
 from wjoin.planner.plan.physical import Output, PhysicalPlan, TimeKind
 
@@ -32,8 +32,6 @@ MARK = "__wjoin_mark"
 
 Of a result it is a time that can be no later.
 """
-
-MATCH_COLUMNS = {"time": "__wjoin_match_time", "start": "__wjoin_match_start", "span": "__wjoin_match_span"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class Unpack:
     def _unpacked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         marks: list[int] = []
         told = batches if self.marked is None else _noted(batches, marks)
-        blocks = (
+        blocks: Iterator[pa.RecordBatch] = (
             decode_block(block.as_buffer())
             for batch in told
             for block in batch.column("block")
@@ -70,7 +68,10 @@ class Unpack:
             if columns
         }
         schema = self.marked
-        for block in _gathered(blocks) if fetching else blocks:
+        if fetching:
+            pieces = (piece for block in blocks for piece in cut(block, FETCHED_ROWS, max(1, block.nbytes)))
+            blocks = gathered(pieces, FETCHED_ROWS)
+        for block in blocks:
             rows = self.rows(block, fetching)
             schema = rows.schema
             yield rows
@@ -194,21 +195,6 @@ def _noted(batches: Iterator[pa.RecordBatch], marks: list[int]) -> Iterator[pa.R
     for batch in batches:
         marks += batch.column("seen").filter(pc.equal(batch.column("kind"), PROGRESS)).to_pylist()
         yield batch
-
-
-def _gathered(blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the results of many blocks in pieces of so many rows that a request for them is worth it."""
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for block in blocks:
-        for piece in cut(block, FETCHED_ROWS, max(1, block.nbytes)):
-            if rows + piece.num_rows > FETCHED_ROWS:
-                yield concatenate(waiting)
-                waiting, rows = [], 0
-            waiting.append(piece)
-            rows += piece.num_rows
-    if waiting:
-        yield concatenate(waiting)
 
 
 def flat_name(stream: int, number: int) -> str:

@@ -25,10 +25,6 @@ class HashRoute(Route):
         """Without a key there is nothing to hash."""
         return keyed
 
-    def workers(self, partitions: int) -> int:
-        """All of them."""
-        return partitions
-
     def shares(
         self, codes: Int64Array | None, times: Int64Array, workers: int, slices: Slices | None
     ) -> Iterator[Share]:

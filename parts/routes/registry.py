@@ -3,13 +3,7 @@
 from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.parts.routes.route import Route
 from wjoin.parts.routes.single_route import SingleRoute
-from wjoin.parts.routes.slice_routes import (
-    AlignedRoute,
-    CoordinatedRoute,
-    RangeRoute,
-    SkewRoute,
-    SliceRoute,
-)
+from wjoin.parts.routes.slice_routes import AlignedRoute, CoordinatedRoute, RangeRoute, SkewRoute, SliceRoute
 
 ROUTES: dict[str, Route] = {
     each.name: each

@@ -22,10 +22,6 @@ class _Sliced(Route):
 
     slices = True
 
-    def workers(self, partitions: int) -> int:
-        """All of them."""
-        return partitions
-
     def shares(
         self, codes: Int64Array | None, times: Int64Array, workers: int, slices: Slices | None
     ) -> Iterator[Share]:

@@ -12,7 +12,6 @@ from wjoin.planner.bind.select_list import Output, Reads, bind_select_list, bind
 from wjoin.planner.bind.written import Written, arranged
 from wjoin.planner.catalog import Relation
 from wjoin.planner.conditions.conjuncts import (
-    MATCH_COLUMNS,
     Conjunct,
     Residual,
     bind_conjunct,
@@ -20,6 +19,7 @@ from wjoin.planner.conditions.conjuncts import (
     streams_of,
     using_equality,
 )
+from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.columns import Scope, Source, StreamColumn, visible_columns
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.pieces import read_condition

@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.tokens import Kind, Token, is_name, scan, string_value, unquoted
+from wjoin.grammar.tokens import Kind, Token, is_name, names_in, scan, string_value
 from wjoin.planner.catalog import Delay, Delays
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.trees import parse
@@ -50,7 +50,7 @@ def query_delays(query: str, declared: Mapping[str, Delays], is_stream: IsStream
     """
     tree = _tree(query)
     if tree is None:
-        return {} if _names(query) & declared.keys() else None
+        return {} if names_in(query) & declared.keys() else None
     return _query(tree, _Scope(declared, {}, is_stream))
 
 
@@ -69,7 +69,7 @@ class JoinedStreams:
 
 def joined_streams(query: str, declared: Mapping[str, Delays]) -> list[JoinedStreams]:
     """Return for each SELECT of a query that joins declared streams what it joins."""
-    if not _names(query) & declared.keys():
+    if not names_in(query) & declared.keys():
         return []
     tree = _tree(query)
     if tree is None:
@@ -95,10 +95,6 @@ def session_name(parts: Sequence[str]) -> str | None:
     """
     *qualifier, name = (part.lower() for part in parts)
     return name if not qualifier or qualifier in _SESSION else None
-
-
-def _names(query: str) -> set[str]:
-    return {unquoted(token.text).lower() for token in scan(query) if token.kind in (Kind.WORD, Kind.QUOTED)}
 
 
 def _tree(query: str) -> exp.Expr | None:

@@ -7,9 +7,10 @@ from itertools import pairwise
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import pair
 from wjoin.grammar.spans import Span
-from wjoin.grammar.tokens import scan
-from wjoin.planner.conditions.conjuncts import MATCH_COLUMNS, column_of
-from wjoin.planner.text.columns import Reference, Scope, StreamColumn, quoted
+from wjoin.grammar.tokens import scan_piece
+from wjoin.planner.conditions.conjuncts import column_of
+from wjoin.planner.plan.block_columns import MATCH_COLUMNS, quoted
+from wjoin.planner.text.columns import Reference, Scope, StreamColumn
 from wjoin.planner.text.edits import Edit
 from wjoin.planner.text.pieces import ColumnName, ListItem, Piece, StarName, read_select_list, read_tail
 
@@ -94,13 +95,7 @@ def _named(item: ListItem, references: Mapping[Span, Reference]) -> Edit:
 
 def _item_places(text: str, span: Span) -> list[Span]:
     """Return the places of the items of a select list."""
-    code = pair(
-        text,
-        [
-            token._replace(start=token.start + span.start, end=token.end + span.start)
-            for token in scan(span.of(text))
-        ],
-    )
+    code = pair(text, scan_piece(text, span))
     commas = [place for place in code.level(0, len(code.tokens)) if code.mark(place) == ","]
     edges = [-1, *commas, len(code.tokens)]
     return [code.span(before + 1, after) for before, after in pairwise(edges)]

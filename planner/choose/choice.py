@@ -23,11 +23,11 @@ from wjoin.planner.windows.window_graph import WindowGraph
 PLANS: Mapping[str, Mapping[str, str]] = {
     "MULTIWAY": {"METHOD": Method.MULTIWAY.value},
     "NATIVE": {"METHOD": Method.NATIVE.value},
-    "PSP": {"METHOD": Method.MULTIWAY.value, "ROUTE": "psp"},
-    "ATR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "atr"},
-    "CTR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "ctr"},
-    "SKEW": {"METHOD": Method.MULTIWAY.value, "ROUTE": "skew"},
-    "RANGE": {"METHOD": Method.MULTIWAY.value, "ROUTE": "range"},
+    **{
+        name.upper(): {"METHOD": Method.MULTIWAY.value, "ROUTE": name}
+        for name, route in ROUTES.items()
+        if route.slices
+    },
     "SEMIJOIN": {"METHOD": Method.MULTIWAY.value, SHIP: Shipping.PARTIAL.value},
     "SIMPLE": {"METHOD": Method.MULTIWAY.value, SHIP: Shipping.FULL.value},
 }
@@ -102,9 +102,9 @@ def options(
     WJoinError WJ504 for a wish that cannot be granted.
     """
     wishes = _wishes(block, settings)
-    method = wishes.get("METHOD")
+    method, refusal = wishes.get("METHOD"), native_refusal(plan, draft, graph, relations)
     if method is not None and method.part == Method.NATIVE.value:
-        _require_native(method, wishes, plan, draft, graph, relations)
+        _require_native(method, wishes, refusal)
         # Session defaults of what wjoin's own stages choose do not matter to Spark's joins.
         wishes = {"METHOD": method}
     return Options(
@@ -112,7 +112,7 @@ def options(
         _kernels(wishes.get("ALGORITHM"), plan.stages),
         _placements(wishes.get("ROUTE"), plan, _wished_room(block, wishes.get("ROUTE"), room), kept),
         _passes(wishes.get("PASSES"), graph),
-        *_methods(wishes, plan, draft, graph, relations),
+        *_methods(wishes, relations, native=bool(draft.stages) and refusal is None),
     )
 
 
@@ -268,35 +268,26 @@ def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:
     return (Passes(wish.part),)
 
 
-def _require_native(
-    wish: Wish,
-    wishes: Mapping[str, Wish],
-    plan: PhysicalPlan,
-    draft: Decomposition,
-    graph: WindowGraph,
-    relations: Sequence[Relation],
-) -> None:
+def _require_native(wish: Wish, wishes: Mapping[str, Wish], refusal: tuple[str, str] | None) -> None:
     other = next((each for each in wishes.values() if each is not wish and each.span is not None), None)
     if other is not None:
         remedy = "leave it out, or use PLAN(MULTIWAY)"
         raise other.refused("PLAN(NATIVE) uses Spark's own joins, which have no such choice", remedy)
-    refusal = native_refusal(plan, draft, graph, relations)
     if refusal is not None:
         raise wish.refused(*refusal)
 
 
 def _methods(
-    wishes: Mapping[str, Wish],
-    plan: PhysicalPlan,
-    draft: Decomposition,
-    graph: WindowGraph,
-    relations: Sequence[Relation],
+    wishes: Mapping[str, Wish], relations: Sequence[Relation], *, native: bool
 ) -> tuple[tuple[Method, ...], tuple[Method, ...]]:
-    """Return the methods to choose from, and those that are taken where a hint asks only."""
+    """Return the methods to choose from, and those that are taken where a hint asks only.
+
+    ``native``: whether Spark's own joins can do what the stages do.
+    """
     if (method := wishes.get("METHOD")) is not None:
         return (Method(method.part),), ()
     # A hint for wjoin's own stages rules Spark's joins out.
-    if wishes or not draft.stages or native_refusal(plan, draft, graph, relations) is not None:
+    if wishes or not native:
         return (Method.MULTIWAY,), ()
     # On streams rows are late by Spark's rule there. Over tables it compares all rows of a key, which is
     # worth it only where their number is known to be small.

@@ -8,9 +8,9 @@ from wjoin.planner.choose.choice import wished_shipping
 from wjoin.planner.choose.held_streams import entered, held_refusal
 from wjoin.planner.choose.layouts import LayoutRule
 from wjoin.planner.choose.plan_candidates import Candidate
-from wjoin.planner.context import Planning
 from wjoin.planner.cost.semijoin import Shipments, shipments
 from wjoin.planner.plan.physical import PhysicalPlan, Shipping
+from wjoin.planner.request import Planning
 from wjoin.planner.shape.shipping import shipped
 
 HELD_THERE = "the checkpoint holds its rows at the site"

@@ -6,12 +6,12 @@ from wjoin.planner.choose.choice import options
 from wjoin.planner.choose.layouts import FREE, hops_name, sequence_name
 from wjoin.planner.choose.placements import Room
 from wjoin.planner.choose.plan_candidates import Weighing, candidates
-from wjoin.planner.context import Planning
-from wjoin.planner.cost.estimates import Arrival
 from wjoin.planner.cost.model import CostModel
 from wjoin.planner.cost.psp import heaviest, heaviest_bucket
+from wjoin.planner.cost.stage_estimates import Arrival
 from wjoin.planner.cost.stream_statistics import UNIT_INTERVAL, stream_statistics, units_per_second
 from wjoin.planner.plan.physical import Passes, TimeKind
+from wjoin.planner.request import Planning
 from wjoin.planner.shape.shape import Shape
 
 

@@ -5,20 +5,21 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from wjoin.grammar.canonical import canonical
 from wjoin.grammar.spans import Span
-from wjoin.grammar.tokens import Kind, Token, scan
+from wjoin.grammar.tokens import Token, scan_piece
 from wjoin.planner.catalog import WHOLE
 from wjoin.planner.conditions.column_bands import ColumnBand, column_band
 from wjoin.planner.conditions.meaning import Meaning
 from wjoin.planner.conditions.predicate_calls import ReadCall, check_calls, read_call
 from wjoin.planner.conditions.readable import ReadCondition, Unread, read_condition_tree
+from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.columns import Reference, Scope, Source, StreamColumn
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
 from wjoin.planner.text.pieces import ColumnName, Piece, function_name, read_condition
 from wjoin.udfs.predicate import Predicate
 
-MATCH_COLUMNS = {what: f"__wjoin_match_{what}" for what in ("time", "start", "span")}
 SPECIAL_WORDS = frozenset(
     """
     current_catalog current_database current_date current_schema current_time current_timestamp current_user
@@ -282,7 +283,7 @@ def _equality(
             continue
         shown = apply_edits(text, edits, span)
         columns = tuple(each.column for each in inside)
-        sides.append(Side(streams.pop(), shown, identity(shown), None, columns, span))
+        sides.append(Side(streams.pop(), shown, canonical(shown), None, columns, span))
     filled = _filled_up(*sides)
     return Equality(*filled, piece.span) if filled and filled[0].stream != filled[1].stream else None
 
@@ -307,30 +308,19 @@ def _filled_up(left: Side, right: Side) -> tuple[Side, Side] | None:
 
 
 def _expression_side(side: Side, shown: str) -> Side:
-    return replace(side, text=shown, identity=identity(shown), plain=None)
+    return replace(side, text=shown, identity=canonical(shown), plain=None)
 
 
 def _plain_side(column: StreamColumn, sources: Sequence[Source], span: Span) -> Side:
     shown = sources[column.stream].expression(column.column.name)
-    return Side(column.stream, shown, identity(shown), column, (column,), span)
-
-
-def identity(expression: str) -> str:
-    """Return a text that is equal for two spellings of one expression: blanks, quotes and case of names."""
-    return " ".join(
-        token.text.replace("`", "").lower() if token.kind in (Kind.WORD, Kind.QUOTED) else token.text
-        for token in scan(expression)
-    )
+    return Side(column.stream, shown, canonical(shown), column, (column,), span)
 
 
 def _sides(text: str, span: Span) -> tuple[Span, Span] | None:
     """Return the places of both sides of the last ``=`` that is not inside brackets or CASE."""
     depth = 0
     found = None
-    tokens = [
-        token._replace(start=token.start + span.start, end=token.end + span.start)
-        for token in scan(span.of(text))
-    ]
+    tokens = scan_piece(text, span)
     for number, token in enumerate(tokens):
         word = "" if number and tokens[number - 1].text == "." else token.word
         if token.text in ("(", "[") or word == "CASE":

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from math import isfinite
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -25,7 +26,7 @@ from wjoin.planner.conditions.expressions import (
 )
 from wjoin.planner.conditions.meaning import Meaning
 from wjoin.planner.conditions.patterns import like
-from wjoin.planner.conditions.time_arithmetic import instant, interval, midnight, moved
+from wjoin.planner.conditions.time_arithmetic import UNIX, instant, interval, midnight, moved
 from wjoin.planner.text.columns import StreamColumn
 from wjoin.planner.text.literals import number
 
@@ -55,8 +56,7 @@ MAXIMUM_DEPTH = 50
 """Expressions inside each other; Python's own limit, where plans are sent to workers, is higher."""
 
 _BOOLEAN = "boolean"
-_UNIX = {"unix_micros": 1, "unix_millis": 1_000, "unix_seconds": 1_000_000}
-"""Microseconds of the unit in which a function tells a time."""
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class _Reader:
             case exp.Cast():
                 return self._cast(node)
             case exp.Interval():
-                return _interval(node)
+                return _known(interval(node), "an INTERVAL of another unit, or of several")
             case exp.Neg():
                 return self._negative(node)
             case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod():
@@ -161,9 +161,8 @@ class _Reader:
         raise _Stopped(_words(node))
 
     def _input(self, node: exp.Column) -> Input:
-        found = self._meaning.column(node)
-        if found is None:
-            raise _Stopped(f"{node.sql(dialect='spark')}, which is not a whole column of a stream")
+        shown = f"{node.sql(dialect='spark')}, which is not a whole column of a stream"
+        found = _known(self._meaning.column(node), shown)
         kind = found.column.type.lower()
         if not (is_numeric(kind) or kind in _COMPARABLE):
             raise _Stopped(f"a column of type {kind}")
@@ -280,7 +279,7 @@ class _Reader:
             case "date_sub", (date, number):
                 return _later("-", date, number)
             case (("unix_micros" | "unix_millis" | "unix_seconds"), (_,)) if kinds == ["timestamp"]:
-                return Call("floor", (arguments[0], Constant(_UNIX[name], "bigint")), "bigint")
+                return Call("floor", (arguments[0], Constant(UNIX[name], "bigint")), "bigint")
             case (("startswith" | "endswith" | "contains"), (Input(), Constant())) if set(kinds) == {
                 "string"
             }:
@@ -293,10 +292,10 @@ class _Reader:
         raise _Stopped(f"{name}({shown})")
 
 
-def _interval(node: exp.Interval) -> Constant:
-    found = interval(node)
+def _known(found: Found | None, what: str) -> Found:
+    """Return what was read; ``what`` tells what could not be."""
     if found is None:
-        raise _Stopped("an INTERVAL of another unit, or of several")
+        raise _Stopped(what)
     return found
 
 
@@ -362,9 +361,7 @@ def _number(text: str) -> Constant:
     if "e" in text.lower():
         # DOUBLE or DECIMAL, as a setting says.
         raise _Stopped("a number with an exponent")
-    value = number(text)
-    if value is None:
-        raise _Stopped("a number outside DOUBLE")
+    value = _known(number(text), "a number outside DOUBLE")
     if "." not in text and -(2**63) <= value < 2**63:
         return Constant(int(value), "int" if -(2**31) <= value < 2**31 else "bigint")
     return _decimal(value)
@@ -375,9 +372,7 @@ def _decimal(value: Decimal) -> Constant:
     if not isinstance(exponent, int):
         raise _Stopped("an invalid number")
     kind = decimal_type(max(0, len(digits) + exponent), max(0, -exponent))
-    if kind is None:
-        raise _Stopped("a number with too many digits")
-    return Constant(value, kind)
+    return Constant(value, _known(kind, "a number with too many digits"))
 
 
 def _cast(literal: exp.Literal, kind: str, *, typed: bool) -> Constant:

@@ -14,7 +14,7 @@ from wjoin.planner.conditions.expressions import INTERVAL, Call, Constant, Expre
 DAY = 86_400_000_000
 """Microseconds."""
 
-_UNITS = {
+UNITS = {
     "DAY": DAY,
     "HOUR": 3_600_000_000,
     "MINUTE": 60_000_000,
@@ -22,6 +22,9 @@ _UNITS = {
     "MILLISECOND": 1_000,
     "MICROSECOND": 1,
 }
+"""Microseconds of each unit of an interval that is always as long."""
+UNIX = {"unix_micros": 1, "unix_millis": 1_000, "unix_seconds": 1_000_000}
+"""Microseconds of the unit in which a function tells a time."""
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?)(Z?)")
 _EPOCH = datetime(1970, 1, 1)
 _WHOLE = re.compile(r"[+-]?\d{1,12}")
@@ -33,7 +36,7 @@ def interval(node: exp.Interval) -> Constant | None:
     unit = node.args.get("unit")
     if not (isinstance(unit, exp.Var) and isinstance(node.this, exp.Literal)):
         return None
-    size = _UNITS.get(unit.name.upper().removesuffix("S"))
+    size = UNITS.get(unit.name.upper().removesuffix("S"))
     if size is None or not _WHOLE.fullmatch(node.this.name):
         return None
     value = int(node.this.name) * size

@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from wjoin.planner.cost.estimates import Floats
+from wjoin.planner.cost.stage_estimates import Floats
 from wjoin.planner.windows.bounds import Windows
 
 DRAWS = 1024

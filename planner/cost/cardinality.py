@@ -25,8 +25,8 @@ import numpy as np
 from wjoin.parts.kernels.kernel import StepEstimate
 from wjoin.planner.catalog import Origin
 from wjoin.planner.cost.alternatives import HALF_A_UNIT, even_draws, share_inside
-from wjoin.planner.cost.estimates import Arrival, Floats, InputEstimate, ProbeEstimate, StageEstimate
 from wjoin.planner.cost.measurement import stage_name
+from wjoin.planner.cost.stage_estimates import Arrival, Floats, InputEstimate, ProbeEstimate, StageEstimate
 from wjoin.planner.cost.stream_statistics import KEYLESS, UNIQUE, KeyStatistics, StreamStatistics
 from wjoin.planner.plan.checks import Band, Comparison, Condition, Operand, PredicateCheck, of_kind
 from wjoin.planner.plan.physical import (
@@ -40,14 +40,7 @@ from wjoin.planner.plan.physical import (
     Stage,
     StageEdge,
 )
-from wjoin.planner.plan.probes import (
-    chosen_orders,
-    completed,
-    index_of,
-    kept_for,
-    linked_first,
-    origins,
-)
+from wjoin.planner.plan.probes import chosen_orders, completed, index_of, kept_for, linked_first, origins
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.windows.bounds import Windows
 

@@ -8,8 +8,8 @@ from wjoin.parts.kernels.registry import KERNELS
 from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.cost.cardinality import Played, play_stages
 from wjoin.planner.cost.constants import Constants
-from wjoin.planner.cost.estimates import ROW_BYTES, Arrival, InputEstimate, StageEstimate
 from wjoin.planner.cost.psp import Spread, spread
+from wjoin.planner.cost.stage_estimates import ROW_BYTES, Arrival, InputEstimate, StageEstimate
 from wjoin.planner.cost.stream_statistics import StreamStatistics
 from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Stage
 from wjoin.planner.plan.probes import chosen_orders
@@ -293,11 +293,6 @@ class _Count:
         self._units = units
         self.terms: dict[str, float] = {}
         self.comparisons = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """All terms together."""
-        return sum(self.terms.values())
 
     def add(self, name: str, often: float, seconds: float) -> None:
         """Add work that is done ``often`` per unit of time and takes ``seconds`` each time."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Slicing
-from wjoin.planner.cost.estimates import Arrival, InputEstimate, ProbeEstimate
+from wjoin.planner.cost.stage_estimates import Arrival, InputEstimate, ProbeEstimate
 from wjoin.planner.plan.physical import Gather, PhysicalPlan, Stage
 from wjoin.planner.plan.slicing import band_width, cut_by, slicing
 

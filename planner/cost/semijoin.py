@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from wjoin.planner.catalog import Estimate, SiteFacts
 from wjoin.planner.choose.held_streams import FEW_VALUES, entered
-from wjoin.planner.cost.estimates import InputEstimate, StageEstimate
 from wjoin.planner.cost.model import CostModel
+from wjoin.planner.cost.stage_estimates import InputEstimate, StageEstimate
 from wjoin.planner.cost.stream_statistics import StreamStatistics, units_per_second
 from wjoin.planner.plan.physical import Join, PhysicalPlan, Shipping
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wjoin.grammar.plurals import counted
 from wjoin.planner.explain import document as doc
-from wjoin.planner.explain.words import lasting
+from wjoin.planner.explain.phrases import lasting
 from wjoin.planner.figures import figure, seconds, size
 
 TERMS = (

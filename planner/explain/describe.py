@@ -15,14 +15,7 @@ from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.plan_words import alias_names, plain_words, plan_words
 from wjoin.planner.explain.stage_description import estimate_entry, join_entry, join_orders, stage_entry
 from wjoin.planner.figures import figure
-from wjoin.planner.plan.physical import (
-    Bounds,
-    Method,
-    Output,
-    PhysicalPlan,
-    Shipping,
-    StreamScan,
-)
+from wjoin.planner.plan.physical import Bounds, Method, Output, PhysicalPlan, Shipping, StreamScan
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.plan.to_come import is_dated, lags
 from wjoin.planner.planning import PlannedSelect
@@ -37,9 +30,9 @@ WORTH_TELLING = 1.25
 
 def describe(planned: PlannedSelect) -> doc.Document:
     """Return the plan of a block as a document."""
-    logical, plan = planned.logical, planned.physical
+    graph, plan = planned.graph, planned.physical
     found = tuple(_candidate(each) for each in planned.candidates)
-    unit = units_per_second(logical.graph.kind)
+    unit = units_per_second(graph.kind)
     streams = tuple(_streams(planned))
     known = zip(plan.streams, planned.statistics, strict=True)
     statistics = tuple(_statistics(scan, each, unit) for scan, each in known)
@@ -52,14 +45,14 @@ def describe(planned: PlannedSelect) -> doc.Document:
     output = planned.output
     return doc.Document(
         format=doc.FORMAT,
-        time=logical.graph.kind.value,
+        time=graph.kind.value,
         streams=streams,
-        constraints=_constraints(logical.graph, [n for n, scan in enumerate(plan.streams) if scan.dated]),
+        constraints=_constraints(graph, [n for n, scan in enumerate(plan.streams) if scan.dated]),
         equality_classes=tuple(
-            doc.ClassEntry(each.type, tuple(part.text for part in each.parts)) for each in logical.classes
+            doc.ClassEntry(each.type, tuple(part.text for part in each.parts)) for each in planned.classes
         ),
-        residual=tuple(each.text for each in logical.residual),
-        later=tuple(doc.LaterEntry(each.text, each.unread) for each in logical.residual),
+        residual=tuple(each.condition for each in planned.residual),
+        later=tuple(doc.LaterEntry(each.condition, each.unread) for each in planned.residual),
         statistics=statistics,
         chosen=found[0],
         candidates=found,
@@ -74,7 +67,7 @@ def describe(planned: PlannedSelect) -> doc.Document:
             doc.LookupEntry(plan.streams[each.stream].alias, each.equalities, each.comparisons)
             for each in plan.lookups
         ),
-        laterals=logical.laterals,
+        laterals=planned.laterals,
         undated=output.undated if "time" in output.match else "",
         closing=tuple(_closing(plan, output)),
         network=planned.candidates[0].estimated.cost.network,
@@ -129,7 +122,7 @@ def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
     plan = planned.physical
     windows = plan.windows
     distances = reach(plan.stages[0].bounds if plan.stages else Bounds.EXACT, windows, plan.staged)
-    for stream, (scan, relation) in enumerate(zip(plan.streams, planned.logical.relations, strict=True)):
+    for stream, (scan, relation) in enumerate(zip(plan.streams, planned.relations, strict=True)):
         others = [each for each in plan.staged if each != stream] if stream in plan.staged else []
         yield doc.StreamEntry(
             alias=scan.alias,

@@ -61,7 +61,7 @@ class WindowEntry:
 class CompletedEntry(WindowEntry):
     """A window as all those of its alternative make it.
 
-    ``origin`` says where its bounds come from, ``kind`` in one of the words of ``words.Kind``.
+    ``origin`` says where its bounds come from, ``kind`` in one of the words of ``phrases.Kind``.
     """
 
     origin: str
@@ -229,7 +229,7 @@ class PartEntry:
 
 @dataclass(frozen=True)
 class LyingEntry:
-    """What each drawn worker does with a row of an input: a word of ``words.Lying``, or nothing."""
+    """What each drawn worker does with a row of an input: a word of ``phrases.Lying``, or nothing."""
 
     members: tuple[str, ...]
     workers: tuple[str, ...]

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from wjoin.grammar.plurals import counted
-from wjoin.planner.explain import words
+from wjoin.planner.explain import phrases
 from wjoin.planner.explain.document import Document, StageEntry
 from wjoin.planner.explain.markup import clean
-from wjoin.planner.explain.words import Kind, Link
+from wjoin.planner.explain.phrases import Kind, Link
 from wjoin.planner.figures import figure
 
 _STYLES = {
@@ -57,7 +57,7 @@ def _cluster(name: str, label: str, body: Iterator[str]) -> Iterator[str]:
 
 
 def _windows(document: Document) -> Iterator[str]:
-    found = words.alternatives(document)
+    found = phrases.alternatives(document)
     for number, links in enumerate(found, start=1):
         title = "Windows" if len(found) == 1 else f"Windows, alternative {number} of {len(found)}"
         yield from _cluster(f"windows_{number}", title, _window_graph(document, links, number))
@@ -67,7 +67,7 @@ def _window_graph(document: Document, links: Sequence[Link], number: int) -> Ite
     places = {each.alias: f"w{number}_{place}" for place, each in enumerate(document.streams)}
     kept = _retention(document)
     for each in document.streams:
-        lines = [words.shown(each), words.rate(document, each), kept.get(each.alias, "")]
+        lines = [phrases.shown(each), phrases.rate(document, each), kept.get(each.alias, "")]
         yield f"{places[each.alias]} [{_attributes(label=_lines(lines))}]"
     for link in links:
         yield f"{places[link.first]} -> {places[link.second]} [{_attributes(**_edge(link))}]"
@@ -86,14 +86,14 @@ def _edge(link: Link) -> Mapping[str, str]:
 def _retention(document: Document) -> dict[str, str]:
     """Return how long the rows of each stream are kept that a stage reads."""
     inputs = [each for stage in document.stages for each in stage.inputs if each.stage is None]
-    return {each.members[0]: words.retention(document, each) for each in inputs}
+    return {each.members[0]: phrases.retention(document, each) for each in inputs}
 
 
 def _plan(document: Document) -> Iterator[str]:
-    later = words.after_stages(document)
+    later = phrases.after_stages(document)
     names = {each.alias: f"p_{place}" for place, each in enumerate(document.streams)}
     for each in document.streams:
-        lines = [words.shown(each), *(f"filter {text}" for text in each.filters)]
+        lines = [phrases.shown(each), *(f"filter {text}" for text in each.filters)]
         yield f"{names[each.alias]} [{_attributes(label=_lines(lines), shape='cylinder')}]"
     for number, stage in enumerate(document.stages):
         yield from _stage(document, stage, number, names)
@@ -103,15 +103,15 @@ def _plan(document: Document) -> Iterator[str]:
 
 
 def _stage(document: Document, stage: StageEntry, number: int, names: dict[str, str]) -> Iterator[str]:
-    title = words.hop_title(stage, number + 1) or f"stage {number + 1}"
+    title = phrases.hop_title(stage, number + 1) or f"stage {number + 1}"
     title = "Spark's own two-way joins" if document.native else title
     choices = [f"{part.name} {part.value}" for part in stage.parts]
     calls = [f"call {each.condition}" for each in stage.calls]
-    lines = _lines([title, *choices, *stage.slices, *words.orders(stage), *calls])
+    lines = _lines([title, *choices, *stage.slices, *phrases.orders(stage), *calls])
     yield f"s_{number} [{_attributes(label=lines, style='bold')}]"
     for each in stage.inputs:
         source = names[each.members[0]] if each.stage is None else f"s_{each.stage - 1}"
-        label = _lines([words.input_words(each), words.retention(document, each)])
+        label = _lines([phrases.input_words(each), phrases.retention(document, each)])
         yield f"{source} -> s_{number} [{_attributes(label=label)}]"
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from wjoin.grammar.plurals import counted
+from wjoin.grammar.plurals import counted, listed
 from wjoin.planner.explain.document import (
     Document,
     EstimateEntry,
@@ -16,7 +16,7 @@ from wjoin.planner.explain.page_graph import legend, window_graph
 from wjoin.planner.explain.page_plan import plan_picture
 from wjoin.planner.explain.page_slices import slices_legend, slices_picture
 from wjoin.planner.explain.page_style import AROUND, ROOT, STYLE
-from wjoin.planner.explain.words import Link, alternatives, keeps, listed, network_bound, shown, signed
+from wjoin.planner.explain.phrases import Link, alternatives, keeps, network_bound, shown, signed
 from wjoin.planner.figures import figure, seconds, size
 
 OPEN_WINDOWS = 6
@@ -195,15 +195,14 @@ def _sites(document: Document) -> Iterator[Markup]:
         "link time",
         "rows that match",
     )
-    body = [_way_row(each, number) for each in document.shipments for number in range(len(each.ways))]
-    head = tag("tr", *(tag("th", each) for each in heads))
-    yield tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
+    ways = [(each, number) for each in document.shipments for number in range(len(each.ways))]
+    yield _table(heads, [_way_row(*way) for way in ways])
 
 
-def _way_row(each: ShipmentEntry, number: int) -> Markup:
+def _way_row(each: ShipmentEntry, number: int) -> list[str]:
     """Return the row of a way to ship a stream, the chosen one first."""
     way = each.ways[number]
-    cells = [
+    return [
         tag("b", each.alias) if not number else "",
         f"{way.shipping}, chosen" if not number else way.shipping,
         way.words,
@@ -212,7 +211,12 @@ def _way_row(each: ShipmentEntry, number: int) -> Markup:
         seconds(way.seconds),
         _fact(each.matched, _share(each.matched.value)) if not number else "",
     ]
-    return tag("tr", *(tag("td", cell) for cell in cells))
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
+    head = tag("tr", *(tag("th", each) for each in heads))
+    body = [tag("tr", *(tag("td", cell) for cell in row)) for row in rows]
+    return tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
 
 
 def _statistics(document: Document) -> Iterator[Markup]:
@@ -221,17 +225,15 @@ def _statistics(document: Document) -> Iterator[Markup]:
     heads = ["stream", f"rows per {document.unit}", "row width", "out of order"]
     heads += [*(["filter selectivity"] if filters else []), "distinct keys", "most frequent key"]
     known = zip(document.streams, document.statistics, strict=True)
-    body = [_stream_row(document, *pair, filters) for pair in known]
-    head = tag("tr", *(tag("th", each) for each in heads))
-    yield tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
+    yield _table(heads, [_stream_row(document, *pair, filters) for pair in known])
     yield tag("p", _sources_note(document), class_="note")
     yield from (tag("p", f"{each}.", class_="note") for each in document.assumptions)
 
 
-def _stream_row(document: Document, stream: StreamEntry, known: StatisticsEntry, filters: bool) -> Markup:
+def _stream_row(document: Document, stream: StreamEntry, known: StatisticsEntry, filters: bool) -> list[str]:
     disorder = signed(round(known.disorder.value), document)
     kept = _fact(known.selectivity, _share(known.selectivity.value)) if stream.filters else "–"
-    cells = [
+    return [
         tag("b", shown(stream)),
         _fact(known.rate, figure(known.rate.value)),
         _fact(known.width, size(known.width.value)),
@@ -240,7 +242,6 @@ def _stream_row(document: Document, stream: StreamEntry, known: StatisticsEntry,
         join(*(_fact(key.distinct, figure(key.distinct.value)) for key in known.keys)) or "–",
         join(*(_fact(key.heaviest, _share(key.heaviest.value)) for key in known.keys)) or "–",
     ]
-    return tag("tr", *(tag("td", each) for each in cells))
 
 
 def _fact(estimate: EstimateEntry, text: str) -> Markup:

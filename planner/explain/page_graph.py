@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from wjoin.planner.explain.document import Document, StreamEntry
 from wjoin.planner.explain.markup import Markup, fitted, join, picture, tag, text_width
 from wjoin.planner.explain.page_layout import Box, arranged, ends
-from wjoin.planner.explain.words import Kind, Link, shown
+from wjoin.planner.explain.phrases import Kind, Link, shown
 
 LABELLED_STREAMS = 8
 """Streams up to which every edge has a label; beyond, only those that are given or tightened."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wjoin.planner.explain.words import Link
+from wjoin.planner.explain.phrases import Link
 
 _GAP = 5
 _BROAD = 130

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from wjoin.grammar.plurals import counted
-from wjoin.planner.explain import words
+from wjoin.planner.explain import phrases
 from wjoin.planner.explain.document import Document, InputEntry, StageEntry, StreamEntry
 from wjoin.planner.explain.markup import Markup, fitted, picture, tag, wrapped
 from wjoin.planner.figures import figure
@@ -105,13 +105,13 @@ def _places(box: _Box, *, native: bool) -> Iterator[str]:
 
 def _result(document: Document) -> _Box:
     """Return the box of the result, with all others behind it."""
-    later = words.after_stages(document)
+    later = phrases.after_stages(document)
     rates = f"{counted(figure(document.chosen.results), 'row')}{document.per} expected"
     lines = _wrapped("value", rates)
     if document.match_delay is not None:
-        delay = words.signed(document.match_delay, document)
+        delay = phrases.signed(document.match_delay, document)
         lines += _wrapped("meaning", f"MATCH_TIME is out of order by at most {delay}")
-    lines += [line for text in words.closing(document) for line in _wrapped("meaning", text)]
+    lines += [line for text in phrases.closing(document) for line in _wrapped("meaning", text)]
     box = _Box("Result", "result", lines, [_joined(document)])
     checks = [line for text in document.residual for line in _wrapped("value", f"check {text}")]
     if later:
@@ -128,7 +128,7 @@ def _joined(document: Document) -> _Box:
         made.append(_stage(document, stage, number, made))
     if made:
         return made[-1]
-    only = next(each for each in document.streams if each not in words.after_stages(document))
+    only = next(each for each in document.streams if each not in phrases.after_stages(document))
     return _source(document, only, "no state")
 
 
@@ -142,7 +142,7 @@ def _spark(
 
 
 def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_Box]) -> _Box:
-    hop = words.hop_title(stage, number)
+    hop = phrases.hop_title(stage, number)
     title = hop.capitalize() if hop else f"Stage {number}"
     title = "Spark's own two-way joins" if document.native else title
     box = _Box(title, "stage", [], name=str(number - 1))
@@ -151,17 +151,17 @@ def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_B
         if not hop or entry.stage is None or place == 0:
             box.ports.append(len(box.lines))
             box.feeds.append(_feed(document, entry, made))
-        box.lines += _wrapped("port", words.input_words(entry))
+        box.lines += _wrapped("port", phrases.input_words(entry))
         if hop and entry.stage is not None:
-            box.lines += _wrapped("kept", words.retention(document, entry))
+            box.lines += _wrapped("kept", phrases.retention(document, entry))
     for part in stage.parts:
         box.lines.append(("choice", f"{part.name} {part.value}"))
         box.lines += _wrapped("meaning", part.meaning)
-    for text in (*stage.slices, *words.orders(stage), *(f"band: {each.condition}" for each in stage.bands)):
+    for text in (*stage.slices, *phrases.orders(stage), *(f"band: {each.condition}" for each in stage.bands)):
         box.lines += _wrapped("value", text)
     for call in stage.calls:
         box.lines += _wrapped("value", f"call {call.condition}")
-        box.lines += _wrapped("meaning", words.called(call))
+        box.lines += _wrapped("meaning", phrases.called(call))
         box.lines += _wrapped("meaning", call.tried) if call.tried else []
     if document.native:
         box.lines += _wrapped("meaning", "one watermark for the query, the minimum over all streams")
@@ -169,7 +169,7 @@ def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_B
 
 
 def _feed(document: Document, entry: InputEntry, made: Sequence[_Box]) -> _Box:
-    kept = words.retention(document, entry)
+    kept = phrases.retention(document, entry)
     if entry.stage is None:
         stream = next(each for each in document.streams if each.alias == entry.members[0])
         return _source(document, stream, kept)
@@ -181,17 +181,17 @@ def _feed(document: Document, entry: InputEntry, made: Sequence[_Box]) -> _Box:
 def _source(document: Document, stream: StreamEntry, kept: str) -> _Box:
     time = f"event time {stream.event_time}" if stream.event_time else "no event time"
     if stream.streaming:
-        time += f", delay {words.signed(stream.delay, document)}"
+        time += f", delay {phrases.signed(stream.delay, document)}"
     texts = [
-        ("value", words.rate(document, stream)),
+        ("value", phrases.rate(document, stream)),
         ("value", time if stream.streaming else f"{time}; static"),
         *(("value", f"filter {text}") for text in stream.filters),
-        ("meaning", f"columns {words.travelling(stream)}" if _read(stream) else "no columns needed"),
+        ("meaning", f"columns {phrases.travelling(stream)}" if _read(stream) else "no columns needed"),
         ("kept", kept),
     ]
     lines = [line for class_, text in texts for line in _wrapped(class_, text)]
     kind = "source" if stream.streaming else "source static"
-    return _Box(words.shown(stream), kind, lines, name=stream.alias)
+    return _Box(phrases.shown(stream), kind, lines, name=stream.alias)
 
 
 def _read(stream: StreamEntry) -> bool:

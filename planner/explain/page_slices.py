@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from wjoin.planner.explain.document import DealtEntry, LyingEntry
 from wjoin.planner.explain.markup import Markup, fitted, picture, tag, text_width
-from wjoin.planner.explain.words import Lying
+from wjoin.planner.explain.phrases import Lying
 
 _SIZE = 12
 _CELL = 46

@@ -11,6 +11,7 @@ from wjoin.planner.catalog import Estimate
 from wjoin.planner.choose.native_method import PairJoin, latest_bound, whole_seconds
 from wjoin.planner.cost.psp import reached
 from wjoin.planner.explain import document as doc
+from wjoin.planner.explain.phrases import Lying
 from wjoin.planner.explain.plan_words import (
     alias_names,
     column_words,
@@ -18,17 +19,10 @@ from wjoin.planner.explain.plan_words import (
     kernel_words,
     slice_words,
 )
-from wjoin.planner.explain.words import Lying
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.checks import Band, Comparison, PredicateCheck, of_kind
 from wjoin.planner.plan.edges import destination
-from wjoin.planner.plan.physical import (
-    Gather,
-    Join,
-    Method,
-    PhysicalPlan,
-    Stage,
-)
+from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Stage
 from wjoin.planner.plan.probes import chosen_orders, kept_for
 from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW, kept_anywhere, roles, slicing
 from wjoin.planner.planning import PlannedSelect
@@ -79,7 +73,7 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
         order=join_orders(plan, stage),
         bands=tuple(_band(plan, each) for each in stage.bands),
         words=kernel_words(stage),
-        classes=tuple(each + 1 for each in planned.logical.stage_classes[number]),
+        classes=tuple(each + 1 for each in planned.stage_classes[number]),
         checks=tuple(_comparison(plan, each) for each in of_kind(stage.checks, Comparison)),
         parts=() if plan.method is Method.NATIVE else tuple(parts),
         warning="" if plan.method is Method.NATIVE else ROUTES[stage.placement.route].warning,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from wjoin.grammar.plurals import counted
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.cost import choice_line, faster_lines, shipment_lines, statistics_lines
-from wjoin.planner.explain.words import (
+from wjoin.planner.explain.phrases import (
     SIGNS,
     called,
     closing,

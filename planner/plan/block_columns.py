@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from wjoin.planner.plan.physical import Pairs, PhysicalPlan, StageEdge, StreamScan
 
+MATCH_COLUMNS = {what: f"__wjoin_match_{what}" for what in ("time", "start", "span")}
+"""The columns of joined rows for the match functions that a statement uses."""
 _RESTORABLE = {"bigint", "timestamp", "timestamp_ntz"}
 
 

@@ -5,14 +5,7 @@ from dataclasses import replace
 
 from wjoin.planner.plan.block_columns import code_name, meeting_name, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
-from wjoin.planner.plan.physical import (
-    Joined,
-    Output,
-    Pairs,
-    PhysicalPlan,
-    Stage,
-    StageEdge,
-)
+from wjoin.planner.plan.physical import Joined, Output, Pairs, PhysicalPlan, Stage, StageEdge
 
 
 def with_columns(plan: PhysicalPlan) -> PhysicalPlan:

@@ -1,21 +1,14 @@
 """Static relations beside streams: in which order they are joined to the result, and on what."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from wjoin.planner.conditions.conjuncts import ColumnComparison
+from wjoin.planner.plan.physical import StaticJoin
 from wjoin.planner.shape.join_keys import EqualityClass, KeyPart
 from wjoin.planner.text.columns import StreamColumn
 
-
-@dataclass(frozen=True)
-class DraftLookup:
-    """The join of static relation ``stream``; ``columns`` are all that its conditions read."""
-
-    stream: int
-    equalities: tuple[str, ...]
-    comparisons: tuple[str, ...]
-    columns: tuple[StreamColumn, ...]
+Lookup = tuple[StaticJoin, tuple[StreamColumn, ...]]
+"""The join of a static relation, and all columns that its conditions read."""
 
 
 def lookups(
@@ -23,7 +16,7 @@ def lookups(
     static: Collection[int],
     classes: Sequence[EqualityClass],
     comparisons: Sequence[ColumnComparison],
-) -> tuple[DraftLookup, ...]:
+) -> tuple[Lookup, ...]:
     """Return the joins of the static ones of ``size`` streams, in order.
 
     Next comes the relation that most equality classes link to what is joined already, and of
@@ -31,7 +24,7 @@ def lookups(
     """
     joined = [stream for stream in range(size) if stream not in static]
     waiting = sorted(static)
-    found: list[DraftLookup] = []
+    found: list[Lookup] = []
     while waiting:
         stream = max(waiting, key=lambda each: len(_links(each, joined, classes)))
         links = _links(stream, joined, classes)
@@ -40,14 +33,9 @@ def lookups(
         ready = [each for each in comparisons if stream in each.streams and each.streams <= set(joined)]
         columns = [column for pair in links for part in pair for column in part.side.columns]
         columns += [column for each in ready for column in (each.left, each.right)]
-        found.append(
-            DraftLookup(
-                stream,
-                tuple(f"{known.text} = {own.text}" for known, own in links),
-                tuple(each.text for each in ready),
-                tuple(columns),
-            )
-        )
+        equalities = tuple(f"{known.text} = {own.text}" for known, own in links)
+        join = StaticJoin(stream, equalities, tuple(each.text for each in ready))
+        found.append((join, tuple(columns)))
     return tuple(found)
 
 

@@ -1,7 +1,7 @@
 """What travels of each stream: scan columns and key codes, each value once."""
 
+from wjoin.grammar.canonical import canonical
 from wjoin.planner.bind.event_time import EventTime
-from wjoin.planner.conditions.conjuncts import identity
 from wjoin.planner.plan.physical import KeyCode, ScanColumn, StreamScan
 from wjoin.planner.shape.decompose import DraftInput
 from wjoin.planner.shape.join_keys import EXACT, KeyPart, is_verifiable
@@ -40,7 +40,7 @@ class ScanBuilder:
         return self._source.expression(column.column.name)
 
     def _add(self, column: ScanColumn) -> int:
-        number = self._numbers.setdefault((column.type, identity(column.expression)), len(self._columns))
+        number = self._numbers.setdefault((column.type, canonical(column.expression)), len(self._columns))
         if number == len(self._columns):
             self._columns.append(column)
         return number

@@ -9,7 +9,7 @@ from wjoin.planner.choose.choice import wished_route
 from wjoin.planner.choose.layouts import sequence_name
 from wjoin.planner.conditions.conjuncts import ColumnComparison, PredicateCall, Residual
 from wjoin.planner.conditions.readable import Unread
-from wjoin.planner.context import Planning
+from wjoin.planner.request import Planning
 from wjoin.planner.shape.decompose import decompose, in_pairs
 
 

@@ -5,7 +5,17 @@ from dataclasses import dataclass
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.shape.join_keys import KeyPart
-from wjoin.planner.shape.logical import LaterCondition
+
+
+@dataclass(frozen=True)
+class LaterCondition:
+    """A condition that Spark evaluates on the joined rows.
+
+    ``unread``: what keeps the join from testing it before, empty where the join does.
+    """
+
+    condition: str
+    unread: str
 
 
 @dataclass(frozen=True)

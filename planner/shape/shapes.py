@@ -7,17 +7,16 @@ from wjoin.planner.bind.binding import BoundSelect
 from wjoin.planner.bind.event_time import undated
 from wjoin.planner.conditions.conjuncts import ColumnComparison, Residual, Side, comparable
 from wjoin.planner.conditions.readable import ReadCondition
-from wjoin.planner.context import Planning
 from wjoin.planner.plan.edges import with_columns
-from wjoin.planner.plan.physical import Output, PhysicalPlan, StaticJoin
+from wjoin.planner.plan.physical import Output, PhysicalPlan
+from wjoin.planner.request import Planning
 from wjoin.planner.shape.at_once import at_once, can_meet_at_once
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.shape.hops import can_hop, in_hops
 from wjoin.planner.shape.join_keys import KeyPart, can_be_key
-from wjoin.planner.shape.logical import LaterCondition
-from wjoin.planner.shape.lookups import DraftLookup, lookups
+from wjoin.planner.shape.lookups import Lookup, lookups
 from wjoin.planner.shape.scans import ScanBuilder
-from wjoin.planner.shape.shape import Shape
+from wjoin.planner.shape.shape import LaterCondition, Shape
 from wjoin.planner.shape.shipping import with_sites
 from wjoin.planner.shape.stages import stages
 from wjoin.planner.text.columns import StreamColumn
@@ -97,7 +96,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         branches=output.windows,
         stages=staged,
         outputs=(output,),
-        lookups=tuple(StaticJoin(each.stream, each.equalities, each.comparisons) for each in joins),
+        lookups=tuple(join for join, _ in joins),
         watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
     )
     physical = with_columns(with_sites(plan, planning.request.relations))
@@ -141,10 +140,10 @@ def _comparison(first: KeyPart, second: KeyPart) -> ColumnComparison | None:
     return ColumnComparison(left, "=", right, "")
 
 
-def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[DraftLookup]) -> list[ScanBuilder]:
+def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[Lookup]) -> list[ScanBuilder]:
     """Start a scan of each stream with its outputs, in the relation's order."""
     read = [*bound.reads, *(column for side in sides for column in side.columns)]
-    read += [column for join in joins for column in join.columns]
+    read += [column for _, columns in joins for column in columns]
     named = {each.identity for each in read}
     builders = []
     for source, time in zip(bound.sources, bound.times, strict=True):

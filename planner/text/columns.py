@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import listed
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import nearest, suggestion
 from wjoin.grammar.syntax import FromItem, Identifier, LateralView, UsingColumns
 from wjoin.grammar.tokens import scan
 from wjoin.planner.catalog import Column, Relation
+from wjoin.planner.plan.block_columns import quoted
 from wjoin.planner.text.edits import Edit
 from wjoin.planner.text.pieces import ColumnName
 
@@ -36,11 +38,6 @@ def quoted_if_needed(name: str) -> str:
     if _PLAIN.fullmatch(name) and name.lower() not in _TO_QUOTE:
         return name
     return quoted(name)
-
-
-def quoted(name: str) -> str:
-    """Return a name in backticks."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 @dataclass(frozen=True)
@@ -156,7 +153,7 @@ class Scope:
         if len(owners) + len(streams) > 1:
             known = [self.sources[each.stream].name for each in streams] + owners
             choice = " or ".join(f"{quoted_if_needed(each)}.{first.name}" for each in known[:2])
-            message = f"the column {first.name} is in {_listed(known)}"
+            message = f"the column {first.name} is in {listed(known)}"
             raise WJoinError("WJ203", message, span=name.span, help=f"write {choice}")
         return bool(owners)
 
@@ -214,7 +211,7 @@ class Scope:
         if len(owners) == 1:
             message = f"the stream {owners[0]} has {len(found)} columns named {column}"
             return WJoinError("WJ203", message, span=name.span, help="rename one in a subquery")
-        message = f"the column {column} is in {_listed(owners)}"
+        message = f"the column {column} is in {listed(owners)}"
         choice = " or ".join(self.sources[each.stream].expression(each.column.name) for each in found[:2])
         return WJoinError("WJ203", message, span=name.span, help=f"write {choice}")
 
@@ -303,7 +300,7 @@ def _left_side(name: Identifier, visible: Sequence[StreamColumn], sources: Seque
         return found[0]
     if found:
         owners = [sources[each.stream].name for each in found]
-        message = f"the column {name.name} of USING is in {_listed(owners)}"
+        message = f"the column {name.name} of USING is in {listed(owners)}"
         raise WJoinError("WJ203", message, span=name.span, help="write the join condition with ON")
     near = nearest(name.name, [each.column.name for each in visible])
     help = f"did you mean {near}?" if near else ""
@@ -321,7 +318,3 @@ def _no_column(source: Source, wanted: Identifier) -> WJoinError:
 def _shortened(names: Iterable[str], most: int = 12) -> str:
     every = list(names)
     return ", ".join(every[:most]) + (", …" if len(every) > most else "")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

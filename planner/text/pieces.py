@@ -19,7 +19,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import too_deep
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Identifier
-from wjoin.grammar.tokens import Kind, Token, scan
+from wjoin.grammar.tokens import Kind, Token, scan, scan_piece
 from wjoin.planner.text.trees import parse
 
 MATCH_FUNCTIONS = {"match_time": "time", "match_start": "start", "match_span": "span"}
@@ -236,10 +236,7 @@ class _Place:
 def _piece(
     text: str, span: Span, prefix: str, tree: exp.Expr, roots: Sequence[tuple[str, exp.Expr]]
 ) -> Piece:
-    tokens = [
-        token._replace(start=token.start + span.start, end=token.end + span.start)
-        for token in scan(text[span.start : span.end])
-    ]
+    tokens = scan_piece(text, span)
     collector = _Collector(text, span.start - len(prefix), tokens)
     items = [collector.item(clause, root) for clause, root in roots]
     calls = {first.text.lower() for first, second in pairwise(tokens) if second.text == "("}

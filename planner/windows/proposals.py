@@ -9,13 +9,10 @@ from sqlglot import exp
 from wjoin.grammar.durations import spell
 from wjoin.grammar.printer import print_name
 from wjoin.planner.conditions.expressions import Constant
-from wjoin.planner.conditions.time_arithmetic import interval
+from wjoin.planner.conditions.time_arithmetic import UNITS, UNIX, interval
 
 _EXAMPLE = 10_000_000
 _EXAMPLE_UNITS = 10
-_SCALES = {"unix_micros": 1, "unix_millis": 1_000, "unix_seconds": 1_000_000}
-_UNITS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000}
-_UNITS |= {"HOUR": 3_600_000_000, "DAY": 86_400_000_000}
 
 
 @dataclass(frozen=True)
@@ -166,7 +163,7 @@ class _Reader:
     def _difference(self, tree: exp.Expr) -> _Sum | None:
         """Return ``timestampdiff(unit, from, to)``."""
         unit = tree.args.get("unit")
-        scale = None if unit is None else _UNITS.get(unit.name.upper())
+        scale = None if unit is None else UNITS.get(unit.name.upper())
         to, since = self._sum(tree.this), self._sum(tree.expression)
         if scale is None or to is None or since is None or to.length or since.length:
             return None
@@ -174,7 +171,7 @@ class _Reader:
 
     def _scaled(self, tree: exp.Func) -> _Sum | None:
         name = tree.name if isinstance(tree, exp.Anonymous) else tree.sql_name()
-        scale = _SCALES.get(name.lower())
+        scale = UNIX.get(name.lower())
         inside = self._sum(tree.expressions[0] if isinstance(tree, exp.Anonymous) else tree.this)
         if scale is None or inside is None or inside.length:
             return None

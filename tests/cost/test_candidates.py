@@ -10,7 +10,6 @@ from wjoin.parts.kernels.registry import KERNELS, refusal_of
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.choose.native_method import pair_joins
 from wjoin.planner.choose.plan_candidates import BY_HINT, UNKNOWN_SIZES, shared_terms
-from wjoin.planner.context import Request
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import cost_text, statistics_lines
 from wjoin.planner.explain.describe import describe
@@ -18,6 +17,7 @@ from wjoin.planner.explain.text import explain_text
 from wjoin.planner.plan.physical import Bounds, Method
 from wjoin.planner.plan.probes import chosen_orders
 from wjoin.planner.planning import PlannedSelect, plan_select
+from wjoin.planner.request import Request
 
 JOIN = """
 SELECT {hint} A.obj_id FROM camera1 A, camera2 B, camera3 C

@@ -17,11 +17,11 @@ from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.routes.route import Role
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
-from wjoin.planner.context import Request
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.plan.block_columns import stored_column, time_name
 from wjoin.planner.plan.probes import linked_first
 from wjoin.planner.planning import PlannedSelect, plan_select
+from wjoin.planner.request import Request
 from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal
 from wjoin.testing.lateness import Batch
 from wjoin.testing.statement import Within

@@ -10,15 +10,15 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.choose.layouts import FREE, NO_CHECKPOINT, UNKNOWN, Layout, LayoutRule, of_checkpoint
-from wjoin.planner.context import Request
-from wjoin.planner.cost.estimates import Arrival
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.cost.psp import Spread, shared, spread
+from wjoin.planner.cost.stage_estimates import Arrival
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.plan_words import plan_words
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.plan.physical import Method, PhysicalPlan, Stage
 from wjoin.planner.planning import PlannedSelect, plan_select
+from wjoin.planner.request import Request
 
 CHEAP = "A.speed + B.speed > 3"
 COSTLY = "similar(A.frame, B.frame) > 0.9"

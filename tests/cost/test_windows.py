@@ -195,7 +195,7 @@ def _inside(
 )
 def test_results_of_windows_of_any_ratio_are_as_many_as_expected(seed: int, cores: int) -> None:
     case = drawn(seed)
-    graph = case.planned([1.0] * case.streams, 1).logical.graph
+    graph = case.planned([1.0] * case.streams, 1).graph
     rates, expected = simulated(case, [each.windows for each in graph.branches], graph.windows)
     found = case.planned(rates, cores)
     for each in found.candidates:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wjoin.grammar.errors import CATALOGUE, WJoinError
+from wjoin.grammar.errors import WJoinError, catalogue
 from wjoin.grammar.parser import parse_script
 
 FOLDER = Path(__file__).parent
@@ -31,4 +31,4 @@ def test_every_error_has_its_statement() -> None:
 
 def test_every_code_of_the_text_is_covered() -> None:
     shown = {path.with_suffix(".err").read_text(encoding="utf-8")[6:11] for path in STATEMENTS}
-    assert {code for code in CATALOGUE if code.startswith("WJ1")} <= shown
+    assert {code for code in catalogue() if code.startswith("WJ1")} <= shown

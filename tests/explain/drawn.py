@@ -11,7 +11,7 @@ from tests.plans.catalogue import plan
 from wjoin.planner.choose.layouts import FREE, of_checkpoint
 from wjoin.planner.explain import dot as graphviz
 from wjoin.planner.explain import page as html
-from wjoin.planner.explain import words
+from wjoin.planner.explain import phrases
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.document import Document, plain
 from wjoin.testing.planned import plan_over, stream_of
@@ -57,9 +57,9 @@ def dot(document: dict[str, Any]) -> str:
     return graphviz.dot(read(document))
 
 
-def alternatives(document: dict[str, Any]) -> list[list[words.Link]]:
+def alternatives(document: dict[str, Any]) -> list[list[phrases.Link]]:
     """Return the windows of a document in JSON."""
-    return words.alternatives(read(document))
+    return phrases.alternatives(read(document))
 
 
 def chain(streams: int, *, wide: bool = False) -> dict[str, Any]:

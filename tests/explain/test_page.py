@@ -33,8 +33,8 @@ from tests.tiers import tiers
 from wjoin.planner.explain.markup import clean, escape, fitted, tag, text_width, wrapped
 from wjoin.planner.explain.page_chart import CUT
 from wjoin.planner.explain.page_style import ROOT, STYLE
+from wjoin.planner.explain.phrases import Kind
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.explain.words import Kind
 
 _SVG = "{http://www.w3.org/2000/svg}"
 

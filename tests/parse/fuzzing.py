@@ -18,18 +18,18 @@ from functools import cache
 from types import FrameType
 
 from tests.parse.corpus import corpus
+from tests.parse.printed import print_condition
 from tests.plans.catalogue import PREDICATES, RELATIONS, FakeTypes
 from wjoin.grammar import syntax
-from wjoin.grammar.errors import CATALOGUE, WJoinError
+from wjoin.grammar.errors import WJoinError, catalogue
 from wjoin.grammar.parser import parse_script, unended
-from wjoin.grammar.printer import print_condition
 from wjoin.grammar.tokens import Kind, scan, unquoted
 from wjoin.planner.bind.lineage import joined_streams, query_delays
 from wjoin.planner.catalog import Column, Delay, Relation
-from wjoin.planner.context import Request
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.planning import apply_edits, plan_select
+from wjoin.planner.request import Request
 from wjoin.shell.completion import Names, candidates
 from wjoin.udfs.built_in import known_predicates
 
@@ -314,7 +314,7 @@ def _relation(text: str, item: syntax.FromItem) -> Relation:
 
 
 def _told(error: WJoinError, text: str) -> str:
-    assert error.code in CATALOGUE
+    assert error.code in catalogue()
     assert error.span is not None, f"no place: {error}"
     assert 0 <= error.span.start <= error.span.end <= len(text), f"{error.span} is not in the text: {error}"
     assert str(error).startswith(f"error[{error.code}]: ")

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.parse.printed import Declaration, print_condition, print_statement
 from wjoin.grammar import syntax
 from wjoin.grammar.clauses import split_columns
 from wjoin.grammar.parser import parse_statement
-from wjoin.grammar.printer import Declaration, print_condition, print_declaration
 from wjoin.grammar.spans import Span
 
 ANY = Span(0, 0)
@@ -208,4 +208,4 @@ DECLARATIONS = st.one_of(
 
 @given(DECLARATIONS)
 def test_declaration(declaration: Declaration) -> None:
-    assert parse_statement(print_declaration(declaration)) == declaration
+    assert parse_statement(print_statement(declaration)) == declaration

@@ -7,7 +7,7 @@ import pytest
 
 from tests.packages import ROOT
 from wjoin.grammar import syntax
-from wjoin.grammar.clauses import grammar_rules
+from wjoin.grammar.clauses import grammar
 from wjoin.grammar.parser import parse_statement
 from wjoin.udfs.built_in import known_predicates
 
@@ -27,7 +27,8 @@ _MARKS = {"LPAR": "(", "RPAR": ")", "EQUAL": "=", "COMMA": ","}
 
 def written(start: str) -> Iterator[str]:
     """Yield each way to write what the grammar calls so, with its own words, and x for all else."""
-    for parts in grammar_rules(start):
+    rules = (rule for rule in grammar().rules if rule.origin.name == start)
+    for parts in [[part.name for part in rule.expansion] for rule in rules]:
         if len(parts) == 1 and parts[0].islower():
             yield from written(parts[0])
         else:

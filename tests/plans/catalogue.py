@@ -8,8 +8,8 @@ from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock
 from wjoin.planner.catalog import Column, Delay, Relation
 from wjoin.planner.conditions.predicate_calls import Trials
-from wjoin.planner.context import Request
 from wjoin.planner.planning import PlannedSelect, plan_select
+from wjoin.planner.request import Request
 from wjoin.udfs.built_in import known_predicates
 from wjoin.udfs.predicate import Predicate
 

@@ -14,7 +14,7 @@ def test_checks_of_all_kinds_are_in_one_tuple_and_what_does_not_decide_is_left_t
     (stage,) = planned.physical.stages
     kinds = {type(each): each.decides for each in stage.checks}
     assert kinds == {Band: False, Comparison: True, Condition: False, PredicateCheck: True}
-    tested = [each.text for each in planned.logical.residual if not each.unread]
+    tested = [each.condition for each in planned.residual if not each.unread]
     assert tested == ["A.w + B.w > 7", "abs(A.n - B.n) <= 2"]
     assert len(of_kind(stage.checks, Condition)) == len(tested)
     assert {each.streams for each in stage.checks} == {frozenset({0, 1})}

@@ -39,7 +39,7 @@ DEEP: dict[str, Callable[[int], str]] = {
 def test_a_chain_of_a_thousand_is_planned(chain: str) -> None:
     text = CHAINS[chain]
     planned = plan(f"SELECT {text} AS found {JOIN} AND ({text})")
-    assert [each.text for each in planned.logical.residual] == [text]
+    assert [each.condition for each in planned.residual] == [text]
 
 
 @pytest.mark.parametrize("kind", tiers(DEEP, long=["case"]))
@@ -117,7 +117,7 @@ def test_many_joins_without_a_condition_take_no_time() -> None:
 )
 def test_numbers_out_of_reach_are_left_to_spark(condition: str) -> None:
     planned = plan(f"SELECT A.v {JOIN} AND {condition}", {"big": 10**400})
-    assert [each.text for each in planned.logical.residual] == [condition]
+    assert [each.condition for each in planned.residual] == [condition]
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ from wjoin.planner.choose.layouts import (
     LayoutRule,
     of_checkpoint,
 )
-from wjoin.planner.context import Request
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import faster_lines
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.planning import PlannedSelect, plan_select
+from wjoin.planner.request import Request
 from wjoin.udfs.predicate import Predicate
 
 JOIN = """

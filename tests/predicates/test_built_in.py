@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wjoin.executor.predicates import scores
+from wjoin.executor.pair_calls import scores
 from wjoin.udfs.built_in import known_predicates
 
 KNOWN = known_predicates()

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
-from wjoin.executor import predicates
-from wjoin.executor.predicates import CALL_PAIRS, PairFailedError, holds, scores
+from wjoin.executor import pair_calls
+from wjoin.executor.pair_calls import CALL_PAIRS, PairFailedError, holds, scores
 from wjoin.grammar.errors import WJoinError
 from wjoin.joins.predicates import load
 from wjoin.udfs.built_in import known_predicates
@@ -175,8 +175,8 @@ def test_narrow_arguments_come_in_one_call() -> None:
 
 
 def test_a_failure_in_a_later_call_names_its_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predicates, "CALL_PAIRS", 2)
-    monkeypatch.setattr(predicates, "CACHED_BYTES", 1)
+    monkeypatch.setattr(pair_calls, "CALL_PAIRS", 2)
+    monkeypatch.setattr(pair_calls, "CACHED_BYTES", 1)
 
     def divided(ones: Any, others: Any) -> list[int]:
         return [int(one) // int(other) for one, other in zip(ones, others, strict=True)]

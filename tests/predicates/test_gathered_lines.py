@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wjoin.executor.gathering import GatheredLater, Gathering, Pieces
-from wjoin.executor.predicates import PairFailedError, holds, scores
+from wjoin.executor.pair_calls import PairFailedError, holds, scores
 from wjoin.parts.kernels.runs import SortedRun
 from wjoin.udfs.predicate import Predicate
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tests.plans.catalogue import plan
-from wjoin.executor.predicates import PairFailedError
-from wjoin.executor.trials import PAIRS, Column, trial
+from wjoin.executor.pair_calls import PairFailedError
+from wjoin.executor.predicate_trials import PAIRS, Column, trial
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.conditions.predicate_calls import ReadCall, Trial, cost_of, share_of, tried

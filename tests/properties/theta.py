@@ -28,12 +28,12 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.choose.choice import PLANS
 from wjoin.planner.conditions.expressions import common_type
-from wjoin.planner.context import Request
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
 from wjoin.planner.plan.physical import Bounds, KeyCode, Passes, PhysicalPlan
 from wjoin.planner.plan.probes import arranged, chosen_orders
 from wjoin.planner.planning import plan_select
+from wjoin.planner.request import Request
 from wjoin.planner.shape.hops import in_hops
 from wjoin.planner.windows.bounds import Clock
 from wjoin.testing.check import assert_same

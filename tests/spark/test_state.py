@@ -184,7 +184,7 @@ def test_after_a_repeated_micro_batch_the_state_is_that_of_one_attempt(noted: No
 
 
 def test_the_entries_of_a_state_can_be_read(noted: Noted, spark: SparkSession) -> None:
-    """Rests on it: ``wjoin checkpoint repartition`` reads slices (executor/spark/repartition.py)."""
+    """Rests on it: ``wjoin checkpoint repartition`` reads slices (executor/spark/moved_state.py)."""
     reader = spark.read.format("statestore").option("operatorId", 0).option("stateVarName", "state")
     rows = reader.load(str(noted.root / "checkpoint")).select(
         "key.worker", "user_map_key.name", "user_map_value.data"

@@ -21,8 +21,8 @@ from wjoin.grammar.syntax import Query
 from wjoin.planner.bind.written import Written, in_order
 from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.layouts import FREE, Layout, of_checkpoint
-from wjoin.planner.context import Request
 from wjoin.planner.planning import PlannedSelect, apply_edits, plan_select, statement_meaning
+from wjoin.planner.request import Request
 from wjoin.udfs.built_in import known_predicates
 
 ENTRIES = relation("person int;door int;code string;tags array<string>;level decimal(10,2);at timestamp")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wjoin.executor.state.retention import kept
+from wjoin.executor.state.kept_rows import kept
 from wjoin.parts.kernels.runs import GREATEST, LEAST
 from wjoin.planner.plan.physical import Retention
 

@@ -22,7 +22,7 @@ from wjoin.checkpoints.log import (
 from wjoin.context import Context
 from wjoin.executor.faults import fault_point
 from wjoin.executor.routing import worker_count
-from wjoin.executor.spark.repartition import (
+from wjoin.executor.spark.moved_state import (
     ENTRIES_AT_ONCE,
     STATE_OPERATOR,
     Held,

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from wjoin.grammar.tokens import names_in
 from wjoin.planner.bind.lineage import query_delays
 from wjoin.planner.catalog import Delay, Delays
-from wjoin.planner.conditions.conjuncts import MATCH_COLUMNS
+from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.planning import PlannedSelect
 from wjoin.sources.catalog import Catalog
 from wjoin.spark.engine import Engine
@@ -90,7 +90,7 @@ def output_delay(planned: PlannedSelect) -> int | None:
 def output_delays(planned: PlannedSelect) -> Delays:
     """Return the delays of the columns of a join's results that are times: event times and match times."""
     delay = Delay(output_delay(planned))
-    times = zip(planned.physical.streams, planned.logical.event_times, strict=True)
-    own = {f"{scan.alias}.{time}".lower(): delay for scan, time in times if time}
+    dated = (scan for scan in planned.physical.streams if scan.dated)
+    own = {f"{scan.alias}.{scan.event_time}".lower(): delay for scan in dated}
     latest = Delay(planned.output.match_delay)
     return {**own, MATCH_COLUMNS["time"]: latest, MATCH_COLUMNS["start"]: delay}

@@ -88,13 +88,13 @@ def told_by_sites(relation: Relation, declared: StreamDeclaration | None) -> Rel
 
 def dated_otherwise(planned: PlannedSelect, sources: Sequence[Source]) -> frozenset[int]:
     """Return the streams with another event time than that of their sites, which keep all rows."""
-    times = zip(sources, planned.logical.event_times, strict=True)
+    scans = zip(sources, planned.physical.streams, strict=True)
     return frozenset(
         number
-        for number, (each, time) in enumerate(times)
+        for number, (each, scan) in enumerate(scans)
         if each.relation.streaming
         and each.relation.site is not None
-        and not each.relation.site.dated_by(time)
+        and not each.relation.site.dated_by(scan.event_time)
     )
 
 
@@ -104,7 +104,7 @@ def warnings_of(planned: PlannedSelect, sources: Sequence[Source]) -> Iterator[t
         yield from _delays(planned, sources)
         yield from _links(planned, sources)
     for number in sorted(dated_otherwise(planned, sources)):
-        each, time = sources[number], planned.logical.event_times[number]
+        each, time = sources[number], planned.physical.streams[number].event_time
         if each.relation.site is not None:
             warning = kept_whole(each.written, time, each.relation.site, each.item.span)
             yield f"{each.item.parts[-1].name.lower()}.site.{time}", warning
@@ -114,7 +114,7 @@ def _delays(planned: PlannedSelect, sources: Sequence[Source]) -> Iterator[tuple
     """Streams whose rows may be dropped as late because nobody has told their delay."""
     example = "10" if planned.physical.time_kind is TimeKind.INTEGRAL else "INTERVAL 10 SECONDS"
     for number in planned.undeclared:
-        time, alias = planned.logical.event_times[number], planned.logical.names[number]
+        time, alias = planned.physical.streams[number].event_time, planned.graph.names[number]
         each, declared = sources[number], sources[number].declared
         relation = each.written if each.item.parts else "(…)"
         name = alias if declared is None else declared.name
@@ -144,5 +144,5 @@ def _links(planned: PlannedSelect, sources: Sequence[Source]) -> Iterator[tuple[
         if each.keeps_up or any(one.origin is Origin.DEFAULT for one in known):
             continue
         source = sources[each.stream]
-        stream = source.written if source.item.parts else planned.logical.names[each.stream]
+        stream = source.written if source.item.parts else planned.graph.names[each.stream]
         yield f"{stream.lower()}.link", slow_link(stream, each, source.item.span)

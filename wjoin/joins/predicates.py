@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import pandas_udf
 
-from wjoin.executor.predicates import scores
+from wjoin.executor.pair_calls import scores
 from wjoin.grammar.errors import WJoinError
 from wjoin.joins.trials import tried_in
 from wjoin.planner.conditions.predicate_calls import cost_of, share_of

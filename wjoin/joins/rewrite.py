@@ -43,9 +43,9 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.bind.written import in_order
 from wjoin.planner.catalog import Delays
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
-from wjoin.planner.context import Request
 from wjoin.planner.plan.physical import Method, PhysicalPlan, Shipping
 from wjoin.planner.planning import Edit, PlannedSelect, apply_edits, plan_select, statement_meaning
+from wjoin.planner.request import Request
 from wjoin.queries.compiled import remember
 from wjoin.settings.options import require_operator, require_streaming
 from wjoin.sources.catalog import StreamDeclaration

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from wjoin.executor.predicates import PairFailedError
+from wjoin.executor.pair_calls import PairFailedError
+from wjoin.executor.predicate_trials import Column, trial
 from wjoin.executor.spark.sample import sample
-from wjoin.executor.trials import Column, trial
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.syntax import CreateStream

@@ -88,4 +88,4 @@ def _span(planned: PlannedSelect) -> float:
 
 
 def _seconds_of_event_time(planned: PlannedSelect) -> float:
-    return _span(planned) / units_per_second(planned.logical.graph.kind)
+    return _span(planned) / units_per_second(planned.physical.time_kind)

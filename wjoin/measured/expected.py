@@ -76,7 +76,7 @@ def state_size(planned: Sequence[PlannedSelect], actual: int) -> Compared:
 def expected_rows(planned: Sequence[PlannedSelect]) -> float:
     """Return how many rows streams bring in a second of event time (a unit where it is integral)."""
     return sum(
-        known.rate.value * units_per_second(each.logical.graph.kind)
+        known.rate.value * units_per_second(each.physical.time_kind)
         for each in planned
         for number, known in enumerate(each.statistics)
         if each.physical.streams[number].streaming

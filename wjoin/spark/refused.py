@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import InsertInto, Query
-from wjoin.grammar.tokens import Kind, Token, is_name, scan
+from wjoin.grammar.tokens import Kind, Token, is_name, scan, scan_piece
 from wjoin.spark.damage import damage_remedy
 from wjoin.spark.failures import first_line
 
@@ -57,10 +57,7 @@ def _remedy(text: str, query: Query) -> str:
 
 def _unbounded_grouping(text: str, span: Span) -> tuple[str, str, Span] | None:
     """Return the column, function and place of the last ``window(column, 'duration')``, None without one."""
-    tokens = [
-        token._replace(start=token.start + span.start, end=token.end + span.start)
-        for token in scan(span.of(text))
-    ]
+    tokens = scan_piece(text, span)
     found = None
     for place, token in enumerate(tokens):
         after = _name_end(tokens, place + 2)

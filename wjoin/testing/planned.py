@@ -10,11 +10,11 @@ from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import Query
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
-from wjoin.planner.context import Request
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
 from wjoin.planner.plan.physical import KeyCode, PhysicalPlan
 from wjoin.planner.planning import PlannedSelect, plan_select
+from wjoin.planner.request import Request
 from wjoin.udfs.predicate import Predicate
 
 EVENT_TIME = "ts"

@@ -35,7 +35,7 @@ def estimates(at: Now) -> Iterator[Compared]:
         yield state_size(plans, total.kept_bytes)
     expected = expected_rows(plans)
     for number, each in at.known.plans.items():
-        unit = units_per_second(each.logical.graph.kind)
+        unit = units_per_second(each.physical.time_kind)
         stages = list(stage_work(each)) if each.physical.method is Method.MULTIWAY else []
         for stage, (work, results) in enumerate(stages if len(stages) > 1 else ()):
             name, key = stage_name(at, number, stage), f"{number}.{stage}"
@@ -50,7 +50,7 @@ def estimates(at: Now) -> Iterator[Compared]:
 
 def _stream_rates(at: Now, planned: PlannedSelect) -> Iterator[Compared]:
     """Yield the rows of each stream in a second of event time (a unit of it where it is integral)."""
-    unit = units_per_second(planned.logical.graph.kind)
+    unit = units_per_second(planned.physical.time_kind)
     word = "second" if unit > 1 else "unit"
     for scan, known in zip(planned.physical.streams, planned.statistics, strict=True):
         if scan.streaming:

@@ -1,10 +1,10 @@
 """What the renderers of a document say with the same words: times, windows, retention, stages."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from wjoin.grammar.plurals import counted
+from wjoin.grammar.plurals import counted, listed
 from wjoin.planner.explain import document as doc
 from wjoin.planner.figures import figure, seconds
 from wjoin.planner.windows.lengths import timespan
@@ -104,15 +104,6 @@ def network_bound(document: doc.Document) -> Iterator[str]:
             f"sending rows to the workers takes {figure(document.network)} times as long as joining them; "
             "use fewer workers or columns, or set wjoin.network to the real bandwidth"
         )
-
-
-def listed(words: Sequence[str], last: str = "and") -> str:
-    """Return words as a list.
-
-    >>> listed(["A"]), listed(["A", "B", "C"])
-    ('A', 'A, B and C')
-    """
-    return f" {last} ".join([part for part in (", ".join(words[:-1]), words[-1]) if part])
 
 
 def alternatives(document: doc.Document) -> list[list[Link]]:

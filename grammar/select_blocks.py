@@ -13,12 +13,12 @@ from wjoin.grammar.syntax import SelectBlock
 _SET_OPERATIONS = frozenset({"UNION", "INTERSECT", "EXCEPT", "MINUS", "SETMINUS"})
 
 
-def find_blocks(code: Code, start: int = 0, end: int | None = None) -> tuple[SelectBlock, ...]:
+def find_blocks(code: Code, start: int = 0) -> tuple[SelectBlock, ...]:
     """Return the outermost SELECT blocks with a window clause among the tokens, in text order.
 
     Raises WJ1xx and WJ210 for a clause, or the SELECT around it, that cannot be read.
     """
-    end = len(code.tokens) if end is None else end
+    end = len(code.tokens)
     if not any(token.word in CLAUSE_WORDS for token in code.tokens):
         return ()
     if code.depth > MAXIMAL_DEPTH:

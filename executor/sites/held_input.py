@@ -17,10 +17,10 @@ from wjoin.executor.blocks import concatenate, stable
 from wjoin.executor.sites.fetching import client_of
 from wjoin.executor.sites.other_keys import OtherKeys
 from wjoin.executor.sites.ranges import Announced, HeldRows, announced_after, judged
-from wjoin.executor.sites.refused import as_declared, told
+from wjoin.executor.sites.site_errors import as_declared, told
 from wjoin.executor.sites.stream import SiteStream, numbered
+from wjoin.executor.state.kept_rows import watermark
 from wjoin.executor.state.manifest import Elsewhere, Manifest
-from wjoin.executor.state.retention import watermark
 from wjoin.parts.kernels.runs import RunShape, SortedRun, int64_view, integers
 from wjoin.parts.routes.route import Role
 from wjoin.planner.choose.held_streams import FEW_VALUES, key_column, site_column

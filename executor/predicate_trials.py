@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.predicates import CALL_BYTES, holds
+from wjoin.executor.pair_calls import CALL_BYTES, holds
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.udfs.predicate import Predicate
 

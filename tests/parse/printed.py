@@ -1,0 +1,110 @@
+"""Clauses and statements back to text, for tests: reading what is printed gives the same nodes."""
+
+from wjoin.grammar import syntax
+from wjoin.grammar.printer import print_declaration, print_duration, print_name, print_string
+
+Declaration = (
+    syntax.CreateStream
+    | syntax.CreateSink
+    | syntax.DropStream
+    | syntax.DescribeStream
+    | syntax.ShowStreams
+    | syntax.ShowCreateStream
+    | syntax.ShowSinks
+    | syntax.ShowPredicates
+    | syntax.ShowQueries
+    | syntax.DescribeQuery
+    | syntax.StopQuery
+    | syntax.DescribeSink
+    | syntax.DropSink
+    | syntax.ShowCreateSink
+    | syntax.AlterStream
+    | syntax.AnalyzeStream
+    | syntax.SetOption
+)
+
+
+def print_condition(condition: syntax.WindowCondition) -> str:
+    """Return a window condition as a clause."""
+    match condition:
+        case syntax.WindowAll(width):
+            return f"WINDOW = {print_duration(width)}"
+        case syntax.WindowPair(first, second, width, directed):
+            word = "DWINDOW" if directed else "WINDOW"
+            return f"{word} ({_listed((first, second))}) = {print_duration(width)}"
+        case syntax.WindowBetween(first, second, low, high):
+            bounds = f"{print_duration(low)} AND {print_duration(high)}"
+            return f"WINDOW ({_listed((first, second))}) BETWEEN {bounds}"
+        case syntax.WindowStream(stream, width):
+            return f"WINDOW {print_name(stream.name)} = {print_duration(width)}"
+        case syntax.WindowRows(stream, rows):
+            return f"WINDOW {print_name(stream.name)} = {rows} ROWS"
+        case syntax.WindowPath(streams, widths, bidirectional):
+            steps = ", ".join(map(print_duration, widths))
+            return f"PATH ({_listed(streams)}) WITHIN ({steps}){' BIDIRECTIONAL' if bidirectional else ''}"
+        case syntax.WindowAnd(terms):
+            return " AND ".join(_term(term, (syntax.WindowAnd, syntax.WindowOr)) for term in terms)
+        case syntax.WindowOr(terms):
+            return " OR ".join(_term(term, (syntax.WindowOr,)) for term in terms)
+
+
+def _term(term: syntax.WindowCondition, grouped: tuple[type, ...]) -> str:
+    text = print_condition(term)
+    return f"({text})" if isinstance(term, grouped) else text
+
+
+def _listed(names: tuple[syntax.Identifier, ...]) -> str:
+    return ", ".join(print_name(name.name) for name in names)
+
+
+def print_statement(statement: Declaration) -> str:
+    """Return a declaration as a statement."""
+    match statement:
+        case syntax.CreateStream() | syntax.CreateSink():
+            return print_declaration(statement)
+        case syntax.DropStream(name, if_exists):
+            return f"DROP STREAM {'IF EXISTS ' if if_exists else ''}{print_name(name.name)}"
+        case syntax.DescribeStream(name):
+            return f"DESCRIBE STREAM {print_name(name.name)}"
+        case syntax.ShowStreams():
+            return "SHOW STREAMS"
+        case syntax.ShowCreateStream(name):
+            return f"SHOW CREATE STREAM {print_name(name.name)}"
+        case syntax.ShowSinks():
+            return "SHOW SINKS"
+        case syntax.ShowPredicates():
+            return "SHOW PREDICATES"
+        case syntax.ShowQueries():
+            return "SHOW QUERIES"
+        case syntax.DescribeQuery(name):
+            return f"DESCRIBE QUERY {print_name(name.name)}"
+        case syntax.StopQuery(name):
+            return f"STOP QUERY {print_name(name.name)}"
+        case syntax.DescribeSink(name):
+            return f"DESCRIBE SINK {print_name(name.name)}"
+        case syntax.DropSink(name, if_exists):
+            return f"DROP SINK {'IF EXISTS ' if if_exists else ''}{print_name(name.name)}"
+        case syntax.ShowCreateSink(name):
+            return f"SHOW CREATE SINK {print_name(name.name)}"
+        case syntax.AlterStream(name, None):
+            return f"ALTER STREAM {print_name(name.name)} RESET STATISTICS"
+        case syntax.AlterStream(name, statistics):
+            entries = ", ".join(map(print_statistic, statistics or ()))
+            return f"ALTER STREAM {print_name(name.name)} SET STATISTICS ({entries})"
+        case syntax.AnalyzeStream(name, sample):
+            rows = "" if sample is None else f" SAMPLE {sample} ROWS"
+            return f"ANALYZE STREAM {print_name(name.name)}{rows}"
+        case syntax.SetOption(key, value):
+            return f"SET {key} = {print_string(value)}"
+
+
+def print_statistic(entry: syntax.StatisticEntry) -> str:
+    """Return a statistic as ALTER STREAM takes it."""
+    key = ".".join((entry.name, *(print_name(part.name) for part in entry.column)))
+    value = entry.value
+    return f"{key} = {_number(value) if isinstance(value, float) else print_duration(value)}"
+
+
+def _number(value: float) -> str:
+    """Return the shortest exact spelling of a number, for example ``1000`` or ``0.1``."""
+    return repr(value).removesuffix(".0")
