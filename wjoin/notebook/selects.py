@@ -10,7 +10,8 @@ from wjoin.commands.printed import run_once
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.once import select_name
 from wjoin.grammar.plurals import counted
-from wjoin.notebook.tables import Table, as_texts, table
+from wjoin.notebook.tables import Table, table
+from wjoin.queries.texts import as_texts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
