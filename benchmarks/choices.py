@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 from choosing import command_line, good_choices, run_all
 
+from tests.kit.local import LocalWorkers
 from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.planner.choose.plan_candidates import Candidate
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings

@@ -21,9 +21,9 @@ import pyarrow as pa
 from choices import MEASURED, SECOND
 from choosing import command_line, good_choices, run_all
 
+from tests.kit.local import LocalWorkers
 from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.planner.choose.layouts import FREE
 from wjoin.planner.choose.plan_candidates import Candidate
 from wjoin.planner.cost.constants import load_constants

@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 from report import Curve, Panel, Table, draw, fill_in, number
 
+from tests.kit.local import Load, LocalWorkers
 from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import Load, LocalWorkers
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.physical import Gather, PhysicalPlan
 from wjoin.planner.plan.probes import arranged

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from choices import COLUMNS, SECOND, Workload, planned
 
+from tests.kit.local import LocalWorkers
 from tests.kit.planned import plan_over, stream_of
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.planner.cost.measurement import Arrived, KeyCount, Measurement, decode_measurement, stage_name
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import statistics_lines

@@ -9,6 +9,7 @@ import pytest
 
 from tests.kit.expressions import Call, Compare, Expression, Field, Literal
 from tests.kit.lateness import Batch
+from tests.kit.local import LocalWorkers
 from tests.kit.statement import Within
 from tests.kit.tables import SECOND, events
 from tests.plans.catalogue import PLACEHOLDER, FakeTypes, first_block, plan
@@ -16,7 +17,6 @@ from tests.properties.theta import VALUES, blocks, cut, planned, streams
 from wjoin.executor import multiway
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.routes.route import Role

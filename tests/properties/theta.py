@@ -31,13 +31,13 @@ from tests.kit.expressions import (
     evaluate,
 )
 from tests.kit.lateness import Batch, Oracle, expected_batches
+from tests.kit.local import LocalWorkers
 from tests.kit.oracle import combinations
 from tests.kit.statement import Condition, Input, Statement, Style, columns, text
 from tests.kit.strategies import KEY_KINDS, NAMES, SECOND, KeyKind, windows
 from tests.kit.tables import events
 from tests.plans.catalogue import PLACEHOLDER, FakeTypes, first_block
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.registry import KERNELS, kernels_of, refusal_of
 from wjoin.parts.kernels.runs import integers

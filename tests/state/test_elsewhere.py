@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from tests.kit.local import MemoryStore
 from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import MemoryStore
 from wjoin.executor.state.manifest import Elsewhere, Manifest
 from wjoin.executor.step import StageLogic
 from wjoin.parts.kernels.runs import RunShape, SortedRun
