@@ -15,12 +15,14 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import kit_path  # noqa: F401
 import numpy as np
 import pyarrow as pa
 from choosing import command_line, good_choices, run_all
 
+from tests.kit.local import LocalWorkers
+from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.planner.choose.plan_candidates import Candidate
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
@@ -28,7 +30,6 @@ from wjoin.planner.explain.plan_words import plan_words
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.planner.planning import PlannedSelect
-from wjoin.testing.planned import block_of, plan_over, stream_of
 
 SECOND = 1_000_000
 MEASURED = 6

@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import kit_path  # noqa: F401
 import numpy as np
 import pyarrow as pa
 from choices import MEASURED, SECOND
 from choosing import command_line, good_choices, run_all
 
+from tests.kit.local import LocalWorkers
+from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.planner.choose.layouts import FREE
 from wjoin.planner.choose.plan_candidates import Candidate
 from wjoin.planner.cost.constants import load_constants
@@ -29,7 +31,6 @@ from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.plan_words import plan_words
 from wjoin.planner.plan.physical import Bounds, Method, PhysicalPlan
 from wjoin.planner.planning import PlannedSelect
-from wjoin.testing.planned import block_of, plan_over, stream_of
 from wjoin.udfs.predicate import Predicate
 
 COLUMNS = {"id": "bigint", "x": "double"}

@@ -14,15 +14,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import duckdb
+import kit_path  # noqa: F401
 import numpy as np
 import pyarrow as pa
 from tables import aligned
 
+from tests.kit.local import LocalWorkers
+from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.parts.kernels.runs import BoolArray, Int64Array
 from wjoin.planner.plan.physical import PhysicalPlan
-from wjoin.testing.planned import block_of, plan_over, stream_of
 from wjoin.udfs.predicate import Predicate
 
 SECOND = 1_000_000

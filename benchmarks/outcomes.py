@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import kit_path  # noqa: F401
 from streams import Load
 from systems import SYSTEMS
 from turns import Stops, running
 
+from tests.kit.processes import Usage
 from wjoin.progress import read as read_counts
-from wjoin.testing.processes import Usage
 
 _PARTS = ("latestOffset", "walCommit", "getBatch", "queryPlanning", "addBatch", "commitOffsets")
 

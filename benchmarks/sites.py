@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import kit_path  # noqa: F401
 from ending import end_with_all, ended, tell
 from outcomes import Outcome, outcomes
 from run_system import COMMITS, Task
@@ -27,8 +28,8 @@ from targets import Target
 from turns import TURN, Player, take_turns
 from watched import REPORT, Watched, places
 
+from tests.kit.slow_link import SlowLink, port_of
 from wjoin.testing.site import Site
-from wjoin.testing.slow_link import SlowLink, port_of
 
 LOAD = PacketLoad(window=5, batch_rows=40_000, batches=10)
 QUICK = PacketLoad(window=5, batch_rows=20_000, batches=4)

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import kit_path  # noqa: F401
 from command import OUTPUT, running
 from disk import Files, files_below
 from feed import Feed, Offered, script
@@ -31,7 +32,7 @@ from levels import Curve, level, verdicts
 from plots import plot
 from tables import aligned
 
-from wjoin.testing.processes import Sample, Sampler
+from tests.kit.processes import Sample, Sampler
 
 _EVERY = 5.0
 _KEPT_SECONDS = 180.0

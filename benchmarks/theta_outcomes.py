@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import kit_path  # noqa: F401
 from outcomes import outcomes
 from tables import Cell, outcome_lines
 from targets import Target
@@ -14,7 +15,7 @@ from theta_loads import ThetaLoad
 from theta_systems import CORES, ON_STREAMS, ON_TABLES
 from turns import Stops, running
 
-from wjoin.testing.processes import Usage
+from tests.kit.processes import Usage
 
 FILLING = 1
 """The first micro-batch finds no rows of earlier ones."""

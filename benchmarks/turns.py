@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from wjoin.testing.processes import pause, resume
+import kit_path  # noqa: F401
+
+from tests.kit.processes import pause, resume
 
 TURN = 3.0
 """Seconds that a process runs, at least, while the others are stopped."""

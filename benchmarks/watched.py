@@ -11,10 +11,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import kit_path  # noqa: F401
 from run_system import Task
 from turns import Player
 
-from wjoin.testing.processes import Sampler, Usage, kill_tree
+from tests.kit.processes import Sampler, Usage, kill_tree
 
 REPORT = "report"
 """The file in the folder of a process that has what it measured."""

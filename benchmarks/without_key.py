@@ -12,17 +12,18 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import kit_path  # noqa: F401
 import numpy as np
 import pyarrow as pa
 from conditions import SECOND
 from tables import aligned
 
+from tests.kit.local import LocalWorkers
+from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.parts.kernels.runs import BoolArray, Int64Array
 from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.planner.plan.physical import PhysicalPlan
-from wjoin.testing.planned import block_of, plan_over, stream_of
 from wjoin.udfs.predicate import Predicate
 
 COLUMNS = {"x": "double", "n": "bigint", "k": "bigint"}

@@ -15,7 +15,10 @@ from wjoin.grammar.spans import Span
 
 ERRORS = ROOT / "grammar" / "errors.md"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ERRORS, *sorted((ROOT / "docs").rglob("*.md"))]
-_MODULES_WITH_EXAMPLES = [module_name(path) for path in source_files() if ">>> " in path.read_text("utf-8")]
+_MODULES_WITH_EXAMPLES = [
+    *(module_name(path) for path in source_files() if ">>> " in path.read_text("utf-8")),
+    *(f"tests.kit.{path.stem}" for path in ROOT.glob("tests/kit/*.py") if ">>> " in path.read_text("utf-8")),
+]
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _SQL_BLOCK = re.compile(r"^```sql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -16,19 +16,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import kit_path  # noqa: F401
 import numpy as np
 import pyarrow as pa
 from report import Curve, Panel, Table, draw, fill_in, number
 
+from tests.kit.local import Load, LocalWorkers
+from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import Load, LocalWorkers
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.physical import Gather, PhysicalPlan
 from wjoin.planner.plan.probes import arranged
 from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW
 from wjoin.planner.shape.at_once import at_once
 from wjoin.planner.shape.hops import in_hops
-from wjoin.testing.planned import block_of, plan_over, stream_of
 from wjoin.udfs.predicate import Predicate
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "papers" / "psp2009.md"

@@ -12,12 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import kit_path  # noqa: F401
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from semijoin_blocks import BlockJoin, Found, Remote, Semijoin, Simple
 from semijoin_settings import Setting
 
+from tests.kit.planned import plan_over, stream_of
+from tests.kit.slow_link import SlowLink, port_of
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.planner.catalog import Estimate, Origin, SiteFacts
 from wjoin.planner.cost.model import CostSettings
@@ -25,9 +28,7 @@ from wjoin.planner.cost.semijoin import Shipment
 from wjoin.planner.plan.physical import Shipping
 from wjoin.sites.client import SiteClient
 from wjoin.sites.protocol import SiteAddress, StreamFacts
-from wjoin.testing.planned import plan_over, stream_of
 from wjoin.testing.site import Site
-from wjoin.testing.slow_link import SlowLink, port_of
 
 LINK_SCALE = 100
 PARTIAL_BYTES = 16

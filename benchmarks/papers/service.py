@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import kit_path  # noqa: F401
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from loads import Load
 
+from tests.kit.local import MemoryStore
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import MemoryStore
 from wjoin.executor.report import Report
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.step import StageLogic

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import kit_path  # noqa: F401
+
+from tests.kit.planned import plan_over, stream_of
 from wjoin.planner.plan.block_columns import code_name, time_name
 from wjoin.planner.plan.physical import Bounds, Passes, PhysicalPlan
-from wjoin.testing.planned import plan_over, stream_of
 
 NAMES = "ABCDEF"
 

@@ -15,13 +15,13 @@ from wjoin.commands.complaints import printed_warnings
 from wjoin.commands.live import _cells
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
+from wjoin.measured.points import History
 from wjoin.measured.totals import Totals
 from wjoin.progress import read
 from wjoin.queries.open_groups import waiting
 from wjoin.settings.triggers import processing_time
 from wjoin.sources.format_options import SINK_OPTIONS, STREAM_OPTIONS, check_options
 from wjoin.spark.failures import cause, failure, first_line
-from wjoin.web.points import History
 
 
 def report(batch: int, rows: int | None, start: str = "2024-05-01T12:00:00.000Z") -> dict[str, object]:
@@ -71,7 +71,7 @@ def test_a_micro_batch_without_rows_leaves_the_state_as_it_was() -> None:
     silent = read(told)
     assert silent.state_rows == {}
     second = silent.after(first)
-    assert (second.rows_of_state, second.bytes_of_state) == (7 + 3, 70 + 30)
+    assert (second.state_rows, second.spark_state_rows) == ({"A": 7}, 3)
     assert (second.watermarks, second.seen) == (first.watermarks, first.seen)
     assert (second.rows_in, second.matches) == ({}, 0)
     assert silent.after(None) == silent

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.compat.shells import beeline, options, shell, staying, thrift_server
+from tests.kit.tables import events
 from tests.programs import run_python
 from tests.tiers import tiers
 from wjoin.commands.spark_shells import extension_settings
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
-from wjoin.testing.tables import events
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600)]
 

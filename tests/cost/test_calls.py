@@ -6,9 +6,9 @@ from typing import Any
 import choices_theta
 import pytest
 
+from tests.kit.local import LocalWorkers
 from tests.tiers import tiers
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.planner.choose.plan_candidates import Candidate
 
 COST_US = 50.0

@@ -7,15 +7,15 @@ import pyarrow as pa
 import pytest
 from choices import COLUMNS, SECOND, Workload, planned
 
+from tests.kit.local import LocalWorkers
+from tests.kit.planned import plan_over, stream_of
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.planner.cost.measurement import Arrived, KeyCount, Measurement, decode_measurement, stage_name
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import statistics_lines
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.plan.block_columns import code_name, time_name
 from wjoin.planner.planning import PlannedSelect
-from wjoin.testing.planned import plan_over, stream_of
 
 RATE, LIFE, KEYS, BATCH, BATCHES = 300, 2, 100, 20, 4
 """Rows a second of each stream; seconds for which KEYS keys live; seconds of a micro-batch, and how many."""

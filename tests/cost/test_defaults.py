@@ -7,12 +7,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.kit.expressions import Call, Compare, Expression, Field, Literal
+from tests.kit.lateness import Batch
+from tests.kit.local import LocalWorkers
+from tests.kit.statement import Within
+from tests.kit.tables import SECOND, events
 from tests.plans.catalogue import PLACEHOLDER, FakeTypes, first_block, plan
 from tests.properties.theta import VALUES, blocks, cut, planned, streams
 from wjoin.executor import multiway
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.routes.route import Role
@@ -22,10 +26,6 @@ from wjoin.planner.plan.block_columns import stored_column, time_name
 from wjoin.planner.plan.probes import linked_first
 from wjoin.planner.planning import PlannedSelect, plan_select
 from wjoin.planner.request import Request
-from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal
-from wjoin.testing.lateness import Batch
-from wjoin.testing.statement import Within
-from wjoin.testing.tables import SECOND, events
 
 # The order of streams -------------------------------------------------------
 

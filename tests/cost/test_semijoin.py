@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.kit.planned import plan_over, stream_of
 from wjoin.grammar.spans import Span
 from wjoin.planner.catalog import Estimate, Origin, Relation, SiteFacts
 from wjoin.planner.cost.model import CostSettings
@@ -23,7 +24,6 @@ from wjoin.planner.explain.cost import shipment_lines
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.plan.physical import Shipping
 from wjoin.sources.site_streams import slow_link
-from wjoin.testing.planned import plan_over, stream_of
 
 PAPER = Sides(500, 500, 500, 500, full=100, partial=10, distinct=10_000)
 PAPERS_LINK = Link(0.005, 1000)

@@ -8,13 +8,13 @@ import numpy.typing as npt
 import pytest
 from choices import measure
 
+from tests.kit.planned import block_of, plan_over, stream_of
 from tests.tiers import tiers
 from wjoin.planner.catalog import Estimate, SiteFacts
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.plan.physical import Bounds, Method, Shipping
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.windows.bounds import Windows
-from wjoin.testing.planned import block_of, plan_over, stream_of
 
 SECOND = 1_000_000
 COLUMNS = {"k": "bigint", "m": "bigint", "v": "double"}

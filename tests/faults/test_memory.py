@@ -15,8 +15,8 @@ import duckdb
 import pytest
 
 from tests.faults.large import CASES, Case, Result
+from tests.kit.processes import Sampler, Usage
 from wjoin.checkpoints.committed import committed_files
-from wjoin.testing.processes import Sampler, Usage
 
 pytestmark = pytest.mark.thorough
 

@@ -10,17 +10,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
+from tests.kit.check import assert_batch, assert_same, assert_stream, deal, patient, sources_of
+from tests.kit.expressions import Call, Compare, Expression, Field, Literal, equal, streams_of
+from tests.kit.lateness import expected_batches
+from tests.kit.statement import Both, Pair, Style, Trailing, Within, text
+from tests.kit.strategies import KEY_KINDS, Case, fruitful_cases
+from tests.kit.tables import SECOND, TIMESTAMP, events, statement
 from tests.properties.test_batch import EXAMPLES, PHASES
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
-from wjoin.testing.check import assert_batch, assert_same, assert_stream, deal, patient, sources_of
-from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal, streams_of
-from wjoin.testing.harness import Run, Source, ddl, run_batches, run_static
-from wjoin.testing.lateness import expected_batches
-from wjoin.testing.oracle import rows_of
-from wjoin.testing.statement import Both, Pair, Style, Trailing, Within, text
-from wjoin.testing.strategies import KEY_KINDS, Case, fruitful_cases
-from wjoin.testing.tables import SECOND, TIMESTAMP, events, statement
+from wjoin.testing.harness import Run, Source, run_batches, run_static, spark_schema
+from wjoin.testing.rows import rows_of
 
 pytestmark = pytest.mark.thorough
 
@@ -233,7 +233,7 @@ def test_static_relations_are_joined_to_the_chain(session: Any) -> None:
         for n, alias in enumerate("ABCT")
     }
     static = tables.pop("T")
-    frame = session.spark.createDataFrame(static, ddl(static.schema))
+    frame = session.spark.createDataFrame(static, spark_schema(static.schema))
     session.stream("s_t", frame, event_time="ts")
     batches = deal(tables, 3)
     streams = dataclasses.replace(case, inputs=tuple(each for each in case.inputs if each.alias != "T"))

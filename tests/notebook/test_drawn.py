@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
+from wjoin.measured.points import Point
 from wjoin.notebook.drawn import Picture
 from wjoin.notebook.tables import Table
-from wjoin.web.points import Point
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 POINTS = [

@@ -6,12 +6,12 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
+from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.blocks import decode_block
 from wjoin.executor.routing import Router
 from wjoin.executor.spark import messages, pack
 from wjoin.executor.spark.pack import Pack
 from wjoin.parts.routes.route import Role
-from wjoin.testing.planned import block_of, plan_over, stream_of
 
 SQL = "SELECT /*+ PLAN(PSP, 3) */ A.n AS a FROM a A, b B WINDOW = 10 SECONDS WHERE A.x + B.x > 195"
 PLAN = plan_over(SQL, [stream_of({"n": "bigint", "x": "double"})] * 2).physical

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.kit.planned import plan_over, stream_of
 from tests.tiers import tiers
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
-from wjoin.testing.planned import plan_over, stream_of
 
 FEW, MANY = 50, 200
 

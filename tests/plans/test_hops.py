@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 import pytest
 
+from tests.kit.planned import plan_over, stream_of
 from tests.plans.catalogue import plan
 from wjoin.executor.state.identity import fingerprint
 from wjoin.planner.choose.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoint
@@ -26,7 +27,6 @@ from wjoin.planner.plan.physical import (
 from wjoin.planner.plan.probes import arranged
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.shape.hops import can_hop, hop_orders, in_hops
-from wjoin.testing.planned import plan_over, stream_of
 from wjoin.udfs.predicate import Predicate
 
 Orders = Mapping[int, tuple[int, ...]]

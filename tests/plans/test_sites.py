@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.kit.planned import plan_over, stream_of
 from wjoin.executor.state.identity import fingerprint
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Estimate, Origin, Relation, SiteFacts
@@ -12,7 +13,6 @@ from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.plan.physical import Shipping, SiteScan
 from wjoin.planner.planning import PlannedSelect
-from wjoin.testing.planned import plan_over, stream_of
 
 COLUMNS = {"id": "bigint", "x": "double", "payload": "binary", "note": "string"}
 WIDTHS = {"ts": 8.0, "id": 8.0, "x": 8.0, "payload": 1400.0, "note": 30.0}

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.kit.local import LocalWorkers
 from tests.plans.catalogue import plan
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.grammar.errors import WJoinError
 from wjoin.udfs.predicate import Predicate
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 
+from tests.kit.check import assert_batch
+from tests.kit.statement import text
+from tests.kit.strategies import Case, fruitful_cases
 from tests.tiers import tiers
-from wjoin.testing.check import assert_batch
-from wjoin.testing.statement import text
-from wjoin.testing.strategies import Case, fruitful_cases
 
 pytestmark = pytest.mark.thorough
 

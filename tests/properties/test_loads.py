@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kit.local import Load, LocalWorkers
+from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import Load, LocalWorkers
 from wjoin.executor.routing import Router, turns
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.slicing import kept_anywhere
-from wjoin.testing.planned import block_of, plan_over, stream_of
 
 SECOND = 1_000_000
 WINDOW = 10

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.kit.local import LocalWorkers
 from tests.plans.catalogue import plan
 from tests.properties.drawn_plans import PREDICATES, Row, block, combinations, expected, plans
 from tests.properties.test_routes import SLICES, SLOW, routed, with_slices
@@ -19,7 +20,6 @@ from tests.properties.test_step import STRETCHES
 from tests.tiers import examples, tiers
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.executor.state import moving
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.moving import StageMove, moved_rows

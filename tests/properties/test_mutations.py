@@ -10,6 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.kit.expressions import Call, Compare, Expression, Field, Literal, equal
+from tests.kit.statement import Within
+from tests.kit.tables import SECOND, events
 from tests.properties.theta import VALUES, WORDS, assert_as_duckdb, cut, hopped, planned, streams
 from tests.tiers import tiers
 from wjoin.executor import local, numbering, routing
@@ -24,9 +27,6 @@ from wjoin.planner.plan.physical import Gather, Hop, PassedOn, PhysicalPlan, Pre
 from wjoin.planner.plan.slicing import slicing
 from wjoin.planner.shape.at_once import at_once
 from wjoin.planner.shape.hops import in_hops
-from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal
-from wjoin.testing.statement import Within
-from wjoin.testing.tables import SECOND, events
 
 pytestmark = pytest.mark.long
 

@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 from hypothesis import given, note, settings
 
+from tests.kit.lateness import expected_batches, surviving
+from tests.kit.oracle import brute_force, combinations, expected
+from tests.kit.statement import text
+from tests.kit.strategies import Case, cases
 from tests.tiers import examples
-from wjoin.testing.lateness import expected_batches, surviving
-from wjoin.testing.oracle import brute_force, combinations, expected
-from wjoin.testing.statement import text
-from wjoin.testing.strategies import Case, cases
 
 
 @settings(max_examples=examples(80))

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.kit.local import LocalWorkers
 from tests.parts.worked_example import EVERYWHERE
 from tests.properties.drawn_plans import PREDICATES, Row, block, combinations, expected, plans
 from tests.properties.test_step import STRETCHES
 from tests.tiers import examples
 from wjoin.executor import routing
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.executor.routing import Router
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.hash_route import bucket_numbers

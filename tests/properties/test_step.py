@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.kit.local import MemoryStore
 from tests.properties.drawn_plans import (
     NAMES,
     PREDICATES,
@@ -28,7 +29,6 @@ from tests.tiers import examples
 from wjoin.executor import multiway, sifting
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import MemoryStore
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Stored, digest_of
 from wjoin.executor.state.writing import Cutting

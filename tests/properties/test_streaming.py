@@ -7,13 +7,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
+from tests.kit.check import assert_stream
+from tests.kit.lateness import surviving
+from tests.kit.statement import text
+from tests.kit.strategies import Case, fruitful_cases
 from tests.tiers import tiers
 from wjoin import progress
-from wjoin.testing.check import assert_stream
 from wjoin.testing.harness import Run
-from wjoin.testing.lateness import surviving
-from wjoin.testing.statement import text
-from wjoin.testing.strategies import Case, fruitful_cases
 
 pytestmark = pytest.mark.thorough
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.kit.oracle import brute_force
 from tests.properties.theta import (
     WORDS,
     Theta,
@@ -31,7 +32,6 @@ from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.plan.physical import PhysicalPlan
-from wjoin.testing.oracle import brute_force
 
 WORKERS = (1, 2, 7)
 STRETCHES = (*(STRETCH_BYTES,) * 18, 300, 1)

@@ -16,10 +16,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from hypothesis import strategies as st
+from pyspark.sql.pandas.types import from_arrow_type
 
+from tests.kit.check import assert_same
+from tests.kit.expressions import (
+    AnyOf,
+    Call,
+    Compare,
+    Expression,
+    Field,
+    IsNull,
+    Literal,
+    equal,
+    evaluate,
+)
+from tests.kit.lateness import Batch, Oracle, expected_batches
+from tests.kit.local import LocalWorkers
+from tests.kit.oracle import combinations
+from tests.kit.statement import Condition, Input, Statement, Style, columns, text
+from tests.kit.strategies import KEY_KINDS, NAMES, SECOND, KeyKind, windows
+from tests.kit.tables import events
 from tests.plans.catalogue import PLACEHOLDER, FakeTypes, first_block
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.registry import KERNELS, kernels_of, refusal_of
 from wjoin.parts.kernels.runs import integers
@@ -36,24 +54,6 @@ from wjoin.planner.planning import plan_select
 from wjoin.planner.request import Request
 from wjoin.planner.shape.hops import in_hops
 from wjoin.planner.windows.bounds import Clock
-from wjoin.testing.check import assert_same
-from wjoin.testing.expressions import (
-    AnyOf,
-    Call,
-    Compare,
-    Expression,
-    Field,
-    IsNull,
-    Literal,
-    equal,
-    evaluate,
-)
-from wjoin.testing.harness import spark_type
-from wjoin.testing.lateness import Batch, Oracle, expected_batches
-from wjoin.testing.oracle import combinations
-from wjoin.testing.statement import Condition, Input, Statement, Style, columns, text
-from wjoin.testing.strategies import KEY_KINDS, NAMES, SECOND, KeyKind, windows
-from wjoin.testing.tables import events
 
 WORDS = {parts["ROUTE"]: word for word, parts in PLANS.items() if "ROUTE" in parts}
 """The routes that a hint asks for, and its word for each."""
@@ -106,7 +106,7 @@ def planned(
     relations = tuple(
         Relation(
             tuple(
-                Column(field.name, spark_type(field.type).lower())
+                Column(field.name, from_arrow_type(field.type, prefer_timestamp_ntz=True).simpleString())
                 for field in (schemas or {}).get(each.alias, plain)
             ),
             "ts",

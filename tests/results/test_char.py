@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from wjoin.testing.oracle import rows_of
+from wjoin.testing.rows import rows_of
 
 pytestmark = pytest.mark.thorough
 

@@ -7,11 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.kit.check import assert_batch, assert_stream
+from tests.kit.expressions import Call, Compare, Expression, Field, Literal, equal
+from tests.kit.statement import Between, Both, Condition, Either, Pair, Path, Statement, Style
+from tests.kit.tables import SECOND, events, statement
 from tests.tiers import tiers
-from wjoin.testing.check import assert_batch, assert_stream
-from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal
-from wjoin.testing.statement import Between, Both, Condition, Either, Pair, Path, Statement, Style
-from wjoin.testing.tables import SECOND, events, statement
 
 pytestmark = pytest.mark.thorough
 

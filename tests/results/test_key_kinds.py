@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.kit.check import assert_batch, assert_stream, deal, patient
+from tests.kit.expressions import Call, Compare, Expression, Field, Literal, equal
+from tests.kit.oracle import brute_force, combinations
+from tests.kit.statement import Statement, Within, columns
+from tests.kit.strategies import KEY_KINDS, KeyKind
+from tests.kit.tables import SECOND, events, statement
 from tests.tiers import tiers
-from wjoin.testing.check import assert_batch, assert_stream, deal, patient
-from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal
-from wjoin.testing.oracle import brute_force, combinations
-from wjoin.testing.statement import Statement, Within, columns
-from wjoin.testing.strategies import KEY_KINDS, KeyKind
-from wjoin.testing.tables import SECOND, events, statement
 
 pytestmark = pytest.mark.thorough
 

@@ -12,11 +12,11 @@ import pytest
 from pyspark.errors import PySparkException
 
 import wjoin
+from tests.kit.check import assert_batch, assert_stream
+from tests.kit.expressions import Call, Compare, Expression, Field, Literal, equal
+from tests.kit.statement import Both, Pair, Statement, Style
+from tests.kit.tables import SECOND, events, statement
 from tests.tiers import tiers
-from wjoin.testing.check import assert_batch, assert_stream
-from wjoin.testing.expressions import Call, Compare, Expression, Field, Literal, equal
-from wjoin.testing.statement import Both, Pair, Statement, Style
-from wjoin.testing.tables import SECOND, events, statement
 from wjoin.udfs.built_in import known_predicates
 from wjoin.udfs.predicate import PREDICATES, Predicate, predicate
 

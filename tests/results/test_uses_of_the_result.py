@@ -7,12 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from wjoin.testing.check import assert_batch, assert_stream, deal, patient
-from wjoin.testing.expressions import Field, equal
+from tests.kit.check import assert_batch, assert_stream, deal, patient
+from tests.kit.expressions import Field, equal
+from tests.kit.oracle import combinations
+from tests.kit.statement import Within
+from tests.kit.tables import EPOCH, SECOND, events, statement
 from wjoin.testing.harness import Source, run_batches, run_static
-from wjoin.testing.oracle import combinations, rows_of
-from wjoin.testing.statement import Within
-from wjoin.testing.tables import EPOCH, SECOND, events, statement
+from wjoin.testing.rows import rows_of
 
 pytestmark = pytest.mark.long
 

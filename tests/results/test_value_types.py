@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.kit.check import deal
+from tests.kit.tables import SECOND, TIMESTAMP, events
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.testing.check import deal
 from wjoin.testing.harness import Source, run_batches, run_static
-from wjoin.testing.oracle import rows_of
-from wjoin.testing.tables import SECOND, TIMESTAMP, events
+from wjoin.testing.rows import rows_of
 
 pytestmark = pytest.mark.long
 

@@ -9,12 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.properties.theta import assert_as_duckdb, planned
-from tests.tiers import tiers
-from wjoin.testing.check import assert_batch, assert_stream, deal, patient
-from wjoin.testing.expressions import Field, equal
-from wjoin.testing.oracle import brute_force, combinations
-from wjoin.testing.statement import (
+from tests.kit.check import assert_batch, assert_stream, deal, patient
+from tests.kit.expressions import Field, equal
+from tests.kit.oracle import brute_force, combinations
+from tests.kit.statement import (
     Between,
     Both,
     Condition,
@@ -26,7 +24,9 @@ from wjoin.testing.statement import (
     Trailing,
     Within,
 )
-from wjoin.testing.tables import SECOND, events, statement
+from tests.kit.tables import SECOND, events, statement
+from tests.properties.theta import assert_as_duckdb, planned
+from tests.tiers import tiers
 
 FIVE = 5 * SECOND
 

@@ -5,11 +5,11 @@ from html.parser import HTMLParser
 
 import pytest
 
+from wjoin.measured.points import Point
 from wjoin.notebook.drawn import Picture
 from wjoin.notebook.screen import _bundle
 from wjoin.notebook.tables import Table, preformatted
 from wjoin.planner.explain.dot import quoted
-from wjoin.web.points import Point
 
 MARKUP = (
     "<script>alert(1)</script>",

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.kit.tables import events
 from tests.programs import run_python
-from wjoin.testing.tables import events
 
 PROGRAM = """
 import json, os, pathlib

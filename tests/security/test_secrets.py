@@ -12,6 +12,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import scan
 from wjoin.sources.format_options import STREAM_OPTIONS, check_options
 from wjoin.spark.doors import REDACTING
+from wjoin.spark.failures import located
 
 TOKEN = "s3cr3t-0f-Alice"
 
@@ -105,7 +106,7 @@ def test_an_option_that_there_is_not_is_shown_at_its_place_without_the_secret():
     text = f"CREATE STREAM a AT SITE 'grpc://x:1' OPTIONS (token '{TOKEN}', rate '3')"
     (statement,) = parse_script(text).statements
     assert TOKEN not in repr(statement)
-    with pytest.raises(WJoinError) as refused:
+    with pytest.raises(WJoinError) as refused, located(text):
         check_options(["rate"], STREAM_OPTIONS, "wjoin_site", statement.span, text)
     _, _, _, line, caret, _ = str(refused.value).splitlines()
     assert line.endswith(f"OPTIONS (token {REDACTED}, rate '3')")

@@ -22,13 +22,13 @@ def test_statements_of_several_lines_are_there_for_the_next_shell(tmp_path):
 
 def test_a_broken_file_is_read_as_far_as_it_can_be(tmp_path):
     path = tmp_path / "history"
-    path.write_bytes(b"\xff\xfe\0garbage\n\n# 2026\n+SELECT 1;\n+\xff\n# 2026\n+SELECT 2;")
+    path.write_bytes(b"\xff\xfe\0garbage\n\n# 2026\n+SELECT 1;\n+\xff\n# 2026\n+SELECT 2;\n")
     assert typed(path) == ["SELECT 2;", "SELECT 1;\n\ufffd"]
 
 
-def test_a_very_long_file_is_read_from_its_end_and_cut(tmp_path, monkeypatch):
-    monkeypatch.setattr(history, "_READ_BYTES", 1_000)
-    monkeypatch.setattr(history, "_KEPT_BYTES", 5_000)
+def test_a_very_long_file_is_cut_to_its_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(history, "_KEPT_BYTES", 1_000)
+    monkeypatch.setattr(history, "_MOST_BYTES", 5_000)
     path = tmp_path / "history"
     kept = StatementHistory(path)
     for number in range(300):

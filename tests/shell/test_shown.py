@@ -17,7 +17,7 @@ from wjoin.planner.explain.text import explain_text
 from wjoin.shell.explained import explained
 from wjoin.shell.pager import pager_command, show_lines
 from wjoin.shell.paint import Paint
-from wjoin.shell.status import QueryStatus, complete_text, rate, status_line
+from wjoin.shell.status import QueryStatus, complete_text, status_line
 from wjoin.shell.tables import Rows, records, table, table_width
 from wjoin.statements.explanation import Explanation
 
@@ -91,14 +91,6 @@ def progress(batch: int, second: int, rows: int, **more: object) -> Progress:
     return Progress("q", batch, 2.0, **values)
 
 
-def test_rows_a_second_are_those_of_the_last_seconds():
-    # Ten rows in each of the micro-batches that began 4 and 2 seconds ago.
-    assert rate([progress(0, 4, 10), progress(1, 2, 10)], NOW) == 5
-    assert rate([progress(0, 60, 10)], NOW) == 0
-    assert rate([progress(0, 4, 10), progress(1, 2, 10), progress(2, 0, 0, idle=True)], NOW) == 5
-    assert rate([], NOW) == 0
-
-
 def test_the_time_by_which_results_are_complete_is_the_least_watermark():
     noon = int(datetime(2026, 5, 1, 12, tzinfo=UTC).timestamp() * 1e6)
     both = progress(0, 0, 5, watermarks={"A": noon, "B": noon - 5_000_000})
@@ -111,11 +103,11 @@ def test_the_time_by_which_results_are_complete_is_the_least_watermark():
 
 def test_the_line_below_the_prompt_fits():
     one = QueryStatus("pairs", "running", 1234.4, 75.2, "12:00:00 UTC")
-    assert one.text() == "pairs running  1,234 rows/s  lag 75.2 s  τ 12:00:00 UTC"
+    assert one.text() == "pairs running  1,234 rows/s  lag 1.3 min  τ 12:00:00 UTC"
     assert status_line([one, QueryStatus("q", "starting")], 100) == f"{one.text()}  │  q starting"
     assert status_line([one] * 9, 80) == f"{one.text()}  │  8 more"
     assert status_line([], 80) == ""
-    assert QueryStatus("q", "idle", 0.0, 7200.0).text() == "q idle  0 rows/s  lag 2.0 h"
+    assert QueryStatus("q", "idle", 0.0, 7200.0).text() == "q idle  0 rows/s  lag 2 h"
 
 
 @pytest.mark.parametrize(("count", "paged"), [(5, False), (50, True)])

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import wjoin
+from tests.kit.slow_link import SlowLink, port_of
 from tests.sites.test_joins import STREAM, THREE, declare, expected, frames, put, ran, write
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 from wjoin.testing.site import Site
-from wjoin.testing.slow_link import SlowLink, port_of
 
 pytestmark = [pytest.mark.thorough, pytest.mark.spark]
 

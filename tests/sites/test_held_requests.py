@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.kit.slow_link import SlowLink, port_of
 from tests.sites.processes import BEGIN, Process, Sites, put, stream_of, wait_for_rows
 from tests.sites.stores import extent_by_hand, without_size
 from tests.tiers import examples
@@ -20,7 +21,6 @@ from wjoin.sites.held import HeldRange, Wanted, encode_wanted
 from wjoin.sites.keys import encode_keys
 from wjoin.sites.protocol import ROW, Link, Request, encode_request
 from wjoin.sites.value_filter import ValueFilter
-from wjoin.testing.slow_link import SlowLink, port_of
 
 pytestmark = pytest.mark.long
 

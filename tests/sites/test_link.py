@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.kit.slow_link import Address, SlowLink, port_of
 from tests.tiers import tiers
 from wjoin.sites.client import SiteClient
 from wjoin.sites.protocol import SiteAddress
 from wjoin.testing.site import Site
-from wjoin.testing.slow_link import Address, SlowLink, port_of
 
 
 @pytest.fixture(scope="module")

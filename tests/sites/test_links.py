@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import wjoin
+from tests.kit.slow_link import SlowLink, port_of
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import Link, SiteAddress
 from wjoin.sources.site_links import KEPT_SECONDS, LINKS, Links
 from wjoin.testing.site import Site
-from wjoin.testing.slow_link import SlowLink, port_of
 
 pytestmark = pytest.mark.thorough
 

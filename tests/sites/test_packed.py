@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.kit.slow_link import SlowLink, port_of
 from wjoin.sites.client import SiteClient
 from wjoin.sites.protocol import SiteAddress
 from wjoin.testing.site import Site
-from wjoin.testing.slow_link import SlowLink, port_of
 
 ROWS = 5000
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from tests.kit.local import MemoryStore
+from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import MemoryStore
 from wjoin.executor.state.manifest import Elsewhere, Manifest
 from wjoin.executor.step import StageLogic
 from wjoin.parts.kernels.runs import RunShape, SortedRun
 from wjoin.parts.routes.route import Role
-from wjoin.testing.planned import block_of, plan_over, stream_of
 
 SECOND = 1_000_000
 SQL = "SELECT A.n AS a, B.n AS b FROM a A, b B WINDOW = 3 SECONDS WHERE A.k = B.k"

@@ -34,9 +34,12 @@ def counted(**known: int) -> dict[str, int]:
 
 
 def losses_of(bodies: list[dict[str, Any]]) -> Losses:
-    losses = Losses("the query out")
+    totals = Totals()
+    losses = Losses("the query out", totals)
     for body in bodies:
-        losses.take(Report(cast(Any, body), progress.read(body)))
+        told = Report(cast(Any, body), progress.read(body))
+        totals.add(told.progress)
+        losses.take(told)
     return losses
 
 

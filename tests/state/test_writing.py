@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.kit.local import MemoryStore
 from tests.plans.catalogue import plan
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import MemoryStore
 from wjoin.executor.state import writing
 from wjoin.executor.state.identity import fingerprint, stage_identity
 from wjoin.executor.state.manifest import Manifest, decode_manifest

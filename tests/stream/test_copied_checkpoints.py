@@ -18,13 +18,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import wjoin
-from wjoin.testing.check import PLAIN
-from wjoin.testing.expressions import Field, equal
-from wjoin.testing.harness import ddl
-from wjoin.testing.lateness import Batch, expected_batches
-from wjoin.testing.oracle import rows_of
-from wjoin.testing.statement import Within, text
-from wjoin.testing.tables import SECOND, events, statement
+from tests.kit.check import PLAIN
+from tests.kit.expressions import Field, equal
+from tests.kit.lateness import Batch, expected_batches
+from tests.kit.statement import Within, text
+from tests.kit.tables import SECOND, events, statement
+from wjoin.testing.harness import spark_schema
+from wjoin.testing.rows import rows_of
 
 pytestmark = pytest.mark.thorough
 
@@ -73,7 +73,7 @@ class Queries:
         self._files = 0
         for item in CASE.inputs:
             (root / item.relation).mkdir()
-            schema = ddl(rows_for("x")[0][item.alias].schema)
+            schema = spark_schema(rows_for("x")[0][item.alias].schema)
             frame = session.readStream.schema(schema).parquet(str(root / item.relation))
             session.stream(item.relation, frame, event_time="ts", delay=f"{item.delay} microseconds")
 

@@ -16,16 +16,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import wjoin
+from tests.kit.check import assert_batch, assert_stream, sources_of
+from tests.kit.expressions import Field, equal
+from tests.kit.lateness import surviving
+from tests.kit.statement import Between, Condition, Pair, Statement, Style, Trailing, Within, text
+from tests.kit.tables import EPOCH, SECOND, TIMESTAMP, events, statement
 from tests.properties.test_streaming import EXAMPLES, PHASES
 from tests.tiers import tiers
 from wjoin import progress
 from wjoin.planner.plan.ahead import GREATEST_NUMBER, GREATEST_TIMESTAMP
-from wjoin.testing.check import assert_batch, assert_stream, sources_of
-from wjoin.testing.expressions import Field, equal
 from wjoin.testing.harness import Run, run_batches
-from wjoin.testing.lateness import surviving
-from wjoin.testing.statement import Between, Condition, Pair, Statement, Style, Trailing, Within, text
-from wjoin.testing.tables import EPOCH, SECOND, TIMESTAMP, events, statement
 
 pytestmark = pytest.mark.thorough
 

@@ -12,15 +12,15 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tests.kit.check import PLAIN, sources_of
+from tests.kit.expressions import Field, equal
+from tests.kit.lateness import Batch
+from tests.kit.oracle import event_times, expected
+from tests.kit.statement import Between, Both, Either, Pair, Path, Statement, text
+from tests.kit.tables import SECOND, events, statement
 from tests.tiers import tiers
-from wjoin.testing.check import PLAIN, sources_of
-from wjoin.testing.expressions import Field, equal
 from wjoin.testing.harness import Run, Source, run_batches, run_query
-from wjoin.testing.lateness import Batch
-from wjoin.testing.oracle import event_times, expected
 from wjoin.testing.site import Site
-from wjoin.testing.statement import Between, Both, Either, Pair, Path, Statement, text
-from wjoin.testing.tables import SECOND, events, statement
 
 DELAY = 2 * SECOND
 WIDTH = 10 * SECOND

@@ -6,7 +6,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from wjoin.testing.harness import Source, ddl, run_query
+import wjoin
+from tests.packages import ROOT
+from wjoin.testing.harness import Source, run_query
 
 pytestmark = pytest.mark.long
 
@@ -60,14 +62,6 @@ def test_state_survives_restarts_and_absent_files(spark: SparkSession, restarts:
     assert [sorted(row[1] for row in bag.elements()) for bag in run.bags] == [[1, 2], [7], [3], []]
 
 
-def test_ddl_names_every_type(spark: SparkSession) -> None:
-    schema = pa.schema(
-        [
-            ("a", pa.decimal128(10, 2)),
-            ("b", pa.struct([("x", pa.int32()), ("y", pa.list_(pa.date32()))])),
-            ("c", pa.map_(pa.string(), pa.binary())),
-            ("d", pa.timestamp("us")),
-            ("e", pa.timestamp("us", "UTC")),
-        ]
-    )
-    assert spark.createDataFrame([], ddl(schema)).columns == ["a", "b", "c", "d", "e"]
+def test_the_example_of_the_docs_runs(session: wjoin.Session) -> None:
+    example = (ROOT / "docs" / "testing.md").read_text("utf-8").split("```python\n")[1].split("```")[0]
+    exec(example, {"session": session})

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import wjoin
+from tests.kit.tables import SECOND, events
 from tests.stream.test_copied_checkpoints import deleted, local_folders
-from wjoin.testing.tables import SECOND, events
 
 pytestmark = pytest.mark.thorough
 

@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.kit.check import PLAIN, assert_stream, sources_of
+from tests.kit.expressions import Compare, Field, Literal, equal
+from tests.kit.lateness import expected_batches, surviving
+from tests.kit.statement import Between, Pair, Statement, Within, text
+from tests.kit.tables import SECOND, events, statement
 from wjoin import progress
-from wjoin.testing.check import PLAIN, assert_stream, sources_of
-from wjoin.testing.expressions import Compare, Field, Literal, equal
 from wjoin.testing.harness import Run, run_batches
-from wjoin.testing.lateness import expected_batches, surviving
-from wjoin.testing.statement import Between, Pair, Statement, Within, text
-from wjoin.testing.tables import SECOND, events, statement
 
 pytestmark = pytest.mark.thorough
 

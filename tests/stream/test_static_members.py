@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
+from tests.kit.check import assert_same, deal, patient, sources_of
+from tests.kit.expressions import Call, Compare, Field, Literal, equal
+from tests.kit.lateness import Batch, expected_batches
+from tests.kit.oracle import combinations
+from tests.kit.statement import Between, Both, Either, Pair, Statement, Style, Trailing, Within, text
+from tests.kit.tables import EPOCH, SECOND, TIMESTAMP, events, statement
 from wjoin.progress import read
-from wjoin.testing.check import assert_same, deal, patient, sources_of
-from wjoin.testing.expressions import Call, Compare, Field, Literal, equal
-from wjoin.testing.harness import Run, Source, ddl, run_batches
-from wjoin.testing.lateness import Batch, expected_batches
-from wjoin.testing.oracle import combinations
-from wjoin.testing.statement import Between, Both, Either, Pair, Statement, Style, Trailing, Within, text
-from wjoin.testing.tables import EPOCH, SECOND, TIMESTAMP, events, statement
+from wjoin.testing.harness import Run, Source, run_batches, spark_schema
 
 pytestmark = pytest.mark.thorough
 
@@ -30,7 +30,7 @@ def rows(place: int, count: int = 9, step: int = 2 * SECOND, time: pa.DataType =
 
 def frame_of(session: Any, table: pa.Table) -> DataFrame:
     """Return a static DataFrame of the rows."""
-    frame: DataFrame = session.spark.createDataFrame(table, ddl(table.schema))
+    frame: DataFrame = session.spark.createDataFrame(table, spark_schema(table.schema))
     return frame
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.kit.check import assert_stream
+from tests.kit.expressions import AnyOf, Call, Compare, Expression, Field, IsNull, Literal, equal
+from tests.kit.lateness import surviving
+from tests.kit.statement import Both, Pair, Statement, Style
+from tests.kit.tables import SECOND, events, statement
 from tests.tiers import tiers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.choose.choice import PLANS
 from wjoin.planner.choose.layouts import Layout, LayoutRule
-from wjoin.testing.check import assert_stream
-from wjoin.testing.expressions import AnyOf, Call, Compare, Expression, Field, IsNull, Literal, equal
-from wjoin.testing.lateness import surviving
-from wjoin.testing.statement import Both, Pair, Statement, Style
-from wjoin.testing.tables import SECOND, events, statement
 
 pytestmark = pytest.mark.thorough
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from tests.kit.local import LocalWorkers
+from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.counts import Counts
-from wjoin.executor.local import LocalWorkers
-from wjoin.testing.planned import block_of, plan_over, stream_of
 
 pytestmark = pytest.mark.long
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wjoin.testing.processes import Sampler, Usage, kill_tree, pause, resume
+from tests.kit.processes import Sampler, Usage, kill_tree, pause, resume
 
 pytestmark = pytest.mark.long
 

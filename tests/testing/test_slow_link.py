@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from wjoin.testing.slow_link import Address, SlowLink
+from tests.kit.slow_link import Address, SlowLink
 from wjoin.testing.waiting import free_ports, until
 
 pytestmark = pytest.mark.long

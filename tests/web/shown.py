@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.plans.catalogue import plan
+from wjoin.measured.points import History
 from wjoin.measured.progress import Progress, read
 from wjoin.planner.explain.describe import describe
-from wjoin.web.points import History
 from wjoin.web.present import Known
 from wjoin.web.server import Web
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.web.shown import BEGAN, report
-from wjoin.web.points import KEPT_SECONDS, MOST_POINTS, History
+from wjoin.measured.points import KEPT_SECONDS, MOST_POINTS, History
 
 
 @given(
@@ -64,3 +64,23 @@ def test_a_clock_that_is_set_back_moves_no_point_back():
     history.add(report(1, BEGAN + 50, {"A": 10}))
     (only,) = history.read().points
     assert (only.rows, only.ends) == ({"A": 20}, BEGAN + 100.5)
+
+
+def test_what_is_done_at_present_is_that_of_the_last_seconds():
+    history = History(BEGAN)
+    for batch, second in enumerate((0, 20, 24)):
+        history.add(report(batch, BEGAN + second, {"A": 10}, seconds=2))
+    hour = history.read()
+    recent = hour.present(BEGAN + 27, rests=True)
+    # It has read nothing from second 2 on until 20.
+    assert (recent.rows_in, recent.begins - BEGAN, recent.ends - BEGAN) == (20, 2, 26)
+    assert hour.present(BEGAN + 40, rests=False).rows_in == 20
+    assert hour.present(BEGAN + 40, rests=True).rows_in == 0
+
+
+def test_a_first_micro_batch_that_has_been_sooner_than_its_reader_has_its_length():
+    history = History(BEGAN + 60)
+    history.add(report(0, BEGAN, {"A": 10}, seconds=2))
+    total = history.read().total
+    assert (total.begins, total.ends) == (BEGAN, BEGAN + 2)
+    assert total.rate(total.rows_in) == 5

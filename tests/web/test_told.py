@@ -5,7 +5,7 @@ import json
 from tests.plans.catalogue import plan
 from tests.web.shown import BEGAN, CHAIN, STAR, batches, known, report
 from wjoin.measured.expected import expected_rows
-from wjoin.web.points import MOST_POINTS
+from wjoin.measured.points import MOST_POINTS
 from wjoin.web.present import now
 from wjoin.web.told import detail, line
 

@@ -4,7 +4,6 @@ What lies in memory of a query is in its state alone, between two micro-batches.
 brought to the new workers as new rows would be, and all else of the checkpoint is copied.
 """
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +38,6 @@ from wjoin.executor.state.moving import StageMove
 from wjoin.executor.workers import worker_ids
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
-from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import AnalyzeStream, InsertInto, Query, Statement
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.measured.beside import Beside
@@ -47,7 +45,8 @@ from wjoin.measured.kept import IDENTITY, LAYOUTS, Kept
 from wjoin.planner.choose.layouts import Layout, laid_out
 from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.settings.options import prepare
-from wjoin.spark.failures import placed
+from wjoin.spark.cluster import setting
+from wjoin.spark.failures import located, placed
 from wjoin.spark.files import Files
 from wjoin.statements.checking import check
 from wjoin.statements.dispatch import execute
@@ -126,7 +125,7 @@ def repartition(
         raise WJoinError("WJ603", f"{partitions} is not a number of partitions", help="give 1 or more")
     if files.exists(new):
         raise WJoinError("WJ709", f"{new} exists already")
-    with _set(spark, PARTITIONS, str(partitions)):
+    with setting(spark, PARTITIONS, str(partitions)):
         single = files.exists(f"{old}/metadata")
         tasks = _Script(context, files, text, params, old, single).tasks(name)
     unfinished = new + UNFINISHED
@@ -193,14 +192,13 @@ class _Script:
     def _of_insert(self, statement: InsertInto) -> Iterator[_Task]:
         """Yield what is to be done for an INSERT INTO, if its query streams and has begun."""
         queries, target = self.context.queries, statement.target[-1]
-        sink = target_sink(self.context.catalog, self.text, statement)
+        sink = target_sink(self.context.catalog, statement)
         if sink is None:
             return
         for folder in (self.old, f"{self.old}/{sink.name}"):
             if queries.runs_on(folder):
-                raise WJoinError("WJ708", f"a query is running on the checkpoint {folder}").at(
-                    target.span, self.text
-                )
+                message = f"a query is running on the checkpoint {folder}"
+                raise WJoinError("WJ708", message, span=target.span)
         folder = self.old if self.single else queries.name_folder(self.old, sink.name)
         kept = Kept(self.context.engine.spark, folder, moving=True)
         rows, joins = inserted_rows(self.context, self.text, statement, self.params, kept)
@@ -209,24 +207,15 @@ class _Script:
         queries.named(folder)
         if kept.begun:
             place = "" if self.single else folder.removeprefix(f"{self.old}/")
-            with _at(target.span, self.text):
+            with located(self.text, target.span):
                 yield _task(self.files, kept, statement, target.name, folder, place, joins)
 
     def _of_select(self, statement: Query) -> Iterator[_Task]:
         """Yield what is to be done for a SELECT that somebody has started."""
         kept = Kept(self.context.engine.spark, self.old, moving=True)
         _, joins = joined_rows(self.context, self.text, statement, self.params, kept)
-        with _at(statement.span, self.text):
+        with located(self.text, statement.span):
             yield _task(self.files, kept, statement, "the SELECT", self.old, "", joins)
-
-
-@contextlib.contextmanager
-def _at(span: Span, text: str) -> Iterator[None]:
-    """Give an error that is raised inside its place."""
-    try:
-        yield
-    except WJoinError as error:
-        raise error.at(span, text) from error.__cause__
 
 
 def _task(
@@ -332,14 +321,3 @@ def _session(spark: SparkSession, last: LastBatch, partitions: int) -> SparkSess
     for name, value in {**last.settings, **_WRITING, **reading, PARTITIONS: str(partitions)}.items():
         session.conf.set(name, value)
     return session
-
-
-@contextlib.contextmanager
-def _set(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """Give a setting of Spark's another value inside."""
-    before = spark.conf.get(name)
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        spark.conf.set(name, str(before))

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from wjoin.checkpoints.log import PARTITIONS
 from wjoin.commands.calibrate_tables import table_costs
 from wjoin.executor.gathering import Pieces
 from wjoin.executor.multiway import MultiwayJoin
@@ -43,6 +44,7 @@ from wjoin.planner.plan.physical import (
 )
 from wjoin.planner.plan.probes import arranged
 from wjoin.planner.windows.bounds import Windows
+from wjoin.spark.cluster import setting
 
 if TYPE_CHECKING:
     from wjoin import Session
@@ -55,7 +57,6 @@ _SCHEMA = "k BIGINT, ts TIMESTAMP, payload STRING"
 _SMALL, _LARGE = 10, 200_000
 """Rows of a micro-batch of each stream in the runs that tell the cost of a micro-batch and of a row."""
 
-_PARTITIONS = "spark.sql.shuffle.partitions"
 _BATCHES, _SKIPPED = 7, 3
 _FEW, _MANY = 2, 16
 """Workers in the runs that tell what each further one costs a micro-batch."""
@@ -178,17 +179,12 @@ def _micro_batches(session: "Session", known: Constants) -> dict[str, float]:
 
 def _workers(session: "Session") -> dict[str, float]:
     """Return what each further worker adds to a micro-batch; nothing where that cannot be told."""
-    spark = session.spark
-    partitions = str(spark.conf.get(_PARTITIONS))
-    spark.conf.set(_PARTITIONS, str(_MANY))
-    try:
+    with setting(session.spark, PARTITIONS, str(_MANY)):
         # The first run is practice, and later ones become faster: few stand between many and many.
         _, before, few, after = (
             _median_batch(session, f"PSP, {workers}", _SMALL, "a.k + b.k < 0")
             for workers in (_MANY, _MANY, _FEW, _MANY)
         )
-    finally:
-        spark.conf.set(_PARTITIONS, partitions)
     further = ((before + after) / 2 - few) / (_MANY - _FEW)
     return {"worker": further} if further > 0 else {}
 

@@ -53,7 +53,6 @@ def _show(
     """Run a statement and print its rows; return the query that goes on printing."""
     from wjoin.commands.printed import print_once, print_rows, start_printing
     from wjoin.queries.running import Running
-    from wjoin.settings.triggers import processing_time
     from wjoin.spark.failures import placed
 
     with placed(text, statement.span):
@@ -67,8 +66,8 @@ def _show(
         elif how.once:
             print_once(frame, how.rows, how.form)
         else:
-            every = how.trigger or session.context.settings.get("wjoin.trigger")
-            query = start_printing(frame, how.rows, processing_time(every) if every else None, how.form)
+            every = session.context.settings.trigger(how.trigger)
+            query = start_printing(frame, how.rows, every, how.form)
             print(
                 "The SELECT has no checkpoint: every run begins with everything in its sources",
                 file=sys.stderr,

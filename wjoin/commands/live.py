@@ -1,9 +1,10 @@
 """Progress of running queries: a live table on a terminal, lines of JSON, or what is being waited for."""
 
+import contextlib
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
@@ -12,10 +13,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from wjoin.commands.waiting import Waiting
+from wjoin.commands.waiting import waiting
 from wjoin.executor.spark.beginning import tasks
 from wjoin.grammar.shown import shown
+from wjoin.measured.beside import UNREACHABLE
+from wjoin.measured.followed import Observer
 from wjoin.measured.progress import Progress, time_text
+from wjoin.measured.reports import Report
 from wjoin.measured.totals import Totals
 from wjoin.queries.running import Running
 
@@ -51,7 +55,7 @@ class LiveProgress:
         console = Console(markup=False)
         drawn = table and console.is_terminal and not as_json
         self._live = Live(console=console, refresh_per_second=4) if drawn else None
-        self._waiting: Waiting | None = None
+        self._waiting: contextlib.ExitStack | None = None
 
     def __enter__(self) -> "LiveProgress":
         if self._live is not None:
@@ -70,7 +74,7 @@ class LiveProgress:
         for each in running:
             if self._json and not any(known is each for known in self._told):
                 self._told.append(each)
-                each.followed.tell(partial(_print, sys.stdout if each.sink is not None else sys.stderr))
+                each.followed.observe(_Printed(sys.stdout if each.sink is not None else sys.stderr))
             each.followed.look()
         if self._live is not None:
             self._live.update(self._table(running))
@@ -79,13 +83,11 @@ class LiveProgress:
 
     def _wait_for(self, begun: Sequence[Running]) -> None:
         if begun and self._waiting is None:
-            names = ", ".join(each.name for each in begun)
-            first = begun[0].query
-            self._waiting = Waiting(f"First micro-batch of {names}", lambda: _work(first)).__enter__()
-        elif begun and self._waiting is not None:
-            self._waiting.tick()
-        elif self._waiting is not None:
-            self._waiting.__exit__(None, None, None)
+            names, first = ", ".join(each.name for each in begun), begun[0].query
+            self._waiting = contextlib.ExitStack()
+            self._waiting.enter_context(waiting(f"First micro-batch of {names}", lambda: _work(first)))
+        elif not begun and self._waiting is not None:
+            self._waiting.close()
             self._waiting = None
 
     def _table(self, running: Sequence[Running]) -> Table:
@@ -97,32 +99,40 @@ class LiveProgress:
         return table
 
 
-def _print(out: TextIO, progress: Progress) -> None:
-    print(progress.as_json(), file=out, flush=True)
+@dataclass(frozen=True)
+class _Printed(Observer):
+    """Prints each report as a line of JSON."""
+
+    out: TextIO
+
+    def take(self, report: Report) -> None:
+        print(report.progress.as_json(), file=self.out, flush=True)
 
 
 def _cells(totals: Totals) -> list[str]:
     """Return the counts of a query; of state and watermark the last that are known."""
-    newest = totals.newest
+    newest, total = totals.newest, totals.total
     if newest is None:
         return [""] * (len(_COLUMNS) - 2)
     return [
         str(newest.batch),
-        f"{totals.rows_in:,}",
-        f"{totals.matches:,}",
+        f"{total.rows_in:,}",
+        f"{total.matched:,}",
         f"{newest.rows_per_second:,.0f}",
-        f"{newest.rows_of_state:,}",
-        f"{newest.bytes_of_state / 1e6:,.1f} MB",
+        f"{total.rows_of_state:,}",
+        f"{total.bytes_of_state / 1e6:,.1f} MB",
         _watermark(newest),
-        f"{totals.late:,}",
-        f"{totals.null_times:,}",
+        f"{sum(total.late.values()):,}",
+        f"{sum(total.undated.values()):,}",
     ]
 
 
 def _work(query: "StreamingQuery") -> str:
     """Return how much of its first micro-batch a query has done, empty where nobody tells."""
-    done, most = tasks(query) or (0, 0)
-    return f"{done} of {most} tasks" if most else ""
+    with contextlib.suppress(*UNREACHABLE):
+        done, most = tasks(query) or (0, 0)
+        return f"{done} of {most} tasks" if most else ""
+    return ""
 
 
 def _now(running: Running) -> str:

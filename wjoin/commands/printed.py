@@ -119,8 +119,7 @@ def rows_once(frame: "DataFrame", most: int | None) -> "DataFrame":
                 found.append(shown.localCheckpoint())
                 missing -= min(count, missing)
 
-    writer = frame.writeStream.foreachBatch(take).outputMode("append").queryName(select_name())
-    query = begin(frame.sparkSession, writer.trigger(availableNow=True).start, "the SELECT")
+    query = start_select(frame, take, once=True)
     query.awaitTermination()
     report = last_report(query)
     if words := waiting(None if report is None else read(report)):
@@ -166,9 +165,24 @@ def start_showing(
             if count:
                 show(kept, batch, count)
 
+    return start_select(frame, take, every, mode=mode)
+
+
+def start_select(
+    frame: "DataFrame",
+    take: "Callable[[DataFrame, int], None]",
+    every: str | None = None,
+    *,
+    once: bool = False,
+    mode: str = "append",
+) -> "StreamingQuery":
+    """Start a query that calls ``take`` with each micro-batch; ``once``: only with what the sources hold."""
     writer = frame.writeStream.foreachBatch(take).outputMode(mode).queryName(select_name())
-    timed = writer if every is None else writer.trigger(processingTime=every)
-    return begin(frame.sparkSession, timed.start, "the SELECT")
+    if once:
+        writer = writer.trigger(availableNow=True)
+    elif every is not None:
+        writer = writer.trigger(processingTime=every)
+    return begin(frame.sparkSession, writer.start, "the SELECT")
 
 
 @contextlib.contextmanager

@@ -1,7 +1,5 @@
 """What is known of the disorder of a query's columns, from the streams and W-joins that it reads."""
 
-import contextlib
-import io
 import re
 from collections.abc import Callable, Mapping
 
@@ -9,6 +7,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame
 
 from wjoin.grammar.tokens import names_in
+from wjoin.joins.relations import explained
 from wjoin.planner.bind.lineage import query_delays
 from wjoin.planner.catalog import Delay, Delays
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
@@ -61,11 +60,8 @@ def _hides(rows: Callable[[], DataFrame], catalog: Catalog) -> bool:
 
 def views_in(rows: DataFrame) -> set[str]:
     """Return the names, lower case, of the temporary views that a DataFrame reads, at any depth."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        # Of a stream Spark explains the analyzed plan only, and says why not the others.
-        rows.explain("extended")
-    return {name.replace("``", "`").lower() for name in _VIEW.findall(printed.getvalue())}
+    # Of a stream Spark explains the analyzed plan only, and says why not the others.
+    return {name.replace("``", "`").lower() for name in _VIEW.findall(explained(rows, "extended"))}
 
 
 def output_delay(planned: PlannedSelect) -> int | None:

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructField
 from wjoin.executor.spark.structs import char_type
 from wjoin.executor.spark.watermarks import WATERMARK
 from wjoin.grammar.errors import WJoinError
+from wjoin.planner.bind.event_time import time_kind
 from wjoin.planner.catalog import Column, Delay, Estimate, Relation
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.planner.plan.physical import TimeKind
@@ -86,11 +87,6 @@ def _column(field: StructField) -> Column:
     return Column(field.name, field.dataType.simpleString(), char_type(field))
 
 
-def time_kind(spark_type: str) -> TimeKind:
-    """Return the kind of event time that a column of a Spark type holds."""
-    return TimeKind(spark_type) if spark_type.startswith("timestamp") else TimeKind.INTEGRAL
-
-
 def stream_fields(spark: SparkSession, stream: StreamDeclaration) -> dict[str, str]:
     """Return the columns of a declared stream and their Spark SQL types."""
     fields = spark.table(quoted(stream.name)).schema.fields
@@ -106,8 +102,13 @@ def event_time(stream: StreamDeclaration, fields: Mapping[str, str]) -> tuple[st
         return name, "not known"
     if delay.value is None:
         return name, "any time"
-    shown = human(delay.value, time_kind(fields[name]) if name else TimeKind.TIMESTAMP)
+    shown = human(delay.value, kind_of(name, fields))
     return name, shown if delay.declared else f"{shown} (none declared)"
+
+
+def kind_of(time: str | None, fields: Mapping[str, str]) -> TimeKind:
+    """Return the kind of an event time, by its column; that of a timestamp where this is not clear."""
+    return (time_kind(fields[time]) or TimeKind.INTEGRAL) if time is not None else TimeKind.TIMESTAMP
 
 
 def spark_plan(frame: DataFrame) -> str:
@@ -115,7 +116,12 @@ def spark_plan(frame: DataFrame) -> str:
     if frame.isStreaming:
         # Spark refuses to explain a streaming DataFrame that has not been started.
         return "Spark plans a stream when it starts: see explain() of the running StreamingQuery"
+    return explained(frame, "formatted").rstrip()
+
+
+def explained(frame: DataFrame, mode: str) -> str:
+    """Return what Spark prints when it explains a DataFrame."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        frame.explain("formatted")
-    return printed.getvalue().rstrip()
+        frame.explain(mode)
+    return printed.getvalue()

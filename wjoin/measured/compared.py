@@ -10,9 +10,11 @@ from wjoin.executor.spark.meter import Meter
 from wjoin.executor.spark.once import select_name
 from wjoin.grammar.plurals import counted
 from wjoin.measured.compared_tables import measured_tables
-from wjoin.measured.expected import Work, compared
-from wjoin.measured.progress import Progress, read
+from wjoin.measured.expected import compared, work_of
+from wjoin.measured.points import Hour
+from wjoin.measured.progress import read
 from wjoin.measured.reports import recent_reports
+from wjoin.measured.totals import Totals
 from wjoin.planner.explain.cost import aligned
 from wjoin.planner.planning import PlannedSelect
 
@@ -29,31 +31,23 @@ def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect], meters: Se
     if not frame.isStreaming:
         return measured_tables(frame, planned, meters)
     started = time.monotonic()
-    batches = _run(frame)
-    rows = sum(sum(each.rows_in.values()) for each in batches)
-    seconds = time.monotonic() - started
-    head = f"Measured over {counted(rows, 'row')} in {counted(len(batches), 'micro-batch')}, {seconds:.2f} s"
-    if rows == 0:
+    hour = _run(frame)
+    total, seconds = hour.total, time.monotonic() - started
+    batches = counted(total.batches, "micro-batch")
+    head = f"Measured over {counted(total.rows_in, 'row')} in {batches}, {seconds:.2f} s"
+    if not total.rows_in:
         return head
-    done = Work(
-        rows,
-        sum(each.comparisons for each in batches),
-        sum(each.matches for each in batches),
-        max(sum(each.state_rows.values()) for each in batches),
-        sum(each.seconds for each in batches),
-    )
-    lines = [("", "estimated", "measured"), *(each.texts for each in compared(planned, done))]
-    late = sum(sum(each.late.values()) for each in batches)
-    return "\n".join([head, *aligned(lines), f"  {late:,} late rows were dropped"])
+    lines = [("", "estimated", "measured"), *(each.texts for each in compared(planned, work_of(hour)))]
+    return "\n".join([head, *aligned(lines), f"  {sum(total.late.values()):,} late rows were dropped"])
 
 
-def _run(frame: DataFrame) -> list[Progress]:
-    """Return the counts of every micro-batch over what the sources hold."""
+def _run(frame: DataFrame) -> Hour:
+    """Return what a query did over what its sources hold."""
     writer = frame.writeStream.format("noop").queryName(select_name()).trigger(availableNow=True)
     query = begin(frame.sparkSession, writer.start, "the query of EXPLAIN ANALYZE")
-    found: dict[int, Progress] = {}
-    while True:
-        ended = query.awaitTermination(_POLL_SECONDS)
-        found |= {each.batch: each for each in map(read, recent_reports(query))}
-        if ended:
-            return [found[batch] for batch in sorted(found)]
+    totals, ended = Totals(), False
+    while not ended:
+        ended = bool(query.awaitTermination(_POLL_SECONDS))
+        for each in recent_reports(query):
+            totals.add(read(each))
+    return totals.history.read()

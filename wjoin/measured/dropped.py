@@ -10,6 +10,7 @@ from wjoin.grammar.errors import WJoinWarning
 from wjoin.grammar.plurals import counted
 from wjoin.measured.progress import losable, observations
 from wjoin.measured.reports import Report
+from wjoin.measured.totals import Totals
 from wjoin.planner.plan.ahead import GREATEST_NUMBER
 from wjoin.spark.notices import tell
 
@@ -21,41 +22,35 @@ _AGAIN_SECONDS = 60.0
 
 
 class Losses:
-    """The rows that one run of a query has dropped; ``subject``: the query in words."""
+    """The rows that one run of a query has dropped.
 
-    def __init__(self, subject: str) -> None:
+    ``subject`` is the query in words, ``totals`` are its counts.
+    """
+
+    def __init__(self, subject: str, totals: Totals) -> None:
         self._subject = subject
-        self._late: Counter[str] = Counter()
-        self._undated: Counter[str] = Counter()
-        self._ahead: Counter[str] = Counter()
+        self._totals = totals
         self._broken: Counter[str] = Counter()
         self._missing: Counter[str] = Counter()
         self._losable: set[str] = set()
         self._furthest: dict[str, int] = {}
-        self._by_spark = 0
-        self._rows: Counter[str] = Counter()
         self._passed: Counter[str] = Counter()
         self._told: Mapping[str, tuple[int, float]] = {}
 
     def take(self, report: Report) -> None:
-        """Count what a micro-batch has dropped."""
+        """Count what a micro-batch has dropped that the totals do not tell."""
         progress = report.progress
         if not progress.rows_in and not progress.source_rows:
             return
-        self._late.update(progress.late)
-        self._undated.update(progress.null_times)
-        self._ahead.update(progress.ahead)
         self._broken.update(progress.broken)
         self._missing.update(progress.missing)
         self._losable |= losable(report.body)
         for alias, latest in progress.furthest.items():
             self._furthest[alias] = max(latest, self._furthest.get(alias, latest))
-        self._rows.update(progress.rows_in)
         for _, _, values in observations(report.body):
             for name, value in values.items():
                 if name.startswith(_PASSED):
                     self._passed[name.removeprefix(_PASSED)] += value or 0
-        self._by_spark += progress.dropped_by_spark
 
     def tend(self) -> None:
         """Tell of rows that have been dropped since they were last told of, a minute ago or more."""
@@ -64,8 +59,9 @@ class Losses:
     def end(self) -> None:
         """Tell of all that has not been told."""
         self._tell(None)
+        total = self._totals.total
         for alias, passed in self._passed.items():
-            dated = self._rows[alias] - self._undated[alias] - self._ahead[alias]
+            dated = total.rows.get(alias, 0) - total.undated.get(alias, 0) - total.ahead.get(alias, 0)
             if dated and not passed:
                 message = f"{self._subject} could join none of {counted(dated, 'row')} of {alias}: "
                 reasons = "each has a NULL in its key, or the filters remove it"
@@ -73,15 +69,17 @@ class Losses:
 
     def _tell(self, now: float | None) -> None:
         """Tell of rows dropped since they were last told of; ``now`` is None at the end of the query."""
+        total = self._totals.total
         # Elsewhere Spark fails where records are lost: what is missing there never was one.
         lost = Counter({each: count for each, count in self._missing.items() if self._may_lose(each)})
         furthest = f", the furthest at {_times(self._furthest)}"
-        for code, noun, kind, counts, more in (
-            ("WJ803", "late row", "", self._late, ""),
-            ("WJ804", "row", " without an event time", self._undated, ""),
+        for code, noun, kind, found, more in (
+            ("WJ803", "late row", "", total.late, ""),
+            ("WJ804", "row", " without an event time", total.undated, ""),
             ("WJ809", "unreadable record", "", self._broken, ""),
-            ("WJ807", "row", " too far ahead", self._ahead, furthest),
+            ("WJ807", "row", " too far ahead", total.ahead, furthest),
         ):
+            counts = Counter(found)
             rows = f"{counted(counts.total(), noun)}{kind}{_by_stream(counts)}{more}"
             self._tell_one(now, code, f"{self._subject} dropped {rows}", counts.total())
         self._tell_one(
@@ -91,12 +89,12 @@ class Losses:
             "deleted before they were read, removed by compaction, or are transaction markers",
             lost.total(),
         )
-        by_spark = counted(self._by_spark, "row")
+        by_spark = counted(total.dropped, "row")
         self._tell_one(
             now,
             "WJ805",
             f"{self._subject} dropped {by_spark} in Spark's own operators, older than the watermark there",
-            self._by_spark,
+            total.dropped,
         )
 
     def _may_lose(self, topics: str) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from wjoin.measured.points import Hour
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.planner.cost.stream_statistics import units_per_second
 from wjoin.planner.figures import figure, size
@@ -43,6 +44,13 @@ class Work:
     results: int
     state_rows: int
     seconds: float
+
+
+def work_of(hour: Hour) -> Work:
+    """Return what the W-joins of a query did."""
+    total = hour.total
+    most = max((sum(each.kept.values()) for each in hour.points), default=0)
+    return Work(total.rows_in, sum(total.comparisons.values()), total.matched, most, total.seconds)
 
 
 def compared(planned: Sequence[PlannedSelect], done: Work) -> list[Compared]:

@@ -18,13 +18,9 @@ from pyspark.sql.streaming import StreamingQuery
 from wjoin.executor.spark.once import SELECT
 from wjoin.measured.beside import UNREACHABLE, stopped
 from wjoin.measured.dropped import Losses
-from wjoin.measured.progress import Progress
 from wjoin.measured.reports import Report, new_reports
 from wjoin.measured.totals import Totals
 from wjoin.spark.held import held, held_by_all
-
-HISTORY = 3_600
-"""How many reports of a query are kept: an hour of micro-batches of a second."""
 
 _SECONDS = 0.5
 """How often queries are looked at: hardly one that can have late rows is shorter."""
@@ -35,8 +31,8 @@ _MOST_FAILURES = 60
 _LINGERS_SECONDS = 60.0
 """How long an ended query is remembered: whoever has just started it may ask for it after its end."""
 
-_EARLY = 16
-"""Reports that an observer gets which comes after the first ones."""
+_EARLY = 100
+"""Reports that an observer gets which comes after the first ones, as many as Spark keeps."""
 
 _log = logging.getLogger("wjoin")
 
@@ -49,31 +45,32 @@ class Observer(Protocol):
 
     def tend(self) -> None:
         """Do what is due, between reports."""
+        return
 
     def end(self) -> None:
         """Do what is left to do: the query has ended."""
+        return
 
 
 class Followed:
     """One run of a query: its reports, added up since its start.
 
-    ``history`` are the latest counts, ``last`` is the newest report, ``ended`` when it was first seen to have
-    ended (``time.monotonic``), None while it runs. ``losses`` are the rows that it has dropped.
+    ``last`` is the newest report, ``ended`` when it was first seen to have ended (``time.monotonic``), None
+    while it runs. ``losses`` are the rows that it has dropped.
     """
 
     def __init__(self, query: StreamingQuery) -> None:
         self.query = query
         self.id, self.run = str(query.id), str(query.runId)
         name = query.name or self.id
-        self.losses = Losses("the SELECT" if name.startswith(SELECT) else f"the query {name}")
         self.totals = Totals()
-        self.history: deque[Progress] = deque(maxlen=HISTORY)
+        subject = "the SELECT" if name.startswith(SELECT) else f"the query {name}"
+        self.losses = Losses(subject, self.totals)
         self.last: Report | None = None
         self.ended: float | None = None
         self._closed = False
         self._early: deque[Report] = deque(maxlen=_EARLY)
         self._observers: list[Observer] = [self.losses]
-        self._told: list[Callable[[Progress], None]] = []
         self._looking = threading.RLock()
 
     def observe(self, observer: Observer) -> None:
@@ -84,18 +81,6 @@ class Followed:
             self._observers.append(observer)
             if self._closed:
                 observer.end()
-
-    def tell(self, report: Callable[[Progress], None]) -> None:
-        """Call ``report`` with the counts of each report that there is and will be, once."""
-        with self._looking:
-            for progress in self.history:
-                report(progress)
-            self._told.append(report)
-
-    def untell(self, report: Callable[[Progress], None]) -> None:
-        """Call ``report`` no more."""
-        with self._looking:
-            self._told.remove(report)
 
     def look(self) -> None:
         """Take what Spark has reported since the last time; it keeps a hundred reports of a query."""
@@ -110,11 +95,8 @@ class Followed:
     def _take(self, report: Report) -> None:
         self.last = report
         self._early.append(report)
-        self.history.append(report.progress)
         for observer in self._observers:
             observer.take(report)
-        for told in self._told:
-            told(report.progress)
 
     def tend(self) -> None:
         """Look at the query, and have its observers do what is due; once it has ended, the last time."""

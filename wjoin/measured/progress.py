@@ -22,6 +22,8 @@ LOSABLE = "wjoin-losable:"
 LEAST_TIMESTAMP = 10**14
 """Event times below it (March 1973, in microseconds) are taken to be of a unit of their own."""
 
+_MINUTE, _HOUR, _DAY, _YEAR = 60.0, 3600.0, 86_400.0, 31_557_600.0
+
 _AGGREGATES = frozenset({"stateStoreSave", "sessionWindowStateStoreSave", "sessionWindowStateStoreSaveExec"})
 """The names of Spark's operators whose state is groups: in append mode all that have not come out."""
 
@@ -84,16 +86,6 @@ class Progress:
         """Rows read per second of processing."""
         return sum(self.rows_in.values()) / self.seconds if self.seconds else 0.0
 
-    @property
-    def rows_of_state(self) -> int:
-        """Rows kept, of the W-joins and of Spark's own operators."""
-        return sum(self.state_rows.values()) + self.spark_state_rows
-
-    @property
-    def bytes_of_state(self) -> int:
-        """Their size."""
-        return self.state_bytes + self.spark_state_bytes
-
     def after(self, before: "Progress | None") -> "Progress":
         """Return the same with what W-joins kept and had seen ``before``, where it tells nothing of that.
 
@@ -134,6 +126,21 @@ def time_text(time: int) -> str:
     if time < LEAST_TIMESTAMP:
         return str(time)
     return str(datetime.fromtimestamp(time / 1e6, UTC).replace(tzinfo=None))
+
+
+def behind(lag: float) -> str:
+    """Return a lag as people say it.
+
+    >>> behind(2.34), behind(-90), behind(7200), behind(4e8)
+    ('2.3 s', '-1.5 min', '2 h', '12.7 years')
+    """
+    long = abs(lag)
+    for least, unit, word in ((2 * _YEAR, _YEAR, "years"), (2 * _DAY, _DAY, "d"), (_HOUR, _HOUR, "h")):
+        if long >= least:
+            return f"{lag / unit:.1f}".removesuffix(".0") + f" {word}"
+    if long >= _MINUTE:
+        return f"{lag / _MINUTE:.1f}".removesuffix(".0") + " min"
+    return f"{lag:.1f} s"
 
 
 def read(progress: Any) -> Progress:

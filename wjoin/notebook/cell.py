@@ -113,7 +113,7 @@ class Cell:
     def _insert(self, statement: InsertInto, values: Mapping[str, Any]) -> Any:
         """Run an INSERT INTO: attach to its query where that runs, replace that of another, or start one."""
         context, once, note = self.session.context, self.options.once, ""
-        sink = target_sink(context.catalog, self.text, statement)
+        sink = target_sink(context.catalog, statement)
         earlier = None if sink is None else self._earlier(statement, sink.name)
         if sink is not None and earlier is not None:
             if self._same(earlier, statement, values) and not (once or self.options.restart):
@@ -192,8 +192,8 @@ class Cell:
             earlier.stop()
             self.live.draw()
         rows = SelectRows(frame, self.options.limit, first=once)
-        every = self.options.trigger or self.session.context.settings.get("wjoin.trigger")
-        cell = self._follow(rows.start(processing_time(every) if every else None), statement, values, rows)
+        every = self.session.context.settings.trigger(self.options.trigger)
+        cell = self._follow(rows.start(every), statement, values, rows)
         if background and not once:
             return frame
         cell.wait()

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from wjoin.measured.points import KEPT_SECONDS, Point, merged
 from wjoin.notebook.tables import Table, preformatted
 from wjoin.planner.explain.markup import Markup, picture, tag
 from wjoin.planner.figures import figure, seconds
-from wjoin.web.points import KEPT_SECONDS, Point, merged
 
 STALE_SECONDS = 12
 """After which time without news the picture is gray."""

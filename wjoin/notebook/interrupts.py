@@ -2,13 +2,13 @@
 
 import contextlib
 import itertools
-import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
 from wjoin.notebook.shown_errors import Interrupted
+from wjoin.shell.attended import Work
 from wjoin.spark.failures import RAISED_BY_SPARK
 
 _LOOK_SECONDS = 0.2
@@ -25,33 +25,23 @@ def interruptible(spark: SparkSession, work: Callable[[], Result]) -> Result:
     """
     tag = f"wjoin-cell-{next(_numbers)}"
     begin, end = _tagging(spark)
-    results: list[Result] = []
-    errors: list[BaseException] = []
-    ended = threading.Event()
 
-    def run() -> None:
-        try:
-            begin(tag)
-            results.append(work())
-        except BaseException as error:  # noqa: BLE001 (it is raised below)
-            errors.append(error)
-        finally:
-            ended.set()
+    def tagged() -> Result:
+        begin(tag)
+        return work()
 
+    running = Work(tagged)
     try:
-        threading.Thread(target=run, name=tag, daemon=True).start()
         # Not join(): interrupted, it takes a thread that runs for ended.
-        while not ended.wait(_LOOK_SECONDS):
+        while not running.wait(_LOOK_SECONDS):
             pass
     except KeyboardInterrupt:
-        while not ended.wait(_LOOK_SECONDS):
+        while not running.wait(_LOOK_SECONDS):
             # Again and again, as Spark may not have begun with a job yet.
             with contextlib.suppress(*RAISED_BY_SPARK):
                 end(tag)
         raise Interrupted from None
-    if errors:
-        raise errors[0]
-    return results[0]
+    return running.result()
 
 
 def _tagging(spark: SparkSession) -> tuple[Callable[[str], Any], Callable[[str], Any]]:

@@ -14,7 +14,6 @@ from wjoin.notebook.screen import Screen
 from wjoin.notebook.selects import SelectRows
 from wjoin.planner.text.columns import quoted_if_needed
 from wjoin.queries.running import Running
-from wjoin.web.points import History
 
 _TICK_SECONDS = 1.0
 _WAIT_SECONDS = 0.2
@@ -39,8 +38,6 @@ class LiveCell:
         self.cell_id = cell_id
         self.waited_for = False
         self.ended = threading.Event()
-        self._history = History(running.started.timestamp())
-        running.followed.tell(self._history.add)
         self._rows = rows
         self._note = ""
         self._output: str | None = None
@@ -73,7 +70,6 @@ class LiveCell:
             screen.replace(self._output, picture, last=not picture.living)
             if not picture.living:
                 self._close_button(screen)
-                self.running.followed.untell(self._history.add)
                 self._forget_rows()
                 self.ended.set()
 
@@ -102,7 +98,7 @@ class LiveCell:
             running.followed.look()
             # Ended is what was so before its last reports were taken.
             living = running.seconds is None
-            rows = self._rows.table(running.totals.batches) if self._rows is not None else None
+            rows = self._rows.table(running.totals.total.batches) if self._rows is not None else None
             state, done, self._failed = _state(running, now), running.line(), running.failed
         except UNREACHABLE:
             living, rows, state = False, None, "ended"
@@ -116,7 +112,7 @@ class LiveCell:
             now,
             living,
             done.removeprefix(f"{running.name}: "),
-            self._history.read().points,
+            running.totals.history.read().points,
             notes,
             # Where the cell waits it ends with the error.
             self._failed.render() if self._failed is not None and not self.waited_for else None,

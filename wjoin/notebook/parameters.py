@@ -32,7 +32,6 @@ def parameters(text: str, statement: Statement, variables: Mapping[str, Any]) ->
                     "WJ212",
                     f"the variable {name} is a {kind}, which is not an SQL value",
                     span=token.span,
-                    text=text,
                     help="set it to a number, a string, a date or time, a timedelta or a list of these"
                     + (
                         f"; {name}.createOrReplaceTempView('name') makes it a view"

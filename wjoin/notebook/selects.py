@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from wjoin.commands.printed import run_once
-from wjoin.executor.spark.beginning import begin
-from wjoin.executor.spark.once import select_name
+from wjoin.commands.printed import run_once, start_select
 from wjoin.grammar.plurals import counted
-from wjoin.notebook.tables import Table, as_texts, table
+from wjoin.notebook.tables import Table, table
+from wjoin.queries.texts import as_texts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -79,13 +78,8 @@ class SelectRows:
     def start(self, every: str | None) -> "StreamingQuery":
         """Start the query; one for the first rows ends when it has read what the sources hold."""
         _silence_breaks()
-        writer = self._frame.writeStream.foreachBatch(Keep(self._view, self._most, self._first))
-        writer = writer.outputMode("append").queryName(select_name())
-        if self._first:
-            writer = writer.trigger(availableNow=True)
-        elif every is not None:
-            writer = writer.trigger(processingTime=every)
-        return begin(self._frame.sparkSession, writer.start, "the SELECT")
+        keep = Keep(self._view, self._most, self._first)
+        return start_select(self._frame, keep, every, once=self._first)
 
     def table(self, batches: int) -> Table:
         """Return the rows after so many micro-batches, which are read where there are more than before."""

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, NumericType, StructType
+from pyspark.sql.types import StructType
 
 from wjoin.grammar.plurals import counted
 from wjoin.planner.explain.markup import Markup, clean, escape, join, tag
+from wjoin.queries.texts import Texts, first_texts, numeric
 
 _LONGEST = 500
 """Characters of a value that are shown."""
@@ -36,7 +36,7 @@ class Table:
 
     columns: tuple[str, ...]
     numbers: tuple[bool, ...]
-    rows: Sequence[tuple[str | None, ...]]
+    rows: Sequence[Texts]
     note: str = ""
 
     def html(self) -> str:
@@ -86,36 +86,16 @@ def _padded(text: str, width: int, number: bool) -> str:
     return text.rjust(width) if number else text.ljust(width)
 
 
-def as_texts(frame: DataFrame) -> DataFrame:
-    """Return a DataFrame's rows as Spark writes them, in columns c0, c1 and so on.
-
-    In Python timestamps would be those of this machine's time zone, not of the session's.
-    """
-    types = [field.dataType for field in frame.schema.fields]
-    numbered = frame.toDF(*(f"c{number}" for number in range(len(types))))
-    columns = (
-        F.hex(f"c{number}") if isinstance(kind, BinaryType) else F.col(f"c{number}").cast("string")
-        for number, kind in enumerate(types)
-    )
-    return numbered.select(*(column.alias(f"c{number}") for number, column in enumerate(columns)))
-
-
 def first_rows(frame: DataFrame, most: int) -> Table:
-    """Return the first rows of a table; Spark computes one more, to tell whether that is all."""
-    rows = [tuple(row) for row in as_texts(frame).limit(most + 1).collect()]
-    note = (
-        f"the first {counted(most, 'row')}: --limit shows more"
-        if len(rows) > most
-        else counted(len(rows), "row")
-    )
-    return table(frame.schema, rows[:most], note)
+    """Return the first rows of a table."""
+    rows, more = first_texts(frame, most)
+    note = f"the first {counted(most, 'row')}: --limit shows more" if more else counted(len(rows), "row")
+    return table(frame.schema, rows, note)
 
 
-def table(schema: StructType, rows: Sequence[tuple[str | None, ...]], note: str) -> Table:
-    """Return rows that are texts already as a table with the columns of a schema."""
-    fields = schema.fields
-    numbers = tuple(isinstance(field.dataType, NumericType) for field in fields)
-    return Table(tuple(field.name for field in fields), numbers, rows, note)
+def table(schema: StructType, rows: Sequence[Texts], note: str) -> Table:
+    """Return rows as a table with the columns of a schema."""
+    return Table(tuple(schema.names), numeric(schema), rows, note)
 
 
 def preformatted(text: str) -> Markup:

@@ -2,13 +2,19 @@
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.measured.followed import Followed, follower_of, settle
 from wjoin.queries.running import Running
+
+
+def free(name: str, taken: Callable[[str], bool], mark: str = "_") -> str:
+    """Return a name, with ``mark`` and a number behind it where it is ``taken`` without one."""
+    numbered = (f"{name}{mark}{number}" for number in itertools.count(2))
+    return next(each for each in itertools.chain([name], numbered) if not taken(each))
 
 
 class Queries:
@@ -40,18 +46,13 @@ class Queries:
         It has the name of the sink: with a number where an earlier statement of the same script
         has that name, or a query that still runs.
         """
-        for number in itertools.count(1):
-            name = sink if number == 1 else f"{sink}-{number}"
-            folder = f"{directory.rstrip('/')}/{name}"
-            if folder not in self._named_by_script and not self.runs_on(folder):
-                return folder
-        raise AssertionError("numbers do not end")
+        folder = f"{directory.rstrip('/')}/{sink}"
+        return free(folder, lambda each: each in self._named_by_script or self.runs_on(each), "-")
 
     def free_name(self, sink: str) -> str:
         """Return a name for a query into a sink: the sink's, with a number where a running query has that."""
         taken = {each.name for each in self.started if each.query.isActive}
-        names = (sink if number == 1 else f"{sink}_{number}" for number in itertools.count(1))
-        return next(name for name in names if name not in taken)
+        return free(sink, taken.__contains__)
 
     def named(self, folder: str) -> None:
         """Note the checkpoint folder of a statement, so that a later one of the script takes another."""

@@ -8,27 +8,21 @@ from wjoin.grammar.syntax import Composed, CreateSink, CreateStream, Parameter
 from wjoin.grammar.tokens import Kind, scan
 
 
-def given_stream(statement: CreateStream, text: str, params: Mapping[str, object]) -> CreateStream:
+def given_stream(statement: CreateStream, params: Mapping[str, object]) -> CreateStream:
     """Return a declaration with the values of its parameters, but for that of a delay.
 
-    Raises WJoinError WJ212 for a parameter without a value, placed in ``text``.
+    Raises WJoinError WJ212 for a parameter without a value.
     """
     site = statement.site
-    try:
-        if site is not None:
-            given = tuple(_value(each, params) for each in site.given)
-            site = replace(site, addresses=(*site.addresses, *given), given=())
-        return replace(statement, options=_options(statement, params), composed=(), site=site)
-    except WJoinError as error:
-        raise error.within(text) from None
+    if site is not None:
+        given = tuple(_value(each, params) for each in site.given)
+        site = replace(site, addresses=(*site.addresses, *given), given=())
+    return replace(statement, options=_options(statement, params), composed=(), site=site)
 
 
-def given_sink(statement: CreateSink, text: str, params: Mapping[str, object]) -> CreateSink:
+def given_sink(statement: CreateSink, params: Mapping[str, object]) -> CreateSink:
     """Return a declaration with the values of its parameters; as ``given_stream``."""
-    try:
-        return replace(statement, options=_options(statement, params), composed=())
-    except WJoinError as error:
-        raise error.within(text) from None
+    return replace(statement, options=_options(statement, params), composed=())
 
 
 def _options(

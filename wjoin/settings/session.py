@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -19,6 +20,7 @@ from wjoin.planner.cost.model import CostSettings
 from wjoin.settings.parameters import setting_value
 from wjoin.settings.triggers import processing_time
 from wjoin.spark.engine import Engine
+from wjoin.spark.failures import located
 
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
 SETTINGS = (
@@ -75,7 +77,7 @@ def _objective(value: str) -> str:
     return value.lower()
 
 
-_CHECKED: dict[str, Callable[[str], object]] = {
+_READ: dict[str, Callable[[str], Any]] = {
     "wjoin.cores": _cores,
     "wjoin.interval": _interval,
     "wjoin.objective": _objective,
@@ -104,8 +106,8 @@ class Settings:
             raise WJoinError("WJ603", f"wjoin has no setting {key}", help=help)
         if key in _HINT_SETTINGS:
             check_setting(_HINT_SETTINGS[key], value)
-        elif key in _CHECKED:
-            _CHECKED[key](value)
+        elif key in _READ:
+            _READ[key](value)
         self.values[key] = value
 
     def hint_defaults(self) -> dict[str, str]:
@@ -114,32 +116,37 @@ class Settings:
 
     def costs(self) -> CostSettings:
         """Return what plans are weighed with, as far as the settings tell."""
-        interval, memory = self.get("wjoin.interval"), self.get("wjoin.memory")
-        cores, network = self.get("wjoin.cores"), self.get("wjoin.network")
-        objective = self.get("wjoin.objective")
         return CostSettings(
             load_constants(),
-            1.0 if interval is None else _interval(interval),
-            None if memory is None else _bytes("wjoin.memory", memory),
-            None if cores is None else _cores(cores),
-            network=None if network is None else _bytes("wjoin.network", network),
-            throughput=objective is not None and _objective(objective) == "throughput",
+            self._read("wjoin.interval", 1.0),
+            self._read("wjoin.memory"),
+            self._read("wjoin.cores"),
+            network=self._read("wjoin.network"),
+            throughput=self._read("wjoin.objective") == "throughput",
             stretch=self.stretch(),
         )
 
     def stretch(self) -> int:
         """Return the bytes of new rows that a worker joins at once."""
-        value = self.get("wjoin.stretch")
-        return STRETCH_BYTES if value is None else _bytes("wjoin.stretch", value)
+        return int(self._read("wjoin.stretch", STRETCH_BYTES))
+
+    def trigger(self, given: str | None = None) -> str | None:
+        """Return how often micro-batches start, as Spark takes it: as ``given``, or set; None: at once.
+
+        Raises WJoinError WJ603.
+        """
+        every = given or self.get("wjoin.trigger")
+        return None if every is None else processing_time(every)
+
+    def _read(self, name: str, default: Any = None) -> Any:
+        return _READ[name](self.values[name]) if name in self.values else default
 
 
 def set_option(
     engine: Engine, settings: Settings, text: str, statement: SetOption, params: Mapping[str, object]
 ) -> DataFrame:
     """Give a setting of wjoin a value; return its name and value. Raises WJoinError WJ212 and WJ603."""
-    try:
+    with located(text, statement.span):
         value = setting_value(statement.value, params)
         settings.set(statement.key, value)
-    except WJoinError as error:
-        raise WJoinError(error.code, error.message, span=statement.span, text=text, help=error.help) from None
     return engine.rows([(statement.key.lower(), value)], "key STRING, value STRING")

@@ -8,7 +8,6 @@ from wjoin.commands.printed import rows_once
 from wjoin.grammar.shown import redacted
 from wjoin.grammar.syntax import Explain, InsertInto, Statement
 from wjoin.queries.running import Running
-from wjoin.settings.triggers import processing_time
 from wjoin.shell.fetched import fetched
 from wjoin.shell.shell import Choices
 from wjoin.shell.tables import Rows
@@ -68,8 +67,7 @@ def answer(
             return fetched(frame, choices.rows)
         if choices.once:
             return fetched(rows_once(frame, choices.rows), choices.rows)
-    every = session.context.settings.get("wjoin.trigger")
-    return start_watching(frame, text, statement, choices.rows, processing_time(every) if every else None)
+    return start_watching(frame, text, statement, choices.rows, session.context.settings.trigger())
 
 
 def _insert(

@@ -6,11 +6,10 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-_READ_BYTES = 2_000_000
-"""What is read of the end of the file."""
+_KEPT_BYTES = 2_000_000
+"""To what the file is cut where it has become longer than ``_MOST_BYTES`` when a shell starts."""
 
-_KEPT_BYTES = 8_000_000
-"""A file that is longer is cut to the part that is read when a shell starts."""
+_MOST_BYTES = 4_000_000
 
 _LONGEST = 100_000
 """Signs of a statement that is kept: a longer one is in a file anyway."""
@@ -47,9 +46,9 @@ class StatementHistory(FileHistory):
             super().append_string(string)
 
     def load_history_strings(self) -> Iterable[str]:
-        """Return what the end of the file holds, the newest first."""
+        """Return what the file holds, the newest first."""
         try:
-            return list(reversed(_entries(self._end())))
+            return list(super().load_history_strings())
         except OSError:
             return []
 
@@ -62,32 +61,15 @@ class StatementHistory(FileHistory):
         except (OSError, UnicodeError) as error:
             self.trouble = f"the history cannot be saved in {self._path}: {error}"
 
-    def _end(self) -> bytes:
-        """Return the last part of the file, from the beginning of an entry on."""
-        with self._path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _READ_BYTES))
-            end = file.read()
-        return end if size <= _READ_BYTES else end[end.find(b"\n# ") + 1 :]
-
     def _shorten(self) -> None:
         """Cut a file that has become too long, at once, as another shell may be reading it."""
-        if self._path.stat().st_size <= _KEPT_BYTES:
+        if self._path.stat().st_size <= _MOST_BYTES:
             return
+        with self._path.open("rb") as file:
+            file.seek(-_KEPT_BYTES, os.SEEK_END)
+            end = file.read()
         shorter = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         shorter.touch(mode=0o600)
-        shorter.write_bytes(self._end())
+        # From the beginning of an entry on.
+        shorter.write_bytes(end[end.find(b"\n# ") + 1 :])
         shorter.replace(self._path)
-
-
-def _entries(content: bytes) -> list[str]:
-    """Return the statements of a file, oldest first: their lines begin with a plus."""
-    entries: list[str] = []
-    lines: list[str] = []
-    for line in [*content.decode("utf-8", errors="replace").replace("\0", "").split("\n"), ""]:
-        if line.startswith("+"):
-            lines.append(line[1:].rstrip("\r"))
-        elif lines:
-            entries.append("\n".join(lines))
-            lines = []
-    return entries

@@ -1,8 +1,8 @@
 """The line below the prompt: what each running query does."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -10,9 +10,6 @@ from rich.cells import cell_len
 if TYPE_CHECKING:
     from wjoin.measured.progress import Progress
     from wjoin.queries.running import Running
-
-_SPAN = timedelta(seconds=10)
-"""Over how long rows a second are counted."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,9 @@ class QueryStatus:
         if self.rows_per_second is not None:
             parts.append(f"{self.rows_per_second:,.0f} rows/s")
         if self.lag is not None:
-            parts.append(f"lag {_duration(self.lag)}")
+            from wjoin.measured.progress import behind
+
+            parts.append(f"lag {behind(self.lag)}")
         if self.complete:
             parts.append(f"τ {self.complete}")
         return "  ".join(parts)
@@ -40,33 +39,12 @@ class QueryStatus:
 def status_of(running: "Running") -> QueryStatus:
     """Return what a query does, from what Spark has reported of it."""
     running.followed.look()
-    newest = running.totals.newest
+    newest, state, now = running.totals.newest, running.state, datetime.now(UTC)
     if newest is None:
-        return QueryStatus(running.name, running.state)
-    return QueryStatus(
-        running.name,
-        running.state,
-        rate(running.followed.history, datetime.now(UTC)),
-        max(newest.lag.values(), default=None),
-        complete_text(newest, datetime.now(UTC)),
-    )
-
-
-def rate(history: "Iterable[Progress]", now: datetime) -> float:
-    """Return the rows that have been read a second, over the micro-batches of the last ten seconds."""
-    rows, begin, end = 0, now, now - _SPAN
-    for each in reversed(list(history)):
-        if each.idle or not each.started:
-            continue
-        began = datetime.fromisoformat(each.started).astimezone(UTC)
-        ended = began + timedelta(seconds=each.seconds)
-        if ended < now - _SPAN:
-            break
-        rows += sum(each.rows_in.values()) or each.source_rows
-        begin, end = min(begin, began), max(end, ended)
-    # A query that waits for rows reads none meanwhile; one that works has not yet told of its rows.
-    seconds = (end - begin).total_seconds()
-    return rows / seconds if rows and seconds > 0 else 0.0
+        return QueryStatus(running.name, state)
+    recent = running.totals.history.read().present(now.timestamp(), rests=state == "idle")
+    lag = max(newest.lag.values(), default=None)
+    return QueryStatus(running.name, state, recent.rate(recent.rows_in), lag, complete_text(newest, now))
 
 
 def complete_text(newest: "Progress", now: datetime) -> str:
@@ -82,14 +60,6 @@ def complete_text(newest: "Progress", now: datetime) -> str:
     day, _, clock = time_text(time).partition(" ")
     clock = clock.partition(".")[0]
     return f"{clock} UTC" if day == f"{now:%Y-%m-%d}" else f"{day} {clock} UTC"
-
-
-def _duration(seconds: float) -> str:
-    """Return how far a stream is behind the clock, in the unit that tells it best."""
-    for unit, name in ((86_400, "days"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * unit:
-            return f"{seconds / unit:,.1f} {name}"
-    return f"{max(0.0, seconds):.1f} s"
 
 
 def status_line(queries: Sequence[QueryStatus], width: int) -> str:

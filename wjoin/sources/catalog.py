@@ -34,7 +34,7 @@ MOST_NAME = 200
 """Bytes in the name of a stream or a sink at the most."""
 
 
-def check_name(kind: str, name: str, span: Span | None = None, text: str | None = None) -> None:
+def check_name(kind: str, name: str, span: Span | None = None) -> None:
     """Refuse the name of a stream or a sink that cannot be shown. Raises WJoinError WJ106.
 
     That of a sink is one of a folder, too: of its checkpoint.
@@ -45,7 +45,7 @@ def check_name(kind: str, name: str, span: Span | None = None, text: str | None 
     elif kind == "sink" and ("/" in name or "\\" in name or name in (".", "..")):
         message = "the name of a sink is that of a folder, too: / and \\ are not in it"
     if message is not None:
-        raise WJoinError("WJ106", message, span=span, text=text, help="take another name")
+        raise WJoinError("WJ106", message, span=span, help="take another name")
 
 
 @dataclass(frozen=True)
@@ -153,32 +153,31 @@ def forget(spark: SparkSession) -> None:
     held(spark).drop(Catalog)
 
 
-def find(declared: dict[str, Declared], kind: str, name: str, span: Span, text: str) -> Declared:
+def find(declared: dict[str, Declared], kind: str, name: str, span: Span) -> Declared:
     """Return a declaration by name. Raises WJoinError WJ602 with the nearest name."""
     if name.lower() in declared:
         return declared[name.lower()]
     help = suggestion(name, declared)
-    raise WJoinError("WJ602", f"no {kind} is named {name}", span=span, text=text, help=help)
+    raise WJoinError("WJ602", f"no {kind} is named {name}", span=span, help=help)
 
 
-def find_stream(catalog: Catalog, name: Identifier, text: str, instead: str) -> StreamDeclaration:
+def find_stream(catalog: Catalog, name: Identifier, instead: str) -> StreamDeclaration:
     """Return a stream by name. Raises WJoinError WJ602; of a sink it says to write ``instead``."""
-    _refuse_other(catalog.streams, catalog.sinks, name, text, ("a sink", "a stream"), instead)
-    return find(catalog.streams, "stream", name.name, name.span, text)
+    _refuse_other(catalog.streams, catalog.sinks, name, ("a sink", "a stream"), instead)
+    return find(catalog.streams, "stream", name.name, name.span)
 
 
-def find_sink(catalog: Catalog, name: Identifier, text: str, instead: str) -> SinkDeclaration:
+def find_sink(catalog: Catalog, name: Identifier, instead: str) -> SinkDeclaration:
     """Return a sink by name; as ``find_stream``."""
     streams = {key: each for key, each in catalog.streams.items() if each.source != "view"}
-    _refuse_other(catalog.sinks, streams, name, text, ("a stream", "a sink"), instead)
-    return find(catalog.sinks, "sink", name.name, name.span, text)
+    _refuse_other(catalog.sinks, streams, name, ("a stream", "a sink"), instead)
+    return find(catalog.sinks, "sink", name.name, name.span)
 
 
 def _refuse_other(
     meant: Mapping[str, object],
     other: Mapping[str, object],
     name: Identifier,
-    text: str,
     kinds: tuple[str, str],
     instead: str,
 ) -> None:
@@ -186,7 +185,7 @@ def _refuse_other(
         return
     message = f"{name.name} is {kinds[0]}, not {kinds[1]}"
     help = f"write {instead.format(name.name)}"
-    raise WJoinError("WJ602", message, span=name.span, text=text, help=help)
+    raise WJoinError("WJ602", message, span=name.span, help=help)
 
 
 def declared_delays(

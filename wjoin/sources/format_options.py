@@ -145,7 +145,6 @@ def check_options(
                 "WJ603",
                 f"{provider} has no option {option}",
                 span=option_span(option, span, text),
-                text=text,
                 help=remedy,
             )
 

@@ -24,7 +24,7 @@ from wjoin.sources.format_options import (
     without,
 )
 from wjoin.sources.kafka import is_kafka, missing_package
-from wjoin.spark.failures import first_line
+from wjoin.spark.failures import first_line, located
 
 QUALIFIER = "kafka"
 """The struct, for computed columns, of all that Kafka tells of a record."""
@@ -54,7 +54,7 @@ class Records:
     place: tuple[str, ...]
 
 
-def check_format(statement: CreateStream | CreateSink, text: str) -> None:
+def check_format(statement: CreateStream | CreateSink) -> None:
     """Refuse FORMAT and KEY of other sources and sinks than Kafka, and its columns without FORMAT.
 
     Raises WJoinError WJ106.
@@ -67,22 +67,21 @@ def check_format(statement: CreateStream | CreateSink, text: str) -> None:
             "WJ106",
             f"{'FORMAT' if odd is written else 'KEY'} is for the records of Kafka, and {provider} has none",
             span=odd.span,
-            text=text,
             help="leave it out: the word after USING says how files are written",
         )
     if written is None and key is not None:
         message = f"the sink {statement.name.name} has a key, but no format for its records"
-        raise WJoinError("WJ106", message, span=key.span, text=text, help="write FORMAT JSON, CSV or AVRO")
+        raise WJoinError("WJ106", message, span=key.span, help="write FORMAT JSON, CSV or AVRO")
     if not isinstance(statement, CreateStream) or not is_kafka(provider):
         return
     if written is None and statement.columns is not None:
         message = f"the stream {statement.name.name} has columns, but no format for its records"
         help = "write FORMAT JSON, CSV or AVRO; without it the columns are Kafka's own"
-        raise WJoinError("WJ106", message, span=statement.name.span, text=text, help=help)
+        raise WJoinError("WJ106", message, span=statement.name.span, help=help)
     if written is not None and statement.columns is None:
         message = f"the records of the stream {statement.name.name} have no columns"
         help = f"give them: CREATE STREAM {statement.name.name} (column TYPE, …) USING kafka …"
-        raise WJoinError("WJ106", message, span=written.span, text=text, help=help)
+        raise WJoinError("WJ106", message, span=written.span, help=help)
 
 
 def with_losses_told(source: DataFrame, statement: CreateStream, options: Mapping[str, str]) -> DataFrame:
@@ -144,7 +143,6 @@ def _mode(statement: CreateStream, options: Mapping[str, str], text: str) -> str
             "WJ603",
             f"there is no mode {mode} for reading records",
             span=option_span("mode", statement.span, text),
-            text=text,
             help=f"write {_PERMISSIVE}, {_DROPPING} or {_FAILING}",
         )
     return mode
@@ -240,18 +238,15 @@ def written_records(sink: SinkDeclaration, frame: DataFrame, statement: InsertIn
                 "WJ202",
                 f"the rows for {sink.name} have no column value, which is what Kafka keeps",
                 span=statement.body.span,
-                text=text,
                 help="CREATE SINK … FORMAT JSON makes records of whole rows",
             )
         return frame
     _, options = record_options(sink.options, RECORDS_WRITTEN, declared.record_format.name)
-    try:
+    with located(text, statement.body.span):
         value = _value(frame, declared, options)
-    except WJoinError as error:
-        raise error.at(statement.body.span, text) from error.__cause__
     columns = [value.alias("value")]
     if declared.key is not None:
-        columns.insert(0, _key(frame, declared.key, sink, statement, text))
+        columns.insert(0, _key(frame, declared.key, sink, statement))
     return frame.select(*columns)
 
 
@@ -266,16 +261,13 @@ def _value(frame: DataFrame, declared: CreateSink, options: Mapping[str, str]) -
     return (F.to_json if written == "json" else F.to_csv)(row, given)
 
 
-def _key(
-    frame: DataFrame, key: Identifier, sink: SinkDeclaration, statement: InsertInto, text: str
-) -> Column:
+def _key(frame: DataFrame, key: Identifier, sink: SinkDeclaration, statement: InsertInto) -> Column:
     found = next((each for each in frame.schema if key.matches(each.name)), None)
     if found is None:
         raise WJoinError(
             "WJ202",
             f"the rows for {sink.name} have no column {key.name}, which is its key",
             span=statement.body.span,
-            text=text,
             help=suggestion(key.name, frame.columns) or f"they have {', '.join(frame.columns)}",
         )
     column = F.col(quoted(found.name))

@@ -111,11 +111,8 @@ def described_at(address: SiteAddress, stream: str) -> StreamFacts:
     """Return what a site says of a stream now. Raises SiteError."""
     from wjoin.sites.client import SiteClient
 
-    client = SiteClient(_soon(address))
-    try:
+    with SiteClient(_soon(address)) as client:
         return client.describe(stream)
-    finally:
-        client.close()
 
 
 def _soon(address: SiteAddress) -> SiteAddress:

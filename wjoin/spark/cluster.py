@@ -1,6 +1,8 @@
 """What a Spark session has for the workers of a join: cores, shuffle partitions, a network."""
 
+import contextlib
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from pyspark.errors import PySparkException
@@ -32,6 +34,17 @@ def lasting_cores(spark: SparkSession, told: CostSettings) -> int | None:
 def partitions(spark: SparkSession) -> int:
     """Return the number of shuffle partitions: workers that a stage can have."""
     return int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+
+
+@contextlib.contextmanager
+def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """Give a setting of Spark's another value inside."""
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, str(before))
 
 
 def _cores(spark: SparkSession) -> int:

@@ -156,11 +156,25 @@ def _remedy(said: str, checkpoint: str) -> str:
 
 @contextlib.contextmanager
 def placed(text: str, span: Span, subject: str = "the statement") -> Iterator[None]:
-    """Raise what Spark raises inside as an error with a place."""
+    """Raise what Spark raises inside as an error with a place, and errors that have one with their text."""
     try:
-        yield
+        with located(text):
+            yield
     except RAISED_BY_SPARK as error:
         raise failure(error, span, text, subject=subject) from error
+
+
+@contextlib.contextmanager
+def located(text: str, span: Span | None = None) -> Iterator[None]:
+    """Give errors of wjoin's that are raised inside the text of their place, or that of ``span``."""
+    try:
+        yield
+    except WJoinError as error:
+        if span is not None:
+            raise error.at(span, text) from error.__cause__
+        if error.span is not None and error.text is None:
+            raise error.within(text) from error.__cause__
+        raise
 
 
 def _plain(line: str) -> str:

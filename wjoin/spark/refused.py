@@ -30,13 +30,12 @@ def refused_start(
             "WJ606",
             f"results are not ordered by {column}, so a group by it would never be complete",
             span=span,
-            text=text,
             help=f"the time of a result is MATCH_TIME(): write {function}(MATCH_TIME(), …)",
         )
     message = f"Spark refused to start the query: {message}"
     help = _remedy(text, statement.body) if aggregates and isinstance(statement.body, Query) else None
     help = remedy or help or _damaged(message, checkpoint)
-    return WJoinError("WJ607", message, span=statement.span, text=text, help=help)
+    return WJoinError("WJ607", message, span=statement.span, help=help)
 
 
 def _damaged(message: str, checkpoint: str | None) -> str | None:

@@ -66,7 +66,7 @@ def _found(
 def _insert(
     context: Context, text: str, statement: InsertInto, params: dict[str, Any], checkpoint: str | None
 ) -> str:
-    sink = target_sink(context.catalog, text, statement)
+    sink = target_sink(context.catalog, statement)
     if sink is None:
         refuse_unknown_sink(context, text, statement, params)
         if isinstance(statement.body, Query):

@@ -33,7 +33,7 @@ from wjoin.grammar.syntax import (
 from wjoin.joins.predicates import show_predicates
 from wjoin.joins.rewrite import joined_rows, joined_view
 from wjoin.settings.session import set_option
-from wjoin.spark.failures import placed
+from wjoin.spark.failures import located, placed
 from wjoin.statements.explain import explain
 from wjoin.statements.inserts import insert
 from wjoin.statements.queries import describe_query, show_queries, stop_query
@@ -52,7 +52,8 @@ def execute(context: Context, text: str, statement: Statement, params: dict[str,
     """
     if isinstance(statement, InsertInto) and isinstance(statement.body, SparkStatement):
         # It may be Spark's altogether, and Spark's own error is then what its callers expect.
-        return _insert(context, text, statement, params)
+        with located(text):
+            return _insert(context, text, statement, params)
     with placed(text, statement.span):
         return _executed(context, text, statement, params)
 
@@ -78,13 +79,13 @@ def _executed(context: Context, text: str, statement: Statement, params: dict[st
         case ShowStreams():
             return show_streams(engine, catalog)
         case DescribeStream():
-            return describe_stream(engine, catalog, text, statement)
+            return describe_stream(engine, catalog, statement)
         case DropStream():
-            drop_stream(engine, catalog, text, statement)
+            drop_stream(engine, catalog, statement)
         case AlterStream():
-            return alter_stream(engine, catalog, text, statement, params)
+            return alter_stream(engine, catalog, statement, params)
         case AnalyzeStream():
-            return analyze_stream(engine, catalog, text, statement)
+            return analyze_stream(engine, catalog, statement)
         case CreateSink():
             create_sink(engine, catalog, text, statement, params)
         case ShowSinks():
@@ -94,15 +95,15 @@ def _executed(context: Context, text: str, statement: Statement, params: dict[st
         case ShowQueries():
             return show_queries(engine, context.queries)
         case DescribeQuery():
-            return describe_query(engine, context.queries, text, statement)
+            return describe_query(engine, context.queries, statement)
         case StopQuery():
-            return stop_query(engine, context.queries, text, statement)
+            return stop_query(engine, context.queries, statement)
         case DescribeSink():
-            return describe_sink(engine, catalog, text, statement)
+            return describe_sink(engine, catalog, statement)
         case DropSink():
-            drop_sink(catalog, text, statement)
+            drop_sink(catalog, statement)
         case ShowCreateStream() | ShowCreateSink():
-            return show_create(engine, catalog, text, statement)
+            return show_create(engine, catalog, statement)
         case SetOption():
             return set_option(engine, settings, text, statement, params)
         case _:
@@ -117,7 +118,7 @@ def _query(context: Context, text: str, query: Query, params: dict[str, Any]) ->
 
 def _create_view(context: Context, text: str, statement: CreateView, params: dict[str, Any]) -> None:
     rows, delays = joined_view(context, text, statement.body, params)
-    create_view(context.engine, context.catalog, text, statement, rows, delays)
+    create_view(context.engine, context.catalog, statement, rows, delays)
 
 
 def _insert(context: Context, text: str, statement: InsertInto, params: dict[str, Any]) -> DataFrame:

@@ -12,7 +12,7 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
-from wjoin.spark.failures import placed
+from wjoin.spark.failures import located, placed
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import explained_checkpoint, find_target
 
@@ -44,7 +44,8 @@ def explain(
     rewriting = rewrite(context, text, statement, params, kept, metered=analyze, runs=analyze)
     documents = [describe(planned) for planned in rewriting.planned]
     if target and any(each.streaming for each in documents):
-        find_target(context, text, target)
+        with located(text):
+            find_target(context, target)
     parts = [explain_text(each) for each in documents]
     if mode == "COST":
         parts += [cost_text(each) for each in documents]

@@ -21,13 +21,12 @@ from wjoin.planner.plan.block_columns import quoted
 from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries
 from wjoin.settings.session import Settings
-from wjoin.settings.triggers import processing_time
 from wjoin.sources.catalog import Catalog, SinkDeclaration, find
 from wjoin.sources.format_options import own_option, without
 from wjoin.sources.records import writing_options
 from wjoin.sources.site_leases import keep_all
 from wjoin.spark.cluster import partitions
-from wjoin.spark.failures import RAISED_BY_SPARK, first_line, placed
+from wjoin.spark.failures import RAISED_BY_SPARK, first_line, located, placed
 from wjoin.spark.files import Files
 from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
@@ -55,13 +54,13 @@ def insert(
 
     ``trigger`` says how often micro-batches start, whatever the sink and the session say.
     """
-    sink = target_sink(context.catalog, text, statement)
+    sink = target_sink(context.catalog, statement)
     if sink is None:
         _into_table(context, text, statement, params)
         return None
     planned = plan_insert(context, text, statement, params, sink, checkpoint)
     if planned.frame.isStreaming:
-        every = trigger or own_option(sink.options, "trigger") or context.settings.get("wjoin.trigger")
+        every = context.settings.trigger(trigger or own_option(sink.options, "trigger"))
         return _start(context, text, statement, planned, sink, once=once, every=every)
     options = without(writing_options(sink), "trigger", "outputMode", "checkpointLocation")
     batch = planned.frame.write.format(sink.provider).options(**options).mode("append")
@@ -124,17 +123,17 @@ def explained_checkpoint(catalog: Catalog, settings: Settings, target: tuple[Ide
     return f"{directory.rstrip('/')}/{sink.name}"
 
 
-def target_sink(catalog: Catalog, text: str, statement: InsertInto) -> SinkDeclaration | None:
+def target_sink(catalog: Catalog, statement: InsertInto) -> SinkDeclaration | None:
     """Return the sink of an INSERT INTO, None where its target is not one. Raises WJoinError WJ612."""
     if len(statement.target) != 1:
         return None
     sink = catalog.sinks.get(statement.target[0].name.lower())
     if sink is None:
-        _refuse_stream(catalog, text, statement)
+        _refuse_stream(catalog, statement)
     return sink
 
 
-def _refuse_stream(catalog: Catalog, text: str, statement: InsertInto) -> None:
+def _refuse_stream(catalog: Catalog, statement: InsertInto) -> None:
     """Refuse rows for a stream or a view over streams."""
     target = statement.target[0]
     stream = catalog.stream(target.name)
@@ -143,7 +142,6 @@ def _refuse_stream(catalog: Catalog, text: str, statement: InsertInto) -> None:
             "WJ612",
             f"{stream.name} is a {'view over streams' if stream.source == 'view' else 'stream'}, not a sink",
             span=target.span,
-            text=text,
             help="CREATE SINK name USING parquet OPTIONS (path '…'), and INSERT INTO name",
         )
 
@@ -156,13 +154,13 @@ def refuse_unknown_sink(context: Context, text: str, statement: InsertInto, para
     streams = isinstance(body, Query) or reads(body.span.of(text), context.catalog.delays)
     if streams and inserted_rows(context, text, statement, params, None)[0].isStreaming:
         target = statement.target[-1]
-        find(context.catalog.sinks, "sink", target.name, target.span, text)
+        find(context.catalog.sinks, "sink", target.name, target.span)
 
 
-def find_target(context: Context, text: str, target: tuple[Identifier, ...]) -> None:
+def find_target(context: Context, target: tuple[Identifier, ...]) -> None:
     """Refuse a target of streaming rows that there is not. Raises WJoinError WJ602 with the nearest sink."""
     if not _is_table(context, target):
-        find(context.catalog.sinks, "sink", target[-1].name, target[-1].span, text)
+        find(context.catalog.sinks, "sink", target[-1].name, target[-1].span)
 
 
 def _is_table(context: Context, target: tuple[Identifier, ...]) -> bool:
@@ -205,7 +203,7 @@ def _start(
         with placed(text, statement.span):
             Files.of(context.engine.spark).make_own(folder)
     if joins is not None:
-        _keep(context.engine.spark, text, statement, planned.kept, joins)
+        _keep(context.engine.spark, statement, planned.kept, joins)
     options = without(writing_options(sink), "trigger", "outputMode")
     mode = own_option(sink.options, "outputMode") or "append"
     if folder is not None:
@@ -215,7 +213,6 @@ def _start(
             "WJ606",
             f"the query into {sink.name} needs a checkpoint folder",
             span=statement.target[-1].span,
-            text=text,
             help="SET wjoin.checkpoint = DIR, or give --checkpoint DIR, or the sink's checkpointLocation",
         )
     writer = planned.frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
@@ -226,7 +223,7 @@ def _start(
     if once:
         writer = writer.trigger(availableNow=True)
     elif every is not None:
-        writer = writer.trigger(processingTime=processing_time(every))
+        writer = writer.trigger(processingTime=every)
     began, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
     try:
         query = begin(context.engine.spark, writer.start, f"the query into {name}")
@@ -249,13 +246,13 @@ def _start(
     return running
 
 
-def _keep(spark: SparkSession, text: str, statement: InsertInto, kept: Kept, joins: Joins) -> None:
+def _keep(spark: SparkSession, statement: InsertInto, kept: Kept, joins: Joins) -> None:
     """Keep the chosen layouts of state before there is any state. Raises WJoinError WJ607."""
     try:
         kept.keep([planned.layout for planned in joins.planned], _identity(spark, joins))
     except UNREACHABLE as error:
         message = f"Spark cannot write beside the checkpoint: {first_line(error)}"
-        raise WJoinError("WJ607", message, span=statement.span, text=text) from error
+        raise WJoinError("WJ607", message, span=statement.span) from error
 
 
 def _identity(spark: SparkSession, joins: Joins | None) -> dict[str, Any]:
@@ -293,7 +290,7 @@ def _refuse_checkpoint(
     # The folder alone may come of a query that Spark refused to start.
     log = "_delta_log/*.json" if format == _DELTA else "_spark_metadata/[0-9]*"
     written = path and exists(spark, f"{path}/{log}")
-    try:
+    with located(text, name.span):
         if written and not kept.begun and format != _DELTA:
             message = (
                 f"the folder of {name.name}, {path}, holds the output of another query, and {folder} is new"
@@ -307,5 +304,3 @@ def _refuse_checkpoint(
             remedy = f"restore the folder, or delete {folder} as well to write everything again"
             raise WJoinError("WJ611", message, help=remedy)
         kept.refuse_other(_identity(spark, joins), f"the checkpoint {folder} of {name.name}")
-    except WJoinError as error:
-        raise error.at(name.span, text) from None

@@ -19,18 +19,18 @@ def show_queries(engine: Engine, queries: Queries) -> DataFrame:
     rows = []
     for each in queries.known:
         each.followed.look()
-        newest = each.totals.newest
+        newest, total = each.totals.newest, each.totals.total
         rows.append(
             (
                 each.name,
                 each.state,
                 each.started,
                 newest.batch if newest is not None else None,
-                each.totals.rows_in,
+                total.rows_in,
                 newest.rows_per_second if newest is not None else None,
-                each.totals.matches,
-                newest.rows_of_state if newest is not None else None,
-                each.totals.late,
+                total.matched,
+                total.rows_of_state if newest is not None else None,
+                sum(total.late.values()),
             )
         )
     return engine.rows(
@@ -40,9 +40,9 @@ def show_queries(engine: Engine, queries: Queries) -> DataFrame:
     )
 
 
-def describe_query(engine: Engine, queries: Queries, text: str, statement: DescribeQuery) -> DataFrame:
+def describe_query(engine: Engine, queries: Queries, statement: DescribeQuery) -> DataFrame:
     """Return what a query is and does. Raises WJoinError WJ602."""
-    running = find_query(queries, statement.name, text)
+    running = find_query(queries, statement.name)
     running.followed.look()
     rows = [
         ("name", running.name),
@@ -63,24 +63,24 @@ def describe_query(engine: Engine, queries: Queries, text: str, statement: Descr
 
 def _newest(running: Running) -> list[tuple[str, str | None]]:
     """Return what the newest micro-batch tells."""
-    newest = running.totals.newest
+    newest, total = running.totals.newest, running.totals.total
     if newest is None:
         return []
     rows: list[tuple[str, str | None]] = [
         ("micro-batch", f"{newest.batch}, {newest.seconds:.1f} s, {newest.rows_per_second:,.0f} rows/s"),
-        ("kept", f"{newest.rows_of_state:,} rows, {newest.bytes_of_state / 1e6:,.1f} MB"),
+        ("kept", f"{total.rows_of_state:,} rows, {total.bytes_of_state / 1e6:,.1f} MB"),
     ]
     rows += [(f"watermark of {alias}", time_text(time)) for alias, time in newest.watermarks.items()]
     rows += [(f"lag of {alias}", f"{seconds:,.1f} s") for alias, seconds in newest.lag.items()]
     return rows
 
 
-def stop_query(engine: Engine, queries: Queries, text: str, statement: StopQuery) -> DataFrame:
+def stop_query(engine: Engine, queries: Queries, statement: StopQuery) -> DataFrame:
     """Stop a query, and return what it has done. Raises WJoinError WJ602.
 
     Its micro-batch is broken off: the next start from its checkpoint does it again.
     """
-    running = find_query(queries, statement.name, text)
+    running = find_query(queries, statement.name)
     running.followed.look()
     running.stop()
     running.followed.look()
@@ -88,11 +88,11 @@ def stop_query(engine: Engine, queries: Queries, text: str, statement: StopQuery
     return engine.rows([(running.name, running.line().removeprefix(f"{running.name}: "))], STOPPED_SCHEMA)
 
 
-def find_query(queries: Queries, name: Identifier, text: str) -> Running:
+def find_query(queries: Queries, name: Identifier) -> Running:
     """Return the newest query of a name, one that runs before one that has ended. Raises WJoinError WJ602."""
     named = [each for each in queries.known if name.matches(each.name)]
     if named:
         return max(named, key=lambda each: (each.query.isActive, each.began))
     known = {each.name.lower(): each for each in queries.known}
     help = suggestion(name.name, known) or ("SHOW QUERIES lists those of this session" if known else None)
-    raise WJoinError("WJ602", f"there is no query {name.name}", span=name.span, text=text, help=help)
+    raise WJoinError("WJ602", f"there is no query {name.name}", span=name.span, help=help)

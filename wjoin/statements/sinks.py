@@ -33,23 +33,24 @@ from wjoin.sources.format_options import RECORDS_WRITTEN, SINK_OPTIONS, check_op
 from wjoin.sources.kafka import SERVERS, is_kafka, refuse_absent, require_connector
 from wjoin.sources.records import check_format, written_records
 from wjoin.spark.engine import Engine
+from wjoin.spark.failures import located
 
 
 def create_sink(
     engine: Engine, catalog: Catalog, text: str, statement: CreateSink, params: Mapping[str, object]
 ) -> None:
     """Declare a sink. Raises WJoinError WJ106, WJ212, WJ601, WJ603, WJ616 and WJ617."""
-    statement = given_sink(statement, text, params)
+    statement = given_sink(statement, params)
     name = statement.name.name
-    check_name("sink", name, statement.name.span, text)
+    check_name("sink", name, statement.name.span)
     if name.lower() in catalog.sinks:
         if statement.if_not_exists:
             return
         if not statement.or_replace:
-            raise WJoinError("WJ601", f"the sink {name} exists already", span=statement.name.span, text=text)
+            raise WJoinError("WJ601", f"the sink {name} exists already", span=statement.name.span)
     columns = tuple(column.name for column in statement.partitioned_by)
     options = dict(statement.options)
-    check_format(statement, text)
+    check_format(statement)
     more = RECORDS_WRITTEN[statement.record_format.name] if statement.record_format else frozenset[str]()
     check_options(options, SINK_OPTIONS, statement.provider.name, statement.span, text, more)
     _check_trigger(options, statement.span, text)
@@ -63,28 +64,24 @@ def _check_kafka(engine: Engine, options: dict[str, str], statement: CreateSink,
     if statement.partitioned_by:
         message = "a sink of Kafka's has no folders, so no PARTITIONED BY"
         help = "Kafka chooses the partition of a record by its key: FORMAT JSON KEY (column)"
-        raise WJoinError("WJ106", message, span=statement.partitioned_by[0].span, text=text, help=help)
+        raise WJoinError("WJ106", message, span=statement.partitioned_by[0].span, help=help)
     wanted = (SERVERS, "topic") if statement.record_format else (SERVERS,)
     missing = [name for name in wanted if own_option(options, name) is None]
     if missing:
         message = f"the sink {statement.name.name} lacks the option {missing[0]}"
         help = f"write OPTIONS ({SERVERS} 'host:9092', topic 'name')"
-        raise WJoinError("WJ603", message, span=statement.provider.span, text=text, help=help)
-    try:
+        raise WJoinError("WJ603", message, span=statement.provider.span, help=help)
+    with located(text, statement.provider.span):
         require_connector(engine.spark)
         refuse_absent(engine.spark, options)
-    except WJoinError as error:
-        raise error.at(statement.provider.span, text) from error.__cause__
 
 
 def _check_trigger(options: dict[str, str], span: Span, text: str) -> None:
     """Refuse a sink's option trigger that is no time. Raises WJoinError WJ603."""
     every = own_option(options, "trigger")
     if every is not None:
-        try:
+        with located(text, option_span("trigger", span, text)):
             processing_time(every)
-        except WJoinError as error:
-            raise error.at(option_span("trigger", span, text), text) from None
 
 
 def show_sinks(engine: Engine, catalog: Catalog) -> DataFrame:
@@ -96,9 +93,9 @@ def show_sinks(engine: Engine, catalog: Catalog) -> DataFrame:
     return engine.rows(rows, "name STRING, format STRING, path STRING, partitioned_by STRING")
 
 
-def describe_sink(engine: Engine, catalog: Catalog, text: str, statement: DescribeSink) -> DataFrame:
+def describe_sink(engine: Engine, catalog: Catalog, statement: DescribeSink) -> DataFrame:
     """Return what a sink is: its format, partition columns and options. Raises WJoinError WJ602."""
-    sink = find_sink(catalog, statement.name, text, "DESCRIBE STREAM {}")
+    sink = find_sink(catalog, statement.name, "DESCRIBE STREAM {}")
     rows: list[tuple[str, str]] = [("format", sink.provider)]
     if sink.partitioned_by:
         rows.append(("partitioned by", ", ".join(sink.partitioned_by)))
@@ -106,32 +103,29 @@ def describe_sink(engine: Engine, catalog: Catalog, text: str, statement: Descri
     return engine.rows(rows, "property STRING, value STRING")
 
 
-def drop_sink(catalog: Catalog, text: str, statement: DropSink) -> None:
+def drop_sink(catalog: Catalog, statement: DropSink) -> None:
     """Forget a sink; what was written stays, and so do its running queries. Raises WJoinError WJ602."""
     name = statement.name.name.lower()
     declared = catalog.stream(name)
     if statement.if_exists and name not in catalog.sinks and (declared is None or declared.source == "view"):
         return
-    find_sink(catalog, statement.name, text, "DROP STREAM {}")
+    find_sink(catalog, statement.name, "DROP STREAM {}")
     del catalog.sinks[name]
 
 
-def show_create(
-    engine: Engine, catalog: Catalog, text: str, statement: ShowCreateStream | ShowCreateSink
-) -> DataFrame:
+def show_create(engine: Engine, catalog: Catalog, statement: ShowCreateStream | ShowCreateSink) -> DataFrame:
     """Return the statement that declares a stream or sink again. Raises WJoinError WJ602 or WJ606."""
     name = statement.name
     declared: StreamDeclaration | SinkDeclaration
     if isinstance(statement, ShowCreateStream):
-        declared = find_stream(catalog, name, text, "SHOW CREATE SINK {}")
+        declared = find_stream(catalog, name, "SHOW CREATE SINK {}")
     else:
-        declared = find_sink(catalog, name, text, "SHOW CREATE STREAM {}")
+        declared = find_sink(catalog, name, "SHOW CREATE STREAM {}")
     if declared.statement is None:
         raise WJoinError(
             "WJ606",
             f"{declared.name} was not declared by CREATE STREAM, so there is no statement to show",
             span=name.span,
-            text=text,
             help="DESCRIBE STREAM shows its columns; it comes from a view or a DataFrame of Python",
         )
     shown: CreateStream | CreateSink = replace(declared.statement, or_replace=False, if_not_exists=False)
@@ -140,12 +134,12 @@ def show_create(
 
 def rows_for(sink: SinkDeclaration, frame: DataFrame, statement: InsertInto, text: str) -> DataFrame:
     """Return the rows of an INSERT INTO as its sink gets them. Raises WJoinError WJ106, WJ202 and WJ613."""
-    frame = _in_order(frame, statement, text)
-    _refuse_repeated(frame, sink, statement, text)
+    frame = _in_order(frame, statement)
+    _refuse_repeated(frame, sink, statement)
     return written_records(sink, frame, statement, text)
 
 
-def _refuse_repeated(frame: DataFrame, sink: SinkDeclaration, statement: InsertInto, text: str) -> None:
+def _refuse_repeated(frame: DataFrame, sink: SinkDeclaration, statement: InsertInto) -> None:
     """Refuse columns of one name: files of them could not be read again. Raises WJoinError WJ613."""
     if sink.provider.lower() in ("console", "memory", "noop"):
         return
@@ -156,12 +150,11 @@ def _refuse_repeated(frame: DataFrame, sink: SinkDeclaration, statement: InsertI
             "WJ613",
             f"the rows for {sink.name} have more than one column named {repeated[0]}",
             span=statement.body.span,
-            text=text,
             help=f"give each a name of its own: … AS {repeated[0]}_2, or INSERT INTO {sink.name} (names …)",
         )
 
 
-def _in_order(frame: DataFrame, statement: InsertInto, text: str) -> DataFrame:
+def _in_order(frame: DataFrame, statement: InsertInto) -> DataFrame:
     """Return the rows of an INSERT INTO with the columns that it names. Raises WJoinError WJ106."""
     names = [column.name for column in statement.columns]
     if not names:
@@ -172,7 +165,6 @@ def _in_order(frame: DataFrame, statement: InsertInto, text: str) -> DataFrame:
             "WJ106",
             f"the INSERT names {named}, its query has {found}",
             span=statement.columns[0].span.cover(statement.columns[-1].span),
-            text=text,
             help=f"columns are named by position; the query has {', '.join(frame.columns)}",
         )
     return frame.toDF(*names)

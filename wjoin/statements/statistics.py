@@ -9,7 +9,7 @@ from wjoin.executor.spark.analyze import Profile, analyze
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import AlterStream, AnalyzeStream, StatisticEntry
-from wjoin.joins.relations import event_time, stream_fields, time_kind
+from wjoin.joins.relations import event_time, kind_of, stream_fields
 from wjoin.planner.catalog import Origin
 from wjoin.planner.cost.stream_statistics import statistic_unit, units_per_second
 from wjoin.planner.plan.block_columns import quoted
@@ -37,28 +37,25 @@ _MEASURED = ("float", "double", "decimal")
 
 
 def alter_stream(
-    engine: Engine, catalog: Catalog, text: str, statement: AlterStream, params: dict[str, Any]
+    engine: Engine, catalog: Catalog, statement: AlterStream, params: dict[str, Any]
 ) -> DataFrame:
     """Take the statistics that a user gives, or forget all that is known; return what is known then."""
     name = statement.name
-    stream = find(catalog.streams, "stream", name.name, name.span, text)
+    stream = find(catalog.streams, "stream", name.name, name.span)
     if statement.statistics is None:
         catalog.statistics.pop(stream.name.lower(), None)
         return _known(engine, catalog, stream.name)
     fields = stream_fields(engine.spark, stream)
     kind = _kind(stream, fields)
-    try:
-        values = {_key(entry, fields): _value(entry, kind, params) for entry in statement.statistics}
-    except WJoinError as error:
-        raise error.within(text) from None
+    values = {_key(entry, fields): _value(entry, kind, params) for entry in statement.statistics}
     catalog.learn(stream.name, Origin.GIVEN, values)
     return _known(engine, catalog, stream.name)
 
 
-def analyze_stream(engine: Engine, catalog: Catalog, text: str, statement: AnalyzeStream) -> DataFrame:
+def analyze_stream(engine: Engine, catalog: Catalog, statement: AnalyzeStream) -> DataFrame:
     """Read what a stream's source holds; return what was found, a row for each statistic."""
     name = statement.name
-    stream = find(catalog.streams, "stream", name.name, name.span, text)
+    stream = find(catalog.streams, "stream", name.name, name.span)
     fields = stream_fields(engine.spark, stream)
     time, _ = event_time(stream, fields)
     columns = [each for each, type_name in fields.items() if type_name in _COUNTABLE and each != time]
@@ -68,7 +65,7 @@ def analyze_stream(engine: Engine, catalog: Catalog, text: str, statement: Analy
         profile = analyze(frame, time, columns, measures, statement.sample)
     except RAISED_BY_SPARK as error:
         message = f"the stream {stream.name} cannot be read: {cause(error)}"
-        raise WJoinError("WJ604", message, span=statement.span, text=text) from error
+        raise WJoinError("WJ604", message, span=statement.span) from error
     found = _found(profile, _kind(stream, fields), whole=statement.sample is None)
     catalog.learn(stream.name, Origin.ANALYZED, found)
     unordered = frame.isStreaming and profile.span is not None and profile.disorder is None
@@ -76,8 +73,7 @@ def analyze_stream(engine: Engine, catalog: Catalog, text: str, statement: Analy
 
 
 def _kind(stream: StreamDeclaration, fields: dict[str, str]) -> TimeKind:
-    time, _ = event_time(stream, fields)
-    return time_kind(fields[time]) if time is not None else TimeKind.TIMESTAMP
+    return kind_of(event_time(stream, fields)[0], fields)
 
 
 def _known(engine: Engine, catalog: Catalog, stream: str, unknown: Sequence[str] = ()) -> DataFrame:

@@ -43,7 +43,7 @@ from wjoin.sources.kafka import is_kafka, missing_package, read_from_the_start, 
 from wjoin.sources.records import check_format, read_records, reading_options, with_losses_told
 from wjoin.sources.site_streams import at_sites, is_at_site, opened
 from wjoin.spark.engine import Engine
-from wjoin.spark.failures import first_line
+from wjoin.spark.failures import first_line, located
 from wjoin.spark.process import resolved
 from wjoin.statements.duplicates import without_duplicates
 
@@ -57,18 +57,16 @@ def create_stream(
     and WJ617.
     """
     name = statement.name.name
-    check_name("stream", name, statement.name.span, text)
+    check_name("stream", name, statement.name.span)
     if catalog.stream(name) is not None:
         _forget_dropped(engine, catalog)
     if catalog.stream(name) is not None:
         if statement.if_not_exists:
             return
         if not statement.or_replace:
-            raise WJoinError(
-                "WJ601", f"the stream {name} exists already", span=statement.name.span, text=text
-            )
-    statement = given_stream(statement, text, params)
-    check_format(statement, text)
+            raise WJoinError("WJ601", f"the stream {name} exists already", span=statement.name.span)
+    statement = given_stream(statement, params)
+    check_format(statement)
     names = [option for option, _ in statement.options]
     more = RECORDS_READ[statement.record_format.name] if statement.record_format else frozenset[str]()
     check_options(names, STREAM_OPTIONS, statement.provider.name, statement.span, text, more)
@@ -81,8 +79,9 @@ def create_stream(
             frame, rows = _opened(engine, statement, text)
         fields = {field.name.lower(): field for field in frame.schema.fields}
     except WJoinError as error:
-        placed = error.within(text) if error.span else error.at(statement.provider.span, text)
-        raise placed from error.__cause__
+        if error.span is not None:
+            raise
+        raise error.at(statement.provider.span, text) from error.__cause__
     except Exception as error:  # a missing source reaches Python as Py4J's own error, not as Spark's
         missing = missing_package(engine.spark, error) if is_kafka(statement.provider.name) else None
         if missing is not None:
@@ -95,11 +94,11 @@ def create_stream(
         path = own_option(dict(statement.options), "path")
         if "PATH_NOT_FOUND" in message and path is not None:
             remedy = f"put files into {resolved(path)}, or give another path"
-        raise WJoinError("WJ604", message, span=statement.span, text=text, help=remedy) from error
+        raise WJoinError("WJ604", message, span=statement.span, help=remedy) from error
     event_time, delay = None, None
     if statement.watermark is not None:
         column = statement.watermark.column
-        event_time = _field(name, column, fields, text).name
+        event_time = _field(name, column, fields).name
         columns = {each: Column(field.name, field.dataType.simpleString()) for each, field in fields.items()}
         try:
             kind = checked_kind(name, columns[event_time.lower()], [*columns.values()], column.span)
@@ -108,16 +107,13 @@ def create_stream(
                 if isinstance(statement.watermark.delay, Parameter):
                     statement = replace(statement, watermark=_with_delay(statement.watermark, delay, kind))
         except WJoinError as error:
-            raise _with_remedy(error, columns[event_time.lower()], [*columns.values()]).within(text) from None
+            raise _with_remedy(error, columns[event_time.lower()], [*columns.values()]) from None
     types = {each.name: each.dataType.simpleString() for each in fields.values()}
     delays = declared_delays(event_time, delay, types, _ahead(statement, event_time, types, text))
     if statement.unique:
-        keys = [_field(name, each, fields, text).name for each in statement.unique]
-        try:
-            known = delays.get((event_time or "").lower())
-            frame = without_duplicates(frame, statement, event_time, known, keys)
-        except WJoinError as error:
-            raise error.within(text) from None
+        keys = [_field(name, each, fields).name for each in statement.unique]
+        known = delays.get((event_time or "").lower())
+        frame = without_duplicates(frame, statement, event_time, known, keys)
     frame.createOrReplaceTempView(name)
     declared = StreamDeclaration(
         name, event_time, delays, statement.provider.name, rows=rows, statement=statement, site=site
@@ -134,14 +130,13 @@ def _with_delay(watermark: Watermark, delay: int, kind: TimeKind) -> Watermark:
     return replace(watermark, delay=TimeDuration(delay, watermark.span))
 
 
-def _field(stream: str, column: Identifier, fields: Mapping[str, StructField], text: str) -> StructField:
+def _field(stream: str, column: Identifier, fields: Mapping[str, StructField]) -> StructField:
     """Return a column of a stream by its name. Raises WJ202."""
     if column.name.lower() not in fields:
         raise WJoinError(
             "WJ202",
             f"the stream {stream} has no column {column.name}",
             span=column.span,
-            text=text,
             help=suggestion(column.name, fields) or f"it has {', '.join(fields)}",
         )
     return fields[column.name.lower()]
@@ -181,10 +176,8 @@ def _ahead(
         return None
     start = text.lower().index(AHEAD, statement.span.start)
     span = Span(start, start + len(AHEAD))
-    try:
+    with located(text, span):
         return declared_ahead(from_pairs(value, span), event_time, types)
-    except WJoinError as error:
-        raise WJoinError(error.code, error.message, span=span, text=text, help=error.help) from None
 
 
 def _with_remedy(error: WJoinError, column: Column, columns: list[Column]) -> WJoinError:
@@ -212,10 +205,10 @@ def _forget_dropped(engine: Engine, catalog: Catalog) -> None:
             del catalog.streams[name]
 
 
-def describe_stream(engine: Engine, catalog: Catalog, text: str, statement: DescribeStream) -> DataFrame:
+def describe_stream(engine: Engine, catalog: Catalog, statement: DescribeStream) -> DataFrame:
     """Return the columns of a stream. Raises WJoinError WJ602."""
     _forget_dropped(engine, catalog)
-    stream = find_stream(catalog, statement.name, text, "DESCRIBE SINK {}")
+    stream = find_stream(catalog, statement.name, "DESCRIBE SINK {}")
     fields = stream_fields(engine.spark, stream)
     time, delay = event_time(stream, fields)
     computed = (
@@ -234,7 +227,7 @@ def describe_stream(engine: Engine, catalog: Catalog, text: str, statement: Desc
     return engine.rows(rows, "col_name STRING, data_type STRING, comment STRING")
 
 
-def drop_stream(engine: Engine, catalog: Catalog, text: str, statement: DropStream) -> None:
+def drop_stream(engine: Engine, catalog: Catalog, statement: DropStream) -> None:
     """Forget a stream. Raises WJoinError WJ602, also for a view or a sink of that name."""
     name = statement.name.name
     declared = catalog.stream(name)
@@ -243,7 +236,7 @@ def drop_stream(engine: Engine, catalog: Catalog, text: str, statement: DropStre
     if declared is not None and declared.source == "view":
         message = f"{name} is a view, not a stream"
         help = f"write DROP VIEW {name}"
-        raise WJoinError("WJ602", message, span=statement.name.span, text=text, help=help)
-    find_stream(catalog, statement.name, text, "DROP SINK {}")
+        raise WJoinError("WJ602", message, span=statement.name.span, help=help)
+    find_stream(catalog, statement.name, "DROP SINK {}")
     del catalog.streams[name.lower()]
     engine.spark.catalog.dropTempView(name)

@@ -176,7 +176,7 @@ def changed_view(catalog: Catalog, text: str) -> ChangedView | None:
 
 
 def create_view(
-    engine: Engine, catalog: Catalog, text: str, statement: CreateView, rows: DataFrame, delays: Delays
+    engine: Engine, catalog: Catalog, statement: CreateView, rows: DataFrame, delays: Delays
 ) -> None:
     """Name the rows of a statement with window joins; ``delays`` are those of its columns.
 
@@ -185,6 +185,6 @@ def create_view(
     name = statement.name
     if not statement.or_replace and engine.exists(quoted(name.name)):
         message = f"a table or view {name.name} exists already"
-        raise WJoinError("WJ601", message, span=name.span, text=text)
+        raise WJoinError("WJ601", message, span=name.span)
     rows.createOrReplaceTempView(name.name)
     catalog.note_view(name.name, delays)

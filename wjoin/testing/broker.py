@@ -3,13 +3,12 @@
 import os
 import socket
 import subprocess
-import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from wjoin.testing.own_process import PATIENCE_SECONDS, OwnProcess
+from wjoin.testing.own_process import OwnProcess
 from wjoin.testing.waiting import free_ports
 
-_LOOK_SECONDS = 0.1
 _CLUSTER = "4L6g3nShT-eMCtK--X86sw"
 _JAVA_OPTIONS = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 # On a busy machine it may be silent for long: its controller, itself, must not take it for lost. One that
@@ -43,6 +42,7 @@ class Broker(OwnProcess):
     """
 
     def __init__(self, jars: Path, folder: Path, partitions: int = 2) -> None:
+        super().__init__(folder / "broker.out")
         self._jars, self._folder = jars, folder
         self._partitions, self._ports = partitions, free_ports(2)
         self.servers = f"127.0.0.1:{self._ports[0]}"
@@ -52,25 +52,10 @@ class Broker(OwnProcess):
         format_log = ("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._properties))
         subprocess.run(self._java(*format_log), check=True, capture_output=True)
 
-    def start(self) -> None:
-        """Start it, and wait until it takes connections. Raises RuntimeError where it ends instead."""
-        with (self._folder / "broker.out").open("ab") as out:
-            started = subprocess.Popen(
-                self._java("kafka.Kafka", str(self._properties)),
-                stdout=out,
-                stderr=out,
-                stdin=subprocess.DEVNULL,
-            )
-        self._process = started
-        ends = time.monotonic() + PATIENCE_SECONDS
-        while not self._answers():
-            if started.poll() is not None or time.monotonic() > ends:
-                status = started.poll()
-                self.kill()
-                said = (self._folder / "broker.out").read_text(errors="replace")[-4000:]
-                went = "does not listen" if status is None else f"ended with status {status}"
-                raise RuntimeError(f"the broker {went}:\n{said}")
-            time.sleep(_LOOK_SECONDS)
+    @property
+    def command(self) -> Sequence[str]:
+        """How it is started."""
+        return self._java("kafka.Kafka", str(self._properties))
 
     def kill(self) -> None:
         """End it at once."""
@@ -89,7 +74,8 @@ class Broker(OwnProcess):
         )
         self._properties.write_text(text)
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
+        """Return whether it takes connections."""
         host, _, port = self.servers.partition(":")
         try:
             with socket.create_connection((host, int(port)), timeout=1):

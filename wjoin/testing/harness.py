@@ -17,9 +17,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from wjoin.measured.reports import recent_reports
-from wjoin.testing.oracle import rows_of
+from wjoin.testing.rows import rows_of
 
 TIMEOUT_SECONDS = 180
 
@@ -41,9 +43,10 @@ class Source:
     delay: str | int = "0 seconds"
 
     @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema of the rows."""
-        return next(table.schema for table in self.batches if table is not None)
+    def schema(self) -> StructType:
+        """The schema of the rows in Spark."""
+        rows = next(table for table in self.batches if table is not None)
+        return spark_schema(rows.schema)
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,12 @@ class Run:
         return sum(self.bags, Counter())
 
 
+def spark_schema(schema: pa.Schema) -> StructType:
+    """Return an Arrow schema as one of Spark's."""
+    found: StructType = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+    return found
+
+
 def run_static(session: Any, text: str, sources: Sequence[Source], **parameters: Any) -> pa.Table:
     """Run a statement in batch over the rows of all micro-batches together."""
     with tempfile.TemporaryDirectory(prefix="wjoin-testing-") as name:
@@ -73,9 +82,9 @@ def run_static(session: Any, text: str, sources: Sequence[Source], **parameters:
             path.mkdir()
             rows = pa.concat_tables(table for table in source.batches if table is not None)
             pq.write_table(rows, path / "0.parquet")
-            frame = session.spark.read.schema(ddl(source.schema)).parquet(str(path))
+            frame = session.spark.read.schema(source.schema).parquet(str(path))
             session.stream(source.relation, frame, event_time=source.event_time, delay=source.delay)
-        return _ordered(session.sql(text, **parameters).toArrow())
+        return _plain(session.sql(text, **parameters).toArrow())
 
 
 def run_batches(
@@ -140,7 +149,7 @@ def run_query(
 
 
 def _open(spark: SparkSession, source: Source, root: Path) -> DataFrame:
-    reader = spark.readStream.schema(ddl(source.schema)).option("maxFilesPerTrigger", 1)
+    reader = spark.readStream.schema(source.schema).option("maxFilesPerTrigger", 1)
     return reader.parquet(str(root / source.relation))
 
 
@@ -179,7 +188,7 @@ def _run_once(frame: DataFrame, checkpoint: Path, count: int) -> tuple[list[pa.T
             raise TimeoutError(f"the query did not end in {TIMEOUT_SECONDS} s")
     finally:
         query.stop()
-    tables = [_ordered(emitted[batch]) for batch in sorted(emitted)]
+    tables = [_plain(emitted[batch]) for batch in sorted(emitted)]
     if len(tables) < count:
         raise AssertionError(f"{count} micro-batches were given, Spark ran {len(tables)}")
     # Micro-batches without data may follow the last one; what they emit counts to it.
@@ -187,48 +196,5 @@ def _run_once(frame: DataFrame, checkpoint: Path, count: int) -> tuple[list[pa.T
     return tables, [dict(report) for report in recent_reports(query)]
 
 
-def _ordered(table: pa.Table) -> pa.Table:
+def _plain(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata(None)
-
-
-# Types ----------------------------------------------------------------------
-
-
-def ddl(schema: pa.Schema) -> str:
-    """Return an Arrow schema as Spark DDL.
-
-    >>> ddl(pa.schema([("k", pa.int32()), ("ts", pa.timestamp("us", "UTC")), ("t", pa.list_(pa.string()))]))
-    '`k` INT, `ts` TIMESTAMP, `t` ARRAY<STRING>'
-    """
-    return ", ".join(f"`{field.name}` {spark_type(field.type)}" for field in schema)
-
-
-_NAMES = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.string(): "STRING",
-    pa.binary(): "BINARY",
-    pa.date32(): "DATE",
-}
-
-
-def spark_type(type_: pa.DataType) -> str:
-    """Return the name of an Arrow type in Spark SQL. Raises ValueError for one that Spark has not."""
-    if type_ in _NAMES:
-        return _NAMES[type_]
-    if pa.types.is_timestamp(type_):
-        return "TIMESTAMP" if type_.tz else "TIMESTAMP_NTZ"
-    if pa.types.is_decimal(type_):
-        return f"DECIMAL({type_.precision},{type_.scale})"
-    if pa.types.is_list(type_):
-        return f"ARRAY<{spark_type(type_.value_type)}>"
-    if pa.types.is_map(type_):
-        return f"MAP<{spark_type(type_.key_type)},{spark_type(type_.item_type)}>"
-    if pa.types.is_struct(type_):
-        return f"STRUCT<{', '.join(f'`{field.name}`: {spark_type(field.type)}' for field in type_)}>"
-    raise ValueError(f"no Spark type for {type_}")

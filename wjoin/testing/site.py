@@ -1,15 +1,14 @@
 """A site on this machine, a process of its own on loopback: for tests, and for trying things out."""
 
-import os
-import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import SiteAddress
 from wjoin.testing.own_process import OwnProcess
-from wjoin.testing.waiting import free_ports, until
+from wjoin.testing.waiting import free_ports
 
 _CONFIGURATION = """\
 [site]
@@ -28,52 +27,34 @@ class Site(OwnProcess):
     """
 
     def __init__(self, folder: Path, streams: str, more: str = "") -> None:
+        super().__init__(folder / "site.log")
         folder.mkdir(parents=True, exist_ok=True)
         (port,) = free_ports(1)
         self.url = f"grpc://127.0.0.1:{port}"
         self.configuration = folder / "site.toml"
-        self._log = folder / "site.log"
         self.configuration.write_text(
             _CONFIGURATION.format(port=port, folder=folder, more=more, streams=streams), encoding="utf-8"
         )
 
     @property
-    def said(self) -> str:
-        """What it has printed."""
-        return self._log.read_text(errors="replace")[-4000:] if self._log.exists() else ""
-
-    def start(self) -> None:
-        """Start it, and wait until it answers. Raises AssertionError where it ends instead."""
-        command = [sys.executable, "-m", "wjoin.cli", "site", "serve", "--config", str(self.configuration)]
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=dict(os.environ)
-            )
-        until(self._answers, "the site answers", process=self._process, said=lambda: self.said)
+    def command(self) -> Sequence[str]:
+        """How it is started."""
+        return [sys.executable, "-m", "wjoin.cli", "site", "serve", "--config", str(self.configuration)]
 
     def taken_in(self, stream: str) -> int:
         """Return how many rows of a stream it has taken in. Raises SiteError."""
-        client = SiteClient(SiteAddress(self.url, patience=5.0))
-        try:
+        with SiteClient(SiteAddress(self.url, patience=5.0)) as client:
             return client.next(stream, None)
-        finally:
-            client.close()
 
     def wait_for(self, stream: str, rows: int) -> None:
         """Wait until it has taken so many rows in."""
-        until(
-            lambda: self.taken_in(stream) >= rows,
-            f"{rows:,} rows of {stream}",
-            process=self._process,
-            said=lambda: self.said,
-        )
+        self.wait_until(lambda: self.taken_in(stream) >= rows, f"{rows:,} rows of {stream}")
 
-    def _answers(self) -> bool:
-        client = SiteClient(SiteAddress(self.url, patience=0.0, call_timeout=2.0))
+    def answers(self) -> bool:
+        """Return whether it answers."""
         try:
-            client.streams()
-            return True
+            with SiteClient(SiteAddress(self.url, patience=0.0, call_timeout=2.0)) as client:
+                client.streams()
         except SiteError:
             return False
-        finally:
-            client.close()
+        return True

@@ -15,8 +15,6 @@ from wjoin.web.present import Known, Now, now
 from wjoin.web.prometheus import exposition
 from wjoin.web.told import detail, line
 
-PLAIN = "text/plain; charset=utf-8"
-
 _HTML, _CSS, _SCRIPT = "text/html; charset=utf-8", "text/css; charset=utf-8", "text/javascript; charset=utf-8"
 _JSON = "application/json"
 _QUERIES = "/api/queries/"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wjoin.web.points import Point
+from wjoin.measured.points import Point
 from wjoin.web.present import Now, stage_name
 
 WHOLE = "triggerExecution"

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from wjoin.measured.expected import Compared, Work, compared, expected_rows, stage_work, state_size
+from wjoin.measured.expected import Compared, compared, expected_rows, stage_work, state_size, work_of
+from wjoin.measured.points import Hour
 from wjoin.planner.cost.stream_statistics import units_per_second
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.physical import Method
 from wjoin.planner.planning import PlannedSelect
-from wjoin.web.points import Hour
 from wjoin.web.present import Now, stage_name
 
 FAR = 3.0
@@ -24,14 +24,7 @@ def estimates(at: Now) -> Iterator[Compared]:
         yield from _stream_rates(at, each)
     counted = total.batches and all(each.physical.method is Method.MULTIWAY for each in plans)
     if counted:
-        done = Work(
-            total.rows_in,
-            sum(total.comparisons.values()),
-            total.matched,
-            max(sum(each.kept.values()) for each in at.hour.points),
-            total.seconds,
-        )
-        yield from compared(plans, done)
+        yield from compared(plans, work_of(at.hour))
         yield state_size(plans, total.kept_bytes)
     expected = expected_rows(plans)
     for number, each in at.known.plans.items():

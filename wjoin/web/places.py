@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from wjoin.measured.progress import behind
 from wjoin.planner.explain.markup import fitted
 from wjoin.planner.explain.page_plan import LINE_SIZE, LINE_WIDTH
 from wjoin.planner.figures import figure
-from wjoin.web.present import Now, a_second, behind
+from wjoin.web.present import Now, a_second
 
 
 def places(at: Now) -> Iterator[tuple[str, str]]:

@@ -3,19 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from wjoin.measured.points import Hour, Point
 from wjoin.measured.progress import LEAST_TIMESTAMP
 from wjoin.planner.explain.document import Document
 from wjoin.planner.figures import figure
 from wjoin.planner.planning import PlannedSelect
-from wjoin.web.points import Hour, Point
 
 ENDINGS = ("ended", "stopped", "failed")
 """The states of a query that does not run any more."""
-
-NOW_SECONDS = 10.0
-"""Present rates are those of so many seconds, or of the last micro-batch where that is longer."""
-
-_MINUTE, _HOUR, _DAY, _YEAR = 60.0, 3600.0, 86_400.0, 31_557_600.0
 
 
 @dataclass(frozen=True)
@@ -71,23 +66,13 @@ class Now:
 
     def rate(self, count: float) -> float:
         """Return how often a second something happens at present that ``recent`` has counted."""
-        return count / max(self.recent.ends - self.recent.begins, 1e-3)
+        return self.recent.rate(count)
 
 
 def now(known: Known, clock: float) -> Now:
     """Return a query at a moment."""
-    hour = known.hour
-    recent = hour.recent(NOW_SECONDS)
-    if known.state == "idle" or not known.active:
-        length = max(NOW_SECONDS, 1.5 * _last_length(hour))
-        if clock - hour.total.ends > length or not known.active:
-            recent = Point(clock - length, clock)
-    return Now(known, clock, recent)
-
-
-def _last_length(hour: Hour) -> float:
-    """Return the seconds that the newest point with a micro-batch covers."""
-    return next((each.ends - each.begins for each in reversed(hour.points) if each.batches), 0.0)
+    recent = known.hour.present(clock, rests=known.state == "idle")
+    return Now(known, clock, recent if known.active else Point(recent.begins, recent.ends))
 
 
 def joins_of(at: Now) -> list[int]:
@@ -106,18 +91,3 @@ def stage_name(at: Now, join: int, stage: int) -> str:
 def a_second(rate: float) -> str:
     """Return how often a second something happens, as people read it."""
     return figure(round(rate, 1) if rate >= 1 else float(f"{rate:.2g}"))
-
-
-def behind(lag: float) -> str:
-    """Return a lag as people say it.
-
-    >>> behind(2.34), behind(-90), behind(7200), behind(4e8)
-    ('2.3 s', '-1.5 min', '2 h', '12.7 years')
-    """
-    long = abs(lag)
-    for least, unit, word in ((2 * _YEAR, _YEAR, "years"), (2 * _DAY, _DAY, "d"), (_HOUR, _HOUR, "h")):
-        if long >= least:
-            return f"{lag / unit:.1f}".removesuffix(".0") + f" {word}"
-    if long >= _MINUTE:
-        return f"{lag / _MINUTE:.1f}".removesuffix(".0") + " min"
-    return f"{lag:.1f} s"

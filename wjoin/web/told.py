@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from wjoin.grammar.plurals import counted
-from wjoin.measured.progress import time_text
+from wjoin.measured.progress import behind, time_text
 from wjoin.planner.figures import figure, seconds, size
 from wjoin.web.charts import history, rows_of
 from wjoin.web.estimates import estimates, factor_text, is_far
 from wjoin.web.places import places
-from wjoin.web.present import Now, a_second, behind
+from wjoin.web.present import Now, a_second
 
 
 def line(at: Now) -> dict[str, Any]:

@@ -1,9 +1,8 @@
 """The queries of a Spark session that the live page shows, whoever has started them; ended ones stay."""
 
-import itertools
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
@@ -12,15 +11,13 @@ from wjoin.executor.spark.once import SELECT
 from wjoin.grammar.spans import Span
 from wjoin.measured.beside import UNREACHABLE
 from wjoin.measured.followed import Followed, follower_of
-from wjoin.measured.progress import Progress
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.document import Document
 from wjoin.planner.planning import PlannedSelect
 from wjoin.queries.compiled import compiled
 from wjoin.queries.running import Running
-from wjoin.queries.session_queries import Queries
+from wjoin.queries.session_queries import Queries, free
 from wjoin.spark.failures import cause
-from wjoin.web.points import History
 from wjoin.web.present import ENDINGS, Known
 
 ENDED = 20
@@ -40,7 +37,6 @@ class Watched:
 
     def __init__(self, running: Running, run: str, name: str) -> None:
         self._running = running
-        self._history = History(running.started.timestamp())
         plans = dict(zip(running.compiled, running.planned, strict=True))
         self._known = Known(
             run=run,
@@ -49,18 +45,17 @@ class Watched:
             called=running.name,
             state="starting",
             started=running.started.timestamp(),
-            hour=self._history.read(),
+            hour=running.totals.history.read(),
             sink=running.sink,
             checkpoint=running.checkpoint,
             statement=running.written or None,
             plans=plans,
             documents=_described(plans),
         )
-        running.followed.tell(self._take)
 
     def known(self) -> Known:
         """Return what is known of it now."""
-        return replace(self._known, hour=self._history.read())
+        return replace(self._known, hour=self._running.totals.history.read())
 
     def look(self) -> None:
         """Take what Spark tells of it now; nothing more comes of one that has ended."""
@@ -71,6 +66,7 @@ class Watched:
                 self._running.followed.look()
             error = _error(self._running) if state == "failed" else None
             self._known = replace(self._known, state=state, error=error)
+            self._find_plans()
 
     def lose(self) -> None:
         """Note that Spark has been stopped, and the query with it."""
@@ -78,13 +74,10 @@ class Watched:
             error = "Spark no longer answers: it was stopped, or cannot be reached"
             self._known = replace(self._known, state="ended", error=error)
 
-    def forget(self) -> None:
-        """Take nothing of it any more."""
-        self._running.followed.untell(self._take)
-
-    def _take(self, progress: Progress) -> None:
-        self._history.add(progress)
-        found = {number: compiled(number) for number in progress.joins if number not in self._known.plans}
+    def _find_plans(self) -> None:
+        """Take the plans of the joins that its reports name, as far as they are known here."""
+        named = {int(stage.partition(".")[0]) for stage in self._running.totals.total.matches}
+        found = {number: compiled(number) for number in named - self._known.plans.keys()}
         new = {number: planned for number, planned in found.items() if planned is not None}
         if new:
             plans = dict(sorted({**self._known.plans, **new}.items()))
@@ -129,9 +122,6 @@ class Watch:
         """Take nothing of the queries any more."""
         self._closed.set()
         self._follower.no_round(self._round)
-        with self._looking:
-            for each in self._watched.values():
-                each.forget()
 
     def _round(self, followed: Sequence[Followed]) -> None:
         """Look where a query has begun or ended, also while nobody else looks."""
@@ -150,8 +140,6 @@ class Watch:
             for each in self._watched.values():
                 each.lose()
         over = [run for run, each in self._watched.items() if not each.known().active][:-ENDED]
-        for run in over:
-            self._watched[run].forget()
         self._watched = {run: each for run, each in self._watched.items() if run not in over}
         self._looked = time.monotonic()
 
@@ -159,11 +147,9 @@ class Watch:
         run = running.followed.run
         self._met.add(run)
         # A query may be found among those of Spark before its statement has noted it.
-        if (before := self._watched.get(run)) is not None:
-            before.forget()
         others = [each.known() for other, each in self._watched.items() if other != run]
         taken = [each.name for each in others if each.active]
-        self._watched = {**self._watched, run: Watched(running, run, _free(running.name, taken))}
+        self._watched = {**self._watched, run: Watched(running, run, free(running.name, taken.__contains__))}
 
     def _new(self) -> Iterator[Running]:
         """Yield the queries that are not watched yet."""
@@ -183,11 +169,6 @@ def _foreign(followed: Followed) -> Running:
     if name.startswith(SELECT):
         name = "SELECT"
     return Running(followed, "", _NOWHERE, _NOWHERE, name)
-
-
-def _free(name: str, taken: Collection[str]) -> str:
-    names = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
-    return next(each for each in names if each not in taken)
 
 
 def _error(running: Running) -> str | None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from wjoin.testing.expressions import Expression
-from wjoin.testing.statement import Condition, Input, Match, Output, Statement, columns
+from tests.kit.expressions import Expression
+from tests.kit.statement import Condition, Input, Match, Output, Statement, columns
 
 SECOND = 1_000_000
 

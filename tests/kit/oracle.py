@@ -8,8 +8,6 @@ checked as it is written, on the event times as integers.
 import datetime
 import functools
 import itertools
-import math
-import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,8 +15,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from wjoin.testing.expressions import Row, evaluate, sql
-from wjoin.testing.statement import (
+from tests.kit.expressions import Row, evaluate, sql
+from tests.kit.statement import (
     Between,
     Both,
     Condition,
@@ -30,6 +28,7 @@ from wjoin.testing.statement import (
     Trailing,
     Within,
 )
+from wjoin.testing.rows import canonical
 
 Tables = Mapping[str, pa.Table]
 """The rows of each stream, by alias."""
@@ -200,34 +199,6 @@ def _output(statement: Statement, expression: Any, row: Row, instants: Mapping[s
             gap = latest - earliest
             return gap if statement.integral else datetime.timedelta(microseconds=gap)
     raise ValueError(f"no match function {expression.function}")
-
-
-def canonical(value: Any) -> Any:
-    """Return a hashable value: equal for values that no reader of the result can tell apart.
-
-    Every NaN is one value, -0.0 and 0.0 are two, an instant is the same in every time zone,
-    a decimal keeps its scale.
-    """
-    match value:
-        case float():
-            return "NaN" if math.isnan(value) else ("double", struct.pack(">d", value), value)
-        case datetime.datetime() if value.tzinfo is not None:
-            return value.astimezone(datetime.UTC)
-        case list() | tuple():
-            return tuple(canonical(each) for each in value)
-        case dict():
-            return tuple((name, canonical(each)) for name, each in value.items())
-        case bytearray():
-            return bytes(value)
-        case bool():
-            return str(value)
-    return value if not hasattr(value, "as_tuple") else ("decimal", str(value))
-
-
-def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """Return the rows of a result as canonical values, in order."""
-    values = [column.to_pylist() for column in table.columns]
-    return [tuple(canonical(value) for value in row) for row in zip(*values, strict=True)]
 
 
 def difference(actual: Counter[Any], wanted: Counter[Any], limit: int = 10) -> str:

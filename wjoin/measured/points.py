@@ -14,6 +14,9 @@ KEPT_SECONDS = 3600.0
 MOST_POINTS = 1000
 """Points of a query: where there would be more, each covers twice the time: 4 s in an hour."""
 
+PRESENT_SECONDS = 10.0
+"""Present rates are those of so many seconds, or of the last micro-batch where that is longer."""
+
 Counts = Mapping[str, int]
 
 
@@ -58,6 +61,10 @@ class Point:
     def rows_in(self) -> int:
         """The rows read: of the streams of the W-joins, or of all sources where there is no W-join."""
         return sum(self.rows.values()) if self.rows else self.source_rows
+
+    def rate(self, count: float) -> float:
+        """Return how often a second something happened that it has counted."""
+        return count / max(self.ends - self.begins, 1e-3)
 
     @property
     def rows_of_state(self) -> int:
@@ -159,10 +166,17 @@ class Hour:
     points: tuple[Point, ...]
     total: Point
 
-    def recent(self, seconds: float) -> Point:
-        """Return what the last so many seconds before the newest report did, as one point."""
-        last = (each for each in self.points if each.ends > self.total.ends - seconds)
-        return merged(last) or self.total
+    def present(self, clock: float, *, rests: bool) -> Point:
+        """Return what is done at present: in the last ten seconds, or the last micro-batch if that is longer.
+
+        Nothing, where the query ``rests`` and has done so for as long. ``clock``: seconds since 1970.
+        """
+        last = next((each.ends - each.begins for each in reversed(self.points) if each.batches), 0.0)
+        length = max(PRESENT_SECONDS, 1.5 * last)
+        if rests and clock - self.total.ends > length:
+            return Point(clock - length, clock)
+        recent = (each for each in self.points if each.ends > self.total.ends - PRESENT_SECONDS)
+        return merged(recent) or self.total
 
 
 class History:
@@ -180,6 +194,9 @@ class History:
     def add(self, progress: Progress) -> None:
         """Take a report of Spark."""
         with self._changing:
+            if not self._points and progress.started:
+                began = min(self._total.begins, datetime.fromisoformat(progress.started).timestamp())
+                self._total = Point(began, began)
             new = point(progress, self._total)
             self._total = self._total.joined(new)
             self._put(new)
@@ -190,6 +207,11 @@ class History:
                 before, self._points = self._points, deque()
                 for each in before:
                     self._put(each)
+
+    @property
+    def total(self) -> Point:
+        """All that the query has done."""
+        return self._total
 
     def read(self) -> Hour:
         """Return what is known now."""

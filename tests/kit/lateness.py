@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.kit.oracle import Combination, Tables, combinations, event_times, project
+from tests.kit.statement import Statement
 from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.plan.physical import TimeKind
-from wjoin.testing.oracle import Combination, Tables, combinations, event_times, project
-from wjoin.testing.statement import Statement
 
 Oracle = Callable[[Statement, Tables], list[Combination]]
 """What finds the results over complete tables: ``combinations`` or ``brute_force``."""

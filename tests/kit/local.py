@@ -1,4 +1,4 @@
-"""All stages of a plan on workers in this process: for calibration, benchmarks and tests."""
+"""All stages of a plan on workers in this process, without Spark."""
 
 import time
 from collections.abc import Iterator, Mapping

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from wjoin.testing.expressions import (
+from tests.kit.expressions import (
     AnyOf,
     Call,
     Compare,
@@ -26,8 +26,8 @@ from wjoin.testing.expressions import (
     equal,
     streams_of,
 )
-from wjoin.testing.oracle import combinations
-from wjoin.testing.statement import (
+from tests.kit.oracle import combinations
+from tests.kit.statement import (
     Between,
     Both,
     Condition,

@@ -7,10 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.kit.lateness import Batch, expected_batches
+from tests.kit.oracle import difference, expected
+from tests.kit.statement import Input, Statement, Style, text
 from wjoin.testing.harness import Run, Source, run_batches, run_static
-from wjoin.testing.lateness import Batch, expected_batches
-from wjoin.testing.oracle import difference, expected, rows_of
-from wjoin.testing.statement import Input, Statement, Style, text
+from wjoin.testing.rows import rows_of
 
 PLAIN = Style()
 

@@ -7,7 +7,7 @@ is integral.
 
 from dataclasses import dataclass
 
-from wjoin.testing.expressions import Expression, Field, sql
+from tests.kit.expressions import Expression, Field, sql
 
 # Window conditions ----------------------------------------------------------
 
