@@ -101,8 +101,7 @@ def _full(site: Site, store: StreamStore, request: Request, body: memoryview) ->
 
 
 def _keys(site: Site, body: memoryview) -> PackedKeys:
-    limits = site.config.limits
-    return decode_keys(body, limits.max_request_rows, limits.max_request_bytes)
+    return decode_keys(body, site.config.limits)
 
 
 def _values(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:

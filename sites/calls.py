@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.flight as flight
 
@@ -38,11 +39,10 @@ _TLS = (
 
 
 class Tries:
-    """How often, and how long, something is tried; ``failed`` tells whether the last try has."""
+    """How often, and how long, something is tried."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
-        self.failed = False
         self.reset()
 
     def reset(self) -> None:
@@ -54,7 +54,6 @@ class Tries:
         """Wait before the next try. Raises the error where it does not pass, or patience is over."""
         if error.kind not in _PASSING:
             raise error
-        self.failed = True
         left = self._until - time.monotonic()
         if left <= 0:
             message = f"{error.message} (tried for {self._patience:.0f} s)"
@@ -128,6 +127,16 @@ class Caller:
             if reader is not None:
                 # Whoever read has stopped before the end.
                 reader.cancel()
+
+    def after(self, block: pa.RecordBatch, at: int, stop: int, stream: str) -> int:
+        """Return the number behind the last row of a block, which has some, with numbers from at..stop-1.
+
+        Raises SiteError "broken" where they do not ascend.
+        """
+        numbers = block.column(0).to_numpy()
+        if not at <= numbers[0] <= numbers[-1] < stop or not bool((np.diff(numbers) > 0).all()):
+            raise SiteError("broken", f"rows of {stream} came out of order", site=self.address.url)
+        return int(numbers[-1]) + 1
 
     def close(self) -> None:
         """Let the connection go; a later call raises SiteError "failed"."""

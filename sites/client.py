@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 from wjoin.grammar.plurals import counted
 from wjoin.sites.calls import Caller
 from wjoin.sites.failures import SiteError
-from wjoin.sites.held import Extent, HeldRange
+from wjoin.sites.held import Extent, HeldRange, encode_extent_request, extent_from_batches
 from wjoin.sites.held_calls import HeldCalls
 from wjoin.sites.keys import NESTED_ROWS, distinct_keys, encode_keys, is_nested, plain_keys
 from wjoin.sites.protocol import (
@@ -116,31 +117,35 @@ class SiteClient:
 
         A lost connection is taken up behind the last row that has come.
         """
-        tries = self._caller.tries()
         most = min(_REQUEST_ROWS, self._limit("max_request_rows"))
-        at = start
-        while at < stop:
-            request = self._request(
-                *("rows", stream, lineage, columns, at, min(stop, at + most)), block_rows=block_rows
-            )
-            for block in self._blocks(request, b"", tries):
-                numbers = block.column(0)
-                count = block.num_rows
-                if not _are(numbers, at, at + count) or at + count > request.stop:
-                    raise self._wrong(f"rows {at} to {request.stop - 1} of {stream} came out of order")
-                at += count
-                tries.reset()
-                yield block
-            if at < request.stop and not tries.failed:
-                raise self._wrong(f"row {at} of {stream} is missing")
+        for low in range(start, stop, most):
+            what = ("rows", stream, lineage, columns, low, min(stop, low + most))
+            yield from self._following(self._request(*what, block_rows=block_rows), b"", whole=True)
 
-    def _blocks(self, request: Request, body: bytes, tries: Any) -> Iterator[pa.RecordBatch]:
-        """Yield the blocks of one try; a failure that may pass ends them."""
-        tries.failed = False
-        try:
-            yield from self._caller.get(request.kind, encode_request(request, body))
-        except SiteError as error:
-            tries.wait(error)
+    def _following(self, request: Request, body: bytes, *, whole: bool) -> Iterator[pa.RecordBatch]:
+        """Yield the blocks of an answer in order of numbers, taken up behind the last row that has come.
+
+        ``whole``: all rows of the request's range must come.
+        """
+        tries, at = self._caller.tries(), request.start
+        while at < request.stop:
+            try:
+                ticket = encode_request(replace(request, start=at), body)
+                for block in self._caller.get(request.kind, ticket):
+                    if block.num_rows:
+                        before, at = at, self._caller.after(block, at, request.stop, request.stream)
+                        if whole and at - before != block.num_rows:
+                            raise self._wrong(
+                                f"of rows {before} to {at - 1} of {request.stream} some are missing"
+                            )
+                        tries.reset()
+                        yield block
+            except SiteError as error:
+                tries.wait(error)
+                continue
+            if whole and at < request.stop:
+                raise self._wrong(f"row {at} of {request.stream} is missing")
+            return
 
     def full(self, stream: str, lineage: str, numbers: Numbers, columns: Sequence[str]) -> pa.RecordBatch:
         """Return rows by number, in the order of the numbers; each is fetched once."""
@@ -200,20 +205,8 @@ class SiteClient:
             for part in (keys.slice(0, half), keys.slice(half)):
                 yield from self._values(stream, lineage, part, start, stop, columns)
             return
-        tries, at = self._caller.tries(), start
-        while True:
-            request = self._request("values", stream, lineage, columns, at, stop)
-            for block in self._blocks(request, body, tries):
-                if block.num_rows == 0:
-                    continue
-                last = block.column(0)[block.num_rows - 1].as_py()
-                if not at <= block.column(0)[0].as_py() <= last < stop:
-                    raise self._wrong(f"rows of {stream} by value came out of order")
-                at = last + 1
-                tries.reset()
-                yield block
-            if not tries.failed:
-                return
+        request = self._request("values", stream, lineage, columns, start, stop)
+        yield from self._following(request, body, whole=False)
 
     def extent(
         self, stream: str, lineage: str, start: int, stop: int, *, ceiling: int, mark: int | None = None
@@ -223,7 +216,12 @@ class SiteClient:
         Those with an event time above ``ceiling`` are told apart, and those below ``mark`` counted:
         microseconds, or the unit of an integral event time.
         """
-        return self._held.extent(self._request("extent", stream, lineage, (), start, stop), ceiling, mark)
+        request = self._request("extent", stream, lineage, (), start, stop)
+        blocks = self._whole(request, encode_extent_request(ceiling, mark))
+        try:
+            return extent_from_batches(blocks)
+        except SiteError as error:
+            raise error.at(self._caller.address.url) from error
 
     def reduced(
         self,
@@ -315,10 +313,6 @@ class SiteClient:
 
     def _wrong(self, what: str) -> SiteError:
         return SiteError("broken", what, site=self._caller.address.url)
-
-
-def _are(numbers: pa.Array, start: int, stop: int) -> bool:
-    return bool(np.array_equal(numbers.to_numpy(), np.arange(start, stop)))
 
 
 __all__ = ["ROW", "SiteClient"]

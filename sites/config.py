@@ -60,19 +60,7 @@ class SiteConfig:
     streams: tuple[StreamConfig, ...]
 
 
-_SITE = (
-    "listen",
-    "data",
-    "token_file",
-    "certificate",
-    "key",
-    "memory",
-    "segment_bytes",
-    "sync",
-    "metrics",
-    "metrics_token_file",
-    "limits",
-)
+_SITE = [name for name in SiteConfig.__dataclass_fields__ if name != "streams"]
 _STREAM = (
     *("source", "format", "schema", "time", "key", "window", "window_rows", "max_bytes", "consumer_lease"),
     *("epoch", "header", "delimiter", "poll", "start", "options"),

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from wjoin.sites.segments import synced
+from wjoin.sites.segments import write_whole
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,7 @@ class Dropped:
 
 def save_dropped(path: Path, dropped: Dropped, sync: bool) -> None:
     """Write it to a file, whole or not at all. Raises OSError."""
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(json.dumps(asdict(dropped)), "utf-8")
-    if sync:
-        synced(unfinished)
-    unfinished.rename(path)
-    if sync:
-        synced(path.parent)
+    write_whole(path, json.dumps(asdict(dropped)), sync=sync)
 
 
 def load_dropped(path: Path, first: int) -> Dropped:

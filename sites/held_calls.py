@@ -1,26 +1,14 @@
-"""What a client asks of rows that are held at a site: their extent, and those of them that pass."""
+"""What a client asks of rows that are held at a site: those of them that pass."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from wjoin.sites.calls import Caller
 from wjoin.sites.failures import SiteError
-from wjoin.sites.held import (
-    MOST_RANGES,
-    RANGE_BYTES,
-    Extent,
-    HeldRange,
-    Wanted,
-    behind,
-    disjoint,
-    encode_extent_request,
-    encode_wanted,
-    extent_from_batches,
-)
+from wjoin.sites.held import MOST_RANGES, RANGE_BYTES, HeldRange, Wanted, behind, disjoint, encode_wanted
 from wjoin.sites.keys import encode_keys
 from wjoin.sites.protocol import Request, encode_request
 from wjoin.sites.value_filter import ValueFilter
@@ -35,15 +23,6 @@ class HeldCalls:
 
     caller: Caller
     limit: Callable[[str], int]
-
-    def extent(self, request: Request, ceiling: int, mark: int | None) -> Extent:
-        """Return the extent of a request's rows. Raises SiteError."""
-        ticket = encode_request(request, encode_extent_request(ceiling, mark))
-        blocks = self.caller.again(lambda: [*self.caller.get(request.kind, ticket)])
-        try:
-            return extent_from_batches(blocks)
-        except SiteError as error:
-            raise error.at(self.caller.address.url) from error
 
     def reduced(
         self,
@@ -96,7 +75,7 @@ class HeldCalls:
             try:
                 for block in self.caller.get(request.kind, ticket):
                     if block.num_rows:
-                        at = self._after(block, at, left[-1].stop, request.stream)
+                        at = self.caller.after(block, at, left[-1].stop, request.stream)
                         tries.reset()
                         pushed = False
                         yield block
@@ -110,11 +89,3 @@ class HeldCalls:
                 tries.wait(SiteError("busy", "the site does not keep a filter", site=self.caller.address.url))
             self.caller.again(lambda: self.caller.act("filter", filter.encode()))
             pushed = True
-
-    def _after(self, block: pa.RecordBatch, at: int, stop: int, stream: str) -> int:
-        """Return the number behind a block's last row. Raises SiteError "broken" where rows do not ascend."""
-        numbers = block.column(0).to_numpy()
-        if not at <= numbers[0] <= numbers[-1] < stop or not bool((np.diff(numbers) > 0).all()):
-            message = f"held rows of {stream} came out of order"
-            raise SiteError("broken", message, site=self.caller.address.url)
-        return int(numbers[-1]) + 1

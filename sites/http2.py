@@ -397,21 +397,21 @@ class Requests:
 
 
 class Answers:
-    """Looks at what a caller is sent, for answers that begin and end."""
+    """Looks at what a caller is sent, for answers that begin and end; ``left`` of a frame is to come."""
 
     def __init__(self, began: Callable[[int], None], ended: Callable[[int], None]) -> None:
+        self.left = 0
         self._began = began
         self._ended = ended
-        self._left = 0
         self._part = b""
 
-    def see(self, data: memoryview) -> None:
-        """Look at what is sent next."""
-        at, end = 0, len(data)
+    def see(self, data: memoryview) -> bool:
+        """Look at what is sent next; return whether an answer begins or ends in it."""
+        at, end, told = 0, len(data), False
         while at < end:
-            if self._left:
-                step = min(self._left, end - at)
-                self._left -= step
+            if self.left:
+                step = min(self.left, end - at)
+                self.left -= step
                 at += step
                 continue
             step = min(_HEAD - len(self._part), end - at)
@@ -419,13 +419,17 @@ class Answers:
             at += step
             if len(head) < _HEAD:
                 self._part = head
-                return
+                break
             self._part = b""
-            self._left = int.from_bytes(head[:3])
-            self._frame(head[3], head[4], head)
+            self.left = int.from_bytes(head[:3])
+            told |= self._frame(head[3], head[4], int.from_bytes(head[5:]))
+        return told
 
-    def _frame(self, kind: int, flags: int, head: bytes) -> None:
-        if kind == _HEADERS:
-            self._began(int.from_bytes(head[5:]))
-        if kind == _RESET or (kind in (_HEADERS, _DATA) and flags & _END_STREAM):
-            self._ended(int.from_bytes(head[5:]))
+    def _frame(self, kind: int, flags: int, stream: int) -> bool:
+        begins = kind == _HEADERS
+        ends = kind == _RESET or (kind in (_HEADERS, _DATA) and bool(flags & _END_STREAM))
+        if begins:
+            self._began(stream)
+        if ends:
+            self._ended(stream)
+        return begins or ends

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.sites.failures import SiteError
+from wjoin.sites.limits import Limits
 
 NESTED_ROWS = 10_000
 """Keys of one request where a column is nested: such are compared as Python's objects."""
@@ -68,11 +69,11 @@ class PackedKeys:
         return distinct_keys(keys)
 
 
-def decode_keys(body: memoryview, most_rows: int, most_bytes: int) -> PackedKeys:
+def decode_keys(body: memoryview, limits: Limits) -> PackedKeys:
     """Return the keys of ``encode_keys``, checked by what their metadata tell.
 
-    Raises SiteError "broken", "schema", and "limit" where they have more than ``most_rows`` rows, or
-    ``most_bytes`` bytes before compression.
+    Raises SiteError "broken", "schema", and "limit" where they have more rows than a request may have, or
+    before compression more bytes.
     """
     try:
         reader = pa.ipc.MessageReader.open_stream(pa.py_buffer(body))
@@ -81,7 +82,7 @@ def decode_keys(body: memoryview, most_rows: int, most_bytes: int) -> PackedKeys
         _check_one(reader)
         for each in schema:
             _check_type(each.type)
-        return PackedKeys(schema, message, _checked_size(message, most_rows, most_bytes))
+        return PackedKeys(schema, message, _checked_size(message, limits))
     except (pa.ArrowException, OSError, ValueError, StopIteration, EOFError, struct.error) as error:
         raise _unreadable(error) from error
 
@@ -109,21 +110,17 @@ def _check_type(kind: pa.DataType) -> None:
         raise SiteError("schema", f"a key cannot have the type {kind}")
 
 
-def _checked_size(message: pa.ipc.Message, most_rows: int, most_bytes: int) -> int:
+def _checked_size(message: pa.ipc.Message, limits: Limits) -> int:
     """Return the bytes of a batch once it is unpacked. Raises SiteError "limit"."""
     rows, lengths, size = measured(message)
     nested = sum(lengths) - rows
     if rows < 0 or min(lengths, default=0) < 0:
         raise SiteError("broken", "the keys of the request have less than no rows")
-    if rows > most_rows:
-        message_ = f"{rows} rows are asked for at once, and the limit is {most_rows}"
-        raise SiteError("limit", message_, help="ask for less, or raise max_request_rows in [site.limits]")
+    limits.check_rows(rows)
     inner = [each for each in lengths if each != rows]
     if inner and max(nested, rows) > _NESTED_VALUES:
         raise SiteError("limit", f"keys with lists have {nested} values, and the limit is {_NESTED_VALUES}")
-    if size > most_bytes:
-        message_ = f"the keys have {size} bytes before compression, and the limit is {most_bytes}"
-        raise SiteError("limit", message_, help="ask for less, or raise max_request_bytes in [site.limits]")
+    limits.check_bytes(size, "the keys before compression have")
     return size
 
 

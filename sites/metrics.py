@@ -17,44 +17,33 @@ from wjoin.sites.loopback import is_own_name
 _MOST_REQUESTS = 32
 
 
+_COUNTED = {
+    "requests_total": "Requests for rows.",
+    "sent_rows_total": "Rows sent.",
+    "sent_bytes_total": "Bytes sent, compressed, about.",
+    "errors_total": "Requests that failed.",
+}
+
+
 class Counts:
     """What has been asked and sent, by kind of request and stream; and errors by kind."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.requests: Counter[tuple[str, str]] = Counter()
-        self.rows: Counter[tuple[str, str]] = Counter()
-        self.bytes: Counter[tuple[str, str]] = Counter()
-        self.errors: Counter[str] = Counter()
+        self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
 
-    def asked(self, kind: str, stream: str) -> None:
-        """Count a request."""
+    def add(self, name: str, count: int = 1, **labels: str) -> None:
+        """Count something under labels."""
         with self._lock:
-            self.requests[kind, stream] += 1
-
-    def sent(self, kind: str, stream: str, rows: int, size: int) -> None:
-        """Count a block of an answer."""
-        with self._lock:
-            self.rows[kind, stream] += rows
-            self.bytes[kind, stream] += size
-
-    def failed(self, kind: str) -> None:
-        """Count an error."""
-        with self._lock:
-            self.errors[kind] += 1
+            self._counts[name, tuple(labels.items())] += count
 
     def metrics(self) -> Iterator[Metric]:
         """Yield what was counted."""
         with self._lock:
-            for name, help, counts in (
-                ("requests_total", "Requests for rows.", self.requests),
-                ("sent_rows_total", "Rows sent.", self.rows),
-                ("sent_bytes_total", "Bytes sent, compressed, about.", self.bytes),
-            ):
-                samples = [({"kind": kind, "stream": stream}, n) for (kind, stream), n in counts.items()]
-                yield Metric(f"wjoin_site_{name}", "counter", help, tuple(samples))
-            errors = tuple(({"kind": kind}, float(n)) for kind, n in self.errors.items())
-            yield Metric("wjoin_site_errors_total", "counter", "Requests that failed.", errors)
+            counts = [*self._counts.items()]
+        for name, help in _COUNTED.items():
+            samples = tuple((dict(labels), count) for (own, labels), count in counts if own == name)
+            yield Metric(f"wjoin_site_{name}", "counter", help, samples)
 
 
 class MetricsServer(BoundedServer):

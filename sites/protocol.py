@@ -5,7 +5,7 @@ import json
 import struct
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +69,7 @@ class StreamFacts:
     """Average bytes of a row by column, as they travel, before compression."""
     distinct: Mapping[str, float]
     """Estimates of the distinct values of each key column among the rows kept."""
-    packed: Mapping[str, float] = field(default_factory=dict)
+    packed: Mapping[str, float]
     """Average bytes of a row by column in blocks that are compressed by zstd, as clients ask for them."""
 
 
@@ -127,26 +127,13 @@ class Request:
     block_bytes: int | None = None
 
 
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "kind": (str,),
-    "stream": (str,),
-    "lineage": (str,),
-    "columns": (list,),
-    "start": (int,),
-    "stop": (int,),
-    "block_rows": (int, type(None)),
-    "compression": (str, type(None)),
-    "block_bytes": (int, type(None)),
-}
+_TYPES: Mapping[str, Any] = {**get_type_hints(Request), "columns": list}
+"""What the entries of a request are in JSON."""
 
 
 def encode_request(request: Request, body: bytes = b"") -> bytes:
     """Return a request with its body (numbers or keys) as bytes: 4 letters, a length, JSON, the body."""
-    plain = asdict(request)
-    if request.block_bytes is None:
-        # Sites of before do not know it.
-        del plain["block_bytes"]
-    head = json.dumps(plain, separators=(",", ":")).encode()
+    head = json.dumps(asdict(request), separators=(",", ":")).encode()
     return b"".join((_HEAD.pack(_MAGIC, len(head)), head, body))
 
 

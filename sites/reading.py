@@ -1,6 +1,6 @@
 """Rows out of the pieces of a stream: a range of them, some by number, some by join value."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.sites.failures import SiteError
-from wjoin.sites.key_index import make_index, matches
+from wjoin.sites.key_index import Positions, make_index, matches
 from wjoin.sites.protocol import ROW, Numbers
 from wjoin.sites.segments import Piece
 
@@ -59,18 +59,43 @@ def in_order(
     parts: Sequence[Part], columns: Sequence[str], block: int, settle: Settle
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows in batches of ``block`` rows, the last with less: ROW, then the columns."""
+    return blocks(_slices(parts, columns, block, settle), block)
+
+
+def _slices(
+    parts: Sequence[Part], columns: Sequence[str], most: int, settle: Settle
+) -> Iterator[pa.RecordBatch]:
+    for part in parts:
+        rows = part.piece.rows.select([*columns])
+        for begin in range(part.begin, part.end, most):
+            some = rows.slice(begin, min(most, part.end - begin))
+            at = part.piece.start + begin
+            yield numbered(some, np.arange(at, at + some.num_rows))
+            settle()
+
+
+def rows_at(
+    piece: Piece, columns: Sequence[str], positions: Positions, most: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows at some positions of a piece, ``most`` of them at a time: ROW, then the columns."""
+    rows = piece.rows.select([*columns])
+    for low in range(0, len(positions), most):
+        some = positions[low : low + most]
+        yield numbered(rows.take(pa.array(some)), some + piece.start)
+
+
+def blocks(found: Iterable[pa.RecordBatch], block: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of batches in batches of ``block`` rows, the last with less."""
     waiting: list[pa.RecordBatch] = []
     held = 0
-    for part in parts:
-        rows, begin = part.piece.rows.select([*columns]), part.begin
-        while begin < part.end:
-            some = rows.slice(begin, min(part.end - begin, block - held))
-            at = part.piece.start + begin
-            waiting.append(numbered(some, np.arange(at, at + some.num_rows)))
-            begin, held = begin + some.num_rows, held + some.num_rows
+    for rows in found:
+        at = 0
+        while at < rows.num_rows:
+            some = rows.slice(at, block - held)
+            waiting.append(some)
+            at, held = at + some.num_rows, held + some.num_rows
             if held == block:
                 yield _one(waiting)
-                settle()
                 waiting, held = [], 0
     if waiting:
         yield _one(waiting)
@@ -116,10 +141,7 @@ def by_value(
         index = part.piece.index if names == [*indexed] else None
         found = matches(index or make_index(own), own, wanted)
         found = found[(found >= part.begin) & (found < part.end)]
-        rows = part.piece.rows.select([*columns])
-        for low in range(0, len(found), block):
-            some = found[low : low + block]
-            yield numbered(rows.take(pa.array(some)), some + part.piece.start)
+        yield from rows_at(part.piece, columns, found, block)
         settle()
 
 

@@ -12,7 +12,7 @@ from wjoin.sites.dropped import Dropped
 from wjoin.sites.failures import SiteError
 from wjoin.sites.held import NOTHING, Extent, HeldRange
 from wjoin.sites.key_index import Positions, make_index, matches
-from wjoin.sites.reading import Part, Settle, gone, numbered
+from wjoin.sites.reading import Part, Settle, blocks, gone, rows_at
 from wjoin.sites.segments import Piece, times
 from wjoin.sites.value_filter import ValueFilter
 from wjoin.sites.value_sets import Flags, ValueSet, distinct, exact_set, kind_of, normal
@@ -184,22 +184,15 @@ class Reduction:
         self, pieces: Sequence[Piece], columns: Sequence[str], block: int, settle: Settle
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows that pass in batches of ``block`` rows or less: ROW, then the columns."""
-        waiting: list[pa.RecordBatch] = []
-        held = 0
+        return blocks(self._passing(pieces, columns, block, settle), block)
+
+    def _passing(
+        self, pieces: Sequence[Piece], columns: Sequence[str], most: int, settle: Settle
+    ) -> Iterator[pa.RecordBatch]:
         for piece in pieces:
-            rows = piece.rows.select([*columns])
             for found in self._positions(piece):
-                at = 0
-                while at < len(found):
-                    some = found[at : at + block - held]
-                    waiting.append(numbered(rows.take(pa.array(some)), some + piece.start))
-                    at, held = at + len(some), held + len(some)
-                    if held == block:
-                        yield _one(waiting)
-                        waiting, held = [], 0
+                yield from rows_at(piece, columns, found, most)
                 settle()
-        if waiting:
-            yield _one(waiting)
 
     def _positions(self, piece: Piece) -> Iterator[Positions]:
         """Yield the positions of rows of a piece that pass, ascending."""
@@ -255,7 +248,3 @@ def _taken(column: pa.Array, positions: Positions) -> pa.Array:
     if count and int(positions[-1]) - int(positions[0]) == count - 1:
         return column.slice(int(positions[0]), count)
     return column.take(pa.array(positions, pa.int64()))
-
-
-def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    return pa.concat_batches(batches) if len(batches) > 1 else batches[0]

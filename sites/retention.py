@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from wjoin.sites.segments import Piece
+from wjoin.sites.segments import Piece, write_whole
 
 _LOG = logging.getLogger("wjoin.sites")
 
@@ -93,9 +93,7 @@ def above(sizes: Sequence[int], most: int | None) -> int:
 
 def save_consumers(path: Path, consumers: Iterable[Consumer]) -> None:
     """Write consumers to a file, whole or not at all."""
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(json.dumps([asdict(each) for each in consumers]), "utf-8")
-    unfinished.rename(path)
+    write_whole(path, json.dumps([asdict(each) for each in consumers]))
 
 
 def load_consumers(path: Path) -> list[Consumer]:

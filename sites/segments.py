@@ -87,14 +87,25 @@ def seal(folder: Path, whole: Piece, keys: Sequence[str], position: Mapping[str,
     with pa.OSFile(str(unfinished), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
         writer.write_batch(whole.rows.cast(schema))
     if sync:
-        synced(unfinished)
+        _synced(unfinished)
     unfinished.rename(path)
     if sync:
-        synced(folder)
+        _synced(folder)
     return open_sealed(path, keys)[0]
 
 
-def synced(path: Path) -> None:
+def write_whole(path: Path, text: str, *, sync: bool = False) -> None:
+    """Write a text to a file, whole or not at all; ``sync``: it is on the disk then. Raises OSError."""
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(text, "utf-8")
+    if sync:
+        _synced(unfinished)
+    unfinished.replace(path)
+    if sync:
+        _synced(path.parent)
+
+
+def _synced(path: Path) -> None:
     """Have a file or folder on the disk before going on."""
     number = os.open(path, os.O_RDONLY)
     try:
@@ -127,7 +138,7 @@ def open_sealed(path: Path, keys: Sequence[str]) -> tuple[Piece, dict[str, Any]]
         else sketch(rows.column(name))
         for name in keys
     }
-    ends = (facts["least"], facts["greatest"], facts.get("latest", facts["greatest"]))
+    ends = (facts["least"], facts["greatest"], facts["latest"])
     found = Piece(int(path.stem), rows, *ends, len(mapping), path, index, sketches, mapping)
     return found, facts["position"]
 

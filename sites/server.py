@@ -140,7 +140,7 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
             if lease is not None:
                 lease.release()
             raise self._told(error) from error
-        self.site.counts.asked(request.kind, request.stream)
+        self.site.counts.add("requests_total", kind=request.kind, stream=request.stream)
         sent = self._counted(lease, request.kind, request.stream, blocks, options)
         return flight.GeneratorStream(schema, sent, options)
 
@@ -160,7 +160,9 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
                 lease.sending = time.monotonic()
                 yield block if told is None else (block, told)
                 lease.sending = None
-                self.site.counts.sent(kind, stream, block.num_rows, int(ratio * plain))
+                counts = self.site.counts
+                counts.add("sent_rows_total", block.num_rows, kind=kind, stream=stream)
+                counts.add("sent_bytes_total", int(ratio * plain), kind=kind, stream=stream)
         except Exception as error:
             raise self._told(error) from error
         finally:
@@ -171,7 +173,7 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
         return self._failure(error) if isinstance(error, SiteError) else self._unexpected(error)
 
     def _failure(self, error: SiteError) -> Exception:
-        self.site.counts.failed(error.kind)
+        self.site.counts.add("errors_total", kind=error.kind)
         kind = flight.FlightUnavailableError if error.kind == "busy" else flight.FlightServerError
         return kind(error.message, packed(error))  # type: ignore[no-any-return]
 

@@ -4,7 +4,7 @@ import logging
 import resource
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,18 @@ class Served:
 
     store: StreamStore
     intake: Intake
+
+
+_NUMBERS: tuple[tuple[str, str, str, Callable[[Served], float]], ...] = (
+    ("rows_total", "counter", "Rows taken in.", lambda each: each.intake.taken),
+    ("source_failing", "gauge", "1 while the source fails.", lambda each: each.intake.failing),
+    ("first_row", "gauge", "The oldest row kept.", lambda each: each.store.first),
+    ("next_row", "gauge", "The number of the next row.", lambda each: each.store.next),
+    ("kept_rows", "gauge", "Rows kept.", lambda each: each.store.next - each.store.first),
+    ("kept_bytes", "gauge", "Bytes on disk.", lambda each: each.store.disk_bytes()),
+    ("dropped_rows_total", "counter", "Rows max_bytes has dropped.", lambda each: each.store.forced),
+)
+"""The metrics of a stream that are one number."""
 
 
 class Site:
@@ -150,50 +162,28 @@ class Site:
     def metrics(self) -> Iterator[Metric]:
         """Yield the numbers of the streams, and of requests."""
         served = self.served()
-
-        def of(name: str, kind: str, help: str, values: Mapping[str, float]) -> Metric:
-            return Metric(
-                f"wjoin_site_{name}", kind, help, tuple(({"stream": s}, v) for s, v in values.items())
-            )
-
-        intakes = {name: each.intake for name, each in served.items()}
-        stores = {name: each.store for name, each in served.items()}
-        yield of("rows_total", "counter", "Rows taken in.", {n: i.taken for n, i in intakes.items()})
+        for name, kind, help, value in _NUMBERS:
+            samples = tuple(({"stream": stream}, value(each)) for stream, each in served.items())
+            yield Metric(f"wjoin_site_{name}", kind, help, samples)
         broken = tuple(
             ({"stream": name, "reason": reason}, float(count))
-            for name, i in intakes.items()
-            for reason, count in (("unreadable", i.broken), ("no_time", i.undated))
+            for name, each in served.items()
+            for reason, count in (("unreadable", each.intake.broken), ("no_time", each.intake.undated))
         )
         yield Metric("wjoin_site_broken_records_total", "counter", "Records left out.", broken)
-        yield of(
-            "source_failing", "gauge", "1 while the source fails.", {n: i.failing for n, i in intakes.items()}
-        )
-        yield of("first_row", "gauge", "The oldest row kept.", {n: s.first for n, s in stores.items()})
-        yield of("next_row", "gauge", "The number of the next row.", {n: s.next for n, s in stores.items()})
-        yield of("kept_rows", "gauge", "Rows kept.", {n: s.next - s.first for n, s in stores.items()})
-        yield of("kept_bytes", "gauge", "Bytes on disk.", {n: s.disk_bytes() for n, s in stores.items()})
-        yield of(
-            "dropped_rows_total",
-            "counter",
-            "Rows max_bytes has dropped.",
-            {n: s.forced for n, s in stores.items()},
-        )
         lag = tuple(
-            ({"stream": name, "consumer": consumer.name}, float(store.next - consumer.read))
-            for name, store in stores.items()
-            for consumer in store.consumers()
+            ({"stream": name, "consumer": consumer.name}, float(each.store.next - consumer.read))
+            for name, each in served.items()
+            for consumer in each.store.consumers()
         )
         yield Metric("wjoin_site_consumer_lag_rows", "gauge", "Rows a consumer has not read.", lag)
-        yield Metric(
-            "wjoin_site_filter_bytes", "gauge", "Bytes of filters.", (({}, float(self.filters.size)),)
-        )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        yield Metric(
-            "wjoin_site_resident_bytes", "gauge", "Memory now.", (({}, float(memory_of_process()[0])),)
-        )
-        yield Metric(
-            "wjoin_site_peak_resident_bytes", "gauge", "The most memory so far.", (({}, float(peak)),)
-        )
+        for name, help, size in (
+            ("filter_bytes", "Bytes of filters.", self.filters.size),
+            ("resident_bytes", "Memory now.", memory_of_process()[0]),
+            ("peak_resident_bytes", "The most memory so far.", peak),
+        ):
+            yield Metric(f"wjoin_site_{name}", "gauge", help, (({}, float(size)),))
         yield from self.counts.metrics()
 
     def status(self) -> list[dict[str, Any]]:

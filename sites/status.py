@@ -19,25 +19,21 @@ _SILENT = 120.0
 
 def address_of(config: SiteConfig) -> SiteAddress:
     """Return where a site of this machine is, by its configuration. Raises WJoinError WJ608 or WJ902."""
-    token = None if config.token_file is None else read_token(config.token_file)
-    return _address(str(config.listen), token, config.certificate)
+    return address_at(str(config.listen), config.token_file, config.certificate)
 
 
 def address_at(url: str, token_file: Path | None, certificate: Path | None) -> SiteAddress:
-    """Return the address of a site with what it takes to be let in. Raises WJoinError WJ608 or WJ902."""
+    """Return the address of a site with what it takes to be let in; ``url`` may be HOST:PORT alone.
+
+    Raises WJoinError WJ608 or WJ902.
+    """
     token = None if token_file is None else read_token(token_file)
+    pem = None if certificate is None else read_certificate(certificate)
     if "://" not in url:
-        return _address(url, token, certificate)
-    pem = None if certificate is None else read_certificate(certificate)
+        host, _, port = url.rpartition(":")
+        host = "localhost" if host in ("0.0.0.0", "[::]") else host
+        url = f"{'grpc' if certificate is None else 'grpc+tls'}://{host}:{port}"
     return SiteAddress(url, token, pem, patience=_PATIENCE, call_timeout=_PATIENCE)
-
-
-def _address(listen: str, token: str | None, certificate: Path | None) -> SiteAddress:
-    scheme = "grpc" if certificate is None else "grpc+tls"
-    host, _, port = listen.rpartition(":")
-    host = "localhost" if host in ("0.0.0.0", "[::]") else host
-    pem = None if certificate is None else read_certificate(certificate)
-    return SiteAddress(f"{scheme}://{host}:{port}", token, pem, patience=_PATIENCE, call_timeout=_PATIENCE)
 
 
 def status(address: SiteAddress) -> str:

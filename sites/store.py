@@ -404,8 +404,5 @@ def _lineage(folder: Path, options: StoreOptions) -> str:
             raise SiteError("schema", message, help="delete that folder to start the stream anew")
         return str(known["lineage"])
     made = {"lineage": str(uuid.uuid4()), "schema": schema_to_text(options.schema)}
-    unfinished = file.with_suffix(".part")
-    unfinished.write_text(json.dumps(made), "utf-8")
-    segments.synced(unfinished)
-    unfinished.replace(file)
+    segments.write_whole(file, json.dumps(made), sync=True)
     return str(made["lineage"])

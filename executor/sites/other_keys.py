@@ -41,8 +41,7 @@ class InputKeys:
         """The times of each member over all rows."""
         found = dict(self.kept_spans)
         for member, (low, high) in self.new_spans.items():
-            least, greatest = found.get(member, (low, high))
-            found[member] = min(low, least), max(high, greatest)
+            _widened(found, member, low, high)
         return found
 
 
@@ -149,12 +148,14 @@ def _input_keys(
     code, value = meeting_name(each), _value_name(plan, each)
     if code is None:
         raise ValueError("an input without a key meets no held one")
-    tables, spans = [], _Spans(each)
+    tables: list[pa.Table] = []
+    new_tables: list[pa.Table] = []
+    spans: dict[int, Span] = {}
+    new_spans: dict[int, Span] = {}
     for run in runs:
         if run.rows:
             tables.append(_keys(run.batch, code, value))
-            spans.add(run.times)
-    new_tables, new_spans = [], _Spans(each)
+            _cover(spans, each, run.times)
     for _, block in arrived:
         times = tuple(int64_view(block.column(time_name(member))) for member in each.members)
         if code not in block.schema.names or not block.num_rows:
@@ -167,25 +168,20 @@ def _input_keys(
                 block, times = block.filter(pa.array(in_time)), (times[0][in_time],)
         if block.num_rows:
             new_tables.append(_keys(block, code, value))
-            new_spans.add(times)
+            _cover(new_spans, each, times)
     empty = pa.table({"code": pa.array([], pa.int64()), "value": pa.array([], _kind(tables + new_tables))})
-    return InputKeys(
-        _distinct([empty, *tables]), _distinct([empty, *new_tables]), spans.found, new_spans.found
-    )
+    return InputKeys(_distinct([empty, *tables]), _distinct([empty, *new_tables]), spans, new_spans)
 
 
-class _Spans:
-    """The least and greatest times of each member, over several batches of rows."""
+def _widened(spans: dict[int, Span], member: int, low: int, high: int) -> None:
+    """Have the times of a member cover some more."""
+    least, greatest = spans.get(member, (low, high))
+    spans[member] = min(low, least), max(high, greatest)
 
-    def __init__(self, each: StageEdge) -> None:
-        self._members = each.members
-        self.found: dict[int, Span] = {}
 
-    def add(self, times: Sequence[Int64Array]) -> None:
-        for member, own in zip(self._members, times, strict=True):
-            low, high = int(own.min()), int(own.max())
-            least, greatest = self.found.get(member, (low, high))
-            self.found[member] = min(low, least), max(high, greatest)
+def _cover(spans: dict[int, Span], each: StageEdge, times: Sequence[Int64Array]) -> None:
+    for member, own in zip(each.members, times, strict=True):
+        _widened(spans, member, int(own.min()), int(own.max()))
 
 
 def _value_name(plan: PhysicalPlan, each: StageEdge) -> str | None:

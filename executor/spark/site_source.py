@@ -26,7 +26,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SITE_FORMAT
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.plan.physical import Shipping
-from wjoin.sites.protocol import ROW, SiteAddress
+from wjoin.sites.protocol import ROW, SiteAddress, StreamFacts
 from wjoin.sites.secret_files import checked_token, read_certificate, read_token
 
 PARTITION_ROWS = 100_000
@@ -167,29 +167,8 @@ class SiteSource(DataSource):
         return SiteStreamReader(SiteOptions.of(self.options, self.folders), schema)
 
 
-class SiteReader(DataSourceReader):
-    """Reads what the sites have at the time."""
-
-    def __init__(self, options: SiteOptions, schema: StructType) -> None:
-        self._options = options
-        self._schema = schema
-
-    def partitions(self) -> Sequence[InputPartition]:
-        """Return the rows that are kept now, in parts."""
-        found = []
-        for site, address in enumerate(self._options.addresses):
-            with told():
-                facts = client_of(address).describe(self._options.stream)
-            found += _parts(self._options, site, facts.lineage, facts.first, facts.next)
-        return found
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a part."""
-        return read_rows(partition, self._schema)
-
-
-class SiteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a stream by offsets ``{"sites": [{"lineage": …, "next": …}]}``."""
+class _Reading:
+    """What both readers have."""
 
     def __init__(self, options: SiteOptions, schema: StructType) -> None:
         self._options = options
@@ -197,16 +176,34 @@ class SiteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last: dict[str, Any] | None = None
         self._target: dict[str, Any] | None = None
 
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a part."""
+        return read_rows(partition, self._schema)
+
+    def _facts(self) -> list[StreamFacts]:
+        """Return what each site knows of the stream now."""
+        with told():
+            return [client_of(each).describe(self._options.stream) for each in self._options.addresses]
+
+
+class SiteReader(_Reading, DataSourceReader):
+    """Reads what the sites have at the time."""
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the rows that are kept now, in parts."""
+        facts = enumerate(self._facts())
+        found = (_parts(self._options, site, each.lineage, each.first, each.next) for site, each in facts)
+        return [*itertools.chain.from_iterable(found)]
+
+
+class SiteStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads a stream by offsets ``{"sites": [{"lineage": …, "next": …}]}``."""
+
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
         """Return where a new query begins: at the first row that is kept, or after the last one."""
-        sites = []
-        for address in self._options.addresses:
-            with told():
-                facts = client_of(address).describe(self._options.stream)
-            sites.append(
-                {"lineage": facts.lineage, "next": facts.next if self._options.latest else facts.first}
-            )
-        self._last = {"sites": sites}
+        latest = self._options.latest
+        places = ((each.lineage, each.next if latest else each.first) for each in self._facts())
+        self._last = {"sites": [{"lineage": lineage, "next": next} for lineage, next in places]}
         return self._last
 
     def latestOffset(  # noqa: N802 (Spark's name)
@@ -228,17 +225,14 @@ class SiteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _now(self, begin: dict[str, Any] | None) -> dict[str, Any]:
         """Return where the sites are now, each with the lineage that the query has begun with."""
-        known = [None] * len(self._options.addresses) if begin is None else begin["sites"]
-        self._check(known)
+        if begin is None:
+            return {"sites": [{"lineage": each.lineage, "next": each.next} for each in self._facts()]}
+        self._check(begin["sites"])
         sites = []
-        for address, each in zip(self._options.addresses, known, strict=True):
+        for address, each in zip(self._options.addresses, begin["sites"], strict=True):
             with told():
-                if each is None:
-                    facts = client_of(address).describe(self._options.stream)
-                    sites.append({"lineage": facts.lineage, "next": facts.next})
-                else:
-                    reached = client_of(address).next(self._options.stream, each["lineage"])
-                    sites.append({"lineage": each["lineage"], "next": max(reached, each["next"])})
+                reached = client_of(address).next(self._options.stream, each["lineage"])
+            sites.append({"lineage": each["lineage"], "next": max(reached, each["next"])})
         return {"sites": sites}
 
     def _check(self, known: Sequence[object]) -> None:
@@ -278,10 +272,6 @@ class SiteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 )
             found += _parts(self._options, site, last["lineage"], first["next"], last["next"])
         return found
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a part."""
-        return read_rows(partition, self._schema)
 
 
 def _limited(begin: dict[str, Any], end: dict[str, Any], most: int) -> dict[str, Any]:

@@ -37,15 +37,20 @@ def strange_object() -> bytes:
     return b"\xac\xed\x00\x05sr" + struct.pack(">H", len(name)) + name + bytes(8) + b"\x02\x00\x00xp"
 
 
-def answer_to_a_stranger(port: int) -> bytes:
-    """Send Spark's driver a call with an object of the sender's choice; return what it answers."""
+def call_of_a_stranger(port: int) -> bytes:
+    """Return a call of Spark's driver with an object of the sender's choice."""
     name = b"MapOutputTracker"
     host = LOOPBACK.encode()
     message = b"\x00\x01" + struct.pack(">H", len(host)) + host + struct.pack(">i", port)
     message += struct.pack(">H", len(name)) + name + strange_object()
     call = b"\x03" + struct.pack(">qi", 1, len(message)) + message
+    return struct.pack(">q", len(call) + 8) + call
+
+
+def answer_to_a_stranger(port: int) -> bytes:
+    """Return what Spark's driver answers to it."""
     with socket.create_connection((LOOPBACK, port), timeout=30) as connection:
-        connection.sendall(struct.pack(">q", len(call) + 8) + call)
+        connection.sendall(call_of_a_stranger(port))
         answer = b""
         while len(answer) < 8 or len(answer) < struct.unpack(">q", answer[:8])[0]:
             if not (more := connection.recv(1 << 16)):

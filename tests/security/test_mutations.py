@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.flight as flight
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.security.attacks import (
     MOST_MEMORY,
@@ -27,6 +28,8 @@ from tests.security.attacks import (
     peak,
 )
 from tests.security.conftest import Attacked
+from tests.security.listening import listening
+from tests.security.test_embedded_spark import STRANGE, call_of_a_stranger
 from tests.security.test_site_records import GOOD
 from tests.sites.processes import SCHEMA, Process, Sites, stream_of, wait_for
 from tests.tiers import tiers
@@ -216,26 +219,25 @@ def page_door(capfd: pytest.CaptureFixture[str]) -> Iterator[Door]:
         yield Door(lambda chance: at_http(chance, web.port, paths), lambda: answered(good), check)
 
 
-@pytest.fixture
-def lines_door(tmp_path: Path) -> Iterator[Door]:
-    """The standard input of a site, to which somebody writes records."""
-    started: list[Process] = []
-    schema = f"{SCHEMA}, tags ARRAY<BIGINT>, day DATE, cost DECIMAL(10, 2)"
-    config = f'[streams.a]\nsource = "-"\ntime = "ts"\nwindow_rows = 100000\nschema = "{schema}"\n'
-    site = Sites(tmp_path, started).start(config, head='memory = "256 MB"', stdin=True)
-    pipe, client = site.process.stdin, site.client()
-    assert pipe is not None
+RECORDS = f"{SCHEMA}, tags ARRAY<BIGINT>, day DATE, cost DECIMAL(10, 2)"
+"""Columns of a stream whose records are mutated."""
+
+
+def of_records(
+    site: Process, write: Callable[[bytes], None], flush: Callable[[], object], sent: int = 0
+) -> Door:
+    """Return the door of a site's source, into which somebody writes records; ``sent`` are there."""
+    client = site.client()
     more = b', "tags": [1, null, 2], "day": "2026-01-01", "cost": "1.25", "of": {"it": [{"p": null}]}}'
     good = (GOOD, GOOD[:-1] + more, b'{"ts": 1700000000.5, "id": null, "name": "\xc3\xa4"}', b"null")
-    sent = 0
 
     def attack(chance: random.Random) -> None:
         nonlocal sent
         for _ in range(chance.choice((1, 2, 50))):
-            line = mutated(chance, chance.choice(good)).replace(b"\n", b" ")
-            pipe.write(line + b"\n")
-            sent += bool(line.strip())
-        pipe.flush()
+            record = mutated(chance, chance.choice(good)).replace(b"\n", b" ")
+            write(record)
+            sent += bool(record.strip())
+        flush()
 
     def check() -> None:
         def taken() -> int:
@@ -244,31 +246,113 @@ def lines_door(tmp_path: Path) -> Iterator[Door]:
 
         wait_for(lambda: taken() >= sent)
         assert taken() == sent
+        print(f"{sent} records")
         facts = client.describe("a")
         for block in client.rows("a", facts.lineage, facts.first, facts.next, facts.schema.names):
             block.validate(full=True)
         assert peak(site.process.pid) < MOST_MEMORY
         assert "again in" not in site.log() and "Traceback" not in site.log()
 
-    yield Door(attack, lambda: answered(client.status), check)
+    return Door(attack, lambda: answered(client.status), check)
+
+
+@pytest.fixture
+def lines_door(tmp_path: Path) -> Iterator[Door]:
+    """The standard input of a site."""
+    started: list[Process] = []
+    config = f'[streams.a]\nsource = "-"\ntime = "ts"\nwindow_rows = 100000\nschema = "{RECORDS}"\n'
+    site = Sites(tmp_path, started).start(config, head='memory = "256 MB"', stdin=True)
+    pipe = site.process.stdin
+    assert pipe is not None
+    yield of_records(site, lambda record: pipe.write(record + b"\n"), pipe.flush)
     for each in started:
         each.end()
 
 
-@pytest.mark.parametrize("name", ["site", "tls", "metrics", "page", "lines"])
-@pytest.mark.parametrize("span", tiers(["seconds", "minutes"], long=["seconds"]))
-@pytest.mark.timeout(3600)
-def test_mutated_requests(request: pytest.FixtureRequest, name: str, span: str) -> None:
+def of_java(spark: SparkSession, ports: list[int], good: list[bytes]) -> Door:
+    """Return the door of some ports of Spark's process, at which only who has a secret is heard."""
+    java = spark._jvm.java.lang.ProcessHandle.current().pid()
+    before = peak(java)
+
+    def attack(chance: random.Random) -> None:
+        noise = chance.randbytes(chance.randrange(1, 2_000))
+        data = chance.choice((noise, mutated(chance, chance.choice(good))))
+        answer = sent_to(chance.choice(ports), data)
+        # py4j says that something has been done, or Spark that it has looked for a class.
+        assert not answer.startswith(b"!y"), data
+        assert STRANGE.encode() not in answer, data
+
+    def ask() -> None:
+        assert spark._jvm.java.lang.Math.abs(-3) == 3
+        assert spark.range(3).count() == 3
+
+    def check() -> None:
+        ask()
+        print(f"{(peak(java) - before) / 1e6:.0f} MB more")
+        assert peak(java) - before < MOST_MEMORY
+
+    return Door(attack, lambda: answered(ask), check)
+
+
+@pytest.fixture
+def bridge_door(spark: SparkSession) -> Iterator[Door]:
+    """The servers for Python: that of this process, and one as the planner for other Sparks has it."""
+    server = spark._jvm.org.apache.spark.api.python.Py4JServer(spark.sparkContext._jsc.sc().conf())
+    server.start()
+    ports = [spark.sparkContext._gateway.gateway_parameters.port, server.getListeningPort()]
+    calls = [
+        b"c\nz:java.lang.System\nexit\ni1\ne\n",
+        b"c\nwjoin-work\nnext\ne\n",
+        b"i\njava.io.File\nsx\ne\n",
+        b"r\nu\njava.lang.Runtime\nrj\ne\n",
+        b"m\nd\no1\ne\n",
+        b"s\ngb\n",
+    ]
+    yield of_java(spark, ports, [*calls, *(b"A\nsecret\n" + each for each in calls)])
+    server.shutdown()
+
+
+@pytest.fixture
+def spark_door(spark: SparkSession) -> Door:
+    """The driver's port and that of its blocks."""
+    java = spark._jvm.java.lang.ProcessHandle.current().pid()
+    driver = int(spark.sparkContext.getConf().get("spark.driver.port"))
+    python = spark.sparkContext._gateway.gateway_parameters.port
+    ports = [port for _, port in listening(java) if port != python]
+    assert driver in ports and len(ports) >= 2
+    sasl = b"\xea" + (10).to_bytes(4) + b"sparkSaslU" + (5).to_bytes(4) + b"hello"
+    framed = [(len(body) + 8).to_bytes(8) + body for body in (sasl, b"\x03" + bytes(12) + sasl)]
+    return of_java(spark, ports, [call_of_a_stranger(driver), *framed])
+
+
+def mutate(door: Door, seconds: float) -> None:
+    """Attack a door for some seconds."""
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     chance = random.Random(seed)
-    door: Door = request.getfixturevalue(f"{name}_door")
-    seconds = 3 if span == "seconds" else 60 * request.config.getoption("--minutes")
     count = 0
     with door.watched():
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             door.attack(chance)
             count += 1
-    print(f"{count} requests")
     door.check()
+    print(f"{count} requests")
+
+
+def seconds_of(span: str, config: pytest.Config) -> float:
+    """Return how long an attack takes that takes ``seconds``, or ``minutes``."""
+    return 3 if span == "seconds" else 60 * config.getoption("--minutes")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("site", "tls", "metrics", "page", "lines"),
+        *(pytest.param(each, marks=pytest.mark.spark) for each in ("bridge", "spark")),
+    ],
+)
+@pytest.mark.parametrize("span", tiers(["seconds", "minutes"], long=["seconds"]))
+@pytest.mark.timeout(3600)
+def test_mutated_requests(request: pytest.FixtureRequest, name: str, span: str) -> None:
+    mutate(request.getfixturevalue(f"{name}_door"), seconds_of(span, request.config))

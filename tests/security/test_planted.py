@@ -1,5 +1,6 @@
 """Modules that somebody has planted in the folder where a user starts something are not run."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -61,9 +62,37 @@ def by_wjoin_run(here: Path) -> str:
     return done.stdout + done.stderr
 
 
+def by_spark_shell(here: Path) -> str:
+    """Run statements by Spark's shell for Scala, to which wjoin answers as to the others."""
+    statements = (*VIEWS.split("; "), WRITTEN, JOIN)
+    lines = [f'spark.sql("""{each}""").show()' for each in (*statements, "SHOW STREAMS")]
+    script = here / "script.scala"
+    script.write_text("\n".join(lines) + "\n")
+    done = shell(here, "spark-shell", *options(), "-i", str(script))
+    return done.stdout + done.stderr
+
+
+def by_wjoin_prepare(here: Path) -> str:
+    """Have the embedded Spark's classes kept, and run a join with them."""
+    command = [Path(sys.executable).with_name("wjoin"), "prepare"]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(here.parent / "cache")}
+    done = subprocess.run(
+        command, cwd=here, env=environment, capture_output=True, text=True, timeout=400, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert list((here.parent / "cache").rglob("*.jsa"))
+    return "9"
+
+
 @pytest.mark.parametrize(
-    "run", tiers([by_spark_sql, by_wjoin_run], long=[by_spark_sql], thorough=[by_wjoin_run])
+    "run",
+    tiers(
+        [by_spark_sql, by_wjoin_run, by_spark_shell, by_wjoin_prepare],
+        long=[by_spark_sql],
+        thorough=[by_wjoin_run, by_spark_shell, by_wjoin_prepare],
+    ),
 )
+@pytest.mark.timeout(600)
 def test_nothing_is_run_of_the_folder_where_a_program_starts(here: Path, run: Callable[[Path], str]):
     said = run(here)
     assert not list((here / "told").iterdir()), sorted(each.name for each in (here / "told").iterdir())
