@@ -23,11 +23,11 @@ from wjoin.planner.windows.window_graph import WindowGraph
 PLANS: Mapping[str, Mapping[str, str]] = {
     "MULTIWAY": {"METHOD": Method.MULTIWAY.value},
     "NATIVE": {"METHOD": Method.NATIVE.value},
-    "PSP": {"METHOD": Method.MULTIWAY.value, "ROUTE": "psp"},
-    "ATR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "atr"},
-    "CTR": {"METHOD": Method.MULTIWAY.value, "ROUTE": "ctr"},
-    "SKEW": {"METHOD": Method.MULTIWAY.value, "ROUTE": "skew"},
-    "RANGE": {"METHOD": Method.MULTIWAY.value, "ROUTE": "range"},
+    **{
+        name.upper(): {"METHOD": Method.MULTIWAY.value, "ROUTE": name}
+        for name in ROUTES
+        if name.upper() in HINTS["PLAN"]
+    },
     "SEMIJOIN": {"METHOD": Method.MULTIWAY.value, SHIP: Shipping.PARTIAL.value},
     "SIMPLE": {"METHOD": Method.MULTIWAY.value, SHIP: Shipping.FULL.value},
 }
@@ -260,8 +260,8 @@ def _grants(each: Placement, wished: str | None, room: Room) -> bool:
 
 def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:
     if wish is None:
-        return tuple(Passes) if len(graph.branches) > 1 else (Passes.HULL,)
-    if len(graph.branches) < 2 and wish.span is not None:
+        return tuple(Passes) if graph.alternatives else (Passes.HULL,)
+    if not graph.alternatives and wish.span is not None:
         raise wish.refused(
             "the windows have no alternatives (OR, or a PATH in both directions)", "leave it out"
         )

@@ -2,8 +2,6 @@
 
 import dataclasses
 
-import pytest
-
 from tests.plans.catalogue import plan
 from wjoin.planner.plan.edges import result_columns
 from wjoin.planner.plan.physical import PhysicalPlan, Rows
@@ -73,13 +71,6 @@ def test_passes_are_probes_that_exclude_each_other() -> None:
     assert [probe.origin for probe in stage.probes] == [0, 0, 1, 1, 2, 2]
     assert [len(probe.excluded) for probe in stage.probes] == [0, 1] * 3
     assert {probe.windows for probe in stage.probes} == set(planned.branches)
-
-
-def test_an_output_without_a_row_of_some_stream_is_refused() -> None:
-    planned = plan("SELECT A.v FROM ticks A, ticks B WINDOW = 5 WHERE A.v = B.v")
-    outer = dataclasses.replace(planned.output, optional=frozenset({1}))
-    with pytest.raises(ValueError, match="outer join"):
-        dataclasses.replace(planned.physical, outputs=(planned.output, outer))
 
 
 def test_a_statement_reads_the_output_of_its_own_name_in_a_plan_of_several() -> None:
