@@ -166,8 +166,10 @@ def compile_plan(
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
     their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
     where that is not known. ``fingerprints``: under which the state of each stage lies, where a checkpoint
-    has it.
+    has it. Raises ValueError for a plan with results that no stage makes yet.
     """
+    if plan.optional:
+        raise ValueError("no stage makes the outer join that a result without a row of a stream needs")
     counting = counting or Counting()
     made = None
     if plan.stages and plan.method is not Method.NATIVE:

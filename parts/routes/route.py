@@ -152,6 +152,9 @@ class Route(ABC):
     copies = False
     """Whether it keeps the rows of a slice on several workers."""
 
+    anywhere = False
+    """Whether any worker may keep a row where the rows that can meet it visit every worker."""
+
     warning = ""
     """What the page of EXPLAIN warns of where a stage has this route."""
 

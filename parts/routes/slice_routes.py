@@ -70,6 +70,7 @@ class SliceRoute(_Sliced):
     visits = True
     pairs = True
     hops = True
+    anywhere = True
 
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """A partial combination of two rows would have to go on to the worker that has the third."""
@@ -98,6 +99,7 @@ class CoordinatedRoute(SliceRoute):
     meaning = "each row is stored on several workers and probes the fewest that hold all slices in reach"
     copies = True
     hops = False
+    anywhere = False
 
 
 class RangeRoute(SliceRoute):
@@ -108,6 +110,7 @@ class RangeRoute(SliceRoute):
     meant_for = "streams with a band closed on both sides, such as abs(A.x - B.x) <= 5"
     values = True
     hops = False
+    anywhere = False
 
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """The band tells where partners can be."""
@@ -125,6 +128,7 @@ class SkewRoute(SliceRoute):
     meant_for = "two streams with an equality of columns whose most frequent value is known (ANALYZE STREAM)"
     heaviest = True
     hops = False
+    anywhere = False
 
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """Only keys can be frequent."""

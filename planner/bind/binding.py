@@ -1,7 +1,7 @@
 """A SELECT block and the schemas of its relations to a bound block: every name has its column."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
@@ -65,8 +65,7 @@ def bind(
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
     static = static_relations(sources, times)
     conjuncts += [
-        replace(bind_conjunct(text, each.span, scope, parameters, predicates, static), on=each.on)
-        for each in block.conjuncts
+        bind_conjunct(text, each, scope, parameters, predicates, static) for each in block.conjuncts
     ]
     _refuse_unjoined(sources, times, conjuncts)
     conjuncts = list(arranged(conjuncts, [each.name for each in sources], before))

@@ -260,8 +260,8 @@ def _grants(each: Placement, wished: str | None, room: Room) -> bool:
 
 def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:
     if wish is None:
-        return tuple(Passes) if len(graph.branches) > 1 else (Passes.HULL,)
-    if len(graph.branches) < 2 and wish.span is not None:
+        return tuple(Passes) if graph.alternatives else (Passes.HULL,)
+    if not graph.alternatives and wish.span is not None:
         raise wish.refused(
             "the windows have no alternatives (OR, or a PATH in both directions)", "leave it out"
         )

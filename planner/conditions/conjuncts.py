@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from wjoin.grammar import syntax
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Token, scan_piece
@@ -131,7 +132,7 @@ def streams_of(conjunct: Conjunct) -> set[int]:
 
 def bind_conjunct(
     text: str,
-    span: Span,
+    written: syntax.Conjunct,
     scope: Scope,
     parameters: Mapping[str, object],
     predicates: Mapping[str, Predicate],
@@ -141,18 +142,19 @@ def bind_conjunct(
 
     ``static`` are the relations that come after the join.
     """
+    span = written.span
     piece = read_condition(text, span)
     references = [reference for name in piece.columns if (reference := column_of(scope, name)) is not None]
     edits = [reference.edit for reference in references if reference.edit is not None]
     edits += [Edit(call.span.start, call.span.end, MATCH_COLUMNS[call.what]) for call in piece.matches]
     values = _literals(piece.parameters, parameters)
-    generated = any(scope.is_generated(name) for name in piece.columns)
-    apart = _runs_apart(piece) and values is not None and not generated
+    after = _after_join(piece, scope)
+    apart = _runs_apart(piece) and values is not None and not after
     streams = {reference.column.stream for reference in references}
     meaning = _meaning(text, piece, references, parameters)
     check_calls(piece.tree, meaning, predicates, span)
     if apart and len(streams) == 1:
-        return Filter(streams.pop(), apply_edits(text, [*edits, *(values or ())], span))
+        return Filter(streams.pop(), apply_edits(text, [*edits, *(values or ())], span), on=written.on)
     # What comes after the join reads CHAR columns in another way.
     turned = [each.edit for each in references]
     joined = [reference.joined for reference in references if reference.joined is not None]
@@ -160,23 +162,30 @@ def bind_conjunct(
     if apart and len(streams) > 1 and streams.isdisjoint(static):
         call = read_call(piece.tree, meaning, predicates)
         if call is not None:
-            return PredicateCall(shown, call)
+            return PredicateCall(shown, call, on=written.on)
     if apart and isinstance(piece.tree, exp.EQ) and len(streams) == 2:
         equality = _equality(text, piece, references, [*edits, *(values or ())], scope.sources)
         if equality is not None:
-            return equality
+            return replace(equality, on=written.on)
     operator = _OPERATORS.get(type(piece.tree))
     band = column_band(piece.tree, meaning) if apart and len(streams) == 2 else None
     if operator is not None and apart and len(streams) == 2:
         comparison = _comparison(piece.tree, references, operator, shown, band)
         if comparison is not None:
-            return comparison
+            return replace(comparison, on=written.on)
     columns = tuple(reference.column for reference in references)
-    if generated:
-        unread = Unread("a column of a LATERAL VIEW, which runs after the join")
-        return Residual(shown, columns, frozenset(call.what for call in piece.matches), unread)
+    matches = frozenset(call.what for call in piece.matches)
+    if after:
+        return Residual(shown, columns, matches, Unread(after), on=written.on)
     read = _read(text[span.start : span.end], piece, meaning, apart=apart, streams=len(streams))
-    return Residual(shown, columns, frozenset(call.what for call in piece.matches), read, band)
+    return Residual(shown, columns, matches, read, band, on=written.on)
+
+
+def _after_join(piece: Piece, scope: Scope) -> str:
+    """Return why a condition can be tested after the join only; empty where it can be before."""
+    if any(scope.is_generated(name) for name in piece.columns):
+        return "a column of a LATERAL VIEW, which runs after the join"
+    return ""
 
 
 def _meaning(

@@ -256,8 +256,9 @@ class StageEntry:
 
     ``words`` say how it finds the partners of a row, ``classes`` are the numbers of the equality
     classes of its key, ``calls`` the conditions on predicates. ``parts`` are empty where Spark's own joins
-    run it. ``warning`` is that of its route, empty where there is none; ``slices`` say how its rows lie on
-    several workers by slices of event time, and ``dealt`` is what can be drawn of it.
+    run it. ``warning`` is that of its route, empty where there is none; ``notes`` are sentences that every
+    form of EXPLAIN shows, such as how its rows lie on several workers, and ``dealt`` is what can be drawn of
+    that.
     """
 
     inputs: tuple[InputEntry, ...]
@@ -272,7 +273,7 @@ class StageEntry:
     parts: tuple[PartEntry, ...]
     warning: str
     calls: tuple[CallEntry, ...]
-    slices: tuple[str, ...]
+    notes: tuple[str, ...]
     dealt: DealtEntry | None
 
     @property

@@ -107,7 +107,7 @@ def _stage(document: Document, stage: StageEntry, number: int, names: dict[str, 
     title = "Spark's own two-way joins" if document.native else title
     choices = [f"{part.name} {part.value}" for part in stage.parts]
     calls = [f"call {each.condition}" for each in stage.calls]
-    lines = _lines([title, *choices, *stage.slices, *phrases.orders(stage), *calls])
+    lines = _lines([title, *choices, *stage.notes, *phrases.orders(stage), *calls])
     yield f"s_{number} [{_attributes(label=lines, style='bold')}]"
     for each in stage.inputs:
         source = names[each.members[0]] if each.stage is None else f"s_{each.stage - 1}"

@@ -157,7 +157,7 @@ def _stage(document: Document, stage: StageEntry, number: int, made: Sequence[_B
     for part in stage.parts:
         box.lines.append(("choice", f"{part.name} {part.value}"))
         box.lines += _wrapped("meaning", part.meaning)
-    for text in (*stage.slices, *phrases.orders(stage), *(f"band: {each.condition}" for each in stage.bands)):
+    for text in (*stage.notes, *phrases.orders(stage), *(f"band: {each.condition}" for each in stage.bands)):
         box.lines += _wrapped("value", text)
     for call in stage.calls:
         box.lines += _wrapped("value", f"call {call.condition}")

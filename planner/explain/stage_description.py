@@ -79,7 +79,7 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
         warning="" if plan.method is Method.NATIVE else ROUTES[stage.placement.route].warning,
         calls=tuple(_call(plan, each) for each in of_kind(stage.checks, PredicateCheck)),
         # Partial results of the same streams lie alike, whatever began them.
-        slices=tuple(dict.fromkeys(_slices(plan, stage))),
+        notes=tuple(dict.fromkeys(_slices(plan, stage))),
         dealt=_dealt(plan, stage),
     )
 

@@ -120,7 +120,7 @@ def _input(entry: doc.InputEntry) -> str:
 
 def _conditions(stage: doc.StageEntry) -> Iterator[str]:
     """Yield how the rows of a stage lie, its checks and bands, and what orders the rows of its inputs."""
-    yield from stage.slices
+    yield from stage.notes
     if stage.dealt is not None:
         yield from _dealt(stage.dealt)
     yield from (f"check {each}" for each in stage.checks)

@@ -423,10 +423,10 @@ class Output:
 
     ``sink`` is the name by which a statement reads the rows. ``columns`` are the scan columns that it reads.
     Where there are ``windows``, a result must be inside one of them as a whole; all are inside those of the
-    plan. ``optional`` are the streams of which a result need not have a row. ``match`` names the match
-    functions that the statement uses (``time``, ``start``, ``span``). ``match_delay`` is how far MATCH_TIME
-    of a result may lie behind the greatest one already emitted, None when that has no bound; ``undated``
-    says why it has no watermark, empty where it can have one.
+    plan. ``optional`` are the streams of which a result need not have a row; the executor refuses that yet.
+    ``match`` names the match functions that the statement uses (``time``, ``start``, ``span``).
+    ``match_delay`` is how far MATCH_TIME of a result may lie behind the greatest one already emitted, None
+    when that has no bound; ``undated`` says why it has no watermark, empty where it can have one.
     """
 
     sink: str
@@ -477,9 +477,10 @@ class PhysicalPlan:
     method: Method = Method.MULTIWAY
     watermarked: tuple[int, ...] = ()
 
-    def __post_init__(self) -> None:
-        if any(each.optional for each in self.outputs):
-            raise ValueError("no stage makes the outer join that a result without a row of a stream needs")
+    @property
+    def optional(self) -> frozenset[int]:
+        """The streams of which a result of some output need not have a row."""
+        return frozenset().union(*(each.optional for each in self.outputs))
 
     def needs(self, streams: Collection[int]) -> bool:
         """Return whether every result has rows of some streams, which come together."""

@@ -56,8 +56,7 @@ def cut(plan: PhysicalPlan, stage: Stage) -> Placement:
 
 def kept_anywhere(plan: PhysicalPlan, stage: Stage, workers: int) -> bool:
     """Return whether any of so many workers may keep a row, as all that may meet it visit every worker."""
-    route = ROUTES[stage.placement.route]
-    if not route.visits or route.values or route.heaviest or route.copies:
+    if not ROUTES[stage.placement.route].anywhere:
         return False
     views = (slicing(plan, stage, number) for number in range(len(stage.inputs)))
     return all(each is not None and (not each.probes or _met_by_all(each, workers)) for each in views)

@@ -82,7 +82,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
             for number, column in enumerate(scan.columns)
             if column.output is not None
         ),
-        windows=tuple(branch.windows for branch in graph.branches) if len(graph.branches) > 1 else (),
+        windows=graph.alternatives,
         match=bound.matches,
         match_delay=match_delay(
             [None if time is None else time.delay for time in bound.times], graph.windows, static
@@ -93,7 +93,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         streams=streams,
         time_kind=graph.kind,
         windows=graph.windows,
-        branches=output.windows,
+        branches=graph.alternatives,
         stages=staged,
         outputs=(output,),
         lookups=tuple(join for join, _ in joins),

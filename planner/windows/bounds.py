@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import product
 
 Table = tuple[tuple[int | None, ...], ...]
 
@@ -52,16 +53,17 @@ class Windows:
 
     def includes(self, narrow: "Windows") -> bool:
         """Return whether every tuple within ``narrow`` is within these."""
-        numbers = range(self.size)
-        pairs = ((self.between(i, j), narrow.between(i, j)) for i in numbers for j in numbers)
+        clocks, numbers = range(len(self.tables)), range(self.size)
+        bounds = product(clocks, numbers, numbers)
+        pairs = ((self.tables[c][i][j], narrow.tables[c][i][j]) for c, i, j in bounds)
         return all(wide is None or (own is not None and own <= wide) for wide, own in pairs)
 
 
 def hull(alternatives: Sequence[Windows]) -> Windows:
     """Return the greatest bound of every pair of streams; of closed windows, the hull is closed, too."""
-    numbers = range(alternatives[0].size)
-    return Windows.of(
-        [[greatest([each.between(i, j) for each in alternatives]) for j in numbers] for i in numbers]
+    tables = (zip(*each, strict=True) for each in zip(*(each.tables for each in alternatives), strict=True))
+    return Windows(
+        tuple(tuple(tuple(map(greatest, zip(*rows, strict=True))) for rows in table) for table in tables)
     )
 
 

@@ -60,6 +60,11 @@ class WindowGraph:
     windows: Windows
     contradictory: int
 
+    @property
+    def alternatives(self) -> tuple[Windows, ...]:
+        """The windows of which a result must be inside one as a whole; empty where there are no others."""
+        return tuple(branch.windows for branch in self.branches) if len(self.branches) > 1 else ()
+
 
 def window_graph(
     condition: syntax.WindowCondition,

@@ -129,10 +129,10 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     (stopped,) = [line for line in said if line.startswith("out\t40 rows in (A 20, B 20)")]
     assert "results of the join" in stopped
     assert "state\tstopped" in said
-    assert "warning[WJ812]: the application has ended, and with it queries that ran: late\n" in done.stderr
+    assert "warning[WJ812]: the application has ended, and its running queries with it: late\n" in done.stderr
     assert done.stderr.count("error[WJ602]: sa is a stream, not a ") == 3
     assert done.stderr.count("help: write DROP STREAM sa") == 2
-    assert done.stderr.count("error[WJ606]: the rows of a SELECT over streams never end") == 4
+    assert done.stderr.count("error[WJ606]: a SELECT over streams never ends") == 4
     # What a query was doing that ends with its application Spark logs as it breaks it off.
     before, _ = re.split(r"warning\[WJ812\]|because SparkContext was shut down", done.stderr, maxsplit=1)
     assert "\tat " not in before
@@ -145,7 +145,7 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
 def test_a_python_that_cannot_plan_is_one_clear_line(rows: Path) -> None:
     python = rows / "python"
     none = spark_sql(rows, [*views(rows), JOIN], **{"spark.wjoin.python": str(python)})
-    assert f"error[WJ615]: W-join SQL cannot be planned: there is no Python at {python}" in none.stderr
+    assert f"error[WJ615]: wjoin cannot plan the statement: there is no Python at {python}" in none.stderr
     assert "at wjoin.sql" not in none.stderr
     grouped = "SELECT 'good', count(*) FROM a GROUP BY window(ts, '1 day')"
     without = spark_sql(rows, [*views(rows), grouped, JOIN], **{"spark.wjoin.python": "/bin/false"})
@@ -194,7 +194,7 @@ def test_what_users_of_jdbc_have_declared_is_let_go_once_they_have_left(rows: Pa
         assert len(re.findall(r"out,(?:starting|running|idle),\d{4}-", stopped)) == 1
         assert "sink,out" in stopped
         await_answer(ask, "1")
-    told = re.findall(r"W-join SQL is planned for (\d) sessions", (rows / "server.log").read_text())
+    told = re.findall(r"wjoin plans for (\d) sessions", (rows / "server.log").read_text())
     assert told[:8] == list("10121212")
 
 

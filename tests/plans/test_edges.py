@@ -2,11 +2,11 @@
 
 import dataclasses
 
-import pytest
-
 from tests.plans.catalogue import plan
+from wjoin.planner.choose.native_method import native_refusal
 from wjoin.planner.plan.edges import result_columns
 from wjoin.planner.plan.physical import PhysicalPlan, Rows
+from wjoin.planner.shape.decompose import decompose
 
 TWO_STAGES = """
     SELECT C.door, A.code AS shown FROM badge A, badge B, badge C WINDOW = 5 SECONDS
@@ -75,11 +75,13 @@ def test_passes_are_probes_that_exclude_each_other() -> None:
     assert {probe.windows for probe in stage.probes} == set(planned.branches)
 
 
-def test_an_output_without_a_row_of_some_stream_is_refused() -> None:
+def test_sparks_own_joins_make_no_results_that_lack_a_row() -> None:
     planned = plan("SELECT A.v FROM ticks A, ticks B WINDOW = 5 WHERE A.v = B.v")
+    draft, graph = decompose(2, planned.logical.classes), planned.logical.graph
     outer = dataclasses.replace(planned.output, optional=frozenset({1}))
-    with pytest.raises(ValueError, match="outer join"):
-        dataclasses.replace(planned.physical, outputs=(planned.output, outer))
+    padded = dataclasses.replace(planned.physical, outputs=(outer,))
+    assert native_refusal(planned.physical, draft, graph, ()) is None
+    assert native_refusal(padded, draft, graph, ()) is not None
 
 
 def test_a_statement_reads_the_output_of_its_own_name_in_a_plan_of_several() -> None:

@@ -130,6 +130,14 @@ def test_the_hull_is_closed_and_includes_its_branches(drawn: list[tuple[int, lis
     assert close(edges, size).windows == whole
 
 
+def test_hull_and_inclusion_go_by_every_clock() -> None:
+    times = ((0, 5), (5, 0))
+    one, two = (Windows((times, ((None, rows), (None, None)))) for rows in (1, 3))
+    assert hull([one, two]) == hull([two, one]) == two
+    assert two.includes(one)
+    assert not one.includes(two)
+
+
 # Whole conditions -----------------------------------------------------------
 
 

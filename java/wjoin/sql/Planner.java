@@ -177,7 +177,7 @@ public final class Planner {
 
   /** Note how many sessions the process in Python holds from now on. */
   static void holds(int sessions) {
-    LOG.info("W-join SQL is planned for {} sessions", sessions);
+    LOG.info("wjoin plans for {} sessions", sessions);
     held = sessions;
   }
 
@@ -251,16 +251,16 @@ public final class Planner {
     }
     if (attached && !asking && System.nanoTime() - asked > TimeUnit.SECONDS.toNanos(SILENT_SECONDS)) {
       process.destroyForcibly().onExit().join();
-      throw refused(python + " -m wjoin.bridge was silent for " + SILENT_SECONDS + " s, and was ended");
+      throw refused(python + " -m wjoin.bridge did not answer for " + SILENT_SECONDS + " s and was stopped");
     }
     if (!attached && System.nanoTime() - begun > TimeUnit.SECONDS.toNanos(START_SECONDS)) {
       process.destroy();
-      throw refused(python + " -m wjoin.bridge has not begun in " + START_SECONDS + " s");
+      throw refused(python + " -m wjoin.bridge did not start within " + START_SECONDS + " s");
     }
   }
 
   private static Refused refused(String what) {
-    return new Refused(CODE, "error[" + CODE + "]: W-join SQL cannot be planned: " + what + REMEDY);
+    return new Refused(CODE, "error[" + CODE + "]: wjoin cannot plan the statement: " + what + REMEDY);
   }
 
   private static String python(SparkConf settings) {

@@ -13,9 +13,9 @@ import org.apache.spark.sql.streaming.StreamingQueryListener;
  * <p>Spark's events come one after another: a query whose end comes after that of the application has ended with it.
  */
 final class RunningQueries extends SparkListener {
-  private static final String WARNING = "\nwarning[WJ812]: the application has ended, and with it queries that ran: ";
+  private static final String WARNING = "\nwarning[WJ812]: the application has ended, and its running queries with it: ";
   private static final String HELP =
-      "\nhelp: the same statements go on from their checkpoints; wjoin run lets the queries of a script run on";
+      "\nhelp: run the statements again: they resume from their checkpoints; or run a script with wjoin run";
 
   /** Their names, by the numbers of their runs. */
   private final Map<String, String> names = new LinkedHashMap<>();

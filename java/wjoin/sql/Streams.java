@@ -21,8 +21,8 @@ final class Streams {
 
   private static final String CODE = "WJ606";
   private static final String MESSAGE =
-      "error[" + CODE + "]: the rows of a SELECT over streams never end"
-          + "\nhelp: INSERT INTO a sink starts a query that runs on; wjoin shell shows rows as they come";
+      "error[" + CODE + "]: a SELECT over streams never ends, so its rows cannot be shown here"
+          + "\nhelp: INSERT INTO a sink starts a query; wjoin shell shows rows as they arrive";
 
   private Streams() {}
 
