@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.kit import local
 from tests.kit.expressions import Call, Compare, Expression, Field, Literal, equal
 from tests.kit.statement import Within
 from tests.kit.tables import SECOND, events
 from tests.properties.theta import VALUES, WORDS, assert_as_duckdb, cut, hopped, planned, streams
 from tests.tiers import tiers
-from wjoin.executor import local, numbering, routing
+from wjoin.executor import numbering, routing
 from wjoin.executor.routing import Router
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
