@@ -77,7 +77,7 @@ def test_passes_are_probes_that_exclude_each_other() -> None:
 
 def test_sparks_own_joins_make_no_results_that_lack_a_row() -> None:
     planned = plan("SELECT A.v FROM ticks A, ticks B WINDOW = 5 WHERE A.v = B.v")
-    draft, graph = decompose(2, planned.logical.classes), planned.logical.graph
+    draft, graph = decompose(2, planned.classes), planned.graph
     outer = dataclasses.replace(planned.output, optional=frozenset({1}))
     padded = dataclasses.replace(planned.physical, outputs=(outer,))
     assert native_refusal(planned.physical, draft, graph, ()) is None
