@@ -17,11 +17,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from report import Curve, Panel, Table, draw, fill_in, number
-from semijoin_settings import SWEEPS, Sweep
+from semijoin_settings import SWEEPS, Sweep, semijoin_seconds, simple_seconds
 from semijoin_sockets import Rig, measure, predicted, rig
 from semijoin_tuples import simulate, steady_semijoin_seconds
-
-from wjoin.planner.cost.semijoin import semijoin_seconds, simple_seconds
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "papers" / "semijoin.md"
 

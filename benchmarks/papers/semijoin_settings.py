@@ -1,12 +1,41 @@
-"""The settings of Semijoin streams, section 5.2: the paper's defaults, and five sweeps away from them."""
+"""Semijoin streams: the equations (section 5.1), and the settings of 5.2: defaults, and five sweeps away."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from wjoin.planner.cost.semijoin import Link, Sides
+from wjoin.planner.cost.semijoin import Link, match_probability
 
 ATTRIBUTE = 5
 """Bytes of an attribute, in the paper."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The paper's two streams: rates in tuples a second, windows in tuples, sizes of a tuple in bytes."""
+
+    rate_1: float
+    rate_2: float
+    window_1: float
+    window_2: float
+    full: float
+    partial: float
+    distinct: float
+
+
+def simple_seconds(sides: Sides, link: Link) -> float:
+    """Return the seconds of transmission in a second where every tuple is shipped whole (equation 1)."""
+    return sides.rate_1 * link.seconds(1, sides.full)
+
+
+def semijoin_seconds(sides: Sides, link: Link) -> float:
+    """Return the seconds of transmission in a second with partial tuples first (equation 2)."""
+    first = match_probability(sides.window_1, sides.distinct)
+    second = match_probability(sides.window_2, sides.distinct)
+    request = link.seconds(1, sides.partial)
+    arriving = request + second * (request + link.seconds(1, sides.full))
+    several = sides.window_1 / sides.distinct * sides.full
+    meeting = (1 - second) * first * (request + link.seconds(1, several))
+    return sides.rate_1 * arriving + sides.rate_2 * meeting
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """What it costs to bring a stream from its site: whole rows, or partial tuples and full ones on request.
 
-The unit-time costs of Semijoin streams, section 5.1: seconds of a link in a second of event time. Equations 1
-and 2 send every tuple by itself; what is shipped here travels in blocks (the paper's future work), so that a
-request is paid for once in a micro-batch.
+The unit-time costs of Semijoin streams, section 5.1: seconds of a link in a second of event time. The paper's
+equations send every tuple by itself (benchmarks/papers/semijoin_settings.py); what is shipped here travels in
+blocks (its future work), so that a request is paid for once in a micro-batch.
 """
 
 import math
@@ -53,19 +53,6 @@ class Link:
         return messages * self.latency + size / self.bandwidth
 
 
-@dataclass(frozen=True)
-class Sides:
-    """The paper's two streams: rates in tuples a second, windows in tuples, sizes of a tuple in bytes."""
-
-    rate_1: float
-    rate_2: float
-    window_1: float
-    window_2: float
-    full: float
-    partial: float
-    distinct: float
-
-
 def match_probability(window: float, distinct: float) -> float:
     """Return how likely a tuple has a match in a window of so many tuples (section 5.1).
 
@@ -73,22 +60,6 @@ def match_probability(window: float, distinct: float) -> float:
     0.048773
     """
     return 1.0 - math.pow((distinct - 1) / distinct, window)
-
-
-def simple_seconds(sides: Sides, link: Link) -> float:
-    """Return the seconds of transmission in a second where every tuple is shipped whole (equation 1)."""
-    return sides.rate_1 * link.seconds(1, sides.full)
-
-
-def semijoin_seconds(sides: Sides, link: Link) -> float:
-    """Return the seconds of transmission in a second with partial tuples first (equation 2)."""
-    first = match_probability(sides.window_1, sides.distinct)
-    second = match_probability(sides.window_2, sides.distinct)
-    request = link.seconds(1, sides.partial)
-    arriving = request + second * (request + link.seconds(1, sides.full))
-    several = sides.window_1 / sides.distinct * sides.full
-    meeting = (1 - second) * first * (request + link.seconds(1, several))
-    return sides.rate_1 * arriving + sides.rate_2 * meeting
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from semijoin import crossed
-from semijoin_settings import DEFAULT, SWEEPS, Setting
+from semijoin_settings import DEFAULT, SWEEPS, Setting, semijoin_seconds, simple_seconds
 from semijoin_sockets import Rig, measure, predicted, rig
 from semijoin_tuples import (
     ALGORITHMS,
@@ -22,7 +22,6 @@ from semijoin_tuples import (
 )
 
 from tests.tiers import examples
-from wjoin.planner.cost.semijoin import semijoin_seconds, simple_seconds
 
 pytestmark = pytest.mark.long
 
