@@ -13,7 +13,7 @@ from tests.explain.drawn import HOSTILE
 from tests.web.shown import BEGAN, CHAIN, STAR, batches, known, report
 from wjoin.web import answers
 from wjoin.web.access import Address
-from wjoin.web.server import Web, bound
+from wjoin.web.server import bound
 
 # Every test loads the page; the browser starts once.
 pytestmark = [pytest.mark.thorough, pytest.mark.slow]
@@ -61,7 +61,7 @@ def show(browser, shown):
     served = []
 
     def load(path="", token=None, scheme="light", motion="no-preference", width=1280, ready=True):
-        web = Web(bound(Address(port=0), token), lambda: shown.read(), lambda: None)
+        web = bound(Address(port=0), token).begin(lambda: shown.read(), lambda: None)
         served.append(web)
         emulate(browser, color_scheme=scheme, reduced_motion=motion)
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}

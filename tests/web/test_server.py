@@ -13,7 +13,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.testing.waiting import until
 from wjoin.web import server
 from wjoin.web.access import Address
-from wjoin.web.server import Web, bound
+from wjoin.web.server import bound
 
 TOKEN = "x" * 24
 QUERIES = [
@@ -28,7 +28,7 @@ def serve():
     served = []
 
     def begin(queries=QUERIES, address=Address(port=0), token=None):  # noqa: B008 (it is never changed)
-        web = Web(bound(address, token), lambda: queries, lambda: None)
+        web = bound(address, token).begin(lambda: queries, lambda: None)
         served.append(web)
         return web
 
@@ -147,7 +147,7 @@ def test_what_cannot_be_told_is_an_answer_and_not_a_traceback(capfd):
     def fail():
         raise RuntimeError("no")
 
-    with Web(bound(Address(port=0), None), fail, lambda: None) as web:
+    with bound(Address(port=0), None).begin(fail, lambda: None) as web:
         assert asked(web, "/api/queries").status == 500
         assert asked(web, "/").status == 200
     assert capfd.readouterr() == ("", "")
@@ -178,7 +178,7 @@ def test_who_asks_slowly_or_nonsense_or_too_much_does_not_stop_others(serve, mon
 
 
 def test_more_than_so_many_at_a_time_are_told_to_come_again(serve, monkeypatch):
-    monkeypatch.setattr(server._Server, "patience", 60.0)
+    monkeypatch.setattr(server.Web, "patience", 60.0)
     web = serve()
     waiting = [socket.create_connection(("127.0.0.1", web.port)) for _ in range(server.MOST_REQUESTS)]
     answer = until(lambda: (each := asked(web, "/")).status == 503 and each, "the server has too many")

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qs, quote, urlsplit
 
 from pyspark.sql import SparkSession
@@ -52,40 +52,44 @@ _HEADERS = {
 """Nothing runs or is loaded but what is served here; notebooks of this machine may frame the page."""
 
 
-class Web:
-    """A live page that is served; ``url`` is where, with the token where there is one."""
+class Web(BoundedServer):
+    """A live page that is served: each request in a thread that ends with the process.
 
-    def __init__(
-        self, server: "_Server", read: Callable[[], Sequence[Known]], closed: Callable[[], None]
-    ) -> None:
-        self._server = server
+    ``host`` is that of its address, ``token`` what a request must have, None where everybody on this machine
+    may ask; ``open`` tells whether it is still served, ``looked`` when somebody has looked at it last
+    (``time.monotonic``).
+    """
+
+    def __init__(self, address: Address, port: int, token: str | None) -> None:
+        found = socket.getaddrinfo(address.host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        self.address_family, *_, (host, free, *_) = found[0]
+        self.host, self.loopback, self.token = address.host, address.loopback, token
+        self.looked, self.open = float("-inf"), True
+        super().__init__((str(host), int(free)), _Handler, MOST_REQUESTS)
+
+    def server_bind(self) -> None:
+        """Bind without asking for the name of this machine, which may take long."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.host, self.server_address[1]
+
+    def begin(self, read: Callable[[], Sequence[Known]], closed: Callable[[], None]) -> Self:
+        """Answer from now on with the queries that ``read`` gives; call ``closed`` at the end."""
         self._closed = closed
-        server.begin(read)
+        self.site = Site(read, self._suffix())
+        threading.Thread(target=self.serve_forever, name="wjoin-web", daemon=True).start()
+        return self
 
     @property
     def url(self) -> str:
-        """The address of the page."""
-        return self._server.url()
+        """The address of the page, with the token where there is one."""
+        host = socket.gethostname() if self.host in ("0.0.0.0", "::") else self.host
+        host = f"[{host}]" if ":" in host else host
+        return f"http://{host}:{self.port}/{self._suffix()}"
 
     @property
     def port(self) -> int:
         """The port at which it is served."""
-        return int(self._server.server_address[1])
-
-    @property
-    def host(self) -> str:
-        """The host of the address at which it is served."""
-        return self._server.address.host
-
-    @property
-    def token(self) -> str | None:
-        """What a request must have, None where everybody on this machine may ask."""
-        return self._server.token
-
-    @property
-    def open(self) -> bool:
-        """Whether it is still served."""
-        return not self._server.closed
+        return int(self.server_port)
 
     def url_of(self, query: StreamingQuery | Running) -> str:
         """Return the address of the page with one query in view."""
@@ -95,88 +99,24 @@ class Web:
     def close(self, *, linger: bool = False) -> None:
         """Serve no more; with ``linger`` whoever looks sees first how the queries have ended, for 1.5 s."""
         if self.open:
-            if linger and time.monotonic() - self._server.looked < LOOKING_SECONDS:
+            if linger and time.monotonic() - self.looked < LOOKING_SECONDS:
                 time.sleep(LAST_SECONDS)
-            self._server.end()
+            self.open = False
+            self.shutdown()
+            self.server_close()
             self._closed()
-
-    def __enter__(self) -> "Web":
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def _suffix(self) -> str:
+        """Return what every address ends with."""
+        return "" if self.token is None else f"?token={quote(self.token)}"
 
     def _repr_html_(self) -> str:
         """Return a frame with the page, for a notebook."""
         source = html.escape(self.url)
         return f'<iframe src="{source}" title="wjoin: live page" width="100%" height="720"></iframe>'
-
-
-def serve(spark: SparkSession, queries: Queries, address: Address, token: str | None = None) -> Web:
-    """Serve the live page of the queries of a Spark session; ``queries`` are those that wjoin has started.
-
-    Whoever can reach the address may look where that is this machine alone; elsewhere, and where there is a
-    ``token``, only requests that have it are answered. Raises WJoinError WJ618.
-    """
-    token = token_for(address, token)
-    server = bound(address, token)
-    watch = Watch(spark, queries)
-    return Web(server, watch.read, watch.close)
-
-
-def bound(address: Address, token: str | None) -> "_Server":
-    """Return a server at the address; without a port at the first free one. Raises WJoinError WJ618."""
-    ports = [address.port] if address.port is not None else [*range(PORT, PORT + _PORTS), 0]
-    for port in ports:
-        try:
-            return _Server(address, port, token)
-        except OSError as error:
-            if port == ports[-1]:
-                where = f"{address.host}:{port}"
-                message = f"{where} cannot be served: {error.strerror or error}"
-                raise WJoinError("WJ618", message) from error
-    raise AssertionError("there is a last port")
-
-
-class _Server(BoundedServer):
-    """Answers requests, a limited number at a time, each in a thread that ends with the process."""
-
-    def __init__(self, address: Address, port: int, token: str | None) -> None:
-        found = socket.getaddrinfo(address.host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        self.address_family, *_, (host, free, *_) = found[0]
-        self.address = address
-        self.token = token
-        self.looked = float("-inf")
-        self.closed = False
-        super().__init__((str(host), int(free)), _Handler, MOST_REQUESTS)
-
-    def server_bind(self) -> None:
-        """Bind without asking for the name of this machine, which may take long."""
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = self.address.host, self.server_address[1]
-
-    def begin(self, read: Callable[[], Sequence[Known]]) -> None:
-        """Answer from now on with the queries that ``read`` gives."""
-        self.site = Site(read, self.suffix())
-        threading.Thread(target=self.serve_forever, name="wjoin-web", daemon=True).start()
-
-    def end(self) -> None:
-        """Answer no more."""
-        self.closed = True
-        self.shutdown()
-        self.server_close()
-
-    def url(self) -> str:
-        """Return the address of the page."""
-        host = self.address.host
-        if host in ("0.0.0.0", "::"):
-            host = socket.gethostname()
-        host = f"[{host}]" if ":" in host else host
-        return f"http://{host}:{self.server_address[1]}/{self.suffix()}"
-
-    def suffix(self) -> str:
-        """Return what every address ends with."""
-        return "" if self.token is None else f"?token={quote(self.token)}"
 
     def turn_away(self, request: Any) -> None:
         """Say that there are too many requests."""
@@ -188,10 +128,36 @@ class _Server(BoundedServer):
         """Say nothing: whoever asked has gone, or was too slow."""
 
 
+def serve(spark: SparkSession, queries: Queries, address: Address, token: str | None = None) -> Web:
+    """Serve the live page of the queries of a Spark session; ``queries`` are those that wjoin has started.
+
+    Whoever can reach the address may look where that is this machine alone; elsewhere, and where there is a
+    ``token``, only requests that have it are answered. Raises WJoinError WJ618.
+    """
+    token = token_for(address, token)
+    web = bound(address, token)
+    watch = Watch(spark, queries)
+    return web.begin(watch.read, watch.close)
+
+
+def bound(address: Address, token: str | None) -> Web:
+    """Return a live page at the address; without a port at the first free one. Raises WJoinError WJ618."""
+    ports = [address.port] if address.port is not None else [*range(PORT, PORT + _PORTS), 0]
+    for port in ports:
+        try:
+            return Web(address, port, token)
+        except OSError as error:
+            if port == ports[-1]:
+                where = f"{address.host}:{port}"
+                message = f"{where} cannot be served: {error.strerror or error}"
+                raise WJoinError("WJ618", message) from error
+    raise AssertionError("there is a last port")
+
+
 class _Handler(BoundedHandler):
     """Answers one request."""
 
-    server: _Server
+    server: Web
 
     def do_GET(self) -> None:  # noqa: N802 (the name that http.server asks for)
         """Answer with what is asked for."""
@@ -209,7 +175,7 @@ class _Handler(BoundedHandler):
 
     def _answer(self) -> tuple[str, str]:
         """Return the kind and the text of an answer. Raises Refused."""
-        if self.server.address.loopback and not is_own_name(self.headers["Host"]):
+        if self.server.loopback and not is_own_name(self.headers["Host"]):
             raise Refused(HTTPStatus.FORBIDDEN, "requests must use a name of this machine")
         address = urlsplit(self.path)
         asked = {name: values[-1] for name, values in parse_qs(address.query).items()}
