@@ -44,7 +44,10 @@ SLOW_BYTES = 16_000
 
 _LOOK = 0.1
 _LOOKS_BACK = 4
-_UPWARD, _DOWNWARD = 65_536, 1 << 20
+_UPWARD, _DOWNWARD = 65_536, 1 << 19
+_AT_ONCE = 1 << 20
+"""Bytes that gRPC writes at once: those of a block."""
+
 _MOVED = 65_536
 """Of a frame of an answer that has so much left the bytes are not looked at."""
 
@@ -85,7 +88,7 @@ def _widen(name: str) -> None:
     for number in sockets:
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(number)) as found:
             if found.getpeername() == name:
-                found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _DOWNWARD)
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _AT_ONCE)
                 return
 
 
@@ -103,7 +106,7 @@ class _Caller:
         self.shaken = not isinstance(client, ssl.SSLSocket)
         self.moves = self.shaken and hasattr(os, "splice")
         self.widened = False
-        self.began = self.last = began
+        self.began = self.last = self.took = began
         self.up = self.down = 0
         self.past: deque[tuple[float, int, int]] = deque([(began, 0, 0)], maxlen=_LOOKS_BACK)
         self.masks = {"client": 0, "backend": 0}
@@ -313,6 +316,7 @@ class Front:
         """Send on what gRPC answers."""
         if caller.backend is None or caller.downward:
             return
+        caller.took = caller.last
         if caller.answers.left >= _MOVED and caller.moves:
             self._move(caller, caller.backend)
             return
@@ -368,6 +372,7 @@ class Front:
                 sent = caller.client.send(caller.downward)
             except _NOT_NOW:
                 return
+            caller.took = caller.last
             caller.down += sent
             caller.downward = caller.downward[sent:]
 
@@ -412,6 +417,9 @@ class Front:
             elif waits and comes_slowly and late is not None and not each.requests.waits:
                 self._cut(each, "its request comes slowly, and others wait")
             elif leaves_slowly and blocked > (_STUCK_SECONDS if waiting.some else BLOCK_SECONDS):
+                self._cut(each, "it does not read its answer")
+            elif each.downward and now - each.took > BLOCK_SECONDS:
+                # What gRPC has written as a whole may wait here.
                 self._cut(each, "it does not read its answer")
         for each in [*self._leaving]:
             if now - each.last > STRANGER_SECONDS:

@@ -81,7 +81,7 @@ def decode_keys(body: memoryview, limits: Limits) -> PackedKeys:
         message = reader.read_next_message()
         _check_one(reader)
         for each in schema:
-            _check_type(each.type)
+            _check_field(each)
         return PackedKeys(schema, message, _checked_size(message, limits))
     except (pa.ArrowException, OSError, ValueError, StopIteration, EOFError, struct.error) as error:
         raise _unreadable(error) from error
@@ -99,11 +99,12 @@ def _check_one(reader: pa.ipc.MessageReader) -> None:
     raise SiteError("broken", "the keys of the request are not one batch")
 
 
-def _check_type(kind: pa.DataType) -> None:
-    """Refuse types of which a value may stand for many, or for one elsewhere."""
+def _check_field(field: pa.Field) -> None:
+    """Refuse types of which a value may stand for many, or for one elsewhere, and names that are no UTF-8."""
+    kind, _ = field.type, field.name
     if pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
         for at in range(kind.num_fields):
-            _check_type(kind.field(at).type)
+            _check_field(kind.field(at))
         return
     text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
     if not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or any(each(kind) for each in text)):

@@ -90,13 +90,15 @@ class KafkaSource:
 def _some(consumer: Any) -> list[Any]:
     """Return records that are there, as many as have some bytes; waits a little for the first one."""
     found: list[Any] = []
-    size = 0
+    size, most = 0, 1
     while len(found) < _RECORDS and size < MOST_TAKEN:
-        more = consumer.consume(_AT_ONCE, timeout=0 if found else _WAIT)
+        more = consumer.consume(most, timeout=0 if found else _WAIT)
         if not more:
             break
         found += more
         size += sum(len(each.value() or b"") for each in more)
+        # As many as those before let expect to fit: what is small on the way may be large.
+        most = max(1, min(2 * most, _AT_ONCE, (MOST_TAKEN - size) * len(found) // max(size, 1)))
     return found
 
 

@@ -272,6 +272,7 @@ def lines_door(tmp_path: Path) -> Iterator[Door]:
 def of_java(spark: SparkSession, ports: list[int], good: list[bytes]) -> Door:
     """Return the door of some ports of Spark's process, at which only who has a secret is heard."""
     java = spark._jvm.java.lang.ProcessHandle.current().pid()
+    assert spark.range(3).count() == 3
     before = peak(java)
 
     def attack(chance: random.Random) -> None:
@@ -284,10 +285,10 @@ def of_java(spark: SparkSession, ports: list[int], good: list[bytes]) -> Door:
 
     def ask() -> None:
         assert spark._jvm.java.lang.Math.abs(-3) == 3
-        assert spark.range(3).count() == 3
+        assert spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() == 1
 
     def check() -> None:
-        ask()
+        assert spark.range(3).count() == 3
         print(f"{(peak(java) - before) / 1e6:.0f} MB more")
         assert peak(java) - before < MOST_MEMORY
 

@@ -67,7 +67,7 @@ def by_spark_shell(here: Path) -> str:
     statements = (*VIEWS.split("; "), WRITTEN, JOIN)
     lines = [f'spark.sql("""{each}""").show()' for each in (*statements, "SHOW STREAMS")]
     script = here / "script.scala"
-    script.write_text("\n".join(lines) + "\n")
+    script.write_text("\n".join([*lines, "System.exit(0)"]) + "\n")
     done = shell(here, "spark-shell", *options(), "-i", str(script))
     return done.stdout + done.stderr
 

@@ -42,7 +42,13 @@ def add_site(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def run_site(options: argparse.Namespace) -> int:
     """Carry out `wjoin site`; return the exit status. Raises WJoinError."""
-    return _ACTIONS[options.action](options)
+    from wjoin.sites.failures import SiteError
+
+    try:
+        return _ACTIONS[options.action](options)
+    except SiteError as error:
+        print(f"wjoin: {error}", file=sys.stderr)
+        return FAILED
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -67,7 +73,6 @@ def _init(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     from wjoin.sites.config import read_config
-    from wjoin.sites.failures import SiteError
     from wjoin.sites.status import address_at, address_of, status
 
     if (options.address is None) == (options.config is None):
@@ -76,25 +81,15 @@ def _status(options: argparse.Namespace) -> int:
         address = address_of(read_config(options.config))
     else:
         address = address_at(options.address, options.token_file, options.certificate)
-    try:
-        print(status(address))
-    except SiteError as error:
-        print(f"wjoin: {error}", file=sys.stderr)
-        return FAILED
+    print(status(address))
     return GOOD
 
 
 def _release(options: argparse.Namespace) -> int:
-    from wjoin.sites.failures import SiteError
     from wjoin.sites.status import address_at, release
 
-    try:
-        said, there = release(
-            address_at(options.address, options.token_file, options.certificate), options.name
-        )
-    except SiteError as error:
-        print(f"wjoin: {error}", file=sys.stderr)
-        return FAILED
+    address = address_at(options.address, options.token_file, options.certificate)
+    said, there = release(address, options.name)
     print(said if there else f"wjoin: {said}", file=sys.stdout if there else sys.stderr)
     return GOOD if there else FAILED
 

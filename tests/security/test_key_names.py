@@ -1,0 +1,23 @@
+"""Keys whose names somebody has changed on the way to a site."""
+
+import pyarrow as pa
+import pytest
+
+from wjoin.sites.failures import SiteError
+from wjoin.sites.keys import decode_keys, encode_keys
+from wjoin.sites.limits import Limits
+
+NAME, INSIDE, NO_TEXT = b"a-name", b"within", b"\xee\xff-\xfe\xc3\xee"
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [([1, 2], NAME), ([{"within": 1}], NAME), ([{"within": 1}], INSIDE), ([[{"within": 1}]], INSIDE)],
+)
+def test_names_that_are_no_text_are_refused(values: list[object], named: bytes) -> None:
+    body = encode_keys(pa.record_batch({NAME.decode(): pa.array(values)}))
+    assert decode_keys(memoryview(body), Limits()).unpack().num_rows == len(values)
+    assert body.count(named) == 1
+    with pytest.raises(SiteError) as caught:
+        decode_keys(memoryview(body.replace(named, NO_TEXT)), Limits())
+    assert caught.value.kind == "broken"
