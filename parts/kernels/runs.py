@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wjoin.parts.kernels.key_index import KeyIndex
+from wjoin.parts.kernels.run_index import KeyIndex
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

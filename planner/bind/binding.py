@@ -20,9 +20,9 @@ from wjoin.planner.conditions.conjuncts import (
     using_equality,
 )
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
-from wjoin.planner.text.columns import Scope, Source, StreamColumn, visible_columns
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.pieces import read_condition
+from wjoin.planner.text.scope import Scope, Source, StreamColumn, visible_columns
 from wjoin.udfs.predicate import Predicate
 
 

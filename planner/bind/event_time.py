@@ -9,7 +9,7 @@ from wjoin.grammar.syntax import Identifier, WindowCondition
 from wjoin.planner.bind.time_columns import convertible, remedy_for_type, remedy_without_timestamp
 from wjoin.planner.catalog import Column
 from wjoin.planner.plan.physical import TimeKind
-from wjoin.planner.text.columns import Source, find_column
+from wjoin.planner.text.scope import Source, find_column
 from wjoin.planner.windows.lengths import duration_value, human
 from wjoin.planner.windows.window_graph import names_in_window
 

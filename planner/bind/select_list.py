@@ -10,9 +10,9 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import scan_piece
 from wjoin.planner.conditions.conjuncts import column_of
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS, quoted
-from wjoin.planner.text.columns import Reference, Scope, StreamColumn
 from wjoin.planner.text.edits import Edit
 from wjoin.planner.text.pieces import ColumnName, ListItem, Piece, StarName, read_select_list, read_tail
+from wjoin.planner.text.scope import Reference, Scope, StreamColumn
 
 _ORDERING = ("order", "sort", "cluster", "distribute")
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from wjoin.planner.catalog import INTEGRAL, Column
-from wjoin.planner.text.columns import quoted_if_needed
+from wjoin.planner.text.scope import quoted_if_needed
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _TIME_WORDS = frozenset(

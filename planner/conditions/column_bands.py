@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from wjoin.planner.catalog import INTEGRAL, WHOLE
 from wjoin.planner.conditions.meaning import Meaning
-from wjoin.planner.text.columns import StreamColumn
 from wjoin.planner.text.literals import in_reach, number
+from wjoin.planner.text.scope import StreamColumn
 
 Number = int | float
 

@@ -15,10 +15,10 @@ from wjoin.planner.conditions.meaning import Meaning
 from wjoin.planner.conditions.predicate_calls import ReadCall, check_calls, read_call
 from wjoin.planner.conditions.readable import ReadCondition, Unread, read_condition_tree
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
-from wjoin.planner.text.columns import Reference, Scope, Source, StreamColumn
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
 from wjoin.planner.text.pieces import ColumnName, Piece, function_name, read_condition
+from wjoin.planner.text.scope import Reference, Scope, Source, StreamColumn
 from wjoin.udfs.predicate import Predicate
 
 SPECIAL_WORDS = frozenset(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from wjoin.planner.text.columns import StreamColumn
+from wjoin.planner.text.scope import StreamColumn
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from wjoin.grammar.spans import Span
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.conditions.meaning import Meaning
 from wjoin.planner.conditions.readable import COMPARISONS
-from wjoin.planner.text.columns import StreamColumn
 from wjoin.planner.text.literals import in_reach, number
+from wjoin.planner.text.scope import StreamColumn
 from wjoin.udfs.predicate import Predicate
 
 Value = bool | int | float | str

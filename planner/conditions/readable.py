@@ -27,8 +27,8 @@ from wjoin.planner.conditions.expressions import (
 from wjoin.planner.conditions.meaning import Meaning
 from wjoin.planner.conditions.patterns import like
 from wjoin.planner.conditions.time_arithmetic import UNIX, instant, interval, midnight, moved
-from wjoin.planner.text.columns import StreamColumn
 from wjoin.planner.text.literals import number
+from wjoin.planner.text.scope import StreamColumn
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+",

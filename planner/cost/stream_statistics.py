@@ -24,7 +24,7 @@ from wjoin.planner.conditions.column_bands import ColumnBand
 from wjoin.planner.cost.measurement import measured_key
 from wjoin.planner.plan.physical import StreamScan, TimeKind
 from wjoin.planner.shape.join_keys import KeyPart
-from wjoin.planner.text.columns import StreamColumn
+from wjoin.planner.text.scope import StreamColumn
 
 DEFAULT_RATE = 1000.0
 DEFAULT_UNIT_RATE = 1.0

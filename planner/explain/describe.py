@@ -19,7 +19,7 @@ from wjoin.planner.plan.physical import Bounds, Method, Output, PhysicalPlan, Sh
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.plan.to_come import is_dated, lags
 from wjoin.planner.planning import PlannedSelect
-from wjoin.planner.text.columns import quoted_if_needed
+from wjoin.planner.text.scope import quoted_if_needed
 from wjoin.planner.windows.bounds import Windows
 from wjoin.planner.windows.lengths import human
 from wjoin.planner.windows.window_graph import Branch, WindowGraph

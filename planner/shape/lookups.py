@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from wjoin.planner.conditions.conjuncts import ColumnComparison
 from wjoin.planner.plan.physical import StaticJoin
 from wjoin.planner.shape.join_keys import EqualityClass, KeyPart
-from wjoin.planner.text.columns import StreamColumn
+from wjoin.planner.text.scope import StreamColumn
 
 Lookup = tuple[StaticJoin, tuple[StreamColumn, ...]]
 """The join of a static relation, and all columns that its conditions read."""

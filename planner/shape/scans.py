@@ -5,7 +5,7 @@ from wjoin.planner.bind.event_time import EventTime
 from wjoin.planner.plan.physical import KeyCode, ScanColumn, StreamScan
 from wjoin.planner.shape.decompose import DraftInput
 from wjoin.planner.shape.join_keys import EXACT, KeyPart, is_verifiable
-from wjoin.planner.text.columns import Source, StreamColumn
+from wjoin.planner.text.scope import Source, StreamColumn
 
 
 class ScanBuilder:

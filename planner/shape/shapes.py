@@ -19,7 +19,7 @@ from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.shape.shape import LaterCondition, Shape
 from wjoin.planner.shape.shipping import with_sites
 from wjoin.planner.shape.stages import stages
-from wjoin.planner.text.columns import StreamColumn
+from wjoin.planner.text.scope import StreamColumn
 from wjoin.planner.windows.bounds import Windows
 
 

@@ -16,7 +16,7 @@ from wjoin.planner.plan.checks import Band, Check, Comparison, Condition, Operan
 from wjoin.planner.plan.physical import Bounds, Join, Joined, Scanned, Stage, StageEdge
 from wjoin.planner.shape.decompose import Decomposition, DraftStage
 from wjoin.planner.shape.scans import ScanBuilder
-from wjoin.planner.text.columns import StreamColumn
+from wjoin.planner.text.scope import StreamColumn
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from wjoin.grammar.spans import Span
 from wjoin.planner.catalog import Column
 from wjoin.planner.conditions.meaning import Meaning
 from wjoin.planner.conditions.readable import ReadCondition, Unread, read_condition_tree
-from wjoin.planner.text.columns import StreamColumn
 from wjoin.planner.text.pieces import function_name, read_condition
+from wjoin.planner.text.scope import StreamColumn
 
 TYPES = {
     "y": "tinyint",

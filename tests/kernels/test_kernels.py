@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from wjoin.executor.gathering import GatheredLater, Gathering, Pieces
 from wjoin.parts.kernels.candidates import Search
 from wjoin.parts.kernels.halving import first_above, first_at_least
-from wjoin.parts.kernels.key_index import KeyIndex
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.run_filter import RunFilter
+from wjoin.parts.kernels.run_index import KeyIndex
 from wjoin.parts.kernels.runs import Order, RunShape, SortedRun, sort_order, stable_order
 
 rows = st.lists(st.tuples(st.integers(-3, 3), st.integers(-20, 20)), max_size=30)

@@ -11,9 +11,9 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Parameter
 from wjoin.planner.plan.physical import TimeKind
-from wjoin.planner.text.columns import quoted, quoted_if_needed
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
+from wjoin.planner.text.scope import quoted, quoted_if_needed
 from wjoin.planner.windows.lengths import duration_value, human
 
 

@@ -18,7 +18,7 @@ from wjoin.grammar.plurals import counted
 from wjoin.grammar.syntax import CreateStream
 from wjoin.planner.conditions.predicate_calls import ReadCall, Trial
 from wjoin.planner.figures import figure
-from wjoin.planner.text.columns import StreamColumn
+from wjoin.planner.text.scope import StreamColumn
 from wjoin.sources.catalog import AHEAD, StreamDeclaration
 from wjoin.sources.computed import with_computed
 from wjoin.sources.format_options import without

@@ -12,7 +12,7 @@ from wjoin.measured.beside import UNREACHABLE
 from wjoin.notebook.drawn import Picture
 from wjoin.notebook.screen import Screen
 from wjoin.notebook.selects import SelectRows
-from wjoin.planner.text.columns import quoted_if_needed
+from wjoin.planner.text.scope import quoted_if_needed
 from wjoin.queries.running import Running
 
 _TICK_SECONDS = 1.0

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from wjoin.grammar.clauses import SyntaxSlip, read_clause
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.from_list import Sources, is_lateral_view, read_laterals, read_sources
 from wjoin.grammar.hints import read_hints
 from wjoin.grammar.lookahead import CLAUSE_WORDS, has_shape, is_strong, names_window, starts_clause
 from wjoin.grammar.nesting import QUERY_WORDS, Code
-from wjoin.grammar.relations import Sources, is_lateral_view, read_laterals, read_sources
 from wjoin.grammar.slips import explain
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Conjunct, SelectBlock, WindowCondition
