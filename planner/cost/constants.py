@@ -18,12 +18,11 @@ class Constants:
     measured of them, by names such as ``probe_hw`` and ``pair_hw``; the others are as they say themselves.
     ``condition``: one of those that are tested on a pair before it is made. ``tuple``: a partial tuple that
     is kept. ``result``: a result tuple, to the rows of the statement. ``state``: a row written to state.
-    ``batch`` and ``stage``: a
-    micro-batch, and every stage in it. ``worker``: each worker of a stage beyond the first, in a micro-batch.
-    ``native_*``: the same for one of Spark's own joins of
-    streams; ``native_pair``: a pair of rows with the same key, whatever their times;
-    ``native_result``: a result of one. ``table_*`` and ``native_table_*``: the same over tables, where
-    a job is the only micro-batch and takes all cores for as long as it lasts.
+    ``batch`` and ``stage``: a micro-batch, and every stage in it. ``worker``: each worker of a stage beyond
+    the first, in a micro-batch. ``native_*``: the same for one of Spark's own joins of streams;
+    ``native_pair``: a pair of rows with the same key, whatever their times; ``native_result``: a result of
+    one. ``table_*`` and ``native_table_*``: the same over tables, where a job is the only micro-batch and
+    takes all cores for as long as it lasts.
 
     The defaults were measured by ``wjoin calibrate`` on two cores; that of ``worker``, and ``byte``,
     ``condition``, ``state`` and ``native_pair``, which it does not measure, were set by hand.
@@ -77,18 +76,8 @@ class Constants:
 
     def over_tables(self) -> "Constants":
         """Return the constants with those of tables in the stead of those of streams."""
-        return replace(
-            self,
-            row=self.table_row,
-            byte=self.table_byte,
-            result=self.table_result,
-            batch=self.table_batch,
-            stage=self.table_stage,
-            native_row=self.native_table_row,
-            native_pair=self.native_table_pair,
-            native_batch=self.native_table_batch,
-            native_join=self.native_table_join,
-        )
+        own = {name: value for name, value in vars(self).items() if "table_" in name}
+        return replace(self, **{name.replace("table_", ""): value for name, value in own.items()})
 
 
 def constants_file() -> Path:
