@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -362,19 +361,6 @@ def test_errors_name_their_source() -> None:
     with pytest.raises(WJoinError) as caught:
         parse_script("SELECT 1;\nSHOW STREAMS now", source_name="a.sql")
     assert "--> a.sql:2:14" in str(caught.value)
-
-
-def test_fast() -> None:
-    text = f"""SELECT A.x, window(MATCH_TIME(), '1 minute') FROM s1 A, (SELECT * FROM s2 WHERE y > 5) B, s3 C
-    WINDOW (A, B) = 5 SECONDS AND (DWINDOW (B, C) = 1 MINUTE OR PATH (A, B, C) WITHIN (1 HOUR, 2 HOURS))
-    WHERE A.x = B.x AND B.y = C.y AND A.z BETWEEN 1 AND 2 GROUP BY 1, 2; {JOIN}"""
-    parse_script(text)
-    times = []
-    for _ in range(20):
-        start = time.perf_counter()
-        parse_script(text)
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.005
 
 
 def test_import_needs_no_spark() -> None:
