@@ -1,6 +1,5 @@
 """Progress of running queries: a live table on a terminal, lines of JSON, or what is being waited for."""
 
-import contextlib
 import sys
 import time
 from collections.abc import Sequence
@@ -13,10 +12,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from wjoin.commands.waiting import waiting
+from wjoin.commands.waiting import Waiting
 from wjoin.executor.spark.beginning import tasks
 from wjoin.grammar.shown import shown
-from wjoin.measured.beside import UNREACHABLE
 from wjoin.measured.followed import Observer
 from wjoin.measured.progress import Progress, time_text
 from wjoin.measured.reports import Report
@@ -55,7 +53,7 @@ class LiveProgress:
         console = Console(markup=False)
         drawn = table and console.is_terminal and not as_json
         self._live = Live(console=console, refresh_per_second=4) if drawn else None
-        self._waiting: contextlib.ExitStack | None = None
+        self._waiting: Waiting | None = None
 
     def __enter__(self) -> "LiveProgress":
         if self._live is not None:
@@ -83,11 +81,13 @@ class LiveProgress:
 
     def _wait_for(self, begun: Sequence[Running]) -> None:
         if begun and self._waiting is None:
-            names, first = ", ".join(each.name for each in begun), begun[0].query
-            self._waiting = contextlib.ExitStack()
-            self._waiting.enter_context(waiting(f"First micro-batch of {names}", lambda: _work(first)))
-        elif not begun and self._waiting is not None:
-            self._waiting.close()
+            names = ", ".join(each.name for each in begun)
+            first = begun[0].query
+            self._waiting = Waiting(f"First micro-batch of {names}", lambda: _work(first)).__enter__()
+        elif begun and self._waiting is not None:
+            self._waiting.tick()
+        elif self._waiting is not None:
+            self._waiting.__exit__(None, None, None)
             self._waiting = None
 
     def _table(self, running: Sequence[Running]) -> Table:
@@ -129,10 +129,8 @@ def _cells(totals: Totals) -> list[str]:
 
 def _work(query: "StreamingQuery") -> str:
     """Return how much of its first micro-batch a query has done, empty where nobody tells."""
-    with contextlib.suppress(*UNREACHABLE):
-        done, most = tasks(query) or (0, 0)
-        return f"{done} of {most} tasks" if most else ""
-    return ""
+    done, most = tasks(query) or (0, 0)
+    return f"{done} of {most} tasks" if most else ""
 
 
 def _now(running: Running) -> str:
