@@ -64,9 +64,9 @@ class PackedKeys:
         try:
             keys = pa.ipc.read_record_batch(self.message, self.schema)
             keys.validate(full=True)
+            return distinct_keys(keys)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise _unreadable(error) from error
-        return distinct_keys(keys)
 
 
 def decode_keys(body: memoryview, limits: Limits) -> PackedKeys:
@@ -82,6 +82,8 @@ def decode_keys(body: memoryview, limits: Limits) -> PackedKeys:
         _check_one(reader)
         for each in schema:
             _check_field(each)
+        if len(set(schema.names)) < len(schema.names):
+            raise SiteError("broken", "the keys of the request have a column twice")
         return PackedKeys(schema, message, _checked_size(message, limits))
     except (pa.ArrowException, OSError, ValueError, StopIteration, EOFError, struct.error) as error:
         raise _unreadable(error) from error

@@ -21,3 +21,9 @@ def test_names_that_are_no_text_are_refused(values: list[object], named: bytes) 
     with pytest.raises(SiteError) as caught:
         decode_keys(memoryview(body.replace(named, NO_TEXT)), Limits())
     assert caught.value.kind == "broken"
+
+
+def test_a_column_that_is_there_twice_is_refused() -> None:
+    body = encode_keys(pa.record_batch({"a-name": [1], "b-name": ["x"]})).replace(b"a-name", b"b-name")
+    with pytest.raises(SiteError, match="twice"):
+        decode_keys(memoryview(body), Limits())
