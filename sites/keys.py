@@ -77,7 +77,11 @@ def decode_keys(body: memoryview, limits: Limits) -> PackedKeys:
     """
     try:
         reader = pa.ipc.MessageReader.open_stream(pa.py_buffer(body))
-        schema = pa.ipc.read_schema(reader.read_next_message())
+        head = reader.read_next_message()
+        if head.type != "schema":
+            # Arrow would take it for one, and end the process.
+            raise ValueError("the first message is no schema")
+        schema = pa.ipc.read_schema(head)
         message = reader.read_next_message()
         _check_one(reader)
         for each in schema:
