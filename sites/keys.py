@@ -64,9 +64,9 @@ class PackedKeys:
         try:
             keys = pa.ipc.read_record_batch(self.message, self.schema)
             keys.validate(full=True)
+            return distinct_keys(keys)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise _unreadable(error) from error
-        return distinct_keys(keys)
 
 
 def decode_keys(body: memoryview, limits: Limits) -> PackedKeys:
@@ -77,11 +77,17 @@ def decode_keys(body: memoryview, limits: Limits) -> PackedKeys:
     """
     try:
         reader = pa.ipc.MessageReader.open_stream(pa.py_buffer(body))
-        schema = pa.ipc.read_schema(reader.read_next_message())
+        head = reader.read_next_message()
+        if head.type != "schema":
+            # Arrow would take it for one, and end the process.
+            raise ValueError("the first message is no schema")
+        schema = pa.ipc.read_schema(head)
         message = reader.read_next_message()
         _check_one(reader)
         for each in schema:
             _check_field(each)
+        if len(set(schema.names)) < len(schema.names):
+            raise SiteError("broken", "the keys of the request have a column twice")
         return PackedKeys(schema, message, _checked_size(message, limits))
     except (pa.ArrowException, OSError, ValueError, StopIteration, EOFError, struct.error) as error:
         raise _unreadable(error) from error

@@ -63,14 +63,14 @@ def test_large_records(broker: Broker, sites: Sites) -> None:
 
     write(GOOD)
     site = reading(sites, broker, "large", SCHEMA, 1000)
-    write(b"x" * 60_000_000)
+    write(b"x" * 40_000_000)
     write(None)
     for each in (*BROKEN.values(), *ROWS.values()):
         write(each)
-    for _ in range(5):
+    for _ in range(3):
         write(GOOD.replace(b"x", b"y" * 15_000_000))
     write(GOOD)
-    rows, broken = len(ROWS) + 7, len(BROKEN) + 1
+    rows, broken = len(ROWS) + 5, len(BROKEN) + 1
     client = site.client(patience=60.0)
     lineage = client.describe("a").lineage
     wait_for(lambda: client.next("a", lineage) >= rows, 120)
