@@ -82,7 +82,7 @@ def _functions(session: "Session") -> tuple[Named, ...]:
 
 
 class _Columns:
-    """The columns of relations, each asked for until they are known: a statement may just be making it."""
+    """The columns of relations, each asked for once."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
@@ -93,7 +93,9 @@ class _Columns:
 
         key = relation.lower()
         if key not in self._found:
+            columns: tuple[Named, ...] = ()
             with contextlib.suppress(*UNREACHABLE):
                 fields = self._session.spark.table(relation).schema.fields
-                self._found[key] = tuple(Named(each.name, each.dataType.simpleString()) for each in fields)
-        return self._found.get(key, ())
+                columns = tuple(Named(each.name, each.dataType.simpleString()) for each in fields)
+            self._found[key] = columns
+        return self._found[key]
