@@ -305,8 +305,7 @@ def test_a_planner_that_is_killed_or_hangs_is_started_anew_and_plans_many_at_onc
     "start",
     tiers(
         ['master("local[2]")', 'remote("local[2]")'],
-        quick=['master("local[2]")'],
-        long=['remote("local[2]")'],
+        long=['master("local[2]")', 'remote("local[2]")'],
         core=['remote("local[2]")'],
     ),
     ids=["pyspark", "connect"],

@@ -58,6 +58,7 @@ def results(session: wjoin.Session, statement: str) -> int:
 JOIN = "SELECT A.id FROM {} A, {} B WINDOW = {} WHERE A.id = B.id"
 
 
+@pytest.mark.long
 def test_a_delay_does_not_travel_through_an_expression(
     session: wjoin.Session, folders: dict[str, Path]
 ) -> None:
@@ -136,6 +137,7 @@ def test_a_delay_comes_through_every_way_to_name_a_stream(
     assert results(session, JOIN.format("(TABLE w)", "IDENTIFIER('mb')", "2 SECONDS")) == ROWS
 
 
+@pytest.mark.long
 def test_a_forgotten_watermark_is_told_and_so_are_its_late_rows(
     session: wjoin.Session, folders: dict[str, Path]
 ) -> None:
@@ -190,6 +192,7 @@ def test_streams_joined_without_a_window_are_told(session: wjoin.Session, folder
     session.sql("SELECT A.id FROM ma A WHERE A.id > 3")
 
 
+@pytest.mark.long
 def test_a_key_that_is_null_in_every_row_is_told(
     session: wjoin.Session, folders: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -99,7 +99,7 @@ def test_a_join_that_finds_nothing_is_counted(tables: wjoin.Session) -> None:
     assert (found["rows of a"][1], found["comparisons"][1], found["results"][1]) == ("0", "0", "0")
 
 
-@pytest.mark.quick
+@pytest.mark.long
 def test_small_tables_that_were_analyzed_are_joined_by_spark(tables: wjoin.Session) -> None:
     """And give what wjoin's own stages give, which join them while their sizes are unknown."""
     for name in "ab":

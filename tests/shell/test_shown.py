@@ -62,6 +62,7 @@ def test_records_of_rows_that_are_too_wide():
         product(
             [name for name in ALL if name not in ("hostile", "eight streams, wide labels")], [60, 100, 200]
         ),
+        long=[("hops", 100)],
         thorough=[("hops", 60), ("hops", 200)],
     ),
 )

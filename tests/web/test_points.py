@@ -1,5 +1,6 @@
 """The last hour in bounded memory: nothing is lost of the sums, and points follow each other."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ def test_points_follow_each_other_and_lose_nothing(steps):
     assert all(each.ends >= hour.total.ends - KEPT_SECONDS for each in hour.points)
 
 
+@pytest.mark.long
 def test_an_hour_of_a_busy_query_is_in_few_points():
     history = History(BEGAN)
     for batch in range(20_000):

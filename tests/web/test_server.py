@@ -177,6 +177,7 @@ def test_who_asks_slowly_or_nonsense_or_too_much_does_not_stop_others(serve, mon
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.long
 def test_more_than_so_many_at_a_time_are_told_to_come_again(serve, monkeypatch):
     monkeypatch.setattr(server.Web, "patience", 60.0)
     web = serve()
