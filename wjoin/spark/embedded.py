@@ -22,9 +22,6 @@ _SETTINGS = {
     "spark.shuffle.compress": "false",
     # Blocks wait for their worker on disk, not in as much of the heap as there is.
     "spark.shuffle.spill.maxSizeInBytesForSpillThreshold": "128m",
-    # Spark 4.0 may close its state and maintain it while each waits for the other: for 300 s, without these.
-    "spark.sql.streaming.stateStore.maintenanceShutdownTimeout": "5s",
-    "spark.sql.streaming.stateStore.maintenanceForceShutdownTimeout": "5s",
 }
 
 JAVA_SETTING = "spark.driver.extraJavaOptions"

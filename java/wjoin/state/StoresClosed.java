@@ -10,8 +10,13 @@ import org.apache.spark.sql.execution.streaming.state.StateStore;
  *
  * <p>Spark leaves it open. A process that ends while RocksDB compacts then never ends: its exit waits for the
  * thread that compacts, which waits for the Java machine to write its log.
+ *
+ * <p>Spark 4.0 holds a lock while it closes the state, and waits for its maintenance, which may wait for that
+ * lock: five minutes. So the end of the application waits for ten seconds at most.
  */
 public final class StoresClosed implements SparkPlugin {
+  private static final long MOST_MILLISECONDS = 10_000;
+
   @Override
   public DriverPlugin driverPlugin() {
     return null;
@@ -22,7 +27,14 @@ public final class StoresClosed implements SparkPlugin {
     return new ExecutorPlugin() {
       @Override
       public void shutdown() {
-        StateStore.stop();
+        Thread closing = new Thread(StateStore::stop, "wjoin-stores-closed");
+        closing.setDaemon(true);
+        closing.start();
+        try {
+          closing.join(MOST_MILLISECONDS);
+        } catch (InterruptedException interrupted) {
+          Thread.currentThread().interrupt();
+        }
       }
     };
   }
