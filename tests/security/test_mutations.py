@@ -42,7 +42,7 @@ from wjoin.sites.protocol import Request, encode_request
 from wjoin.sites.value_filter import ValueFilter
 from wjoin.testing.waiting import free_ports
 from wjoin.web.access import Address
-from wjoin.web.server import Web, bound
+from wjoin.web.server import bound
 
 pytestmark = [pytest.mark.thorough, pytest.mark.slow]
 
@@ -210,7 +210,7 @@ def page_door(capfd: pytest.CaptureFixture[str]) -> Iterator[Door]:
         "/api/queries/run-of-pairs?since=1&width=1&token=%C3%B6",
     )
     queries = [known(reports=batches(10))]
-    with Web(bound(Address(port=0), None), lambda: queries, lambda: None) as web:
+    with bound(Address(port=0), None).begin(lambda: queries, lambda: None) as web:
 
         def good() -> None:
             for path in paths:
