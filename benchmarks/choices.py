@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import kit_path  # noqa: F401
+import kit_path  # noqa: F401 (finds tests.kit)
 import numpy as np
 import pyarrow as pa
 from choosing import command_line, good_choices, run_all

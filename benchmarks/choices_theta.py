@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import kit_path  # noqa: F401
+import kit_path  # noqa: F401 (finds tests.kit)
 import numpy as np
 import pyarrow as pa
 from choices import MEASURED, SECOND

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import kit_path  # noqa: F401
+import kit_path  # noqa: F401 (finds tests.kit)
 from streams import Load
 from systems import SYSTEMS
 from turns import Stops, running

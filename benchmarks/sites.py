@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import kit_path  # noqa: F401
+import kit_path  # noqa: F401 (finds tests.kit)
 from ending import end_with_all, ended, tell
 from outcomes import Outcome, outcomes
 from run_system import COMMITS, Task

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import kit_path  # noqa: F401
+import kit_path  # noqa: F401 (finds tests.kit)
 from command import OUTPUT, running
 from disk import Files, files_below
 from feed import Feed, Offered, script

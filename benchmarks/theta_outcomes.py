@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import kit_path  # noqa: F401
+import kit_path  # noqa: F401 (finds tests.kit)
 from outcomes import outcomes
 from tables import Cell, outcome_lines
 from targets import Target

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import kit_path  # noqa: F401
+import kit_path  # noqa: F401 (finds tests.kit)
 
 from tests.kit.processes import pause, resume
 

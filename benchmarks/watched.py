@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import kit_path  # noqa: F401
+import kit_path  # noqa: F401 (finds tests.kit)
 from run_system import Task
 from turns import Player
 

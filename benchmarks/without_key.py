@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import kit_path  # noqa: F401
+import kit_path  # noqa: F401 (finds tests.kit)
 import numpy as np
 import pyarrow as pa
 from conditions import SECOND

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import kit_path  # noqa: F401
+import kit_path  # noqa: F401 (finds tests.kit)
 import numpy as np
 import pyarrow as pa
 from report import Curve, Panel, Table, draw, fill_in, number

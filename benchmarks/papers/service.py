@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import kit_path  # noqa: F401
+import kit_path  # noqa: F401 (finds tests.kit)
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import kit_path  # noqa: F401
+import kit_path  # noqa: F401 (finds tests.kit)
 
 from tests.kit.planned import plan_over, stream_of
 from wjoin.planner.plan.block_columns import code_name, time_name

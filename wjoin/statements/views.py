@@ -1,5 +1,6 @@
 """Views over streams: over window joins, and Spark's own statements that read a declared stream."""
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -125,17 +126,16 @@ _REMEDIES = {
 """What to write in place of a statement about a table that names a stream, by its first word."""
 
 _WRITES = frozenset("CACHE DELETE INSERT MERGE TRUNCATE UPDATE".split())
+_ABOUT_TABLE = re.compile(
+    r"(DROP|ALTER) (TABLE|VIEW)|(ANALYZE|TRUNCATE) TABLE|CACHE (LAZY|TABLE)|SHOW CREATE"
+    r"|INSERT OVERWRITE|DELETE FROM|MERGE INTO|UPDATE .*"
+)
 _BEFORE_NAME = frozenset("CREATE EXISTS FROM IF INTO LAZY OVERWRITE TABLE VIEW".split())
 
 
 def is_about_table(text: str) -> bool:
     """Return whether a statement begins as one of Spark's about a table or view by name does."""
-    first, second, *_ = *(token.word for token in scan(text)[:2]), "", ""
-    return (
-        first in _REMEDIES
-        and (first, second) != ("INSERT", "INTO")
-        and (first != "SHOW" or second == "CREATE")
-    )
+    return _ABOUT_TABLE.fullmatch(" ".join(token.word for token in scan(text)[:2])) is not None
 
 
 class ChangedView(NamedTuple):
