@@ -53,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=2, help="how often the crash tests kill a query in all")
     parser.addoption("--thorough", action="store_true", help="run the tests marked so, too (`make thorough`)")
+    parser.addoption("--state", default="auto", help="where queries keep their state, as wjoin.state has it")
     parser.addoption("--minutes", type=float, default=10.0, help="how long a thorough attack takes")
     parser.addoption("--backlog", type=int, default=12_000_000, help="rows that wait in the tests of memory")
     parser.addoption("--limit-gb", type=float, default=4.0, help="anonymous memory that these may take")
@@ -125,10 +126,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def session(spark: SparkSession) -> Iterator["wjoin.Session"]:
+def session(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator["wjoin.Session"]:
     """A new wjoin session on the shared Spark; what the test leaves behind there is removed after it."""
     before = spark.conf.getAll
-    yield wjoin.connect(spark)
+    session = wjoin.connect(spark)
+    session.context.settings.set("wjoin.state", request.config.getoption("--state"))
+    yield session
     for query in spark.streams.active:
         query.stop()
     wjoin.disable(spark)

@@ -47,4 +47,6 @@ class Announce:
             for worker in self.router.workers:
                 yield messages.progress(worker, self.router.stream, new.latest)
                 yield messages.announcement(worker, self.router.number, new)
+        else:
+            yield from map(messages.wake, self.router.workers)
         yield messages.report(self.router.workers[0], self.router.stream, counted)

@@ -2,12 +2,15 @@
 
 import itertools
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    ArrayType,
     BooleanType,
     DataType,
     DayTimeIntervalType,
@@ -26,8 +29,8 @@ from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
 from wjoin.executor.spark.messages import MESSAGES
 from wjoin.executor.spark.meter import Meter, rows_part, stage_part
 from wjoin.executor.spark.native import native_rows
-from wjoin.executor.spark.observe import observed, work_counts
-from wjoin.executor.spark.operator import Operator
+from wjoin.executor.spark.observe import REPORTED, observed, work_counts
+from wjoin.executor.spark.operator import REPORTS, Operator, task_name
 from wjoin.executor.spark.pack import AHEAD, KEEP, Pack
 from wjoin.executor.spark.processor import JoinProcessor
 from wjoin.executor.spark.site_source import arrow_schema
@@ -36,6 +39,7 @@ from wjoin.executor.spark.typing import KEY_TYPES, carried, carried_type, restor
 from wjoin.executor.spark.unpack import MARK, Unpack, flat_name
 from wjoin.executor.spark.warm import served
 from wjoin.executor.spark.watermarks import unmoved, watermark_delay, watermarked
+from wjoin.executor.state.files import stage_folder
 from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
@@ -109,7 +113,8 @@ class HeldStream:
 class Compiled:
     """A plan as DataFrames, which are lazy, and stream when its ``inputs`` do; these are in FROM order.
 
-    ``made`` is what the stages make in one pass for all outputs, in blocks; None where no stage does.
+    ``made`` is what the stages make in one pass for all outputs, None where no stage does: blocks, or as
+    columns the rows of the one ``output`` that there is.
     """
 
     plan: PhysicalPlan
@@ -117,6 +122,7 @@ class Compiled:
     counting: Counting
     sites: Mapping[int, SiteStream]
     made: DataFrame | None
+    output: Output | None
 
     def rows(self, output: Output, made: DataFrame | None = None) -> DataFrame:
         """Return the joined rows of an output.
@@ -131,7 +137,10 @@ class Compiled:
     def _rows(self, output: Output, made: DataFrame | None) -> DataFrame:
         plan, query = self.plan, self.counting.query
         if made is not None:
-            rows = _unpacked(plan, output, made, self.inputs, self.sites)
+            if self.output is None:
+                unpack, schema = _unpacking(plan, output, self.inputs, self.sites)
+                made = made.mapInArrow(unpack.__call__, schema)
+            rows = _restored(plan, output, made, self.inputs)
             if plan.lookups:
                 rows = look_up(plan, output, rows, self.inputs, query)
             return _dated(plan, output, rows)
@@ -158,6 +167,7 @@ def compile_plan(
     held: Mapping[int, HeldStream] | None = None,
     cores: int | None = None,
     fingerprints: Sequence[str] = (),
+    state: Path | None = None,
 ) -> Compiled:
     """Return a plan as DataFrames; ``inputs`` are in FROM order.
 
@@ -166,16 +176,21 @@ def compile_plan(
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
     their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
     where that is not known. ``fingerprints``: under which the state of each stage lies, where a checkpoint
-    has it. Raises ValueError for a plan with results that no stage makes yet.
+    has it. ``state``: the folder of the state where this is in files. Raises ValueError for a plan with
+    results that no stage makes yet.
     """
     if plan.optional:
         raise ValueError("no stage makes the outer join that a result without a row of a stream needs")
     counting = counting or Counting()
-    made = None
+    made = output = None
     if plan.stages and plan.method is not Method.NATIVE:
+        unpacking = None
+        if len(plan.outputs) == 1 and (state is not None or not plan.streaming):
+            (output,) = plan.outputs
+            unpacking = _unpacking(plan, output, inputs, sites or {})
         logic = StageLogic(plan, 0, stretch, predicates or {}, statement)
-        made = _joined(logic, inputs, counting, held or {}, cores, fingerprints)
-    return Compiled(plan, inputs, counting, sites or {}, made)
+        made = _joined(logic, inputs, counting, held or {}, cores, fingerprints, state, unpacking)
+    return Compiled(plan, inputs, counting, sites or {}, made, output)
 
 
 def _joined(
@@ -185,14 +200,24 @@ def _joined(
     held: Mapping[int, HeldStream],
     cores: int | None,
     fingerprints: Sequence[str],
+    state: Path | None,
+    unpacking: tuple[Unpack, StructType] | None,
 ) -> DataFrame:
-    """Return the messages of the last stage; ``logic`` is that of the first."""
+    """Return what leaves the last stage: messages, or rows by ``unpacking``.
+
+    ``logic`` is that of the first stage.
+    """
     plan = logic.plan
     meter = None if plan.streaming else counting.meter
     spark = inputs[0].sparkSession
     partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
     stageless = _stageless(plan)
-    tasks = [None if plan.streaming else table_tasks(stage, partitions, cores) for stage in plan.stages]
+    tasks: list[int | None]
+    if state is not None:
+        # Spark has no store that needs a task for each of its partitions.
+        tasks = [worker_count(stage, partitions) for stage in plan.stages]
+    else:
+        tasks = [None if plan.streaming else table_tasks(stage, partitions, cores) for stage in plan.stages]
     workers = [
         worker_ids(count or partitions)[: count or worker_count(stage, partitions)]
         for stage, count in zip(plan.stages, tasks, strict=True)
@@ -215,11 +240,13 @@ def _joined(
                 continue
             if (stream := each.members[0]) in held:
                 router = Router.to(plan, stage, place, workers[number])
-                arriving.append(held[stream].extents.mapInArrow(Announce(router).__call__, MESSAGES))
+                named = _named(Announce(router).__call__, task_name(counting.query, f"in{stream}"))
+                arriving.append(held[stream].extents.mapInArrow(named, MESSAGES))
                 asking[place] = held[stream].asking(plan, number, place, inputs[stream].schema)
                 continue
             pack = Pack(stageless, each.columns, Router.to(plan, stage, place, workers[number]))
-            arriving.append(scans[each.members[0]].mapInArrow(pack.__call__, MESSAGES))
+            named = _named(pack.__call__, task_name(counting.query, f"in{stream}"))
+            arriving.append(scans[stream].mapInArrow(named, MESSAGES))
         routers = {
             to[1]: Router.to(plan, plan.stages[to[0]], to[1], workers[to[0]])
             for to in destinations(plan, number)
@@ -227,8 +254,10 @@ def _joined(
         }
         known = fingerprints[number] if fingerprints else fingerprint(plan, stage)
         own = replace(logic, number=number, elsewhere=asking)
-        operator = Operator(own, workers[number], routers, known)
-        results.append(_run(plan, operator, arriving, counting, tasks[number]))
+        folder = None if state is None else stage_folder(state, number)
+        unpack, schema = (None, MESSAGES) if routers or unpacking is None else unpacking
+        operator = Operator(own, workers[number], routers, known, folder, unpack)
+        results.append(_run(plan, operator, arriving, counting, tasks[number], schema))
     return results[-1]
 
 
@@ -304,59 +333,97 @@ def _run(
     arriving: list[DataFrame],
     counting: Counting,
     tasks: int | None,
+    schema: StructType,
 ) -> DataFrame:
+    """Return what leaves a stage, in a ``schema``: messages, or rows, whose reports are taken out again."""
+    number = operator.logic.number
+    reported, made = REPORTED, schema
+    if operator.unpack is not None:
+        reported, made = REPORTS, StructType([*schema, StructField(REPORTS, ArrayType(LongType()))])
     blocks = arriving[0]
     for other in arriving[1:]:
         blocks = blocks.union(other)
-    if not plan.streaming:
+    if plan.streaming and operator.folder is None:
+        with served(blocks.sparkSession):
+            joined = blocks.groupBy("worker").transformWithStateInPandas(
+                JoinProcessor(operator), made, "append", "none"
+            )
+    else:
         # A grouped map would hold all messages of a worker at once, and all its results.
         # Of a number that is told Spark merges none.
         parted = blocks.repartition("worker") if tasks is None else blocks.repartition(tasks, "worker")
-        joined = parted.mapInArrow(operator.batch, MESSAGES)
-        part = stage_part(operator.logic.number)
-        return joined if counting.meter is None else counting.meter.watch(part, joined, work_counts())
-    with served(blocks.sparkSession):
-        joined = blocks.groupBy("worker").transformWithStateInPandas(
-            JoinProcessor(operator), MESSAGES, "append", "none"
-        )
-    counted = observed(plan, operator.logic.number, joined, counting.query)
-    return typed(counted, {each.name: each.dataType for each in MESSAGES})
+        work = operator.stream if plan.streaming else operator.batch
+        joined = parted.mapInArrow(_named(work, task_name(counting.query, number)), made)
+    if plan.streaming:
+        counted = observed(plan, number, joined, counting.query, reported)
+        joined = typed(counted, {each.name: each.dataType for each in made})
+    elif counting.meter is not None:
+        joined = counting.meter.watch(stage_part(number), joined, work_counts(reported))
+    if operator.unpack is None:
+        return joined
+    return joined.filter(F.col(REPORTS).isNull()).drop(REPORTS)
 
 
-def _unpacked(
-    plan: PhysicalPlan,
-    output: Output,
-    joined: DataFrame,
-    inputs: Sequence[DataFrame],
-    sites: Mapping[int, SiteStream],
-) -> DataFrame:
+def _named(
+    work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], name: str
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function that has a name in Spark's plans."""
+
+    def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return work(batches)
+
+    named.__name__ = name
+    return named
+
+
+def _unpacking(
+    plan: PhysicalPlan, output: Output, inputs: Sequence[DataFrame], sites: Mapping[int, SiteStream]
+) -> tuple[Unpack, StructType]:
+    """Return what makes the rows of an output of blocks, and their schema as Spark has it."""
     fields = []
     for stream, number in plan.staged_columns(output):
         # An output is a column of the relation, whose schema is known: nothing is left to analyse.
         column = str(plan.streams[stream].columns[number].output)
         carried_as = carried_type(inputs[stream].schema[column].dataType)
         fields.append(StructField(flat_name(stream, number), carried_as))
-    times = plan.staged if plan.lookups else ()
-    fields += [StructField(time_name(stream), _TIME_TYPES[plan.time_kind]) for stream in times]
-    matches = [] if plan.lookups else sorted(output.match)
-    for match in matches:
+    fields += [StructField(time_name(stream), _TIME_TYPES[plan.time_kind]) for stream in _own_times(plan)]
+    for match in _own_matches(plan, output):
         span = match == "span" and plan.time_kind is not TimeKind.INTEGRAL
         kind = DayTimeIntervalType() if span else _TIME_TYPES[plan.time_kind]
         fields.append(StructField(MATCH_COLUMNS[match], kind))
-    marked = is_dated(plan, output) and not plan.watermarked
+    marked = _has_marks(plan, output)
     if marked:
         fields.append(StructField(MARK, _TIME_TYPES[plan.time_kind]))
     if not fields:
         fields.append(StructField("rows", BooleanType()))
-    schema = arrow_schema(StructType(fields)) if marked else None
-    unpack = Unpack(_stageless(plan), output, schema, sites, uuid.uuid4().hex if sites else "")
-    flat = joined.mapInArrow(unpack.__call__, StructType(fields))
-    if marked:
+    schema = StructType(fields)
+    mirror = uuid.uuid4().hex if sites else ""
+    return Unpack(_stageless(plan), output, arrow_schema(schema), marked, sites, mirror), schema
+
+
+def _own_times(plan: PhysicalPlan) -> tuple[int, ...]:
+    """Return the streams whose event times rows have that leave the stages."""
+    return plan.staged if plan.lookups else ()
+
+
+def _own_matches(plan: PhysicalPlan, output: Output) -> list[str]:
+    """Return the match functions whose values rows have that leave the stages."""
+    return [] if plan.lookups else sorted(output.match)
+
+
+def _has_marks(plan: PhysicalPlan, output: Output) -> bool:
+    return is_dated(plan, output) and not plan.watermarked
+
+
+def _restored(plan: PhysicalPlan, output: Output, flat: DataFrame, inputs: Sequence[DataFrame]) -> DataFrame:
+    """Return rows that have left the stages with Spark's types, and a STRUCT for each stream."""
+    times = _own_times(plan)
+    if _has_marks(plan, output):
         # No filter of the statement comes below this one, where it would remove the marks.
         dated = time_name(times[0]) if times else MATCH_COLUMNS["time"]
         flat = flat.withWatermark(MARK, watermark_delay(0)).filter(unmoved(f"{dated} IS NOT NULL"))
     columns = [F.col(time_name(stream)).alias(joined_time(stream)) for stream in times]
-    columns += [F.col(MATCH_COLUMNS[match]) for match in matches]
+    columns += [F.col(MATCH_COLUMNS[match]) for match in _own_matches(plan, output)]
 
     def value(stream: int, number: int) -> Column:
         column = str(plan.streams[stream].columns[number].output)

@@ -5,7 +5,7 @@
   MATCH_TIME that may still come.
 - An *announcement* tells a worker of new rows that are held at their site, for an input of its stage.
 - A *report* tells what was counted of a stream, or of a stage; it is addressed to one worker, so that it
-  counts once.
+  counts once. One without counts wakes a worker.
 """
 
 from collections.abc import Iterator, Mapping
@@ -82,6 +82,11 @@ def progress(worker: int, stream: int, seen: int) -> Message:
 def report(worker: int, stream: int, *counted: Report) -> Message:
     """Return what was counted of a stream; of a stage (``NO_STREAM``) and of its streams."""
     return _message(worker, REPORT, stream, counts=[value for each in counted for value in each.values])
+
+
+def wake(worker: int) -> Message:
+    """Return what tells a worker only that there is a micro-batch: all of a stage have one, or none has."""
+    return _message(worker, REPORT, NO_STREAM)
 
 
 def announcement(worker: int, number: int, rows: Announced) -> Message:

@@ -1,11 +1,13 @@
-"""The state of a stage, taken out of one checkpoint and written by Spark for other workers.
+"""The state of a stage, taken out of one checkpoint and written for other workers.
 
-A streaming query of one micro-batch writes it: so files, schema and metadata are those of this Spark.
+A streaming query of one micro-batch writes that in Spark's store: so files, schema and metadata are those of
+this Spark.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -24,6 +26,7 @@ from wjoin.executor.spark.processor import Joining, JoinProcessor
 from wjoin.executor.spark.task import run_phase
 from wjoin.executor.spark.warm import served
 from wjoin.executor.spool import Spool, local_folder
+from wjoin.executor.state.files import WorkerFiles, worker_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.moving import StageMove, moved_rows
 from wjoin.executor.state.slices import Slice, piece_names
@@ -45,6 +48,19 @@ def stored_manifests(spark: SparkSession, folder: str, operator: int) -> dict[in
     """Return the manifests of an operator of a checkpoint, by worker. Raises what Spark raises."""
     rows = _entries(spark, folder, operator).filter(F.col("name") == MANIFEST).collect()
     return {row.worker: bytes(row.data) for row in rows}
+
+
+def filed_manifests(stage: Path, number: int, workers: Sequence[int]) -> dict[int, bytes]:
+    """Return the manifests of a stage after micro-batch ``number``, by worker; its state is in files.
+
+    Raises WJoinError WJ719 where one is damaged.
+    """
+    found = {}
+    for place, worker in enumerate(workers):
+        manifest = WorkerFiles(worker_folder(stage, place), number + 1).manifest()
+        if manifest is not None:
+            found[worker] = manifest
+    return found
 
 
 def greatest_seen(manifests: Mapping[int, bytes], fingerprint: str, workers: int) -> dict[int, int]:
@@ -77,12 +93,24 @@ def send_rows(
     """
     moving = _Moving(fingerprint, len(move.old_workers), move.old_routers, move.new_routers)
     entries = _entries(spark, folder, operator)
-    entries.mapInArrow(moving.__call__, MESSAGES).write.mode("append").parquet(to)
+    entries.mapInArrow(moving.entries, MESSAGES).write.mode("append").parquet(to)
+
+
+def send_filed_rows(
+    spark: SparkSession, stage: Path, number: int, move: StageMove, fingerprint: str, to: str
+) -> None:
+    """Do as ``send_rows`` for a stage whose state after micro-batch ``number`` is in files."""
+    moving = _Moving(fingerprint, len(move.old_workers), move.old_routers, move.new_routers)
+    workers = move.old_workers
+    folders = [(worker, str(worker_folder(stage, place)), number + 1) for place, worker in enumerate(workers)]
+    states = spark.createDataFrame(folders, "worker INT, folder STRING, number BIGINT")
+    parted = states.repartition(len(workers), "worker")
+    parted.mapInArrow(moving.files, MESSAGES).write.mode("append").parquet(to)
 
 
 def send_times(spark: SparkSession, workers: Sequence[int], seen: Mapping[int, int], to: str) -> None:
     """Write what wakes each worker, and tells it the event times seen, into the folder of its rows."""
-    told = [messages.report(worker, messages.NO_STREAM) for worker in workers]
+    told = [messages.wake(worker) for worker in workers]
     told += [messages.progress(worker, *each) for worker in workers for each in seen.items()]
     spark.createDataFrame(told, MESSAGES).coalesce(1).write.mode("append").parquet(to)
 
@@ -104,7 +132,7 @@ def write_state(
     operator: Joining = _Nothing()
     if move is not None:
         logic = move.logic(stretch)
-        operator = _Refill(logic, move.new_workers, {}, move.fingerprint, move.begun(logic, held))
+        operator = _Refill(logic, move.new_workers, {}, move.fingerprint, None, None, move.begun(logic, held))
     rows = spark.readStream.schema(MESSAGES).parquet(sent)
     with served(spark):
         kept = rows.groupBy("worker").transformWithStateInPandas(
@@ -116,6 +144,19 @@ def write_state(
         query.awaitTermination()
     finally:
         query.stop()
+
+
+def write_files(
+    spark: SparkSession, sent: str, move: StageMove, stretch: int, stage: Path, number: int, held: Held = ()
+) -> None:
+    """Write the state of a stage's new workers after micro-batch ``number`` into files, from what was sent.
+
+    ``held`` as in ``write_state``. Raises what Spark raises.
+    """
+    logic, workers = move.logic(stretch), move.new_workers
+    operator = _Refill(logic, workers, {}, move.fingerprint, stage, None, move.begun(logic, held), number)
+    rows = spark.read.schema(MESSAGES).parquet(sent).repartition(len(workers), "worker")
+    rows.mapInArrow(operator.stream, MESSAGES).write.format("noop").mode("append").save()
 
 
 def _entries(spark: SparkSession, folder: str, operator: int) -> DataFrame:
@@ -137,10 +178,23 @@ class _Moving:
     before: tuple[Router, ...]
     after: tuple[Router, ...]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return run_phase("repartition", self._moved, batches)
+    def entries(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Bring what is in entries of Spark's state."""
+        return run_phase("repartition", self._of_entries, batches)
 
-    def _moved(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Bring what is in files: each row names a worker, its folder, and the micro-batch to come."""
+        return run_phase("repartition", self._of_files, batches)
+
+    def _of_files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                state = WorkerFiles(Path(row["folder"]), row["number"])
+                manifest = state.manifest()
+                if manifest is not None:
+                    yield from self._sent(row["worker"], manifest, state.load)
+
+    def _of_entries(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spool = Spool(local_folder())
         states: dict[int, _Entries] = {}
         for batch in batches:
@@ -150,16 +204,22 @@ class _Moving:
                 # The manifest, which tells what the others are, may come last.
                 states.setdefault(worker, _Entries()).put(name, spool.put(entry.select(["data"])))
         for worker, state in states.items():
-            found = self._blocks(worker, state)
-            while some := list(itertools.islice(found, _MESSAGES_AT_ONCE)):
-                yield messages.batch(some)
+            yield from self._sent(worker, state.data(MANIFEST), state.slice)
         spool.close()
 
-    def _blocks(self, worker: int, state: "_Entries") -> Iterator[messages.Message]:
-        manifest = decode_manifest(state.data(MANIFEST), self.fingerprint, self.workers)
+    def _sent(
+        self, worker: int, manifest: bytes, load: Callable[[Slice], pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        found = self._blocks(worker, decode_manifest(manifest, self.fingerprint, self.workers), load)
+        while some := list(itertools.islice(found, _MESSAGES_AT_ONCE)):
+            yield messages.batch(some)
+
+    def _blocks(
+        self, worker: int, manifest: Manifest, load: Callable[[Slice], pa.RecordBatch]
+    ) -> Iterator[messages.Message]:
         for number, group in enumerate(manifest.slices):
             for each in group:
-                kept = state.slice(each)
+                kept = load(each)
                 for to, rows in moved_rows(self.before[number], self.after[number], worker, kept):
                     yield from messages.blocks(to, number, Role.STORE, rows)
 
@@ -189,9 +249,13 @@ class _Refill(Operator):
     """The operator of a stage whose workers keep what they get, by the rules of its plan at once."""
 
     begun: Manifest
+    number: int = 0
 
-    def _manifest(self, state: MapState) -> Manifest:
+    def _manifest(self, kept: object) -> Manifest:
         return self.begun
+
+    def _micro_batch(self) -> int:
+        return self.number
 
 
 @dataclass(frozen=True)

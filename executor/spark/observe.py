@@ -12,6 +12,9 @@ from wjoin.planner.plan.physical import PhysicalPlan
 
 PREFIX = "wjoin"
 
+REPORTED = f"IF(kind = {REPORT}, counts, NULL)"
+"""The values of a report among messages, NULL of any other."""
+
 COUNTS = "counts"
 """The column of an observed row that has all counts of a stage, by name."""
 
@@ -19,26 +22,26 @@ MEASURED = tuple(each.name for each in COUNTERS if each.scope is Scope.STATISTIC
 """What the statistics of a stream are measured by."""
 
 
-def work_counts() -> list[str]:
-    """Return the aggregates of a stage's output that tell what is counted of the stage."""
+def work_counts(reported: str) -> list[str]:
+    """Return the aggregates of a stage's output that tell what is counted of the stage.
+
+    ``reported``: the values of a report in a row of the output, NULL where it is none.
+    """
     counters = (each for each in COUNTERS if each.scope is Scope.STAGE)
-    return [
-        f"{each.fold.value}(IF(kind = {REPORT}, counts[{PLACES[each.name]}], NULL)) AS {each.name}"
-        for each in counters
-    ]
+    return [f"{each.fold.value}(({reported})[{PLACES[each.name]}]) AS {each.name}" for each in counters]
 
 
-def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int) -> DataFrame:
+def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int, reported: str) -> DataFrame:
     """Return a stage's output with its counts observed as ``wjoin:query:stage``.
 
     The observed row has a map, ``counts``: the counters of the stage (``executor.report``), and for each
     stream of the stage, after a colon its alias, those of a stream, and of one that enters at this stage
     what its statistics follow from. What an input of several streams keeps is counted at its first
     stream. What nobody reported is NULL. ``joined`` has one report of each worker, in which the values
-    of the stage come first, and then those of its streams.
+    of the stage come first, and then those of its streams; ``reported`` as in ``work_counts``.
     """
     # One aggregate in all: Spark plans each anew in every micro-batch, and each task compiles it.
-    reports = f"collect_list(IF(kind = {REPORT}, counts, NULL))"
+    reports = f"collect_list({reported})"
     told = json.dumps(list(_told(plan, stage)))
     # As bytes: what stands in quotes has another meaning with other settings of Spark.
     text = f"CAST(X'{told.encode().hex()}' AS STRING)"

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import pandas as pd
 import pyarrow as pa
@@ -17,12 +18,15 @@ from wjoin.executor.routing import Router
 from wjoin.executor.sites.ranges import Announced
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.cache import SliceCache, cache_of_this_process
-from wjoin.executor.spark.task import run_phase
+from wjoin.executor.spark.task import local_property, micro_batch, run_phase
+from wjoin.executor.spark.unpack import Unpack
 from wjoin.executor.spool import Spool, local_folder
+from wjoin.executor.state.files import WorkerFiles, worker_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Slice, Stored, digest_of, piece_names
 from wjoin.executor.state.writing import Cutting
-from wjoin.executor.step import Made, StageLogic
+from wjoin.executor.step import Made, SliceStore, StageLogic
+from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.runs import GREATEST, LEAST
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.to_come import least_to_come
@@ -30,7 +34,21 @@ from wjoin.planner.plan.to_come import least_to_come
 MANIFEST = "manifest"
 """The key of the manifest in Spark's state; those of slices begin with a number."""
 
-_FRAME_BYTES = 1 << 22
+REPORTS = "__wjoin_reports"
+"""The column of rows that leave as columns which has the values of a report."""
+
+HANDED, REFUSED = "wjoin.state.folder", "wjoin.state.refused"
+"""The local properties of a query's tasks that tell where below its checkpoint the state is, for those
+operators that were compiled before the checkpoint was known; or the code and the message of an error."""
+
+_REPORTED = pa.list_(pa.int64())
+
+_TOGETHER_BYTES = 1 << 22
+
+
+def task_name(query: object, part: object) -> str:
+    """Return under what name a part of a join stands in a plan of Spark's."""
+    return f"wjoin_{query}_{part}"
 
 
 @dataclass(frozen=True)
@@ -38,31 +56,61 @@ class Operator:
     """A stage with its workers, and the routers of its results; sent to Spark's Python workers.
 
     There is one by each input of the next stage that results are for; without any, they leave the stages.
+    ``folder`` is that of the stage's state where this is in files: a relative one below what the tasks are
+    told (``HANDED``). ``unpack`` makes rows of the results of the
+    last stage, which then leave as columns, and each report as a row that has nothing but ``REPORTS``.
     """
 
     logic: StageLogic
     workers: tuple[int, ...]
     routers: Mapping[int, Router]
     fingerprint: str
+    folder: Path | None
+    unpack: Unpack | None
 
     def batch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join the blocks of the workers of one partition, all inputs complete."""
         return run_phase("operator", self._batch, batches)
 
-    def _batch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _arrived(self, batches: Iterator[pa.RecordBatch]) -> dict[int, Arrivals]:
+        """Return what has come for the workers of one partition."""
         arrived: dict[int, Arrivals] = {}
         for batch in batches:
             for row in _arrow_rows(batch):
                 if row["worker"] not in arrived:
                     arrived[row["worker"]] = self.no_arrivals()
                 self.take(arrived[row["worker"]], row)
-        for arrivals in arrived.values():
+        return arrived
+
+    def _batch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self._left(self._batch_work(batches))
+
+    def _batch_work(self, batches: Iterator[pa.RecordBatch]) -> "Iterator[_Work]":
+        for arrivals in self._arrived(batches).values():
             counts = Counts()
             for made in self.logic.batch(arrivals, counts):
-                yield messages.batch(list(self.result_messages(made.rows, made.to)))
+                yield _Work([made], [])
             # For the meter: a next stage reads nothing from it.
-            yield messages.batch([messages.report(self._target, messages.NO_STREAM, counts.stage)])
+            yield _Work([], [messages.report(self._target, messages.NO_STREAM, counts.stage)])
             arrivals.spool.close()
+
+    def _left(self, work: "Iterator[_Work]") -> Iterator[pa.RecordBatch]:
+        """Yield what leaves a stage: messages, or the rows of results and the reports."""
+        if self.unpack is None:
+            for done in work:
+                yield messages.batch([*self._all_messages(done.made), *done.told])
+            return
+        told: list[messages.Message] = []
+        schema = self.unpack.schema
+        for rows in self.unpack.unpacked(_results(work, told)):
+            schema = rows.schema
+            yield _with_reports(rows, [None] * rows.num_rows)
+        marks = [int(str(each["seen"])) for each in told if each["kind"] == messages.PROGRESS]
+        if marks and self.unpack.marked:
+            yield _with_reports(self.unpack.mark(schema, max(marks)), [None])
+        reports = [each["counts"] for each in told if each["kind"] == messages.REPORT]
+        nothing = [pa.nulls(len(reports), each.type) for each in schema]
+        yield _with_reports(pa.RecordBatch.from_arrays(nothing, schema=schema), reports)
 
     def no_arrivals(self) -> Arrivals:
         """Return what a worker has before its first message."""
@@ -122,6 +170,7 @@ class Operator:
             of_streams.append(counted)
         yield messages.report(self._target, messages.NO_STREAM, counts.stage, *of_streams)
         if worker == self.workers[0]:
+            yield from map(messages.wake, self._next_workers)
             # All workers of a stage have been told the same.
             for other in self._next_workers:
                 for stream, seen in after.seen.items():
@@ -131,17 +180,45 @@ class Operator:
                 # Any other time of 64 bits is a bound as well as one beyond them.
                 yield messages.progress(messages.OUT, messages.NO_STREAM, max(LEAST, min(GREATEST, mark)))
 
+    def stream(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Join the new blocks of the workers of one partition with their state, which is in files."""
+        return run_phase("operator", self._stream, batches)
+
+    def _stream(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self._left(self._stream_work(batches))
+
+    def _stream_work(self, batches: Iterator[pa.RecordBatch]) -> "Iterator[_Work]":
+        if self.folder is None:
+            raise AssertionError("the state is not in files")
+        folder, number = _handed(self.folder), self._micro_batch()
+        for worker, arrivals in self._arrived(batches).items():
+            state = WorkerFiles(worker_folder(folder, self.workers.index(worker)), number)
+            state.sweep()
+            yield from self._worked(worker, state, state, arrivals)
+
+    def _micro_batch(self) -> int:
+        return micro_batch()
+
     def join(self, worker: int, state: MapState, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        """Join the new blocks of one worker with its state and with each other."""
+        """Join the new blocks of one worker with its state, which Spark has, and with each other."""
         return run_phase("operator", lambda given: self._join(worker, state, given), frames)
 
     def _join(self, worker: int, state: MapState, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        _refuse()
         arrivals = self.no_arrivals()
         for frame in frames:
             for row in frame.to_dict("records"):
                 self.take(arrivals, row)
-        manifest = self._manifest(state)
         slices = _Slices(state, cache_of_this_process())
+        for done in self._worked(worker, _Manifest(state), slices, arrivals):
+            sent = [*self._all_messages(done.made), *done.told]
+            yield pd.DataFrame(sent, columns=messages.SCHEMA.names)
+
+    def _worked(
+        self, worker: int, kept: "_Kept", slices: SliceStore, arrivals: Arrivals
+    ) -> "Iterator[_Work]":
+        """Yield what a worker makes of new rows; the state is written before the last of it."""
+        manifest = self._manifest(kept)
         fault_point("state-read")
         counts = Counts()
         after = manifest
@@ -152,21 +229,86 @@ class Operator:
                 after = result
                 continue
             waiting.append(result)
-            # A data frame of its own costs more than the rows of a small result.
-            if sum(each.rows.nbytes for each in waiting) > _FRAME_BYTES:
-                yield _frame(list(self._all_messages(waiting)))
+            # A batch of its own costs more than the rows of a small result.
+            if sum(each.rows.nbytes for each in waiting) > _TOGETHER_BYTES:
+                yield _Work(waiting, [])
                 waiting = []
         fault_point("before-state-write")
-        state.updateValue((MANIFEST,), (after.encode(),))
-        last = self._all_messages(waiting)
-        yield _frame([*last, *self.last_messages(worker, after, arrivals.told, counts)])
+        kept.commit(after.encode())
+        yield _Work(waiting, list(self.last_messages(worker, after, arrivals.told, counts)))
         arrivals.spool.close()
 
-    def _manifest(self, state: MapState) -> Manifest:
-        stored = state.getValue((MANIFEST,))
+    def _manifest(self, kept: "_Kept") -> Manifest:
+        stored = kept.manifest()
         if stored is None:
             return Manifest.fresh(self.fingerprint, len(self.workers), len(self.logic.stage.inputs))
-        return decode_manifest(bytes(stored[0]), self.fingerprint, len(self.workers))
+        return decode_manifest(stored, self.fingerprint, len(self.workers))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A part of what a worker has done: results, and messages that are told beside them."""
+
+    made: list[Made]
+    told: list[messages.Message]
+
+
+def _refuse() -> None:
+    """Raise the WJoinError that there is about the state of the query."""
+    refused = local_property(REFUSED)
+    if refused is not None:
+        code, _, message = refused.partition(" ")
+        raise WJoinError(code, message)
+
+
+def _handed(folder: Path) -> Path:
+    """Return a folder of state; a relative one lies below what is told. Raises WJoinError WJ720."""
+    if folder.is_absolute():
+        return folder
+    _refuse()
+    told = local_property(HANDED)
+    if told is None:
+        raise WJoinError("WJ720", "wjoin.state is files, and nothing tells where the checkpoint is")
+    return Path(told) / folder
+
+
+def _with_reports(rows: pa.RecordBatch, reports: list[Any]) -> pa.RecordBatch:
+    """Return rows with the values of reports, None for those that are none."""
+    schema = rows.schema.append(pa.field(REPORTS, _REPORTED))
+    return pa.RecordBatch.from_arrays([*rows.columns, pa.array(reports, _REPORTED)], schema=schema)
+
+
+def _results(work: Iterator[_Work], told: list[messages.Message]) -> Iterator[pa.RecordBatch]:
+    """Yield the results; add to ``told`` what is told beside them."""
+    for done in work:
+        told += done.told
+        yield from (each.rows for each in done.made)
+
+
+class _Kept(Protocol):
+    """Where the manifest of a worker is kept: that of the micro-batch before, and the next one."""
+
+    def manifest(self) -> bytes | None:
+        """Return the manifest, None before the first one."""
+        ...
+
+    def commit(self, manifest: bytes) -> None:
+        """Write the next manifest, once all its slices are written."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    """The manifest of one worker in Spark's state."""
+
+    state: MapState
+
+    def manifest(self) -> bytes | None:
+        stored = self.state.getValue((MANIFEST,))
+        return None if stored is None else bytes(stored[0])
+
+    def commit(self, manifest: bytes) -> None:
+        self.state.updateValue((MANIFEST,), (manifest,))
 
 
 @dataclass(frozen=True)
@@ -220,7 +362,3 @@ def _arrow_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """Yield messages with their blocks not copied."""
     for row, block in zip(batch.drop_columns(["block"]).to_pylist(), batch.column("block"), strict=True):
         yield {**row, "block": block.as_buffer() if block.is_valid else None}
-
-
-def _frame(found: list[messages.Message]) -> pd.DataFrame:
-    return pd.DataFrame(found, columns=messages.SCHEMA.names)

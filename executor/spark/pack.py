@@ -133,9 +133,13 @@ class Pack:
             yield messages.batch(found)
 
     def _told(self, counted: Report) -> Iterator[messages.Message]:
-        for worker in self.router.workers if counted["seen"] != NOTHING_SEEN else ():
-            yield messages.progress(worker, self._stream, counted["seen"])
-        yield messages.report(self.router.workers[0], self._stream, counted)
+        first, *others = self.router.workers
+        yield messages.report(first, self._stream, counted)
+        if counted["seen"] == NOTHING_SEEN:
+            yield from map(messages.wake, others)
+        else:
+            for worker in self.router.workers:
+                yield messages.progress(worker, self._stream, counted["seen"])
 
 
 def _held(batches: Iterator[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], bool]:

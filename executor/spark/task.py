@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
+from pyspark import TaskContext
 
 from wjoin.executor.spark.clock import clocked
 
@@ -34,6 +35,20 @@ def run_phase(
     _keep_freed()
     yield from clocked(phase, work, given)
     _give_back()
+
+
+def local_property(name: str) -> str | None:
+    """Return a property of the job that a task is of, None where it has none."""
+    context = TaskContext.get()
+    return None if context is None else context.getLocalProperty(name)
+
+
+def micro_batch() -> int:
+    """Return the number of the micro-batch that a task of a streaming query works for."""
+    told = local_property("streaming.sql.batchId")
+    if told is None:
+        raise RuntimeError("a task of a streaming query runs outside of a micro-batch")
+    return int(told)
 
 
 @functools.cache

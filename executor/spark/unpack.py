@@ -38,14 +38,15 @@ Of a result it is a time that can be no later.
 class Unpack:
     """Turns the blocks of the last stage into the rows of an output; sent to Spark's Python workers.
 
-    ``marked``: the schema of the rows where one for Spark's watermark is among them (``MARK``), None where
-    none is. ``sites`` are the streams at sites by their numbers, ``mirror`` the name under which a worker
-    keeps what it has fetched of them.
+    ``schema`` is that of the rows, ``marked`` whether one for Spark's watermark is among them (``MARK``).
+    ``sites`` are the streams at sites by their numbers, ``mirror`` the name under which a worker keeps what
+    it has fetched of them.
     """
 
     plan: PhysicalPlan
     output: Output
-    marked: pa.Schema | None = None
+    schema: pa.Schema
+    marked: bool = False
     sites: Mapping[int, SiteStream] = field(default_factory=dict)
     mirror: str = ""
 
@@ -55,31 +56,35 @@ class Unpack:
 
     def _unpacked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         marks: list[int] = []
-        told = batches if self.marked is None else _noted(batches, marks)
-        blocks: Iterator[pa.RecordBatch] = (
+        told = _noted(batches, marks) if self.marked else batches
+        blocks = (
             decode_block(block.as_buffer())
             for batch in told
             for block in batch.column("block")
             if block.is_valid
         )
+        schema = self.schema
+        for rows in self.unpacked(blocks):
+            schema = rows.schema
+            yield rows
+        if marks:
+            yield self.mark(schema, max(marks))
+
+    def unpacked(self, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of blocks of the last stage."""
         fetching = {
             stream: Fetching(self.sites[stream], tuple(columns.values()), self._mirror(stream))
             for stream, columns in self._late.items()
             if columns
         }
-        schema = self.marked
         if fetching:
             pieces = (piece for block in blocks for piece in cut(block, FETCHED_ROWS, max(1, block.nbytes)))
             blocks = gathered(pieces, FETCHED_ROWS)
         for block in blocks:
-            rows = self.rows(block, fetching)
-            schema = rows.schema
-            yield rows
-        if marks and schema is not None:
-            yield self._mark(schema, max(marks))
+            yield self.rows(block, fetching)
 
-    def _mark(self, schema: pa.Schema, mark: int) -> pa.RecordBatch:
-        """Return the row with the least MATCH_TIME to come."""
+    def mark(self, schema: pa.Schema, mark: int) -> pa.RecordBatch:
+        """Return the row with the least MATCH_TIME to come, in the schema that other rows have."""
         value = self._time(pa.array([mark], pa.int64()))
         return pa.RecordBatch.from_arrays(
             [value if each.name == MARK else pa.nulls(1, each.type) for each in schema], schema=schema
@@ -143,7 +148,7 @@ class Unpack:
         values = {"time": latest, "start": earliest, "span": _span(latest, earliest)}
         names = () if self.plan.lookups else sorted(self.output.match)
         columns = {MATCH_COLUMNS[each]: self._match_value(each, pa.array(values[each])) for each in names}
-        if self.marked is not None:
+        if self.marked:
             no_later = shifted(latest, -(self.output.match_delay or 0), LEAST)
             columns[MARK] = self._time(pa.array(no_later))
         return columns

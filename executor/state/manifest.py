@@ -71,6 +71,17 @@ def written_by(data: bytes) -> tuple[str, int]:
         return str(body["plan"]), whole(body["workers"])
 
 
+def listed_slices(data: bytes) -> tuple[int, list[Slice]]:
+    """Return how many slices a worker has ever written, and those that its manifest lists.
+
+    Raises WJoinError WJ701 for another state format.
+    """
+    with _readable():
+        body = json.loads(data)
+        refuse_format(body["format"])
+        return whole(body["written"]), [decode_slice(each) for group in body["slices"] for each in group]
+
+
 def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
     """Read a manifest that a worker of ``plan`` with ``workers`` workers wrote.
 

@@ -45,6 +45,9 @@ PLAN = "plan"
 """The setting of a child that asks for a hint PLAN, for a join without a key."""
 
 
+STATE = "state"
+"""The setting of a child that says where its state is, as wjoin.state has it."""
+
 FORM = "form"
 """The setting of a child that names with what the layout begins that a new checkpoint takes."""
 
@@ -81,7 +84,9 @@ def run(root: Path, conf: dict[str, str]) -> None:
     settings = {**SETTINGS, "wjoin.log": "stderr"}
     if FORM in conf:
         take(conf.pop(FORM))
+    state = conf.pop(STATE, "auto")
     session = wjoin.connect(**{**settings, **conf})
+    session.sql(f"SET wjoin.state = {state}")
     session.run_script(statements, once=True, checkpoint=str(root / "checkpoints"))
     session.spark.stop()
 

@@ -18,6 +18,7 @@ SLICED = [name for name, route in ROUTES.items() if route.slices and not route.v
 
 KINDS: dict[str, tuple[str, ...]] = {
     "plain": (),
+    "in Spark's store": ("state=spark",),
     # Python workers that talk to Spark as they do before Spark 4.1.
     "tcp": ("spark.python.unix.domain.socket.enabled=false",),
     # Every worker joins its few rows in many stretches, and spills what waits.
@@ -50,14 +51,21 @@ def test_driver_killed_at_random_moments(tmp_path: Path, spark: SparkSession, ki
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("place", ["state-read", "before-state-write"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [
+        *((kind, place) for kind in KINDS for place in ("state-read", "before-state-write")),
+        *(("plain", place) for place in ("slice-written", "before-manifest", "manifest-written")),
+    ],
+)
 def test_python_workers_killed_and_their_tasks_retried(
     tmp_path: Path, spark: SparkSession, kind: str, place: str
 ) -> None:
     write_streams(tmp_path, 8)
     # Two tasks of each of eight micro-batches: in all but one run of thousands some worker is killed.
-    child = start(tmp_path, {"WJOIN_FAULT": f"{place}:0.4"}, "spark.master=local[2,12]", *KINDS[kind])
+    # A task writes several slices.
+    chance = 0.15 if place == "slice-written" else 0.4
+    child = start(tmp_path, {"WJOIN_FAULT": f"{place}:{chance}"}, "spark.master=local[2,12]", *KINDS[kind])
     printed = finish(tmp_path, child)
     assert_exactly_once(spark, tmp_path)
     assert "exited unexpectedly" in printed, "no worker was killed"

@@ -113,7 +113,15 @@ def queries(session: wjoin.Session, tmp_path: Path) -> Queries:
     return Queries(session, tmp_path)
 
 
-def test_two_queries_on_copies_of_one_checkpoint(queries: Queries) -> None:
+@pytest.fixture(params=["files", "spark"])
+def queries_at_home(session: wjoin.Session, tmp_path: Path, request: pytest.FixtureRequest) -> Queries:
+    """Queries that keep their state in one place or the other."""
+    session.context.settings.set("wjoin.state", request.param)
+    return Queries(session, tmp_path)
+
+
+def test_two_queries_on_copies_of_one_checkpoint(queries_at_home: Queries) -> None:
+    queries = queries_at_home
     queries.histories("first", "aaa", 0)
     queries.copy("first", "second")
     for length in range(COMMON, 6):
@@ -121,7 +129,8 @@ def test_two_queries_on_copies_of_one_checkpoint(queries: Queries) -> None:
         queries.histories("second", "aaaccc"[: length + 1], length)
 
 
-def test_a_rewound_checkpoint(queries: Queries) -> None:
+def test_a_rewound_checkpoint(queries_at_home: Queries) -> None:
+    queries = queries_at_home
     queries.histories("found", "aaa", 0)
     queries.copy("found", "earlier")
     queries.histories("found", "aaabb", COMMON)

@@ -127,8 +127,10 @@ class Queries:
                 assert Counter(written) == expected, name
 
 
-@pytest.fixture
-def queries(session: wjoin.Session, tmp_path: Path) -> Queries:
+@pytest.fixture(params=["files", "spark"])
+def queries(session: wjoin.Session, tmp_path: Path, request: pytest.FixtureRequest) -> Queries:
+    """The streams, and a session whose queries keep their state in one place or the other."""
+    session.sql(f"SET wjoin.state = {request.param}")
     return Queries(session, tmp_path)
 
 
@@ -254,6 +256,32 @@ def test_a_query_that_somebody_starts_keeps_its_numbers(queries: Queries, tmp_pa
         assert found == Counter(connection.execute(ORACLES["alone"]).fetchall())
 
 
+@pytest.mark.parametrize("name", ["keyed", "hops", "once", "nested", "atr"])
+def test_state_moves_from_files_to_sparks_store_and_back(
+    session: wjoin.Session, tmp_path: Path, name: str
+) -> None:
+    queries = Queries(session, tmp_path)
+    script = queries.script(name)
+    queries.more()
+    queries.more()
+    for number, home in enumerate(["files", "spark", "files"]):
+        session.sql(f"SET wjoin.state = {home}")
+        if number:
+            other = f"WJ720[\\s\\S]*wjoin.state is {home}, and the checkpoint"
+            with pytest.raises(WJoinError, match=other):
+                queries.run(f"with-{number - 1}", 2, script)
+            if name == "nested" and home == "spark":
+                with pytest.raises(WJoinError, match="WJ711"):
+                    queries.repartition("with-0", "with-1", 2, script)
+                return
+            queries.repartition(f"with-{number - 1}", f"with-{number}", 2, script)
+        queries.more()
+        queries.run(f"with-{number}", 2, script)
+        filed = (tmp_path / f"with-{number}" / name / "wjoin" / "state").is_dir()
+        assert filed == (home == "files")
+        queries.are_right(name)
+
+
 def test_a_stage_that_no_row_has_reached_moves_empty(queries: Queries, tmp_path: Path) -> None:
     script = queries.script("keyed")
     queries.more()
@@ -264,9 +292,15 @@ def test_a_stage_that_no_row_has_reached_moves_empty(queries: Queries, tmp_path:
         os.utime(none, (1_700_000_000,) * 2)
     queries.run("first", 2, script)
     # Only the stage that c enters has been reached.
-    reader = queries.session.read.format("statestore").option("stateVarName", "state")
-    loaded = (reader.option("operatorId", each).load(str(tmp_path / "first" / "keyed")) for each in (0, 1))
-    assert sorted(bool(each.count()) for each in loaded) == [False, True]
+    checkpoint = tmp_path / "first" / "keyed"
+    if (checkpoint / "wjoin" / "state").is_dir():
+        stages = (checkpoint / "wjoin" / "state" / "0" / each for each in "01")
+        reached = [any(each.glob("*/*.manifest")) for each in stages]
+    else:
+        reader = queries.session.read.format("statestore").option("stateVarName", "state")
+        loaded = (reader.option("operatorId", each).load(str(checkpoint)) for each in (0, 1))
+        reached = [bool(each.count()) for each in loaded]
+    assert sorted(reached) == [False, True]
     queries.repartition("first", "second", 3, script)
     for name in "ab":
         (tmp_path / f"{name}.parquet").rename(tmp_path / name / "000.parquet")

@@ -46,6 +46,8 @@ def late(declared: wjoin.Session, tmp_path: Path) -> Iterator[Path]:
     environment = declared.spark.sparkContext.environment
     kept = environment["PYTHONPATH"]
     environment["PYTHONPATH"] = os.pathsep.join((str(folder), str(FOLDER)))
+    # With its state in files a query needs no Python on the driver.
+    declared.sql("SET wjoin.state = spark")
     yield times
     environment["PYTHONPATH"] = kept
 

@@ -6,6 +6,7 @@ brought to the new workers as new rows would be, and all else of the checkpoint 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -25,20 +26,27 @@ from wjoin.executor.spark.moved_state import (
     ENTRIES_AT_ONCE,
     STATE_OPERATOR,
     Held,
+    filed_manifests,
     greatest_seen,
     held_rows,
+    send_filed_rows,
     send_rows,
     send_times,
     stored_manifests,
+    write_files,
     write_state,
 )
+from wjoin.executor.state.files import stage_folder
 from wjoin.executor.state.identity import Whole, identity
 from wjoin.executor.state.manifest import written_by
 from wjoin.executor.state.moving import StageMove
+from wjoin.executor.state.starting import STATE, begin
 from wjoin.executor.workers import worker_ids
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import AnalyzeStream, InsertInto, Query, Statement
+from wjoin.homes.handed import folder_of
+from wjoin.homes.homes import AUTO, FILES, state_workers
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.measured.beside import Beside
 from wjoin.measured.kept import IDENTITY, LAYOUTS, Kept
@@ -84,7 +92,8 @@ class _Task:
 
     ``place`` is its folder below those of all, empty where it is the only one. ``whole`` and ``layouts`` are
     what is kept beside it, ``layouts`` None where a query keeps nothing; ``fingerprints`` those under which
-    the state of the stages of each join lies.
+    the state of the stages of each join lies. ``files``: the checkpoint where its state is in files, which
+    the new one's will be as ``to_files`` says.
     """
 
     statement: Statement
@@ -97,6 +106,12 @@ class _Task:
     fingerprints: Sequence[Sequence[str]]
     whole: Whole
     layouts: Sequence[Layout] | None
+    files: Path | None
+    to_files: bool
+
+    def join_folder(self, join: int, plan: PhysicalPlan) -> str:
+        """Return the name of the folder of a join's state in files."""
+        return str(join) if isinstance(self.statement, InsertInto) else folder_of(plan)
 
     def below(self, folder: str) -> str:
         """Return the place of the checkpoint below a folder."""
@@ -208,14 +223,27 @@ class _Script:
         if kept.begun:
             place = "" if self.single else folder.removeprefix(f"{self.old}/")
             with located(self.text, target.span):
-                yield _task(self.files, kept, statement, target.name, folder, place, joins)
+                yield self._task(kept, statement, target.name, folder, place, joins)
 
     def _of_select(self, statement: Query) -> Iterator[_Task]:
         """Yield what is to be done for a SELECT that somebody has started."""
         kept = Kept(self.context.engine.spark, self.old, moving=True)
         _, joins = joined_rows(self.context, self.text, statement, self.params, kept)
         with located(self.text, statement.span):
-            yield _task(self.files, kept, statement, "the SELECT", self.old, "", joins)
+            yield self._task(kept, statement, "the SELECT", self.old, "", joins)
+
+    def _task(
+        self,
+        kept: Kept,
+        statement: Statement,
+        name: str,
+        folder: str,
+        place: str,
+        joins: Joins | None,
+    ) -> _Task:
+        asked, filed = self.context.settings.home(), kept.home.checkpoint
+        to_files = filed is not None if asked == AUTO else asked == FILES
+        return _task(self.files, kept, statement, name, folder, place, joins, filed, to_files)
 
 
 def _task(
@@ -226,6 +254,8 @@ def _task(
     folder: str,
     place: str,
     joins: Joins | None,
+    filed: Path | None,
+    to_files: bool,
 ) -> _Task:
     last = last_batch(files, folder)
     if files.escaped(folder):
@@ -246,7 +276,9 @@ def _task(
     fingerprints = [kept.fingerprints(*each) for each in enumerate(before)]
     keeps = joins is not None and isinstance(statement, InsertInto)
     layouts = [each.layout for each in planned] if keeps else None
-    return _Task(statement, name, folder, place, last, before, after, fingerprints, whole, layouts)
+    return _Task(
+        statement, name, folder, place, last, before, after, fingerprints, whole, layouts, filed, to_files
+    )
 
 
 def _write(
@@ -258,20 +290,9 @@ def _write(
     for name in files.names(task.folder):
         if name != "state":
             files.copy(f"{task.folder}/{name}", f"{made}/{name}")
+    files.remove(f"{made}/{STATE}")
     set_partitions(files, made, last.number, partitions)
-    for number, kind in operators(files, task.folder).items():
-        if kind != STATE_OPERATOR:
-            raise WJoinError("WJ711", f"{task.name} keeps state of Spark operators ({kind}) in {task.folder}")
-        _write_operator(context, spark, task, number, partitions, f"{own}/{number}")
-        adopt_state(
-            files,
-            f"{own}/{number}/checkpoint/state/0",
-            f"{made}/state/{number}",
-            operator=number,
-            final=f"{final}/state/{number}",
-            batch=last.number,
-            partitions=partitions,
-        )
+    _Writing(context, files, spark, task, partitions, own, made, final).write()
     for name in (IDENTITY, LAYOUTS):
         files.remove(f"{made}/wjoin/{name}")
     if task.layouts is not None:
@@ -280,37 +301,139 @@ def _write(
         beside.write(LAYOUTS, 1, [each.encoded() for each in task.layouts])
 
 
-def _write_operator(
-    context: Context, spark: SparkSession, task: _Task, operator: int, partitions: int, own: str
-) -> None:
-    """Write the state of an operator of a checkpoint anew, as that of operator 0 of ``own``/checkpoint."""
-    manifests = stored_manifests(spark, task.folder, operator)
-    sent, move = f"{own}/rows", None
-    seen: Mapping[int, int] = {}
-    held: Held = ()
-    if manifests:
+@dataclass(frozen=True)
+class _Writing:
+    """Writes the state of a task anew into the checkpoint ``made``; ``own`` is a folder to work in."""
+
+    context: Context
+    files: Files
+    spark: SparkSession
+    task: _Task
+    partitions: int
+    own: str
+    made: str
+    final: str
+
+    def write(self) -> None:
+        """Write the state of all stages."""
+        if self.task.to_files:
+            begin(self._made_folder(), self._workers())
+        for number, kind in operators(self.files, self.task.folder).items():
+            if kind != STATE_OPERATOR:
+                where = f"{self.task.name} keeps state of Spark operators ({kind}) in {self.task.folder}"
+                raise WJoinError("WJ711", where)
+            self._of_operator(number)
+        if self.task.files is not None:
+            for join, plan in enumerate(self.task.before):
+                for stage in range(len(plan.stages)):
+                    self._of_files(join, stage)
+
+    def _workers(self) -> dict[str, list[int]]:
+        with setting(self.spark, PARTITIONS, str(self.partitions)):
+            return {
+                self.task.join_folder(number, plan): state_workers(self.spark, plan)
+                for number, plan in enumerate(self.task.after)
+            }
+
+    def _of_operator(self, operator: int) -> None:
+        """Write the state that an operator has in Spark's store."""
+        manifests = stored_manifests(self.spark, self.task.folder, operator)
+        sent = f"{self.own}/{operator}/rows"
+        if not manifests:
+            if not self.task.to_files:
+                send_times(self.spark, worker_ids(self.partitions), {}, sent)
+                self._to_spark(operator, sent, None, ())
+            return
         told, count = written_by(next(iter(manifests.values())))
-        move = _move(task, told, count, partitions)
+        join, move = _move(self.task, told, count, self.partitions)
+        send_rows(self.spark, self.task.folder, operator, move, told, sent)
+        self._sent(operator, join, move, manifests, told, sent)
+
+    def _of_files(self, join: int, stage: int) -> None:
+        """Write the state that a stage has in files."""
+        task, before = self.task, self.task.before[join]
+        operator = self._operator(join, stage)
+        count = worker_count(before.stages[stage], task.last.partitions)
+        folder = stage_folder(Path(str(task.files)) / STATE / task.join_folder(join, before), stage)
+        manifests = filed_manifests(folder, task.last.number, worker_ids(count))
+        sent = f"{self.own}/{operator}/rows"
+        if not manifests:
+            if not task.to_files:
+                send_times(self.spark, worker_ids(self.partitions), {}, sent)
+                self._to_spark(operator, sent, None, ())
+            return
+        told, _ = written_by(next(iter(manifests.values())))
+        _, move = _move(task, told, count, self.partitions)
+        send_filed_rows(self.spark, folder, task.last.number, move, told, sent)
+        self._sent(operator, join, move, manifests, told, sent)
+
+    def _operator(self, join: int, stage: int) -> int:
+        """Return the number that Spark gives an operator: it counts from the last one back."""
+        if len(self.task.before) > 1 and not self.task.to_files:
+            raise WJoinError(
+                "WJ711",
+                f"{self.task.name} has several window joins: their state cannot move to Spark's state store",
+            )
+        return sum(len(plan.stages) for plan in self.task.before[join:]) - 1 - stage
+
+    def _sent(
+        self, operator: int, join: int, move: StageMove, manifests: Mapping[int, bytes], told: str, sent: str
+    ) -> None:
+        """Write the state from the rows that were sent."""
+        count = len(move.old_workers)
         seen, held = greatest_seen(manifests, told, count), held_rows(manifests, told, count)
-        send_rows(spark, task.folder, operator, move, told, sent)
-    send_times(spark, worker_ids(partitions) if move is None else move.new_workers, seen, sent)
-    write_state(spark, sent, move, context.settings.stretch(), f"{own}/checkpoint", held)
+        send_times(self.spark, move.new_workers, seen, sent)
+        if not self.task.to_files:
+            self._to_spark(operator, sent, move, held)
+            return
+        own = self.task.join_folder(join, move.after)
+        folder = stage_folder(self._made_folder() / STATE / own, move.number)
+        write_files(
+            self.spark, sent, move, self.context.settings.stretch(), folder, self.task.last.number, held
+        )
+
+    def _to_spark(self, operator: int, sent: str, move: StageMove | None, held: Held) -> None:
+        checkpoint = f"{self.own}/{operator}/checkpoint"
+        write_state(self.spark, sent, move, self.context.settings.stretch(), checkpoint, held)
+        adopt_state(
+            self.files,
+            f"{checkpoint}/state/0",
+            f"{self.made}/state/{operator}",
+            operator=operator,
+            final=f"{self.final}/state/{operator}",
+            batch=self.task.last.number,
+            partitions=self.partitions,
+        )
+
+    def _made_folder(self) -> Path:
+        folder = self.files.local(self.made)
+        if folder is None:
+            raise WJoinError("WJ720", f"wjoin.state is files, and {self.made} is not on a local file system")
+        return folder
 
 
-def _move(task: _Task, told: str, count: int, partitions: int) -> StageMove:
-    """Return the stage whose state has the fingerprint ``told`` and ``count`` workers.
+def _move(task: _Task, told: str, count: int, partitions: int) -> tuple[int, StageMove]:
+    """Return the join and the stage whose state has the fingerprint ``told`` and ``count`` workers.
 
     Raises WJoinError WJ702 where the statement has none.
     """
-    for before, after, known in zip(task.before, task.after, task.fingerprints, strict=True):
+    for join, (before, after, known) in enumerate(
+        zip(task.before, task.after, task.fingerprints, strict=True)
+    ):
         for number in range(len(before.stages) if before.method is Method.MULTIWAY else 0):
             if known[number] == told:
-                old = worker_ids(task.last.partitions)[:count]
-                new = worker_ids(partitions)[: worker_count(after.stages[number], partitions)]
-                return StageMove(before, after, number, old, new)
+                new = worker_count(after.stages[number], partitions)
+                old_workers = _ids(count, task.last.partitions, filed=task.files is not None)
+                new_workers = _ids(new, partitions, filed=task.to_files)
+                return join, StageMove(before, after, number, old_workers, new_workers)
     raise WJoinError(
         "WJ702", f"the state of {task.folder} belongs to another statement, or to another plan of it"
     )
+
+
+def _ids(count: int, partitions: int, *, filed: bool) -> tuple[int, ...]:
+    """Return the workers of a stage: with state in files it has a partition for each of them."""
+    return worker_ids(count) if filed else worker_ids(partitions)[:count]
 
 
 def _session(spark: SparkSession, last: LastBatch, partitions: int) -> SparkSession:

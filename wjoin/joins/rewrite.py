@@ -24,6 +24,8 @@ from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import FromItem, InsertInto, Query, SelectBlock
+from wjoin.homes.handed import Stages, folder_of, hand_over
+from wjoin.homes.homes import FILES, state_workers
 from wjoin.joins.delays import output_delays, relation_delays
 from wjoin.joins.from_items import (
     PLACEHOLDER,
@@ -240,9 +242,25 @@ class Rewriting:
                 join.held,
                 lasting_cores(self._spark, self.context.settings.costs()),
                 () if self.kept is None else self.kept.fingerprints(number, plan),
+                self._state(number, join) if plan.streaming else None,
             )
             self.frames[name] = compiled.rows(join.planned.output)
         return self.frames[name]
+
+    def _state(self, number: int, join: Join) -> Path | None:
+        """Return the folder of a join's state, None where it is not in files.
+
+        Where somebody else starts the query it is a relative one, of a name that follows from the plan.
+        """
+        if self.kept is not None and self.kept.has_checkpoint:
+            return self.kept.state(number)
+        plan, spark = join.planned.physical, self._spark
+        workers = state_workers(spark, plan)
+        if self.context.settings.home() != FILES or not workers or not hasattr(spark, "_jsparkSession"):
+            return None
+        folder = folder_of(plan)
+        hand_over(spark, join.counting.query, Stages(folder, workers))
+        return Path(folder)
 
     def plan(self) -> None:
         """Plan every W-join of the statement, innermost first; the text around one is read again after it."""

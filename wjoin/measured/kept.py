@@ -1,13 +1,17 @@
 """What an INSERT INTO finds beside its checkpoint, read when it is first asked for."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from wjoin.executor.state.identity import CHECKPOINT, checked, kept_fingerprints, refuse_other
+from wjoin.executor.state.starting import STATE, begin, resume
+from wjoin.grammar.errors import WJoinError
+from wjoin.homes.homes import AUTO, Home, check_shared, home, state_workers
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.measured.recorder import Measured, Recorder, read_measured
 from wjoin.planner.bind.written import Written
@@ -45,10 +49,16 @@ def read_layouts(beside: Beside) -> list[Layout]:
 class Kept:
     """What is kept beside the checkpoint of one statement; nothing where it has no checkpoint.
 
-    ``moving``: its state is about to be laid out anew, for which the statement is planned.
+    ``home``: where its state shall be (``homes.homes``). ``moving``: it is about to be laid out anew,
+    for which the statement is planned.
     """
 
-    def __init__(self, spark: SparkSession, folder: str | None, *, moving: bool = False) -> None:
+    def __init__(
+        self, spark: SparkSession, folder: str | None, home: str = AUTO, *, moving: bool = False
+    ) -> None:
+        self._spark = spark
+        self._folder = folder
+        self._asked = home
         self._moving = moving
         self._beside = None if folder is None else Beside(spark, folder.rstrip("/"))
 
@@ -99,6 +109,37 @@ class Kept:
         if self._beside is None or not counted:
             return None
         return Recorder(name, self._beside, plans, *self._statistics)
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether the statement has a checkpoint."""
+        return self._folder is not None
+
+    def state(self, join: int) -> Path | None:
+        """Return the folder of the state of W-join ``join``, None where it is not in files."""
+        folder = self.home.checkpoint
+        return None if folder is None else folder / STATE / str(join)
+
+    def prepare_state(self, plans: Iterable[PhysicalPlan]) -> None:
+        """Make the folders of a new query's state in files, or compare them with what Spark has committed.
+
+        Raises WJoinError WJ718 where they cannot be made, and WJ719 where something of the state is missing.
+        """
+        folder = self.home.checkpoint
+        if folder is None:
+            return
+        joins = {str(number): state_workers(self._spark, plan) for number, plan in enumerate(plans)}
+        try:
+            (resume if self.begun else begin)(folder, joins)
+        except OSError as error:
+            message = f"the state cannot be written to {folder}: {error.strerror}"
+            raise WJoinError("WJ718", message) from error
+        check_shared(self._spark, folder / STATE)
+
+    @cached_property
+    def home(self) -> Home:
+        """Where the state of the query is, or will be. Raises WJoinError WJ720."""
+        return home(self._spark, self._folder, self.begun, self._asked)
 
     @cached_property
     def begun(self) -> bool:

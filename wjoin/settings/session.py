@@ -1,7 +1,7 @@
 """The settings of a session, as SET takes them."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from wjoin.grammar.hints import HINTS
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import SetOption
+from wjoin.homes.homes import AUTO, HOMES
 from wjoin.planner.choose.choice import check_setting
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
@@ -25,13 +26,14 @@ from wjoin.spark.failures import located
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
 SETTINGS = (
     *("wjoin.checkpoint", "wjoin.cores", "wjoin.interval", "wjoin.memory", "wjoin.network"),
-    *("wjoin.objective", "wjoin.stretch", "wjoin.trigger"),
+    *("wjoin.objective", "wjoin.state", "wjoin.stretch", "wjoin.trigger"),
     *_HINT_SETTINGS,
 )
 """The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
 ``wjoin.cores`` how many tasks Spark runs at once, ``wjoin.interval`` the event time that a micro-batch is
 expected to bring, ``wjoin.memory`` what the state of a join may take, ``wjoin.network`` the bytes a second
-that reach a worker, ``wjoin.objective`` what plans are weighed for, ``wjoin.stretch`` how many bytes of new
+that reach a worker, ``wjoin.objective`` what plans are weighed for, ``wjoin.state`` where the state of INSERT
+INTO is (``homes.homes``), ``wjoin.stretch`` how many bytes of new
 rows a worker joins at once, ``wjoin.trigger`` how often micro-batches start; the others are defaults for
 the hints of their names."""
 
@@ -69,18 +71,18 @@ def _cores(value: str) -> int:
     return int(value)
 
 
-def _objective(value: str) -> str:
-    """Return what plans are weighed for. Raises WJoinError WJ603."""
-    if value.lower() not in OBJECTIVES:
-        message = f"wjoin.objective has no value {value}"
-        raise WJoinError("WJ603", message, help=f"known: {', '.join(OBJECTIVES)}")
+def _one_of(name: str, values: Sequence[str], value: str) -> str:
+    """Return one of the values that a setting can have. Raises WJoinError WJ603."""
+    if value.lower() not in values:
+        raise WJoinError("WJ603", f"{name} has no value {value}", help=f"known: {', '.join(values)}")
     return value.lower()
 
 
 _READ: dict[str, Callable[[str], Any]] = {
     "wjoin.cores": _cores,
     "wjoin.interval": _interval,
-    "wjoin.objective": _objective,
+    "wjoin.objective": lambda value: _one_of("wjoin.objective", OBJECTIVES, value),
+    "wjoin.state": lambda value: _one_of("wjoin.state", HOMES, value),
     "wjoin.memory": lambda value: _bytes("wjoin.memory", value),
     "wjoin.network": lambda value: _bytes("wjoin.network", value),
     "wjoin.stretch": lambda value: _bytes("wjoin.stretch", value),
@@ -129,6 +131,10 @@ class Settings:
     def stretch(self) -> int:
         """Return the bytes of new rows that a worker joins at once."""
         return int(self._read("wjoin.stretch", STRETCH_BYTES))
+
+    def home(self) -> str:
+        """Return where the state of INSERT INTO shall be."""
+        return str(self._read("wjoin.state", AUTO))
 
     def trigger(self, given: str | None = None) -> str | None:
         """Return how often micro-batches start, as Spark takes it: as ``given``, or set; None: at once.

@@ -20,7 +20,7 @@ def weighed_with(spark: SparkSession, told: CostSettings) -> CostSettings:
         told,
         cores=_cores(spark) if told.cores is None else told.cores,
         partitions=partitions(spark),
-        network=GIGABIT if told.network is None and not _local(spark) else told.network,
+        network=GIGABIT if told.network is None and not is_local(spark) else told.network,
     )
 
 
@@ -28,7 +28,7 @@ def lasting_cores(spark: SparkSession, told: CostSettings) -> int | None:
     """Return how many tasks run at once all the time; None on a cluster, whose executors come and go."""
     if told.cores is not None:
         return told.cores
-    return _cores(spark) if _local(spark) else None
+    return _cores(spark) if is_local(spark) else None
 
 
 def partitions(spark: SparkSession) -> int:
@@ -60,7 +60,8 @@ def _cores(spark: SparkSession) -> int:
         return int(each or 1) * int(executors or 1)
 
 
-def _local(spark: SparkSession) -> bool:
+def is_local(spark: SparkSession) -> bool:
+    """Return whether all tasks of a session run on this machine."""
     return (_setting(spark, "spark.master") or "").startswith("local")
 
 

@@ -1,6 +1,7 @@
 """Files and folders wherever Spark can reach, through the file systems of its Hadoop."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -36,6 +37,12 @@ class Files:
         """Return a path with its file system, as Spark writes it down."""
         files, at = self._at(path)
         return str(files.makeQualified(at).toString())
+
+    def local(self, path: str) -> Path | None:
+        """Return a path on a file system of this machine, None for any other."""
+        files, at = self._at(path)
+        found = files.makeQualified(at).toUri()
+        return Path(found.getPath()) if found.getScheme() == "file" else None
 
     def escaped(self, path: str) -> bool:
         """Return whether a path has signs, such as a space, that are others in an address."""

@@ -5,6 +5,7 @@ from typing import Any
 from wjoin.context import Context
 from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.syntax import CreateView, Explain, Identifier, InsertInto, Query, Statement
+from wjoin.homes.homes import AUTO, FILES, IN_WORDS, SPARK, state_workers
 from wjoin.joins.relations import spark_plan
 from wjoin.joins.rewrite import rewrite
 from wjoin.measured.compared import measured_text
@@ -39,7 +40,8 @@ def explain(
         with placed(text, statement.span):
             frame = context.engine.run(command)
         return Explanation(shown_lines("\n".join(row[0] for row in frame.collect())))
-    kept = Kept(context.engine.spark, explained_checkpoint(context.catalog, context.settings, target))
+    checkpoint = explained_checkpoint(context.catalog, context.settings, target)
+    kept = Kept(context.engine.spark, checkpoint, context.settings.home())
     analyze = mode == "ANALYZE"
     rewriting = rewrite(context, text, statement, params, kept, metered=analyze, runs=analyze)
     documents = [describe(planned) for planned in rewriting.planned]
@@ -47,6 +49,8 @@ def explain(
         with located(text):
             find_target(context, target)
     parts = [explain_text(each) for each in documents]
+    if any(state_workers(context.engine.spark, plan) for plan in rewriting.joins.plans.values()):
+        parts += _state_text(context, kept, inserted=bool(target))
     if mode == "COST":
         parts += [cost_text(each) for each in documents]
     if analyze:
@@ -56,3 +60,15 @@ def explain(
     if mode == "FORMATTED":
         parts.append("Spark plan\n" + spark_plan(rewriting.run_placed()))
     return Explanation(shown_lines("\n\n".join(parts)), documents)
+
+
+def _state_text(context: Context, kept: Kept, *, inserted: bool) -> list[str]:
+    """Return where the state will be and why, where the statement or a setting has a say in it."""
+    asked = context.settings.home()
+    if not inserted and asked == AUTO:
+        return []
+    if not kept.has_checkpoint and asked == FILES:
+        where, why = FILES, "wjoin.state is files"
+    else:
+        where, why = FILES if kept.home.checkpoint else SPARK, kept.home.why
+    return [f"State: {IN_WORDS[where]} ({why})"]

@@ -13,6 +13,8 @@ from wjoin.executor.spark.beginning import begin
 from wjoin.executor.state.identity import Whole, identity
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import Identifier, InsertInto, Query, SparkStatement
+from wjoin.homes.handed import analyzed, reads_twice
+from wjoin.homes.homes import AUTO, SPARK
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.measured.beside import UNREACHABLE, exists
 from wjoin.measured.kept import Kept
@@ -104,8 +106,12 @@ def plan_insert(
     engine = context.engine
     context.queries.settle()
     folder = _checkpoint(context.settings, context.queries, sink, checkpoint)
-    kept = Kept(engine.spark, folder)
+    home = context.settings.home()
+    kept = Kept(engine.spark, folder, home)
     frame, joins = inserted_rows(context, text, statement, params, kept)
+    if home == AUTO and not kept.begun and kept.state(0) is not None and reads_twice(analyzed(frame)):
+        kept = Kept(engine.spark, folder, SPARK)
+        frame, joins = inserted_rows(context, text, statement, params, kept)
     frame = rows_for(sink, frame, statement, text)
     if frame.isStreaming and folder is not None:
         _refuse_checkpoint(engine.spark, text, statement, sink, folder, kept, joins)
@@ -247,7 +253,11 @@ def _start(
 
 
 def _keep(spark: SparkSession, statement: InsertInto, kept: Kept, joins: Joins) -> None:
-    """Keep the chosen layouts of state before there is any state. Raises WJoinError WJ607."""
+    """Keep the chosen layouts of state before there is any state, and see that what there is is whole.
+
+    Raises WJoinError WJ607, WJ718 and WJ719.
+    """
+    kept.prepare_state(joins.plans.values())
     try:
         kept.keep([planned.layout for planned in joins.planned], _identity(spark, joins))
     except UNREACHABLE as error:

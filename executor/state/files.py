@@ -1,0 +1,221 @@
+"""State in files of a folder that all workers reach: slices that are mapped, and a manifest per micro-batch.
+
+A worker has a folder of its own. A slice is written once and never changed; it counts once a manifest
+names it, and the manifest of a micro-batch counts once Spark has committed that. Many attempts may work at
+one micro-batch, at once or one after the other: their slices have different names unless they are equal, and
+the manifest of the first stays. All workers of a stage write one in the same micro-batches.
+"""
+
+import contextlib
+import errno
+import os
+import re
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from wjoin.executor.blocks import decode_block, encoded
+from wjoin.executor.faults import fault_point
+from wjoin.executor.state.manifest import listed_slices
+from wjoin.executor.state.slices import Slice, Stored, digest_of
+from wjoin.executor.state.writing import Cutting
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
+
+KEPT = 2
+"""Manifests before that of a running micro-batch that stay, with their slices.
+
+A restart reads the last one. The other is for whoever copies a checkpoint while its query runs.
+"""
+
+_UNFINISHED = ".unfinished"
+_MANIFEST = re.compile(rf"(\d+)\.manifest(\..*{_UNFINISHED})?")
+_SLICE = re.compile(rf"(\d+)-[0-9a-f]{{32}}\.slice(\..*{_UNFINISHED})?")
+_NONE = "none"
+
+_verified: dict[str, tuple[int, int]] = {}
+"""The slices that this process has compared with their digests, with what changes when a file does."""
+
+_MOST_VERIFIED = 1 << 14
+
+
+def stage_folder(state: Path, number: int) -> Path:
+    """Return the folder of stage ``number`` below that of a join's state."""
+    return state / str(number)
+
+
+def slice_file(name: str, digest: str) -> str:
+    """Return the name of the file of a slice."""
+    return f"{name}-{digest}.slice"
+
+
+def worker_folder(stage: Path, place: int) -> Path:
+    """Return the folder of a worker of a stage, by its place among them."""
+    return stage / str(place)
+
+
+@dataclass(frozen=True)
+class WorkerFiles:
+    """The state of one worker in micro-batch ``number``, in the files of its folder."""
+
+    folder: Path
+    number: int
+
+    def manifest(self) -> bytes | None:
+        """Return the manifest of the last micro-batch before this one, None where there is none.
+
+        Raises WJoinError WJ719 where it is damaged.
+        """
+        before = [each for each in numbers(self.folder) if each < self.number]
+        return read_manifest(self.folder, before[-1]).body if before else None
+
+    def load(self, stored: Slice) -> pa.RecordBatch:
+        """Return the rows of a slice, mapped. Raises WJoinError WJ719 where it is missing or damaged."""
+        path = self.folder / slice_file(stored.name, stored.digest)
+        try:
+            found = path.stat()
+            if found.st_size != stored.size:
+                raise damaged(path, f"has {counted(found.st_size, 'byte')} instead of {stored.size:,}")
+            with pa.memory_map(str(path)) as mapped:
+                data = mapped.read_buffer()
+        except OSError as error:
+            raise damaged(path, f"cannot be read: {error.strerror}") from error
+        if _verified.get(str(path)) != _version(found):
+            if digest_of(data) != stored.digest:
+                raise damaged(path, "has other content than was written")
+            _note(path, found)
+        return decode_block(data)
+
+    def save(self, name: str, batch: pa.RecordBatch, cutting: Cutting) -> Stored:
+        """Write a slice under a new name. Raises WJoinError WJ718 where the disk is full."""
+        data = encoded(batch)
+        digest = digest_of(data)
+        path = self.folder / slice_file(name, digest)
+        _write(path, data)
+        _note(path, path.stat())
+        fault_point("slice-written")
+        return Stored(len(data), digest)
+
+    def remove(self, stored: Slice) -> None:
+        """Leave a slice where it is: manifests before need it (see ``sweep``)."""
+
+    def commit(self, manifest: bytes) -> None:
+        """Write the manifest of the micro-batch, unless another attempt has.
+
+        Raises WJoinError WJ718 where the disk is full.
+        """
+        before = [each for each in numbers(self.folder) if each < self.number]
+        told = f"{before[-1] if before else _NONE} {digest_of(manifest)}\n".encode()
+        fault_point("before-manifest")
+        _write(self.folder / f"{self.number}.manifest", pa.py_buffer(told + manifest), once=True)
+        _sync(self.folder)
+        fault_point("manifest-written")
+
+    def sweep(self) -> None:
+        """Remove what no micro-batch needs from which the query may go on, or be copied."""
+        names = [each.name for each in self.folder.iterdir()]
+        before = sorted(number for number in _numbers(names) if number < self.number)
+        if not before:
+            return
+        written = 0
+        needed: set[str] = set()
+        for number in before[-KEPT:]:
+            written, listed = listed_slices(read_manifest(self.folder, number).body)
+            needed.update(slice_file(each.name, each.digest) for each in listed)
+        first = before[-KEPT:][0]
+        for name in names:
+            slice_, manifest = _SLICE.fullmatch(name), _MANIFEST.fullmatch(name)
+            # What has a later number may be of an attempt that is under way.
+            spent = slice_ is not None and int(slice_[1]) < written and name not in needed
+            spent |= manifest is not None and int(manifest[1]) < (self.number if manifest[2] else first)
+            if spent:
+                _verified.pop(str(self.folder / name), None)
+                (self.folder / name).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A manifest as it lies in a file, and the number of the one before, None where it is the first."""
+
+    body: bytes
+    before: int | None
+
+
+def numbers(folder: Path) -> list[int]:
+    """Return the numbers of the micro-batches that have a manifest in a folder, ascending."""
+    try:
+        return sorted(_numbers([each.name for each in folder.iterdir()]))
+    except OSError as error:
+        raise damaged(folder, f"cannot be read: {error.strerror}") from error
+
+
+def _numbers(names: Sequence[str]) -> Iterator[int]:
+    for name in names:
+        found = _MANIFEST.fullmatch(name)
+        if found is not None and not found[2]:
+            yield int(found[1])
+
+
+def read_manifest(folder: Path, number: int) -> Written:
+    """Return the manifest of a micro-batch. Raises WJoinError WJ719 where it is damaged."""
+    path = folder / f"{number}.manifest"
+    try:
+        head, _, body = path.read_bytes().partition(b"\n")
+    except OSError as error:
+        raise damaged(path, f"cannot be read: {error.strerror}") from error
+    before, _, digest = head.decode(errors="replace").partition(" ")
+    if digest != digest_of(body) or not (before == _NONE or before.isdecimal()):
+        raise damaged(path, "has other content than was written")
+    return Written(body, None if before == _NONE else int(before))
+
+
+def damaged(path: Path, why: str) -> WJoinError:
+    """Return the error for a file of the state that cannot be read."""
+    return WJoinError("WJ719", f"{path}, a file of the state, {why}")
+
+
+def _write(path: Path, data: pa.Buffer, *, once: bool = False) -> None:
+    """Write a file that appears whole or not at all; ``once``: unless it is there."""
+    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}{_UNFINISHED}")
+    try:
+        try:
+            with unfinished.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if once:
+                with contextlib.suppress(FileExistsError):
+                    os.link(unfinished, path)
+                unfinished.unlink()
+            else:
+                unfinished.replace(path)
+        except OSError:
+            unfinished.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        help = "make room on the disk and start the query again: it resumes from its checkpoint"
+        message = f"the state cannot be written to {path.parent}: {error.strerror}"
+        raise WJoinError("WJ718", message, help=help if full else None) from error
+
+
+def _sync(folder: Path) -> None:
+    """Have the names in a folder survive a loss of power."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _version(found: os.stat_result) -> tuple[int, int]:
+    return found.st_ino, found.st_ctime_ns
+
+
+def _note(path: Path, found: os.stat_result) -> None:
+    if len(_verified) >= _MOST_VERIFIED:
+        _verified.clear()
+    _verified[str(path)] = _version(found)
