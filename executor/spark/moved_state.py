@@ -21,8 +21,9 @@ from wjoin.executor.sites.ranges import HeldRows
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.messages import MESSAGES
-from wjoin.executor.spark.operator import MANIFEST, Operator
+from wjoin.executor.spark.operator import Operator
 from wjoin.executor.spark.processor import Joining, JoinProcessor
+from wjoin.executor.spark.state_store import MANIFEST
 from wjoin.executor.spark.task import run_phase
 from wjoin.executor.spark.warm import served
 from wjoin.executor.spool import Spool, local_folder

@@ -10,29 +10,25 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import MapState
 
 from wjoin.executor.arrivals import Arrivals
-from wjoin.executor.blocks import compressed, concatenate, decode_block, decompressed, encoded
+from wjoin.executor.blocks import concatenate, decode_block
 from wjoin.executor.counts import Counts
 from wjoin.executor.faults import fault_point
 from wjoin.executor.report import Report
 from wjoin.executor.routing import Router
 from wjoin.executor.sites.ranges import Announced
 from wjoin.executor.spark import messages
-from wjoin.executor.spark.cache import SliceCache, cache_of_this_process
+from wjoin.executor.spark.cache import cache_of_this_process
+from wjoin.executor.spark.state_store import StoredManifest, StoredSlices
 from wjoin.executor.spark.task import local_property, micro_batch, run_phase
 from wjoin.executor.spark.unpack import Unpack
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.files import WorkerFiles, worker_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
-from wjoin.executor.state.slices import Slice, Stored, digest_of, piece_names
-from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Made, SliceStore, StageLogic
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.runs import GREATEST, LEAST
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.to_come import least_to_come
-
-MANIFEST = "manifest"
-"""The key of the manifest in Spark's state; those of slices begin with a number."""
 
 REPORTS = "__wjoin_reports"
 """The column of rows that leave as columns which has the values of a report."""
@@ -46,6 +42,26 @@ _REPORTED = pa.list_(pa.int64())
 _TOGETHER_BYTES = 1 << 22
 
 
+class _Kept(Protocol):
+    """Where the manifest of a worker is kept: that of the micro-batch before, and the next one."""
+
+    def manifest(self) -> bytes | None:
+        """Return the manifest, None before the first one."""
+        ...
+
+    def commit(self, manifest: bytes) -> None:
+        """Write the next manifest, once all its slices are written."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A part of what a worker has done: results, and messages that are told beside them."""
+
+    made: list[Made]
+    told: list[messages.Message]
+
+
 def task_name(query: object, part: object) -> str:
     """Return under what name a part of a join stands in a plan of Spark's."""
     return f"wjoin_{query}_{part}"
@@ -57,8 +73,8 @@ class Operator:
 
     There is one by each input of the next stage that results are for; without any, they leave the stages.
     ``folder`` is that of the stage's state where this is in files: a relative one below what the tasks are
-    told (``HANDED``). ``unpack`` makes rows of the results of the
-    last stage, which then leave as columns, and each report as a row that has nothing but ``REPORTS``.
+    told (``HANDED``). ``unpack`` makes rows of the results of the last stage, which then leave as columns,
+    and each report as a row that has nothing but ``REPORTS``.
     """
 
     logic: StageLogic
@@ -85,7 +101,7 @@ class Operator:
     def _batch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return self._left(self._batch_work(batches))
 
-    def _batch_work(self, batches: Iterator[pa.RecordBatch]) -> "Iterator[_Work]":
+    def _batch_work(self, batches: Iterator[pa.RecordBatch]) -> Iterator[_Work]:
         for arrivals in self._arrived(batches).values():
             counts = Counts()
             for made in self.logic.batch(arrivals, counts):
@@ -94,7 +110,7 @@ class Operator:
             yield _Work([], [messages.report(self._target, messages.NO_STREAM, counts.stage)])
             arrivals.spool.close()
 
-    def _left(self, work: "Iterator[_Work]") -> Iterator[pa.RecordBatch]:
+    def _left(self, work: Iterator[_Work]) -> Iterator[pa.RecordBatch]:
         """Yield what leaves a stage: messages, or the rows of results and the reports."""
         if self.unpack is None:
             for done in work:
@@ -187,7 +203,7 @@ class Operator:
     def _stream(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return self._left(self._stream_work(batches))
 
-    def _stream_work(self, batches: Iterator[pa.RecordBatch]) -> "Iterator[_Work]":
+    def _stream_work(self, batches: Iterator[pa.RecordBatch]) -> Iterator[_Work]:
         if self.folder is None:
             raise AssertionError("the state is not in files")
         folder, number = _handed(self.folder), self._micro_batch()
@@ -204,19 +220,16 @@ class Operator:
         return run_phase("operator", lambda given: self._join(worker, state, given), frames)
 
     def _join(self, worker: int, state: MapState, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        _refuse()
         arrivals = self.no_arrivals()
         for frame in frames:
             for row in frame.to_dict("records"):
                 self.take(arrivals, row)
-        slices = _Slices(state, cache_of_this_process())
-        for done in self._worked(worker, _Manifest(state), slices, arrivals):
+        slices = StoredSlices(state, cache_of_this_process())
+        for done in self._worked(worker, StoredManifest(state), slices, arrivals):
             sent = [*self._all_messages(done.made), *done.told]
             yield pd.DataFrame(sent, columns=messages.SCHEMA.names)
 
-    def _worked(
-        self, worker: int, kept: "_Kept", slices: SliceStore, arrivals: Arrivals
-    ) -> "Iterator[_Work]":
+    def _worked(self, worker: int, kept: _Kept, slices: SliceStore, arrivals: Arrivals) -> Iterator[_Work]:
         """Yield what a worker makes of new rows; the state is written before the last of it."""
         manifest = self._manifest(kept)
         fault_point("state-read")
@@ -238,34 +251,24 @@ class Operator:
         yield _Work(waiting, list(self.last_messages(worker, after, arrivals.told, counts)))
         arrivals.spool.close()
 
-    def _manifest(self, kept: "_Kept") -> Manifest:
+    def _manifest(self, kept: _Kept) -> Manifest:
         stored = kept.manifest()
         if stored is None:
             return Manifest.fresh(self.fingerprint, len(self.workers), len(self.logic.stage.inputs))
         return decode_manifest(stored, self.fingerprint, len(self.workers))
 
 
-@dataclass(frozen=True)
-class _Work:
-    """A part of what a worker has done: results, and messages that are told beside them."""
+def _handed(folder: Path) -> Path:
+    """Return a folder of state; a relative one lies below what is told.
 
-    made: list[Made]
-    told: list[messages.Message]
-
-
-def _refuse() -> None:
-    """Raise the WJoinError that there is about the state of the query."""
+    Raises the WJoinError that is told, and WJ720 where nothing is.
+    """
+    if folder.is_absolute():
+        return folder
     refused = local_property(REFUSED)
     if refused is not None:
         code, _, message = refused.partition(" ")
         raise WJoinError(code, message)
-
-
-def _handed(folder: Path) -> Path:
-    """Return a folder of state; a relative one lies below what is told. Raises WJoinError WJ720."""
-    if folder.is_absolute():
-        return folder
-    _refuse()
     told = local_property(HANDED)
     if told is None:
         raise WJoinError("WJ720", "wjoin.state is files, and nothing tells where the checkpoint is")
@@ -282,80 +285,8 @@ def _results(work: Iterator[_Work], told: list[messages.Message]) -> Iterator[pa
     """Yield the results; add to ``told`` what is told beside them."""
     for done in work:
         told += done.told
-        yield from (each.rows for each in done.made)
-
-
-class _Kept(Protocol):
-    """Where the manifest of a worker is kept: that of the micro-batch before, and the next one."""
-
-    def manifest(self) -> bytes | None:
-        """Return the manifest, None before the first one."""
-        ...
-
-    def commit(self, manifest: bytes) -> None:
-        """Write the next manifest, once all its slices are written."""
-        ...
-
-
-@dataclass(frozen=True)
-class _Manifest:
-    """The manifest of one worker in Spark's state."""
-
-    state: MapState
-
-    def manifest(self) -> bytes | None:
-        stored = self.state.getValue((MANIFEST,))
-        return None if stored is None else bytes(stored[0])
-
-    def commit(self, manifest: bytes) -> None:
-        self.state.updateValue((MANIFEST,), (manifest,))
-
-
-@dataclass(frozen=True)
-class _Slices:
-    """The slices of one worker in Spark's state, with a cache on this machine."""
-
-    state: MapState
-    cache: SliceCache
-
-    def load(self, stored: Slice) -> pa.RecordBatch:
-        """Return a slice, from this machine's cache or from Spark's state."""
-        cached = self.cache.get(stored.digest, stored.size)
-        if cached is not None:
-            return decode_block(cached)
-        pieces = [self._piece(name) for name in piece_names(stored.name, stored.pieces)]
-        block = b"".join(decompressed(piece, stored.compression) for piece in pieces)
-        # It may be of an earlier attempt than the manifest is: the same rows, perhaps in another order.
-        if digest_of(block) == stored.digest:
-            self.cache.put(stored.digest, block)
-        return decode_block(block)
-
-    def _piece(self, name: str) -> bytes:
-        value = self.state.getValue((name,))
-        if value is None:
-            raise RuntimeError(f"slice {name} is listed in the state but not stored in it")
-        return bytes(value[0])
-
-    def save(self, name: str, batch: pa.RecordBatch, cutting: Cutting) -> Stored:
-        """Write a slice under a new name, in the pieces and with the compression that the rules say.
-
-        How many pieces there are does not follow from how well they are compressed: another version of what
-        compresses them may repeat the micro-batch.
-        """
-        data = encoded(batch)
-        digest, size = digest_of(data), len(data)
-        count = -(-size // cutting.piece)
-        for number, own in enumerate(piece_names(name, count)):
-            piece = data[number * cutting.piece : (number + 1) * cutting.piece]
-            self.state.updateValue((own,), (compressed(piece, cutting.compression),))
-        self.cache.put(digest, data)
-        return Stored(size, digest, count, cutting.compression)
-
-    def remove(self, stored: Slice) -> None:
-        """Forget a slice."""
-        for name in piece_names(stored.name, stored.pieces):
-            self.state.removeKey((name,))
-        self.cache.remove(stored.digest)
+        if done.made:
+            yield concatenate([each.rows for each in done.made])
 
 
 def _arrow_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

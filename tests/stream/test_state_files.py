@@ -84,6 +84,8 @@ def test_an_insert_keeps_its_state_in_files_and_goes_on(cameras: wjoin.Session, 
 
 @pytest.mark.long
 def test_explain_tells_where_the_state_is(cameras: wjoin.Session, tmp_path: Path) -> None:
+    cameras.sql("SET wjoin.state = auto")
+
     def told() -> str:
         return cameras.explain(f"INSERT INTO found {JOIN}").splitlines()[-1]
 
@@ -102,10 +104,12 @@ def test_explain_tells_where_the_state_is(cameras: wjoin.Session, tmp_path: Path
 def test_a_join_that_a_statement_reads_twice_is_in_sparks_store(
     cameras: wjoin.Session, tmp_path: Path
 ) -> None:
-    twice = "SELECT * FROM j UNION ALL SELECT * FROM j"
-    cameras.run_script(
-        f"INSERT INTO found WITH j AS ({JOIN}) {twice}", once=True, checkpoint=str(tmp_path / "checkpoints")
-    )
+    cameras.sql("SET wjoin.state = files")
+    twice = f"WITH j AS ({JOIN}) SELECT * FROM j UNION ALL SELECT * FROM j"
+    with pytest.raises(WJoinError, match="WJ720"):
+        insert(cameras, tmp_path, twice)
+    cameras.sql("SET wjoin.state = auto")
+    insert(cameras, tmp_path, twice)
     assert (tmp_path / "checkpoints" / "found" / "state").is_dir()
     assert written(tmp_path) == expected(tmp_path) + expected(tmp_path)
     cameras.sql("SET wjoin.state = files")
@@ -114,6 +118,8 @@ def test_a_join_that_a_statement_reads_twice_is_in_sparks_store(
         StreamingQueryException, match=r"WJ720[\s\S]*the query reads one window join in several places"
     ):
         start(rows.union(rows), tmp_path / "other")
+    with pytest.raises(StreamingQueryException, match=r"WJ720[\s\S]*in several places"):
+        start(rows.union(cameras.sql(JOIN)), tmp_path / "another")
 
 
 @pytest.mark.long

@@ -19,10 +19,13 @@ from wjoin.executor.spark.operator import HANDED, REFUSED, task_name
 from wjoin.executor.state.identity import meaning
 from wjoin.executor.state.starting import STATE, Joins, begin, resume
 from wjoin.grammar.errors import WJoinError
-from wjoin.homes.homes import FILES, IN_WORDS, SPARK, check_shared
+from wjoin.homes.homes import IN_WORDS, SPARK, check_shared
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.spark.files import Files
 from wjoin.spark.held import held
+
+TWICE = "the query reads one window join in several places, and its state would be in files"
+"""Why the state of a query cannot be in files: each place would take that of the others for its own."""
 
 _PART = re.compile(task_name(r"(\d+)", r"\w+") + r"\b")
 _SHARED = re.compile(r"CTERelationRef (\d+)")
@@ -30,12 +33,9 @@ _SHARED = re.compile(r"CTERelationRef (\d+)")
 
 @dataclass(frozen=True)
 class Stages:
-    """A compiled join: the name of the folder of its state in files, and the workers of each stage.
+    """A compiled join whose state is in files: the name of its folder, and the workers of each stage."""
 
-    ``folder`` is None where the state is in Spark's store.
-    """
-
-    folder: str | None
+    folder: str
     workers: Sequence[int]
 
 
@@ -60,10 +60,7 @@ def analyzed(rows: DataFrame) -> str:
 
 
 def reads_twice(plan: str) -> bool:
-    """Return whether a query, by its plan as Spark writes it, may run one join in several places.
-
-    Each would take the state of the others for its own.
-    """
+    """Return whether a query, by its plan as Spark writes it, may run one join in several places."""
     if not _PART.search(plan):
         return False
     found = Counter(each.group() for each in _PART.finditer(plan))
@@ -99,15 +96,15 @@ class _Starts:
         plan = str(execution.analyzedPlan().toString())
         numbers = dict.fromkeys(int(each) for each in _PART.findall(plan))
         own = [self.stages[number] for number in numbers if number in self.stages]
-        folders = {each.folder: each.workers for each in own if each.folder is not None}
-        path = str(execution.resolvedCheckpointRoot())
+        if not own:
+            return
         try:
-            if len(folders) < len(own):
-                _refuse_files(spark, path)
-            if folders:
-                root = _checkpoint(spark, path, plan)
-                _prepare(spark, root, folders)
-                spark.sparkContext.setLocalProperty(HANDED, str(root / STATE))
+            folders = {each.folder: each.workers for each in own}
+            if len(folders) < len(own) or reads_twice(plan):
+                raise WJoinError("WJ720", TWICE)
+            root = _checkpoint(spark, str(execution.resolvedCheckpointRoot()))
+            _prepare(spark, root, folders)
+            spark.sparkContext.setLocalProperty(HANDED, str(root / STATE))
         except WJoinError as error:
             spark.sparkContext.setLocalProperty(REFUSED, f"{error.code} {error.message}")
         except OSError as error:
@@ -128,20 +125,11 @@ class _Starts:
         implements = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]  # noqa: RUF012 (Py4J's)
 
 
-def _refuse_files(spark: SparkSession, path: str) -> None:
-    """Raise WJoinError WJ720 for a checkpoint with state in files: Spark's store would begin anew."""
-    root = Files.of(spark).local(path)
-    if root is not None and (root / STATE).is_dir():
-        raise WJoinError("WJ720", f"the checkpoint {path} has its state in {IN_WORDS[FILES]}")
-
-
-def _checkpoint(spark: SparkSession, path: str, plan: str) -> Path:
+def _checkpoint(spark: SparkSession, path: str) -> Path:
     """Return the folder of a checkpoint in which state can be files. Raises WJoinError WJ720."""
     root = Files.of(spark).local(path)
     if root is None:
         raise WJoinError("WJ720", f"the checkpoint {path} is not on a local file system")
-    if reads_twice(plan):
-        raise WJoinError("WJ720", "the query reads one window join in several places")
     if (root / "offsets").is_dir() and any((root / "offsets").iterdir()) and not (root / STATE).is_dir():
         raise WJoinError("WJ720", f"the checkpoint {path} has its state in {IN_WORDS[SPARK]}")
     return root

@@ -49,8 +49,10 @@ def explain(
         with located(text):
             find_target(context, target)
     parts = [explain_text(each) for each in documents]
-    if any(state_workers(context.engine.spark, plan) for plan in rewriting.joins.plans.values()):
-        parts += _state_text(context, kept, inserted=bool(target))
+    if target or context.settings.home() != AUTO:
+        plans = [each.physical for each in rewriting.planned]
+        if any(state_workers(context.engine.spark, each) for each in plans):
+            parts.append(_state_text(context, kept))
     if mode == "COST":
         parts += [cost_text(each) for each in documents]
     if analyze:
@@ -62,13 +64,10 @@ def explain(
     return Explanation(shown_lines("\n\n".join(parts)), documents)
 
 
-def _state_text(context: Context, kept: Kept, *, inserted: bool) -> list[str]:
-    """Return where the state will be and why, where the statement or a setting has a say in it."""
-    asked = context.settings.home()
-    if not inserted and asked == AUTO:
-        return []
-    if not kept.has_checkpoint and asked == FILES:
+def _state_text(context: Context, kept: Kept) -> str:
+    """Return where the state will be, and why."""
+    if not kept.has_checkpoint and context.settings.home() == FILES:
         where, why = FILES, "wjoin.state is files"
     else:
         where, why = FILES if kept.home.checkpoint else SPARK, kept.home.why
-    return [f"State: {IN_WORDS[where]} ({why})"]
+    return f"State: {IN_WORDS[where]} ({why})"

@@ -13,8 +13,8 @@ from wjoin.executor.spark.beginning import begin
 from wjoin.executor.state.identity import Whole, identity
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import Identifier, InsertInto, Query, SparkStatement
-from wjoin.homes.handed import analyzed, reads_twice
-from wjoin.homes.homes import AUTO, SPARK
+from wjoin.homes.handed import TWICE, analyzed, reads_twice
+from wjoin.homes.homes import FILES, SPARK
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.measured.beside import UNREACHABLE, exists
 from wjoin.measured.kept import Kept
@@ -109,7 +109,9 @@ def plan_insert(
     home = context.settings.home()
     kept = Kept(engine.spark, folder, home)
     frame, joins = inserted_rows(context, text, statement, params, kept)
-    if home == AUTO and not kept.begun and kept.state(0) is not None and reads_twice(analyzed(frame)):
+    if frame.isStreaming and kept.state(0) is not None and reads_twice(analyzed(frame)):
+        if kept.begun or home == FILES:
+            raise WJoinError("WJ720", TWICE, span=statement.span)
         kept = Kept(engine.spark, folder, SPARK)
         frame, joins = inserted_rows(context, text, statement, params, kept)
     frame = rows_for(sink, frame, statement, text)
