@@ -30,16 +30,16 @@ SECTIONS: Mapping[str, Section] = {
     "3k": Section(
         title="3,000 rows a micro-batch",
         loads=(Load(WINDOW, 3_000, 120),),
-        systems=("wjoin", "drop", "bare"),
+        systems=("wjoin", "store", "drop", "bare"),
         filling=60,
-        fresh=("wjoin", "drop", "bare"),
+        fresh=("wjoin", "store", "drop", "bare"),
     ),
     "300k": Section(
         title="300,000 rows a micro-batch",
         loads=(Load(WINDOW, 300_000, 13),),
-        systems=("wjoin", "drop", "hdfs", "native", "rocksdb", "tuned"),
+        systems=("wjoin", "store", "drop", "hdfs", "native", "rocksdb", "tuned"),
         filling=3,
-        fresh=("wjoin", "drop", "hdfs"),
+        fresh=("wjoin", "store", "drop", "hdfs"),
     ),
     "1500k": Section(
         title="1,500,000 rows a micro-batch",

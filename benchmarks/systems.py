@@ -97,9 +97,12 @@ def spark_chain(spark: SparkSession, folder: Path, load: Load) -> DataFrame:
     )
 
 
-def wjoin_query(spark: SparkSession, folder: Path, load: Load, hint: str = "") -> DataFrame:
-    """Return the join as one W-join statement."""
+def wjoin_query(
+    spark: SparkSession, folder: Path, load: Load, hint: str = "", state: str = "files"
+) -> DataFrame:
+    """Return the join as one W-join statement; by default its state is where INSERT INTO has it."""
     session = wjoin.connect(spark)
+    session.sql(f"SET wjoin.state = {state}")
     for stream in load.names:
         session.stream(stream, source(spark, folder, stream), "ts", DELAY)
     columns = [f"{stream}.{name} AS {stream}_{name}" for name in ("ts", "payload") for stream in load.names]
@@ -137,6 +140,7 @@ def _columns(spark: SparkSession, folder: Path, load: Load) -> Iterator[DataFram
 
 SYSTEMS = {
     "wjoin": System("wjoin", wjoin_session, wjoin_query),
+    "store": System("wjoin, state in Spark's store", wjoin_session, partial(wjoin_query, state="spark")),
     "native": System("wjoin, PLAN(NATIVE)", wjoin_session, partial(wjoin_query, hint="/*+ PLAN(NATIVE) */")),
     "hdfs": System("Spark chain, HDFS-backed", plain_session, spark_chain),
     "rocksdb": System("Spark chain, RocksDB", plain_session, spark_chain, _ROCKSDB),
