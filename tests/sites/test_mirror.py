@@ -1,8 +1,10 @@
 """The mirror window: what a worker has fetched is found again, in bounded space, and may be lost."""
 
 import resource
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +17,15 @@ from wjoin.executor.sites import mirror as mirror_module
 from wjoin.executor.sites.mirror import MOST_FILES, Mirror
 from wjoin.executor.sites.stream import at_site, is_partial, numbered, sites_of, whole_numbers
 from wjoin.sites.protocol import ROW
+
+ROOMY = SimpleNamespace(total=1 << 40, free=1 << 39, used=1 << 39)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def roomy_disk() -> Iterator[None]:
+    """The disk has room, however full that of this machine is: a mirror leaves a tenth of it free."""
+    with patch.object(mirror_module.shutil, "disk_usage", lambda _: ROOMY):
+        yield
 
 
 def tuples(numbers: list[int], width: int = 1) -> pa.RecordBatch:
