@@ -2,7 +2,6 @@
 
 import json
 import mmap
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from wjoin.sites.disk import synced
 from wjoin.sites.far import greatest_time
 from wjoin.sites.key_index import Hashes, KeyIndex, load_index, make_index, save_index, sketch
 
@@ -87,10 +87,10 @@ def seal(folder: Path, whole: Piece, keys: Sequence[str], position: Mapping[str,
     with pa.OSFile(str(unfinished), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
         writer.write_batch(whole.rows.cast(schema))
     if sync:
-        _synced(unfinished)
+        synced(unfinished)
     unfinished.rename(path)
     if sync:
-        _synced(folder)
+        synced(folder)
     return open_sealed(path, keys)[0]
 
 
@@ -99,19 +99,10 @@ def write_whole(path: Path, text: str, *, sync: bool = False) -> None:
     unfinished = path.with_suffix(".part")
     unfinished.write_text(text, "utf-8")
     if sync:
-        _synced(unfinished)
+        synced(unfinished)
     unfinished.replace(path)
     if sync:
-        _synced(path.parent)
-
-
-def _synced(path: Path) -> None:
-    """Have a file or folder on the disk before going on."""
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+        synced(path.parent)
 
 
 def open_sealed(path: Path, keys: Sequence[str]) -> tuple[Piece, dict[str, Any]]:

@@ -1,4 +1,7 @@
-"""The join operator: one stage under Spark's transformWithState, or under a map of partitions in batch."""
+"""The join operator: one stage under a map of partitions, or under Spark's transformWithState.
+
+A map joins tables, and streams whose state is in files.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

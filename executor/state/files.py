@@ -13,6 +13,7 @@ import re
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from wjoin.executor.state.slices import Slice, Stored, digest_of
 from wjoin.executor.state.writing import Cutting
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
+from wjoin.sites.disk import synced
 
 KEPT = 2
 """Manifests before that of a running micro-batch that stay, with their slices.
@@ -69,8 +71,22 @@ class WorkerFiles:
 
         Raises WJoinError WJ719 where it is damaged.
         """
-        before = [each for each in numbers(self.folder) if each < self.number]
-        return read_manifest(self.folder, before[-1]).body if before else None
+        return self._bodies[-1] if self._bodies else None
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """What lies in the folder when the micro-batch begins. Raises WJoinError WJ719."""
+        return _names(self.folder)
+
+    @cached_property
+    def _before(self) -> list[int]:
+        """The numbers of the micro-batches before this one that have a manifest, ascending."""
+        return sorted(number for number in _numbers(self._names) if number < self.number)
+
+    @cached_property
+    def _bodies(self) -> list[bytes]:
+        """The manifests of the last of them, which stay."""
+        return [read_manifest(self.folder, number).body for number in self._before[-KEPT:]]
 
     def load(self, stored: Slice) -> pa.RecordBatch:
         """Return the rows of a slice, mapped. Raises WJoinError WJ719 where it is missing or damaged."""
@@ -107,26 +123,20 @@ class WorkerFiles:
 
         Raises WJoinError WJ718 where the disk is full.
         """
-        before = [each for each in numbers(self.folder) if each < self.number]
-        told = f"{before[-1] if before else _NONE} {digest_of(manifest)}\n".encode()
+        told = f"{self._before[-1] if self._before else _NONE} {digest_of(manifest)}\n".encode()
         fault_point("before-manifest")
         _write(self.folder / f"{self.number}.manifest", pa.py_buffer(told + manifest), once=True)
-        _sync(self.folder)
+        synced(self.folder)
         fault_point("manifest-written")
 
     def sweep(self) -> None:
         """Remove what no micro-batch needs from which the query may go on, or be copied."""
-        names = [each.name for each in self.folder.iterdir()]
-        before = sorted(number for number in _numbers(names) if number < self.number)
-        if not before:
+        if not self._before:
             return
-        written = 0
-        needed: set[str] = set()
-        for number in before[-KEPT:]:
-            written, listed = listed_slices(read_manifest(self.folder, number).body)
-            needed.update(slice_file(each.name, each.digest) for each in listed)
-        first = before[-KEPT:][0]
-        for name in names:
+        listed = [listed_slices(body) for body in self._bodies]
+        needed = {slice_file(each.name, each.digest) for _, slices in listed for each in slices}
+        written, first = listed[-1][0], self._before[-KEPT:][0]
+        for name in self._names:
             slice_, manifest = _SLICE.fullmatch(name), _MANIFEST.fullmatch(name)
             # What has a later number may be of an attempt that is under way.
             spent = slice_ is not None and int(slice_[1]) < written and name not in needed
@@ -146,8 +156,12 @@ class Written:
 
 def numbers(folder: Path) -> list[int]:
     """Return the numbers of the micro-batches that have a manifest in a folder, ascending."""
+    return sorted(_numbers(_names(folder)))
+
+
+def _names(folder: Path) -> list[str]:
     try:
-        return sorted(_numbers([each.name for each in folder.iterdir()]))
+        return [each.name for each in folder.iterdir()]
     except OSError as error:
         raise damaged(folder, f"cannot be read: {error.strerror}") from error
 
@@ -200,15 +214,6 @@ def _write(path: Path, data: pa.Buffer, *, once: bool = False) -> None:
         help = "make room on the disk and start the query again: it resumes from its checkpoint"
         message = f"the state cannot be written to {path.parent}: {error.strerror}"
         raise WJoinError("WJ718", message, help=help if full else None) from error
-
-
-def _sync(folder: Path) -> None:
-    """Have the names in a folder survive a loss of power."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def _version(found: os.stat_result) -> tuple[int, int]:

@@ -282,6 +282,23 @@ def test_state_moves_from_files_to_sparks_store_and_back(
         queries.are_right(name)
 
 
+def test_a_window_join_of_tables_beside_has_no_state_to_move(queries: Queries, tmp_path: Path) -> None:
+    rows = {"g": [1, 1], "ts": pa.array([0, 0], pa.timestamp("us", "UTC"))}
+    pq.write_table(pa.table(rows), tmp_path / "table.parquet")
+    for name in ("one", "other"):
+        queries.session.read.parquet(str(tmp_path / "table.parquet")).createOrReplaceTempView(name)
+    tables = "SELECT DISTINCT u.g FROM one u, other v WINDOW (u, v) = 1 SECOND WHERE u.g = v.g"
+    script = queries.script("alone").replace("SELECT a.n", "SELECT an, bn FROM (SELECT a.n")
+    script = script.rstrip(";\n") + f") JOIN ({tables}) ON g = 1;"
+    queries.more()
+    queries.more()
+    queries.run("first", 2, script)
+    queries.repartition("first", "second", 3, script)
+    queries.more()
+    queries.run("second", 3, script)
+    queries.are_right("alone")
+
+
 def test_a_stage_that_no_row_has_reached_moves_empty(queries: Queries, tmp_path: Path) -> None:
     script = queries.script("keyed")
     queries.more()

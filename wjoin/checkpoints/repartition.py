@@ -4,8 +4,9 @@ What lies in memory of a query is in its state alone, between two micro-batches.
 brought to the new workers as new rows would be, and all else of the checkpoint is copied.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import AnalyzeStream, InsertInto, Query, Statement
 from wjoin.homes.handed import folder_of
-from wjoin.homes.homes import AUTO, FILES, state_workers
+from wjoin.homes.homes import AUTO, FILES, keeps_state, state_workers
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.measured.beside import Beside
 from wjoin.measured.kept import IDENTITY, LAYOUTS, Kept
@@ -243,42 +244,28 @@ class _Script:
     ) -> _Task:
         asked, filed = self.context.settings.home(), kept.home.checkpoint
         to_files = filed is not None if asked == AUTO else asked == FILES
-        return _task(self.files, kept, statement, name, folder, place, joins, filed, to_files)
-
-
-def _task(
-    files: Files,
-    kept: Kept,
-    statement: Statement,
-    name: str,
-    folder: str,
-    place: str,
-    joins: Joins | None,
-    filed: Path | None,
-    to_files: bool,
-) -> _Task:
-    last = last_batch(files, folder)
-    if files.escaped(folder):
-        # Spark looks for the state in a folder that has them as in an address.
-        raise WJoinError(
-            "WJ711",
-            f"Spark cannot find the state below {folder}, because of special characters in the path",
-            help="copy the checkpoint to a path of letters, digits, - and _, and repartition the copy",
+        last = last_batch(self.files, folder)
+        if self.files.escaped(folder):
+            # Spark looks for the state in a folder that has them as in an address.
+            raise WJoinError(
+                "WJ711",
+                f"Spark cannot find the state below {folder}, because of special characters in the path",
+                help="copy the checkpoint to a path of letters, digits, - and _, and repartition the copy",
+            )
+        planned = () if joins is None else joins.planned
+        after = tuple(each.physical for each in planned)
+        before = tuple(
+            laid_out(each.physical, kept.layout(number).placements(each.layout.stages))
+            for number, each in enumerate(planned)
         )
-    planned = () if joins is None else joins.planned
-    after = tuple(each.physical for each in planned)
-    before = tuple(
-        laid_out(each.physical, kept.layout(number).placements(each.layout.stages))
-        for number, each in enumerate(planned)
-    )
-    whole = Whole() if joins is None else joins.whole
-    kept.refuse_other(identity(before, last.partitions, whole))
-    fingerprints = [kept.fingerprints(*each) for each in enumerate(before)]
-    keeps = joins is not None and isinstance(statement, InsertInto)
-    layouts = [each.layout for each in planned] if keeps else None
-    return _Task(
-        statement, name, folder, place, last, before, after, fingerprints, whole, layouts, filed, to_files
-    )
+        whole = Whole() if joins is None else joins.whole
+        kept.refuse_other(identity(before, last.partitions, whole))
+        fingerprints = [kept.fingerprints(*each) for each in enumerate(before)]
+        keeps = joins is not None and isinstance(statement, InsertInto)
+        layouts = [each.layout for each in planned] if keeps else None
+        return _Task(
+            statement, name, folder, place, last, before, after, fingerprints, whole, layouts, filed, to_files
+        )
 
 
 def _write(
@@ -325,7 +312,7 @@ class _Writing:
             self._of_operator(number)
         if self.task.files is not None:
             for join, plan in enumerate(self.task.before):
-                for stage in range(len(plan.stages)):
+                for stage in range(len(plan.stages) if keeps_state(plan) else 0):
                     self._of_files(join, stage)
 
     def _workers(self) -> dict[str, list[int]]:
@@ -337,7 +324,34 @@ class _Writing:
 
     def _of_operator(self, operator: int) -> None:
         """Write the state that an operator has in Spark's store."""
-        manifests = stored_manifests(self.spark, self.task.folder, operator)
+        folder = self.task.folder
+        manifests = stored_manifests(self.spark, folder, operator)
+        self._stage(operator, manifests, partial(send_rows, self.spark, folder, operator))
+
+    def _of_files(self, join: int, stage: int) -> None:
+        """Write the state that a stage has in files."""
+        task, before = self.task, self.task.before[join]
+        count = worker_count(before.stages[stage], task.last.partitions)
+        folder = stage_folder(Path(str(task.files)) / STATE / task.join_folder(join, before), stage)
+        manifests = filed_manifests(folder, task.last.number, worker_ids(count))
+        send = partial(send_filed_rows, self.spark, folder, task.last.number)
+        self._stage(self._operator(join, stage), manifests, send)
+
+    def _operator(self, join: int, stage: int) -> int:
+        """Return the number that Spark gives an operator: it counts from the last one back."""
+        counts = [len(plan.stages) for plan in self.task.before if keeps_state(plan)]
+        if len(counts) > 1 and not self.task.to_files:
+            raise WJoinError(
+                "WJ711",
+                f"{self.task.name} has several window joins: their state cannot move to Spark's state store",
+            )
+        later = [plan for plan in self.task.before[join:] if keeps_state(plan)]
+        return sum(len(plan.stages) for plan in later) - 1 - stage
+
+    def _stage(
+        self, operator: int, manifests: Mapping[int, bytes], send: Callable[[StageMove, str, str], None]
+    ) -> None:
+        """Write the state of a stage whose workers have some manifests; ``send`` writes their rows."""
         sent = f"{self.own}/{operator}/rows"
         if not manifests:
             if not self.task.to_files:
@@ -346,41 +360,7 @@ class _Writing:
             return
         told, count = written_by(next(iter(manifests.values())))
         join, move = _move(self.task, told, count, self.partitions)
-        send_rows(self.spark, self.task.folder, operator, move, told, sent)
-        self._sent(operator, join, move, manifests, told, sent)
-
-    def _of_files(self, join: int, stage: int) -> None:
-        """Write the state that a stage has in files."""
-        task, before = self.task, self.task.before[join]
-        operator = self._operator(join, stage)
-        count = worker_count(before.stages[stage], task.last.partitions)
-        folder = stage_folder(Path(str(task.files)) / STATE / task.join_folder(join, before), stage)
-        manifests = filed_manifests(folder, task.last.number, worker_ids(count))
-        sent = f"{self.own}/{operator}/rows"
-        if not manifests:
-            if not task.to_files:
-                send_times(self.spark, worker_ids(self.partitions), {}, sent)
-                self._to_spark(operator, sent, None, ())
-            return
-        told, _ = written_by(next(iter(manifests.values())))
-        _, move = _move(task, told, count, self.partitions)
-        send_filed_rows(self.spark, folder, task.last.number, move, told, sent)
-        self._sent(operator, join, move, manifests, told, sent)
-
-    def _operator(self, join: int, stage: int) -> int:
-        """Return the number that Spark gives an operator: it counts from the last one back."""
-        if len(self.task.before) > 1 and not self.task.to_files:
-            raise WJoinError(
-                "WJ711",
-                f"{self.task.name} has several window joins: their state cannot move to Spark's state store",
-            )
-        return sum(len(plan.stages) for plan in self.task.before[join:]) - 1 - stage
-
-    def _sent(
-        self, operator: int, join: int, move: StageMove, manifests: Mapping[int, bytes], told: str, sent: str
-    ) -> None:
-        """Write the state from the rows that were sent."""
-        count = len(move.old_workers)
+        send(move, told, sent)
         seen, held = greatest_seen(manifests, told, count), held_rows(manifests, told, count)
         send_times(self.spark, move.new_workers, seen, sent)
         if not self.task.to_files:

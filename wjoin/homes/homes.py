@@ -81,9 +81,14 @@ def _reads(path: Path, told: str) -> bool:
         return False
 
 
+def keeps_state(plan: PhysicalPlan) -> bool:
+    """Return whether stages of wjoin's own keep state for a plan."""
+    return plan.streaming and plan.method is Method.MULTIWAY
+
+
 def state_workers(spark: SparkSession, plan: PhysicalPlan) -> list[int]:
     """Return the workers of each stage of a plan that keeps state, none of one that keeps none."""
-    if not plan.streaming or plan.method is Method.NATIVE:
+    if not keeps_state(plan):
         return []
     return [worker_count(stage, partitions(spark)) for stage in plan.stages]
 
