@@ -1,7 +1,9 @@
 """What the project consists of, read from its folders and from pyproject.toml."""
 
+import ast
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +32,12 @@ def source_files(*layers: str) -> Iterator[Path]:
     """Yield every Python file of the layers, in order; of all layers and the face when none is named."""
     for layer in layers or ("wjoin", *LAYERS):
         yield from sorted((ROOT / layer).rglob("*.py"))
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """Return what a Python file consists of."""
+    return ast.parse(path.read_text("utf-8"), str(path.relative_to(ROOT)))
 
 
 def module_name(path: Path) -> str:

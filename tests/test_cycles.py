@@ -2,13 +2,13 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 import pytest
 
 import wjoin
-from tests.packages import ROOT, module_name, source_files
+from tests.packages import ROOT, module_name, source_files, tree
 
 DOORS = {
     *("wjoin", "wjoin.bridge", "wjoin.cli", "wjoin.connecting"),
@@ -59,10 +59,11 @@ def test_a_cycle_is_found_wherever_the_import_stands(first: str):
         TopologicalSorter(graph).prepare()
 
 
+@cache
 def _imports_of_the_face() -> Imports:
     """Return for each module of wjoin/ those of wjoin/ that it imports, anywhere in it."""
     paths = {module_name(path): path for path in source_files("wjoin")}
-    graph = {name: {*_imported(_tree(path), set(paths))} for name, path in paths.items()}
+    graph = {name: {*_imported(tree(path), set(paths))} for name, path in paths.items()}
     # What the package gives by name it imports when it is first asked.
     graph["wjoin"] |= set(wjoin._HOMES.values()) & set(paths)
     return graph
@@ -72,10 +73,6 @@ def _room(name: str) -> str | None:
     """Return the folder of wjoin/ in which a module lies, None for those above all rooms."""
     room = name.split(".")[1] if name.count(".") else None
     return room if room is not None and (ROOT / "wjoin" / room).is_dir() else None
-
-
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"), str(path.relative_to(ROOT)))
 
 
 def _imported(tree: ast.Module, known: set[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages import LAYERS, ROOT, listed_packages, module_name, package_name, source_files
+from tests.packages import LAYERS, ROOT, listed_packages, module_name, package_name, source_files, tree
 
 # What a layer may import of wjoin, besides itself.
 BELOW = {
@@ -104,7 +104,7 @@ def wheel(tmp_path_factory) -> Path:
 
 def _imports(path: Path) -> Iterator[tuple[int, str]]:
     """Yield line and absolute name of everything that the file imports, anywhere in it."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

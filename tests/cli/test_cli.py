@@ -212,6 +212,7 @@ def test_errors_of_a_statement_end_with_status_2_and_a_caret(tmp_path: Path) -> 
     assert "WJ608" in missing.stderr
 
 
+@pytest.mark.long
 def test_explain_needs_no_data(tmp_path: Path, declarations: str) -> None:
     done = wjoin("explain", "--cost", "-e", f"{declarations} INSERT INTO pairs {JOIN}")
     assert done.returncode == 0, done.stderr

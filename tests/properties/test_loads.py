@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.kit.local import Load, LocalWorkers
 from tests.kit.planned import block_of, plan_over, stream_of
+from tests.tiers import tiers
 from wjoin.executor.counts import Counts
 from wjoin.executor.routing import Router, turns
 from wjoin.parts.kernels.runs import Int64Array
@@ -148,7 +149,7 @@ def shares(loads: Sequence[Sequence[Load]], what: str) -> Iterator[float]:
 @pytest.mark.parametrize(
     ("rate", "whole", "most"),
     [
-        pytest.param(IN_BURSTS, False, EVEN, id="by slices, bursts"),
+        pytest.param(IN_BURSTS, False, EVEN, marks=pytest.mark.long, id="by slices, bursts"),
         pytest.param(DOUBLES, False, EVEN, marks=pytest.mark.long, id="by slices, doubles"),
         pytest.param(IN_BURSTS, True, EVENER, marks=pytest.mark.long, id="one by one, bursts"),
         pytest.param(DOUBLES, True, EVENER, marks=pytest.mark.long, id="one by one, doubles"),
@@ -231,7 +232,7 @@ def test_a_row_is_kept_by_the_worker_of_its_slice_where_not_all_workers_are_visi
     assert [kept_anywhere(each, each.stages[0], WORKERS) for each in (short, long)] == [True, False]
 
 
-@pytest.mark.parametrize("step", [0.001, 0.01, 0.1, 1, 60])
+@pytest.mark.parametrize("step", tiers([0.001, 0.01, 0.1, 1, 60], long=[0.001, 0.01, 0.1]))
 def test_times_that_are_whole_seconds_or_minutes_lie_on_all_workers(step: float) -> None:
     """Slices that go into a second a whole number of times would put them all on a few."""
     for window, workers in itertools.product((0.5, 1, 2, 4, 5, 8, 10, 16, 30, 60, 600), (2, 3, 4, 8, 16)):

@@ -223,7 +223,7 @@ class CarriedTwice(Twice):
     carried = True
 
 
-@pytest.mark.parametrize("route", tiers([name for name in WORDS if ROUTES[name].pairs], quick=["ctr"]))
+@pytest.mark.parametrize("route", [name for name in WORDS if ROUTES[name].pairs])
 def test_a_partial_combination_that_is_sent_twice_is_noticed(route: str) -> None:
     check(route, "ABC")
     with patch.object(local, "Router", Twice), pytest.raises(AssertionError, match="not expected"):

@@ -15,7 +15,7 @@ from tests.kit.local import LocalWorkers
 from tests.parts.worked_example import EVERYWHERE
 from tests.properties.drawn_plans import PREDICATES, Row, block, combinations, expected, plans
 from tests.properties.test_step import STRETCHES
-from tests.tiers import examples
+from tests.tiers import examples, tiers
 from wjoin.executor import routing
 from wjoin.executor.counts import Counts
 from wjoin.executor.routing import Router
@@ -85,7 +85,7 @@ def with_slices(plan: PhysicalPlan, length: int, copies: int, master: int = 0) -
     return dataclasses.replace(plan, stages=tuple(stages))
 
 
-@pytest.mark.parametrize("route", [*ROUTES, *OWN])
+@pytest.mark.parametrize("route", tiers([*ROUTES, *OWN], long=["visiting"]))
 @settings(
     max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )

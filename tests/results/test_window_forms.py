@@ -228,6 +228,7 @@ def test_forms_over_many_streams_on_a_stream(session: Any, name: str) -> None:
     assert run.bag
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     tiers(
@@ -261,6 +262,7 @@ def test_spelling_does_not_change_the_result(session: Any, style: Style) -> None
     assert assert_batch(session, case, grid("ABC"), style)
 
 
+@pytest.mark.long
 def test_equal_rows_are_different_rows(session: Any) -> None:
     tables = {
         "A": events([(1, 0), (1, 0)]),
@@ -272,6 +274,7 @@ def test_equal_rows_are_different_rows(session: Any) -> None:
     assert run.bag == Counter({(1, 2): 6})
 
 
+@pytest.mark.long
 def test_a_disjunction_emits_each_combination_once(session: Any) -> None:
     window = Either((Within(FIVE), Within(2 * FIVE), Trailing("A", 3 * FIVE)))
     tables = {"A": events([(1, 0), (1, 0)]), "B": events([(2, SECOND)])}
@@ -290,6 +293,7 @@ def test_a_stream_may_appear_twice(session: Any) -> None:
     assert assert_batch(session, case, {"A": table, "B": table})
 
 
+@pytest.mark.long
 def test_empty_inputs_give_an_empty_result_with_all_columns(session: Any) -> None:
     empty = events([], "k")
     case = statement("AB", Within(FIVE), *chain("AB"), match=("time", "start", "span"))

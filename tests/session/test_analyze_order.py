@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import wjoin
+from tests.tiers import tiers
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS = 9
@@ -67,7 +68,7 @@ def disorder(session: wjoin.Session, statement: str = "ANALYZE STREAM s") -> tup
     return found["disorder"].value, found["disorder"].unit, found["disorder"].source
 
 
-@pytest.mark.parametrize("kind", ["json", "csv", "parquet"])
+@pytest.mark.parametrize("kind", tiers(["json", "csv", "parquet"], long=["json", "parquet"]))
 @pytest.mark.parametrize(
     ("count", "rows", "split", "more"),
     [
@@ -90,6 +91,7 @@ def test_disorder_of_files_is_that_of_their_rows_as_they_arrive(
     assert (unit, source) == ("seconds", "analyzed")
 
 
+@pytest.mark.long
 def test_a_stream_from_python_keeps_the_order_of_its_files(session: wjoin.Session, tmp_path: Path) -> None:
     expected = files(tmp_path / "in", "json", 10, 50)
     reader = session.readStream.format("json").schema("id BIGINT, ts TIMESTAMP")
@@ -98,6 +100,7 @@ def test_a_stream_from_python_keeps_the_order_of_its_files(session: wjoin.Sessio
     assert disorder(session)[0] == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.long
 def test_nothing_is_claimed_where_the_order_is_not_known(session: wjoin.Session, tmp_path: Path) -> None:
     files(tmp_path / "in", "json", 6, 200)
     unknown = (None, "seconds", "unknown")
@@ -116,6 +119,7 @@ def test_nothing_is_claimed_where_the_order_is_not_known(session: wjoin.Session,
     assert "disorder" not in {row.statistic for row in session.sql("ANALYZE STREAM s").collect()}
 
 
+@pytest.mark.long
 def test_rows_of_a_log_are_in_the_order_of_their_offsets(session: wjoin.Session) -> None:
     """A source with Kafka's columns: two partitions, one of them hours ahead of the other."""
     reader = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 200)

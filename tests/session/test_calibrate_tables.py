@@ -32,6 +32,7 @@ def test_a_job_finds_what_it_says(
     assert job.pairs == (600 if job.keys else 0)
 
 
+@pytest.mark.long
 @pytest.mark.quick
 def test_a_job_takes_time(session: wjoin.Session) -> None:
     assert job_seconds(session, Method.NATIVE, Job(10)) > 0

@@ -101,6 +101,7 @@ def test_a_view_that_names_a_stream_in_its_text_only_is_none_of_it(
     assert "ma" not in session.declarations.streams
 
 
+@pytest.mark.long
 def test_a_view_made_outside_has_no_delay_that_could_be_assumed(
     session: wjoin.Session, folders: dict[str, Path]
 ) -> None:
@@ -175,6 +176,7 @@ def test_a_stream_from_python_without_a_delay_warns_once_with_the_argument(
     assert told[0].filename == __file__
 
 
+@pytest.mark.long
 def test_rows_without_an_event_time_are_told(session: wjoin.Session, folders: dict[str, Path]) -> None:
     (folders["ma"] / "9.json").write_text('{"id": 1, "ts": \n{"id": 2}\n')
     declare(session, folders, "id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 2 SECONDS")
@@ -249,6 +251,7 @@ def test_a_stream_is_no_table_of_sparks(session: wjoin.Session, folders: dict[st
     declare(session, folders, "id BIGINT, ts TIMESTAMP")
 
 
+@pytest.mark.long
 def test_a_view_keeps_its_delays_under_another_name_and_loses_them_with_its_rows(
     session: wjoin.Session, folders: dict[str, Path]
 ) -> None:

@@ -58,6 +58,7 @@ def test_each_kernel_compares_what_it_should(tables: wjoin.Session, kernel: str,
     assert found["results"][1] == count(tables, APART)
 
 
+@pytest.mark.long
 @pytest.mark.quick
 def test_each_stage_has_its_counts(tables: wjoin.Session) -> None:
     sql = "SELECT a.k FROM a, b, c WINDOW = 1 SECOND WHERE a.k = b.k AND b.m = c.m AND a.k < 10"

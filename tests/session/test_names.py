@@ -3,6 +3,7 @@
 import pytest
 
 import wjoin
+from tests.tiers import tiers
 
 pytestmark = pytest.mark.spark
 
@@ -18,19 +19,19 @@ def tables(session: wjoin.Session) -> wjoin.Session:
     return session
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        f"SELECT string(A.ts), upper(A.name), A.st.q, A.k + 1, 1 + 1, A.m['a'], count(*) OVER () {JOIN}",
-        f"SELECT A.k + 1, count(*), max(B.ts), sum(A.k) FILTER (WHERE A.k > 0) {JOIN} GROUP BY A.k + 1",
-        f"SELECT *, concat(A.name, '{{', B.name), CASE WHEN A.k > 0 THEN B.k END {JOIN} ORDER BY A.k",
-        "SELECT upper(a.name), k + 1 FROM a JOIN b USING (k) WINDOW = 5 SECONDS",
-        f"SELECT x.* FROM (SELECT lower(A.name), date(B.ts) {JOIN}) x",
-        f"SELECT upper(A.name) || :suffix {JOIN}",
-        "SELECT upper(A.name) FROM a WATERMARK ts DELAY OF INTERVAL 1 SECOND AS A, b B "
-        "WHERE A.k = B.k WINDOW = 1 SECOND",
-    ],
-)
+STATEMENTS = [
+    f"SELECT string(A.ts), upper(A.name), A.st.q, A.k + 1, 1 + 1, A.m['a'], count(*) OVER () {JOIN}",
+    f"SELECT A.k + 1, count(*), max(B.ts), sum(A.k) FILTER (WHERE A.k > 0) {JOIN} GROUP BY A.k + 1",
+    f"SELECT *, concat(A.name, '{{', B.name), CASE WHEN A.k > 0 THEN B.k END {JOIN} ORDER BY A.k",
+    "SELECT upper(a.name), k + 1 FROM a JOIN b USING (k) WINDOW = 5 SECONDS",
+    f"SELECT x.* FROM (SELECT lower(A.name), date(B.ts) {JOIN}) x",
+    f"SELECT upper(A.name) || :suffix {JOIN}",
+    "SELECT upper(A.name) FROM a WATERMARK ts DELAY OF INTERVAL 1 SECOND AS A, b B "
+    "WHERE A.k = B.k WINDOW = 1 SECOND",
+]
+
+
+@pytest.mark.parametrize("statement", tiers(STATEMENTS, long=STATEMENTS[2:]))
 def test_names_are_those_of_the_same_select_in_spark(tables: wjoin.Session, statement: str) -> None:
     plain = statement.replace("WATERMARK ts DELAY OF INTERVAL 1 SECOND ", "")
     for window in ("WINDOW = 5 SECONDS", "WINDOW = 1 SECOND"):

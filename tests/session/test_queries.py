@@ -72,6 +72,7 @@ def test_two_queries_into_a_sink_have_names_of_their_own(declared: wjoin.Session
     assert [row["state"] for row in declared.sql("SHOW QUERIES").collect()] == ["stopped"] * 3
 
 
+@pytest.mark.long
 def test_a_query_that_there_is_not_has_an_error_at_its_name(declared: wjoin.Session) -> None:
     with pytest.raises(WJoinError) as none:
         declared.sql("STOP QUERY nothing")

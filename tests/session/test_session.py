@@ -8,6 +8,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 import wjoin
+from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 from wjoin.progress import read
 
@@ -39,6 +40,7 @@ def write_files(frame: DataFrame, folder: Path) -> str:
     return str(folder)
 
 
+@pytest.mark.long
 def test_sql_gives_an_ordinary_lazy_frame(session: wjoin.Session, cameras: SparkSession) -> None:
     frame = session.sql(JOIN)
     assert isinstance(frame, DataFrame)
@@ -62,7 +64,7 @@ def test_session_stands_in_for_a_spark_session(session: wjoin.Session) -> None:
         session.no_such_thing  # noqa: B018 (to look it up is what raises)
 
 
-@pytest.mark.parametrize("width", ["5 seconds", datetime.timedelta(seconds=5)])
+@pytest.mark.parametrize("width", tiers(["5 seconds", datetime.timedelta(seconds=5)], long=["5 seconds"]))
 def test_named_parameters(session: wjoin.Session, cameras: SparkSession, width: object) -> None:
     text = JOIN.replace("5 SECONDS", ":w") + " AND A.obj_id = :wanted"
     assert session.sql(text, w=width, wanted=1).count() == 1
@@ -85,6 +87,7 @@ def test_enable_and_disable(cameras: SparkSession) -> None:
     wjoin.disable(cameras)
 
 
+@pytest.mark.long
 def test_view_of_a_join_is_usable_by_plain_spark(session: wjoin.Session, cameras: SparkSession) -> None:
     session.sql(f"CREATE OR REPLACE VIEW pairs AS {JOIN}")
     assert cameras.sql("SELECT count(*) AS n FROM pairs").collect()[0].n == 1
@@ -92,6 +95,7 @@ def test_view_of_a_join_is_usable_by_plain_spark(session: wjoin.Session, cameras
         session.sql(f"CREATE VIEW pairs AS {JOIN}")
 
 
+@pytest.mark.long
 def test_join_in_cte_subquery_and_of_a_join(session: wjoin.Session, cameras: SparkSession) -> None:
     assert session.sql(f"WITH pairs AS ({JOIN}) SELECT count(*) AS n FROM pairs").collect()[0].n == 1
     assert session.sql(f"SELECT p.obj_id FROM ({JOIN}) p WHERE p.obj_id = 1").count() == 1
@@ -103,6 +107,7 @@ def test_join_in_cte_subquery_and_of_a_join(session: wjoin.Session, cameras: Spa
     assert session.sql(outer).count() == 1
 
 
+@pytest.mark.long
 def test_union_of_joins(session: wjoin.Session, cameras: SparkSession) -> None:
     assert session.sql(f"({JOIN}) UNION ALL ({JOIN}) ORDER BY obj_id").count() == 2
 
@@ -116,6 +121,7 @@ def test_errors_point_into_the_text_as_written(session: wjoin.Session, cameras: 
     assert "nothing" in raised.value.render()
 
 
+@pytest.mark.long
 def test_spark_refusal_is_one_of_our_errors(session: wjoin.Session, cameras: SparkSession) -> None:
     with pytest.raises(WJoinError, match="WJ607"):
         session.sql(JOIN.replace("A.obj_id, A.ts", "no_such_function(A.obj_id) AS obj_id, A.ts"))
@@ -123,6 +129,7 @@ def test_spark_refusal_is_one_of_our_errors(session: wjoin.Session, cameras: Spa
         session.sql(JOIN.replace("camera2 B", "camera9 B"))
 
 
+@pytest.mark.long
 def test_several_statements_need_run_script(session: wjoin.Session, cameras: SparkSession) -> None:
     with pytest.raises(WJoinError, match="run_script"):
         session.sql(f"SELECT 1; {JOIN}")
@@ -165,6 +172,7 @@ def test_streams_are_declared_shown_described_and_dropped(
         session.sql(create.replace("WATERMARK ts", "WATERMARK tss"))
 
 
+@pytest.mark.long
 def test_insert_runs_as_a_stream_with_its_own_checkpoint(
     session: wjoin.Session, cameras: SparkSession, tmp_path: Path
 ) -> None:
@@ -263,11 +271,13 @@ def test_explain(session: wjoin.Session, cameras: SparkSession) -> None:
         session.sql(f"EXPLAIN CODEGEN {JOIN}")
 
 
+@pytest.mark.long
 def test_braces_of_the_user_reach_spark(session: wjoin.Session, cameras: SparkSession) -> None:
     frame = session.sql(JOIN.replace("A.obj_id,", "'{x}' AS braces, A.obj_id,"))
     assert frame.collect()[0].braces == "{x}"
 
 
+@pytest.mark.long
 def test_settings_that_lose_rows_are_refused(session: wjoin.Session, cameras: SparkSession) -> None:
     streaming = cameras.readStream.format("rate").load().selectExpr("value AS obj_id", "timestamp AS ts")
     session.stream("live", streaming)
@@ -289,7 +299,9 @@ def test_settings_are_taken_by_connect(cameras: SparkSession) -> None:
         wjoin.connect(cameras, **{"wjoin.nothing": "1"})
 
 
-@pytest.mark.parametrize("text", [JOIN, "/* all */ WITH x AS (SELECT * FROM live1) SELECT * FROM x"])
+@pytest.mark.parametrize(
+    "text", tiers([JOIN, "/* all */ WITH x AS (SELECT * FROM live1) SELECT * FROM x"], long=[JOIN])
+)
 def test_rows_of_a_stream_that_are_asked_for_at_once_say_what_to_do(
     session: wjoin.Session, cameras: SparkSession, tmp_path: Path, text: str
 ) -> None:

@@ -71,6 +71,7 @@ def test_a_name_of_the_other_kind(declared: wjoin.Session, statement: str, said:
     assert error.span is not None and error.span.of(statement) == statement.split()[-1]
 
 
+@pytest.mark.long
 def test_what_show_create_gives_declares_the_same(declared: wjoin.Session) -> None:
     for kind, name in (("STREAM", "a"), ("SINK", "found")):
         before = rows(declared, f"DESCRIBE {kind} {name}")
@@ -81,6 +82,7 @@ def test_what_show_create_gives_declares_the_same(declared: wjoin.Session) -> No
         assert rows(declared, f"SHOW CREATE {kind} {name}") == [(statement,)]
 
 
+@pytest.mark.long
 def test_show_create_of_what_no_statement_declared(declared: wjoin.Session) -> None:
     declared.stream("frame", declared.table("a"), event_time="ts")
     declared.sql(f"CREATE VIEW pairs AS SELECT A.id, A.ts {PAIRS}")
@@ -90,6 +92,7 @@ def test_show_create_of_what_no_statement_declared(declared: wjoin.Session) -> N
         assert "was not declared by CREATE STREAM" in error.message
 
 
+@pytest.mark.long
 def test_insert_names_columns_by_position(declared: wjoin.Session, tmp_path: Path) -> None:
     declared.run_script(
         f"INSERT INTO found (`at once`, who) SELECT B.ts, A.id {PAIRS}", checkpoint=f"{tmp_path}/checkpoints"
@@ -110,6 +113,7 @@ def test_insert_of_a_batch_names_columns(declared: wjoin.Session, tmp_path: Path
     ]
 
 
+@pytest.mark.long
 def test_insert_into_a_table_of_spark(declared: wjoin.Session) -> None:
     declared.sql("CREATE TABLE visits (id INT, ts TIMESTAMP) USING parquet")
     try:
@@ -134,6 +138,7 @@ def test_insert_into_a_table_of_spark(declared: wjoin.Session) -> None:
         declared.sql("DROP TABLE visits")
 
 
+@pytest.mark.long
 def test_stream_of_a_table_streams(declared: wjoin.Session) -> None:
     declared.sql("CREATE TABLE visits USING parquet AS SELECT 1 AS id, TIMESTAMP '2024-01-01' AS ts")
     try:
@@ -150,9 +155,10 @@ def test_stream_of_a_table_streams(declared: wjoin.Session) -> None:
 @pytest.mark.parametrize(
     ("query", "column"),
     [
-        (
+        pytest.param(
             f"SELECT window(A.ts, '1 minute').end, count(*) AS n {PAIRS} GROUP BY window(A.ts, '1 minute')",
             "A.ts",
+            marks=pytest.mark.long,
         ),
         pytest.param(
             f"SELECT window(ts, '1 minute').start AS s, count(*) AS n FROM (SELECT A.ts {PAIRS}) "
@@ -199,6 +205,7 @@ def test_aggregates_without_a_bound(declared: wjoin.Session, tmp_path: Path, que
     assert remedy in error.help
 
 
+@pytest.mark.long
 def test_group_by_time_in_a_batch(session: wjoin.Session) -> None:
     found = rows(
         session,
@@ -209,6 +216,7 @@ def test_group_by_time_in_a_batch(session: wjoin.Session) -> None:
     assert found == [(1,)]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_two_columns_of_one_name_are_refused(session: wjoin.Session, tmp_path: Path) -> None:
     for name in ("left_rows", "right_rows"):

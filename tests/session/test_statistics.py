@@ -58,6 +58,7 @@ def test_fractions_have_a_range_and_no_count(session: wjoin.Session) -> None:
     assert "distinct.speed" not in found
 
 
+@pytest.mark.long
 def test_a_sample_tells_no_rate(streams: wjoin.Session) -> None:
     found = known(streams, "ANALYZE STREAM b SAMPLE 500 ROWS")
     assert "rate" not in found
@@ -65,6 +66,7 @@ def test_a_sample_tells_no_rate(streams: wjoin.Session) -> None:
     assert 1 <= found["distinct.k"][0] <= 101
 
 
+@pytest.mark.long
 def test_what_the_user_gives_counts_before_what_was_read(streams: wjoin.Session) -> None:
     known(streams, "ANALYZE STREAM a")
     found = known(streams, "ALTER STREAM a SET STATISTICS (rate = 7, distinct.k = 3)")
@@ -86,6 +88,7 @@ def test_an_unknown_column_is_refused_with_the_nearest_name(streams: wjoin.Sessi
     assert refused.value.code == "WJ602"
 
 
+@pytest.mark.long
 def test_disorder_is_a_time_of_the_event_time_column(streams: wjoin.Session) -> None:
     found = known(streams, "ALTER STREAM a SET STATISTICS (disorder = 2 SECONDS)")
     assert found["disorder"] == (2, "given")
@@ -112,6 +115,7 @@ def test_explain_cost_lists_every_candidate(streams: wjoin.Session) -> None:
     assert sum("chosen" in line for line in table) == 1
 
 
+@pytest.mark.long
 def test_an_objective_of_throughput_spreads_the_cost_of_micro_batches(streams: wjoin.Session) -> None:
     shown = {}
     for objective in ("latency", "Throughput"):
@@ -122,6 +126,7 @@ def test_an_objective_of_throughput_spreads_the_cost_of_micro_batches(streams: w
     assert shown["Throughput"] < shown["latency"] / 50
 
 
+@pytest.mark.long
 def test_explain_analyze_runs_the_statement(streams: wjoin.Session) -> None:
     for name in "ab":
         known(streams, f"ANALYZE STREAM {name}")
@@ -142,6 +147,7 @@ def _count(session: wjoin.Session) -> int:
     return a.alias("a").join(b.alias("b"), "k").where("abs(a.t - b.t) <= 1000").count()
 
 
+@pytest.mark.long
 def test_the_document_is_json_of_the_promised_shape(streams: wjoin.Session) -> None:
     explained = streams.explain(JOIN)
     body = json.loads(explained.rendered("json"))

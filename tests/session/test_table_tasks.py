@@ -28,8 +28,8 @@ def tables(session: wjoin.Session, monkeypatch: pytest.MonkeyPatch) -> wjoin.Ses
     [
         ("/*+ PLAN(PSP) */", "same(l.n, r.n)", 2),
         ("/*+ PLAN(PSP, 5) */", "same(l.n, r.n)", 5),
-        ("/*+ PLAN(PSP) */", "l.n + r.n = 2 * l.n", 2),
-        ("", "same(l.n, r.n) AND l.k = r.k", 6),
+        pytest.param("/*+ PLAN(PSP) */", "l.n + r.n = 2 * l.n", 2, marks=pytest.mark.long),
+        pytest.param("", "same(l.n, r.n) AND l.k = r.k", 6, marks=pytest.mark.long),
         ("", "l.n = r.n", 1),
     ],
 )

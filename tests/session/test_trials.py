@@ -73,6 +73,7 @@ def test_tables_are_sampled_and_the_figures_kept(tables: wjoin.Session, near: Ne
     assert call(tables, "NOT near(l.n, r.n, 30)")["keeps"]["value"] < 0.6
 
 
+@pytest.mark.long
 def test_explain_calls_no_function_and_tells_what_a_run_has_measured(
     tables: wjoin.Session, near: Near
 ) -> None:
@@ -108,6 +109,7 @@ def test_what_is_declared_is_not_tried(tables: wjoin.Session, near: Near) -> Non
     assert near.pairs == 0
 
 
+@pytest.mark.long
 def test_a_table_joined_with_itself_is_not_paired_by_row(tables: wjoin.Session) -> None:
     same = Predicate("same", lambda left, right: left == right)
     text = "SELECT a.n FROM lefts a, lefts b WINDOW = 10 SECONDS WHERE same(a.n, b.n)"
@@ -118,6 +120,7 @@ def test_a_table_joined_with_itself_is_not_paired_by_row(tables: wjoin.Session) 
     assert found["tried"].startswith("tried on 4,032 pairs")
 
 
+@pytest.mark.long
 def test_a_failure_on_the_sample_is_told_and_no_other(tables: wjoin.Session) -> None:
     """Rows that fail in the sample may be none of the join's: it says so when it meets them."""
 
@@ -143,6 +146,7 @@ def test_without_rows_nothing_is_measured(tables: wjoin.Session, near: Near) -> 
     assert call(tables, "near(l.n, r.n, 3)")["tried"] == "not measured: no rows to try it on"
 
 
+@pytest.mark.long
 def test_files_of_a_stream_are_read_as_a_table(session: wjoin.Session, near: Near, tmp_path: Path) -> None:
     for name in ("lefts", "rights"):
         rows = session.range(0, 100, 1, 1).selectExpr("id AS n", "timestamp_millis(id * 100) AS ts")
@@ -166,6 +170,7 @@ def test_what_only_streams_is_taken_for_the_usual(session: wjoin.Session, near: 
     assert found["tried"] == "not measured: the rows of l exist only while the query runs"
 
 
+@pytest.mark.long
 def test_rows_that_take_long_are_given_up(session: wjoin.Session) -> None:
     """A hundred billion numbers are added up for longer than a second."""
     slow = session.range(100_000_000_000).selectExpr("sum(hash(id, id + 1)) AS n")

@@ -35,6 +35,7 @@ def counts(run: Run, name: str, alias: str) -> list[int]:
     return [getattr(progress.read(report), name).get(alias, 0) for report in run.progress]
 
 
+@pytest.mark.long
 @pytest.mark.quick
 def test_a_row_at_the_watermark_is_kept_and_an_older_one_is_dropped(session: Any) -> None:
     case = statement("AB", Within(60 * SECOND), ON_K, delay=5 * SECOND)
@@ -116,6 +117,7 @@ def test_late_rows_that_could_not_join_are_counted_too(session: Any) -> None:
     assert counts(run, "null_times", "A")[:3] == [0, 0, 1]
 
 
+@pytest.mark.long
 @pytest.mark.quick
 def test_rows_without_event_time_are_dropped_and_counted(session: Any) -> None:
     case = statement("AB", Within(10 * SECOND), ON_K)

@@ -37,6 +37,9 @@ _BUSY = b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 
 LOOKING_SECONDS = 3.0
 """Somebody is taken to look for so long after a request."""
 
+_END_SECONDS = 0.05
+"""How often the server looks whether it is to end."""
+
 LAST_SECONDS = 1.5
 """How long a picture that somebody looks at stays after the end: pages ask every second."""
 
@@ -76,7 +79,9 @@ class Web(BoundedServer):
         """Answer from now on with the queries that ``read`` gives; call ``closed`` at the end."""
         self._closed = closed
         self.site = Site(read, self._suffix())
-        threading.Thread(target=self.serve_forever, name="wjoin-web", daemon=True).start()
+        threading.Thread(
+            target=self.serve_forever, args=[_END_SECONDS], name="wjoin-web", daemon=True
+        ).start()
         return self
 
     @property
