@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.planner.choose.held_streams import is_held
-from wjoin.planner.cost.cardinality import Played, play_stages
+from wjoin.planner.cost.cardinality import play_stages
 from wjoin.planner.cost.constants import Constants
 from wjoin.planner.cost.psp import Spread, spread
 from wjoin.planner.cost.stage_estimates import ROW_BYTES, Arrival, InputEstimate, StageEstimate
+from wjoin.planner.cost.stage_play import Played
 from wjoin.planner.cost.stream_statistics import StreamStatistics
 from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Stage
 from wjoin.planner.plan.probes import chosen_orders
