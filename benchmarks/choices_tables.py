@@ -138,8 +138,8 @@ def run(session: wjoin.Session, load: Workload) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="wjoin-choices-") as folder:
         register(session, load, Path(folder))
         text = load.sql(None)
-        engine, catalog, settings = session.context.engine, session.context.catalog, session.context.settings
-        planned = rewrite(engine, catalog, settings, text, parse_statement(text), {}).planned
+        asked = session.context.asked
+        planned = rewrite(asked(text, {}), parse_statement(text)).planned
         candidates = planned[0].candidates
         best = {
             method: next(each for each in candidates if each.plan.method is method)

@@ -67,10 +67,9 @@ class _Diagnostic(Exception):  # noqa: N818 (an error or a warning)
         place = {**self._place(), "text": text, "source_name": source_name or self.source_name}
         return type(self)(self.code, self.message, **place)
 
-    def at(self, span: Span, text: str, source_name: str | None = None) -> Self:
-        """Return the same at a place of ``text``."""
-        placed = type(self)(self.code, self.message, span=span, help=self.help)
-        return placed.within(text, source_name or self.source_name)
+    def at(self, span: Span, text: str | None = None) -> Self:
+        """Return the same at a place, of ``text`` where that is known."""
+        return type(self)(self.code, self.message, **{**self._place(), "span": span, "text": text})
 
     def render(self) -> str:
         """Return what the command line prints, with the marked line and a caret."""

@@ -43,15 +43,23 @@ class _Nodes(Transformer[Leaf, Any]):
         return syntax.BareNumber(_whole(leaf, 1), _span(meta))
 
     def amount(self, meta: Meta, number: Leaf, unit: Leaf) -> int:
-        return _amount(meta, number, unit)
+        text = _string(number) if number.type == "STRING" else number.value
+        if unit.value.upper() == "ROWS":
+            raise WJoinError(
+                "WJ101",
+                "rows are counted in a window of one stream alone",
+                span=_span(meta),
+                help="write WINDOW A = 10 ROWS, with the name of the stream, or a unit of time",
+            )
+        return microseconds(number_of(text, _span(number)), unit_of(unit.value, _span(unit)), _span(meta))
 
     def negative_amount(self, meta: Meta, number: Leaf, unit: Leaf) -> int:
-        return -_amount(meta, number, unit)
+        return -self.amount(meta, number, unit)
 
     def amounts(self, meta: Meta, *amounts: int) -> syntax.TimeDuration:
         return syntax.TimeDuration(sum(amounts), _span(meta))
 
-    def interval(self, meta: Meta, duration: syntax.TimeDuration) -> syntax.TimeDuration:
+    def interval(self, meta: Meta, duration: Duration) -> Duration:
         return replace(duration, span=_span(meta))
 
     def interval_text(self, meta: Meta, text: Leaf) -> syntax.TimeDuration:
@@ -77,8 +85,7 @@ class _Nodes(Transformer[Leaf, Any]):
             case syntax.Parameter(name, negative):
                 return syntax.Parameter(name, not negative, _span(meta))
 
-    def positive(self, meta: Meta, duration: Duration) -> Duration:
-        return replace(duration, span=_span(meta))
+    positive = interval
 
     # Window clause
 
@@ -304,12 +311,6 @@ class _Nodes(Transformer[Leaf, Any]):
             composed=composed,
         )
 
-    def drop_stream(self, meta: Meta, if_exists: bool, name: Identifier) -> syntax.DropStream:
-        return syntax.DropStream(name, if_exists, _span(meta))
-
-    def drop_sink(self, meta: Meta, if_exists: bool, name: Identifier) -> syntax.DropSink:
-        return syntax.DropSink(name, if_exists, _span(meta))
-
     def __default__(self, data: str, children: list[Any], meta: Meta) -> Any:
         """Return a node that is made of its parts as they are: its class has the name of the rule."""
         kind = getattr(syntax, "".join(word.title() for word in data.split("_")))
@@ -398,18 +399,6 @@ def _provider(parts: Sequence[Any]) -> Identifier:
 
 def _string(leaf: Leaf) -> str:
     return string_value(leaf.value, _span(leaf))
-
-
-def _amount(meta: Meta, number: Leaf, unit: Leaf) -> int:
-    text = _string(number) if number.type == "STRING" else number.value
-    if unit.value.upper() == "ROWS":
-        raise WJoinError(
-            "WJ101",
-            "rows are counted in a window of one stream alone",
-            span=_span(meta),
-            help="write WINDOW A = 10 ROWS, with the name of the stream, or a unit of time",
-        )
-    return microseconds(number_of(text, _span(number)), unit_of(unit.value, _span(unit)), _span(meta))
 
 
 def _rows(number: Leaf, code: str, what: str) -> int:

@@ -1,4 +1,4 @@
-"""Text to Script: divides a text into statements and reads those that are wjoin's."""
+"""Text to statements: divides a text into statements and reads those that are wjoin's."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ _EXPLAIN_MODES = frozenset({"FORMATTED", "COST", "ANALYZE"})
 _OTHER_MODES = frozenset({"EXTENDED", "CODEGEN", "LOGICAL"})
 
 
-def parse_script(text: str, source_name: str = "<sql>") -> syntax.Script:
+def parse_script(text: str, source_name: str = "<sql>") -> tuple[syntax.Statement, ...]:
     """Return the statements of ``text``, divided at semicolons.
 
     A statement with nothing of wjoin's in it is a SparkStatement, whatever it says. Raises
@@ -24,15 +24,14 @@ def parse_script(text: str, source_name: str = "<sql>") -> syntax.Script:
     cannot be read.
     """
     try:
-        statements = tuple(_statement(pair(text, tokens)) for tokens in _divide(scan(text)))
+        return tuple(_statement(pair(text, tokens)) for tokens in _divide(scan(text)))
     except WJoinError as error:
         raise error.within(text, source_name) from None
-    return syntax.Script(text, statements)
 
 
 def parse_statement(text: str, source_name: str = "<sql>") -> syntax.Statement:
     """Return the one statement of ``text``; raises as parse_script does, and WJ606 for none or several."""
-    statements = parse_script(text, source_name).statements
+    statements = parse_script(text, source_name)
     if len(statements) == 1:
         return statements[0]
     if not statements:

@@ -232,8 +232,14 @@ class SelectBlock:
 # Statements -----------------------------------------------------------------
 
 
+class Statement:
+    """What a text has between two semicolons; ``span`` is all of it."""
+
+    span: Span
+
+
 @dataclass(frozen=True)
-class Query:
+class Query(Statement):
     """Any Spark statement that contains at least one W-join; outermost blocks in text order."""
 
     blocks: tuple[SelectBlock, ...]
@@ -241,7 +247,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class SparkStatement:
+class SparkStatement(Statement):
     """A statement with nothing of ours in it: goes to Spark as it stands."""
 
     span: Span = field(compare=False)
@@ -290,7 +296,7 @@ class AtSite:
 
 
 @dataclass(frozen=True)
-class CreateStream:
+class CreateStream(Statement):
     """``CREATE [OR REPLACE] STREAM [IF NOT EXISTS] name [(columns)] USING format … [FORMAT name]``.
 
     ``columns`` are those that the source holds, as Spark DDL; None when the source knows them
@@ -316,7 +322,7 @@ class CreateStream:
 
 
 @dataclass(frozen=True)
-class CreateSink:
+class CreateSink(Statement):
     """``CREATE [OR REPLACE] SINK [IF NOT EXISTS] name USING format [OPTIONS (…)] [PARTITIONED BY (…)]``.
 
     ``record_format``, of ``FORMAT name``, says how its records are written: json, csv or avro. ``key``, of
@@ -337,7 +343,7 @@ class CreateSink:
 
 
 @dataclass(frozen=True)
-class InsertInto:
+class InsertInto(Statement):
     """``INSERT INTO [TABLE] target [(columns)] query``; the query may or may not hold a W-join."""
 
     target: tuple[Identifier, ...]
@@ -347,7 +353,7 @@ class InsertInto:
 
 
 @dataclass(frozen=True)
-class CreateView:
+class CreateView(Statement):
     """``CREATE [OR REPLACE] [TEMP] VIEW name AS query`` where the query holds a W-join."""
 
     name: Identifier
@@ -357,7 +363,7 @@ class CreateView:
 
 
 @dataclass(frozen=True)
-class _Bare:
+class _Bare(Statement):
     """A statement of words alone."""
 
     span: Span = field(compare=False)
@@ -380,7 +386,7 @@ class ShowQueries(_Bare):
 
 
 @dataclass(frozen=True)
-class _Named:
+class _Named(Statement):
     """A statement about what has a name."""
 
     name: Identifier
@@ -412,11 +418,11 @@ class StopQuery(_Named):
 
 
 @dataclass(frozen=True)
-class _Dropped:
+class _Dropped(Statement):
     """A statement that removes what has a name."""
 
-    name: Identifier
     if_exists: bool
+    name: Identifier
     span: Span = field(compare=False)
 
 
@@ -448,7 +454,7 @@ class StatisticEntry:
 
 
 @dataclass(frozen=True)
-class AlterStream:
+class AlterStream(Statement):
     """``ALTER STREAM name SET STATISTICS (name = value, …)`` or ``… RESET STATISTICS``.
 
     ``statistics`` has one entry or more, no two alike, and is None for RESET.
@@ -460,7 +466,7 @@ class AlterStream:
 
 
 @dataclass(frozen=True)
-class AnalyzeStream:
+class AnalyzeStream(Statement):
     """``ANALYZE STREAM name [SAMPLE n ROWS]``; ``sample`` is n, one or more."""
 
     name: Identifier
@@ -469,7 +475,7 @@ class AnalyzeStream:
 
 
 @dataclass(frozen=True)
-class SetOption:
+class SetOption(Statement):
     """``SET wjoin.key = value`` (settings of wjoin; every other SET is Spark's)."""
 
     key: str
@@ -478,7 +484,7 @@ class SetOption:
 
 
 @dataclass(frozen=True)
-class Explain:
+class Explain(Statement):
     """``EXPLAIN [FORMATTED | COST | ANALYZE] query`` where the query holds a W-join.
 
     ``mode`` is upper case, empty when none is written; ``target`` is that of an INSERT INTO whose
@@ -489,37 +495,3 @@ class Explain:
     body: Query
     span: Span = field(compare=False)
     target: tuple[Identifier, ...] = ()
-
-
-Statement = (
-    Query
-    | SparkStatement
-    | CreateStream
-    | CreateSink
-    | InsertInto
-    | CreateView
-    | ShowStreams
-    | DescribeStream
-    | DropStream
-    | ShowCreateStream
-    | ShowSinks
-    | ShowPredicates
-    | ShowQueries
-    | DescribeQuery
-    | StopQuery
-    | DescribeSink
-    | DropSink
-    | ShowCreateSink
-    | AlterStream
-    | AnalyzeStream
-    | SetOption
-    | Explain
-)
-
-
-@dataclass(frozen=True)
-class Script:
-    """The statements of a text, in order."""
-
-    text: str = field(repr=False)
-    statements: tuple[Statement, ...]

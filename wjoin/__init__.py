@@ -9,24 +9,16 @@ if (_ROOT / "grammar").is_dir() and not (_ROOT / "wjoin" / "grammar").is_dir():
     __path__.append(str(_ROOT))
 
 if TYPE_CHECKING:
-    from wjoin.checkpoints.committed import committed_files
-    from wjoin.connecting import connect
-    from wjoin.grammar.errors import WJoinError, WJoinWarning
-    from wjoin.session import Session, disable, enable
-    from wjoin.settings.options import configure
-    from wjoin.udfs.predicate import predicate
+    from wjoin.checkpoints.committed import committed_files as committed_files
+    from wjoin.connecting import connect as connect
+    from wjoin.grammar.errors import WJoinError as WJoinError
+    from wjoin.grammar.errors import WJoinWarning as WJoinWarning
+    from wjoin.session import Session as Session
+    from wjoin.session import disable as disable
+    from wjoin.session import enable as enable
+    from wjoin.settings.options import configure as configure
+    from wjoin.udfs.predicate import predicate as predicate
 
-__all__ = [
-    "Session",
-    "WJoinError",
-    "WJoinWarning",
-    "committed_files",
-    "configure",
-    "connect",
-    "disable",
-    "enable",
-    "predicate",
-]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -40,6 +32,7 @@ _HOMES = {
     "enable": "wjoin.session",
     "predicate": "wjoin.udfs.predicate",
 }
+__all__ = list(_HOMES)
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -131,7 +131,7 @@ class Bridge:
 
     def _answered(self, request: Any) -> None:
         text = request.text()
-        statements = parse_script(text).statements
+        statements = parse_script(text)
         if len(statements) != 1:
             request.leave()
             return

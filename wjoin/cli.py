@@ -63,7 +63,7 @@ def _status(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     text, params = read_script(options)
-    statements = parse_script(text, source_name(options)).statements
+    statements = parse_script(text, source_name(options))
     if options.trigger is not None:
         from wjoin.settings.triggers import processing_time
 
@@ -138,12 +138,12 @@ def _shell(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     text, params = read_script(options)
-    statements = parse_script(text, source_name(options)).statements
+    statements = parse_script(text, source_name(options))
     from wjoin.statements.checking import check
 
     with embedded(options) as session:
         for statement in statements:
-            print(check(session.context, text, statement, params, options.checkpoint), flush=True)
+            print(check(session.context.asked(text, params), statement, options.checkpoint), flush=True)
     return GOOD
 
 
@@ -169,9 +169,8 @@ def _checkpoint(options: argparse.Namespace) -> int:
     with embedded(options) as session, stopping():
         with Waiting("Rewriting the state").ticking():
             try:
-                done = repartition(
-                    session.context, text, old, new, options.partitions, params, source_name(options)
-                )
+                asked = session.context.asked(text, params)
+                done = repartition(asked, old, new, options.partitions, source_name(options))
             except KeyboardInterrupt:
                 print(f"Stopped: {new} has not been written", file=sys.stderr, flush=True)
                 return FAILED
@@ -185,7 +184,7 @@ def _checkpoint(options: argparse.Namespace) -> int:
 
 def _explain(options: argparse.Namespace) -> int:
     text, params = read_script(options)
-    script = parse_script(text, source_name(options))
+    statements = parse_script(text, source_name(options))
     from wjoin.planner.explain.document import Document
     from wjoin.statements.dispatch import execute
     from wjoin.statements.explain import explain
@@ -195,18 +194,19 @@ def _explain(options: argparse.Namespace) -> int:
     with embedded(options) as session:
         if options.checkpoint is not None:
             session.settings["wjoin.checkpoint"] = options.checkpoint
-        joins = any(map(_is_explained, script.statements))
-        for statement in script.statements:
+        asked = session.context.asked(text, params)
+        joins = any(map(_is_explained, statements))
+        for statement in statements:
             # Of a script without a window join, Spark's plans.
             if _is_explained(statement) or (not joins and _reads_only(text, statement)):
-                explained = explain(session.context, text, statement, params, options.mode)
+                explained = explain(asked, statement, options.mode)
                 documents += explained.described
                 if options.format == "text":
                     print(explained)
             if isinstance(statement, CreateView) or not (
                 isinstance(statement, Explain | InsertInto | Query) or _reads_only(text, statement)
             ):
-                execute(session.context, text, statement, params)
+                execute(asked, statement)
     if options.format != "text":
         print(render(documents, options.format))
     return GOOD

@@ -34,7 +34,7 @@ from wjoin.sources.catalog import (
 )
 from wjoin.spark.doors import LOOPBACK
 from wjoin.spark.engine import Engine
-from wjoin.spark.failures import RAISED_BY_SPARK, failure, placed
+from wjoin.spark.failures import RAISED_BY_SPARK, failure
 from wjoin.spark.held import held
 from wjoin.spark.notices import tell
 from wjoin.spark.process import log_path
@@ -100,15 +100,15 @@ class Session:
 
         Raises WJoinError for an error in the statement, with its place and remedy.
         """
-        script = parse_script(sqlQuery)
+        statements = parse_script(sqlQuery)
         positional = args is not None and not isinstance(args, Mapping)
-        if len(script.statements) == 1 and not _is_sparks(script.statements[0], positional):
+        if len(statements) == 1 and not _is_sparks(statements[0], positional):
             named = params if positional else {**(args or {}), **params}
             self.context.queries.begin_script()
-            return execute(self.context, sqlQuery, script.statements[0], named)
-        if not all(_is_sparks(each, positional) for each in script.statements):
+            return execute(self.context.asked(sqlQuery, named), statements[0])
+        if not all(_is_sparks(each, positional) for each in statements):
             raise WJoinError("WJ606", "sql() takes one statement", help="run several with run_script()")
-        return pass_through(self.context.engine, self.context.catalog, sqlQuery, args, params)
+        return pass_through(self.context, sqlQuery, params, args)
 
     def stream(
         self,
@@ -160,7 +160,7 @@ class Session:
         Its method ``rendered`` gives it as ``json``, ``html`` or ``dot``.
         """
         statement = parse_statement(sqlQuery)
-        return explain(self.context, sqlQuery, statement, {**(args or {}), **params})
+        return explain(self.context.asked(sqlQuery, {**(args or {}), **params}), statement)
 
     def run_script(
         self,
@@ -177,10 +177,10 @@ class Session:
         ``checkpoint``. With ``once`` a query works off all that its sources hold, then ends, and
         the script goes on after it; without, queries run on until they are stopped.
         """
-        script = parse_script(text, name)
+        statements = parse_script(text, name)
         self.context.queries.begin_script()
         made: list[DataFrame | StreamingQuery] = []
-        for statement in script.statements:
+        for statement in statements:
             made += self.run_statement(text, statement, once=once, checkpoint=checkpoint, **params)
         return made
 
@@ -188,13 +188,14 @@ class Session:
         self, text: str, statement: Statement, *, once: bool, checkpoint: str | None, **params: Any
     ) -> list[DataFrame | StreamingQuery]:
         """Run one statement of a script (see ``run_script``)."""
+        asked = self.context.asked(text, params)
         if isinstance(statement, InsertInto):
-            with placed(text, statement.span):
-                started = insert(self.context, text, statement, params, once=once, checkpoint=checkpoint)
+            with asked.placed(statement.span):
+                started = insert(asked, statement, once=once, checkpoint=checkpoint)
             if once and started is not None:
                 self._await(started, text, statement)
             return [started.query] if started is not None else []
-        return [execute(self.context, text, statement, params)]
+        return [execute(asked, statement)]
 
     def _await(self, running: Running, text: str, statement: InsertInto) -> None:
         """Wait for the end of a query. Raises WJoinError where it failed."""
@@ -221,7 +222,7 @@ class Session:
         ``partitions`` before they start. Raises WJoinError WJ701 and WJ702 where a checkpoint is another
         statement's, and WJ708 to WJ711.
         """
-        return repartition(self.context, text, old, new, partitions, params, name)
+        return repartition(self.context.asked(text, params), old, new, partitions, name)
 
     def serve_web(self, port: int | None = None, host: str = LOOPBACK, token: str | None = None) -> Web:
         """Serve a page with the running queries of the Spark session and their numbers.

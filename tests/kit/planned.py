@@ -58,7 +58,7 @@ def plan_over(
 
     Raises WJoinError where that does.
     """
-    statement = parse_script(sql).statements[0]
+    statement = parse_script(sql)[0]
     if not isinstance(statement, Query):
         raise TypeError(f"no query: {sql}")
     types, block = ColumnTypes(relations), statement.blocks[0]

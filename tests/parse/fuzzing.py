@@ -108,7 +108,7 @@ def _joins() -> tuple[str, ...]:
 
 def _has_join(text: str) -> bool:
     try:
-        statements = parse_script(text).statements
+        statements = parse_script(text)
     except WJoinError:
         return False
     return any(isinstance(_body(each), syntax.Query) for each in statements)
@@ -244,11 +244,11 @@ def check(text: str, seed: int = 0) -> str:
     if chance.random() < 0.1:
         candidates(text, chance.randrange(len(text) + 1), Names())
     try:
-        script = parse_script(text)
+        statements = parse_script(text)
     except WJoinError as error:
         return _told(error, text)
     told = "Spark's own"
-    for each in script.statements:
+    for each in statements:
         found = _planned(text, each, seed)
         told = found if found != "Spark's own" else told
     return told
@@ -289,7 +289,7 @@ def _planned(text: str, statement: syntax.Statement, seed: int) -> str:
                 explain_text(describe(planned))
             piece = apply_edits(piece, planned.edits)
             number += 1
-            again = parse_script(piece).statements[0]
+            again = parse_script(piece)[0]
             blocks = again.blocks if isinstance(again, syntax.Query) else ()
     except WJoinError as error:
         return _told(error, piece)

@@ -62,7 +62,7 @@ def print_statement(statement: Declaration) -> str:
     match statement:
         case syntax.CreateStream() | syntax.CreateSink():
             return print_declaration(statement)
-        case syntax.DropStream(name, if_exists):
+        case syntax.DropStream(if_exists, name):
             return f"DROP STREAM {'IF EXISTS ' if if_exists else ''}{print_name(name.name)}"
         case syntax.DescribeStream(name):
             return f"DESCRIBE STREAM {print_name(name.name)}"
@@ -82,7 +82,7 @@ def print_statement(statement: Declaration) -> str:
             return f"STOP QUERY {print_name(name.name)}"
         case syntax.DescribeSink(name):
             return f"DESCRIBE SINK {print_name(name.name)}"
-        case syntax.DropSink(name, if_exists):
+        case syntax.DropSink(if_exists, name):
             return f"DROP SINK {'IF EXISTS ' if if_exists else ''}{print_name(name.name)}"
         case syntax.ShowCreateSink(name):
             return f"SHOW CREATE SINK {print_name(name.name)}"

@@ -1,4 +1,4 @@
-"""Whatever is typed ends in a Script or a coded error with its place."""
+"""Whatever is typed ends in statements or a coded error with its place."""
 
 import random
 import re

@@ -75,7 +75,7 @@ SPARK = [
 
 @pytest.mark.parametrize("text", SPARK)
 def test_goes_to_spark_untouched(text: str) -> None:
-    (statement,) = parse_script(text).statements
+    (statement,) = parse_script(text)
     assert isinstance(statement, syntax.SparkStatement)
     assert text.startswith(statement.span.of(text))
 
@@ -85,7 +85,7 @@ def test_goes_to_spark_untouched(text: str) -> None:
 )
 def test_insert_without_window_clause(body: str) -> None:
     text = f"INSERT INTO TABLE cat.`d b`.t {body}"
-    (statement,) = parse_script(text).statements
+    (statement,) = parse_script(text)
     assert isinstance(statement, syntax.InsertInto)
     assert [part.name for part in statement.target] == ["cat", "d b", "t"]
     assert isinstance(statement.body, syntax.SparkStatement)
@@ -95,4 +95,4 @@ def test_insert_without_window_clause(body: str) -> None:
 
 @pytest.mark.parametrize("text", ["", " \n", "-- nothing", ";;", "/* ; */ ; -- x"])
 def test_no_statement(text: str) -> None:
-    assert parse_script(text).statements == ()
+    assert parse_script(text) == ()

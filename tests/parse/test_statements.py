@@ -21,11 +21,10 @@ def test_script() -> None:
     {JOIN};
     /* last; */ SELECT 1
     """
-    script = parse_script(text)
-    assert script.text == text
-    kinds = [type(statement) for statement in script.statements]
+    statements = parse_script(text)
+    kinds = [type(statement) for statement in statements]
     assert kinds == [syntax.CreateStream, syntax.SparkStatement, syntax.Query, syntax.SparkStatement]
-    assert [statement.span.of(text) for statement in script.statements] == [
+    assert [statement.span.of(text) for statement in statements] == [
         "CREATE STREAM a USING parquet",
         "SET spark.x = ';'",
         JOIN,
@@ -38,13 +37,11 @@ def test_sql_script_is_one_statement() -> None:
         "BEGIN IF a THEN SELECT CASE WHEN b THEN 1 END; END IF; BEGIN SELECT 2; END;"
         " WHILE c DO SELECT 3; END WHILE; END"
     )
-    assert [
-        statement.span.of(f"{body}; SELECT 4") for statement in parse_script(f"{body}; SELECT 4").statements
-    ] == [
+    assert [statement.span.of(f"{body}; SELECT 4") for statement in parse_script(f"{body}; SELECT 4")] == [
         body,
         "SELECT 4",
     ]
-    assert len(parse_script(f"name: {body}; SELECT 4").statements) == 2
+    assert len(parse_script(f"name: {body}; SELECT 4")) == 2
 
 
 def test_create_stream() -> None:
@@ -192,7 +189,7 @@ def test_small_declarations() -> None:
     text = """SHOW PREDICATES; SHOW STREAMS; DESCRIBE STREAM a; DESC STREAM `b c`;
     DROP STREAM a; DROP STREAM IF EXISTS b;
     SET wjoin.algorithm = mw; SET wjoin.a.b = 'x y'; set WJOIN.c = 1 2 -- end"""
-    statements = parse_script(text).statements
+    statements = parse_script(text)
     predicates, shown, first, second, drop, guarded, *settings = statements
     assert isinstance(predicates, syntax.ShowPredicates)
     assert isinstance(shown, syntax.ShowStreams)
@@ -206,7 +203,7 @@ def test_small_declarations() -> None:
 
 def test_statements_about_queries() -> None:
     text = "SHOW QUERIES; DESC QUERY `a b`; DESCRIBE QUERY stop; stop query query"
-    shown, first, second, stopped = parse_script(text).statements
+    shown, first, second, stopped = parse_script(text)
     assert isinstance(shown, syntax.ShowQueries)
     assert isinstance(first, syntax.DescribeQuery) and first.name.name == "a b"
     assert isinstance(second, syntax.DescribeQuery) and second.name.name == "stop"
@@ -218,7 +215,7 @@ def test_statements_about_queries() -> None:
 def test_declarations_of_sinks() -> None:
     text = """SHOW SINKS; DESCRIBE SINK a; DESC SINK `b c`; DROP SINK a; DROP SINK IF EXISTS b;
     SHOW CREATE STREAM sink; SHOW CREATE SINK stream"""
-    shown, first, second, drop, guarded, stream, sink = parse_script(text).statements
+    shown, first, second, drop, guarded, stream, sink = parse_script(text)
     assert isinstance(shown, syntax.ShowSinks)
     assert isinstance(first, syntax.DescribeSink) and first.name.name == "a"
     assert isinstance(second, syntax.DescribeSink) and second.name.name == "b c"
@@ -279,7 +276,7 @@ def test_shares_may_be_none_and_all() -> None:
 
 def test_statements_of_streams_named_by_keywords() -> None:
     text = "alter stream reset reset statistics; ANALYZE STREAM sample; ANALYZE STREAM `a b` SAMPLE 1e3 ROWS"
-    reset, whole, sampled = parse_script(text).statements
+    reset, whole, sampled = parse_script(text)
     assert isinstance(reset, syntax.AlterStream)
     assert (reset.name.name, reset.statistics) == ("reset", None)
     assert isinstance(whole, syntax.AnalyzeStream) and (whole.name.name, whole.sample) == ("sample", None)

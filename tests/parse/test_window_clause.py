@@ -100,7 +100,7 @@ def test_three_terms_are_one_conjunction() -> None:
 def test_spans_index_the_whole_source() -> None:
     start = "SELECT 1;\n/* é */ SELECT * FROM A, B -- c\n "
     text = start + "(WINDOW (A, `B`) = 250ms OR WINDOW A = -0 s) AND WINDOW = :w"
-    query = parse_script(text).statements[1]
+    query = parse_script(text)[1]
     assert isinstance(query, syntax.Query)
     window = query.blocks[0].window
     assert isinstance(window, syntax.WindowAnd)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.kit.kinds import kinds_of_statements
 from tests.packages import ROOT
 from wjoin.grammar import syntax
 from wjoin.grammar.clauses import grammar
@@ -73,7 +74,7 @@ def test_these_are_all_kinds() -> None:
         syntax.StopQuery,
     )
     named = re.compile(r"Show|Describe|Drop")
-    rest = set(syntax.Statement.__args__) - set(declared) - {syntax.SparkStatement}
+    rest = kinds_of_statements() - set(declared) - {syntax.SparkStatement}
     assert {each for each in rest if not named.match(each.__name__)} == set(OTHERS)
 
 

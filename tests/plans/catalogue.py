@@ -117,7 +117,7 @@ class FakeTypes:
 
 def first_block(sql: str) -> SelectBlock:
     """Return the innermost first block of the first statement."""
-    statement = parse_script(sql).statements[0]
+    statement = parse_script(sql)[0]
     while isinstance(statement, CreateView | Explain | InsertInto):
         statement = statement.body
     assert isinstance(statement, Query), "the statement has no window clause"

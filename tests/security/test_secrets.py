@@ -12,7 +12,8 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import scan
 from wjoin.sources.format_options import STREAM_OPTIONS, check_options
 from wjoin.spark.doors import REDACTING
-from wjoin.spark.failures import located
+from wjoin.spark.failures import placed
+
 
 TOKEN = "s3cr3t-0f-Alice"
 
@@ -104,9 +105,9 @@ def test_no_error_of_a_wrong_statement_has_the_secret():
 
 def test_an_option_that_there_is_not_is_shown_at_its_place_without_the_secret():
     text = f"CREATE STREAM a AT SITE 'grpc://x:1' OPTIONS (token '{TOKEN}', rate '3')"
-    (statement,) = parse_script(text).statements
+    (statement,) = parse_script(text)
     assert TOKEN not in repr(statement)
-    with pytest.raises(WJoinError) as refused, located(text):
+    with pytest.raises(WJoinError) as refused, placed(text):
         check_options(["rate"], STREAM_OPTIONS, "wjoin_site", statement.span, text)
     _, _, _, line, caret, _ = str(refused.value).splitlines()
     assert line.endswith(f"OPTIONS (token {REDACTED}, rate '3')")

@@ -8,15 +8,17 @@ from types import FrameType
 import pytest
 
 import wjoin
+from tests.kit.kinds import kinds_of_statements
 from tests.packages import ROOT
 from wjoin.grammar import parser, syntax
+from wjoin.statements.dispatch import HANDLERS
 
 MARK = "on its way"
 JOIN = f"SELECT ja.k, '{MARK}' AS mark FROM ja, jb WINDOW (ja, jb) = 10 SECONDS WHERE ja.k = jb.k"
 NODES = (syntax.Query, syntax.InsertInto, syntax.Explain, syntax.CreateView)
 JOINED = ("joins.predicates", "joins.from_items", "joins.from_items", "joins.names")
-# Errors get their place there, wherever they are raised.
-ASIDE = "spark.failures"
+# What a statement runs with is put together there, and errors get their place, wherever they are raised.
+ASIDE = {"context", "spark.failures"}
 FACE = ROOT / "wjoin"
 ROOMS = {"statements", "joins", "sources", "queries", "checkpoints", "spark", "settings"}
 
@@ -53,6 +55,7 @@ def streams(session: wjoin.Session) -> wjoin.Session:
                 "session",
                 "statements.dispatch",
                 "statements.explain",
+                "statements.inserts",
                 "joins.rewrite",
                 *JOINED,
                 "joins.rewrite",
@@ -86,7 +89,11 @@ def test_text_goes_one_way_and_is_parsed_once(
     streams: wjoin.Session, statement: str, journey: list[str]
 ) -> None:
     entered, parses = followed(lambda: streams.sql(statement))
-    assert ([name for name in entered if name != ASIDE], parses) == (journey, 1)
+    assert ([name for name in entered if name not in ASIDE], parses) == (journey, 1)
+
+
+def test_each_kind_of_statement_has_a_handler() -> None:
+    assert set(HANDLERS) == kinds_of_statements()
 
 
 def test_what_is_left_of_two_joins_is_read_again(streams: wjoin.Session) -> None:

@@ -44,7 +44,7 @@ def planned(
 ) -> tuple[list[PlannedSelect], dict[str, object]]:
     """Plan all joins of a statement, on a checkpoint of the identity ``body``; return its own identity."""
     text, joins, relations = sql, list[PlannedSelect](), []
-    while isinstance(statement := parse_script(text).statements[0], Query):
+    while isinstance(statement := parse_script(text)[0], Query):
         block = first_block(text)
         items = [change(RELATIONS[item.parts[-1].name] if item.parts else ENTRIES) for item in block.items]
         rule = FREE

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -20,7 +19,7 @@ from wjoin.checkpoints.log import (
     operators,
     set_partitions,
 )
-from wjoin.context import Context
+from wjoin.context import Asked, Context
 from wjoin.executor.faults import fault_point
 from wjoin.executor.routing import worker_count
 from wjoin.executor.spark.moved_state import (
@@ -55,7 +54,7 @@ from wjoin.planner.choose.layouts import Layout, laid_out
 from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.settings.options import prepare
 from wjoin.spark.cluster import setting
-from wjoin.spark.failures import located, placed
+from wjoin.spark.failures import located
 from wjoin.spark.files import Files
 from wjoin.statements.checking import check
 from wjoin.statements.dispatch import execute
@@ -120,22 +119,16 @@ class _Task:
 
 
 def repartition(
-    context: Context,
-    text: str,
-    old: str,
-    new: str,
-    partitions: int,
-    params: dict[str, Any],
-    name: str = "<script>",
+    asked: Asked, old: str, new: str, partitions: int, name: str = "<script>"
 ) -> list[Repartitioned]:
     """Write the checkpoints below a folder anew for another number of shuffle partitions.
 
     ``old`` is the folder of the checkpoints of a script, or the checkpoint of its one query; ``new``, which
-    is not there yet, appears when all is written. ``text`` is the script with which the queries go on: its
+    is not there yet, appears when all is written. The text is the script with which the queries go on: its
     hints say on how many workers. Raises WJoinError WJ701 and WJ702 for the checkpoint of another statement,
     and WJ708 to WJ711.
     """
-    spark, old, new = context.engine.spark, old.rstrip("/"), new.rstrip("/")
+    spark, old, new = asked.engine.spark, old.rstrip("/"), new.rstrip("/")
     files = Files.of(spark)
     if partitions < 1:
         raise WJoinError("WJ603", f"{partitions} is not a number of partitions", help="give 1 or more")
@@ -143,15 +136,15 @@ def repartition(
         raise WJoinError("WJ709", f"{new} exists already")
     with setting(spark, PARTITIONS, str(partitions)):
         single = files.exists(f"{old}/metadata")
-        tasks = _Script(context, files, text, params, old, single).tasks(name)
+        tasks = _Script(asked, files, old, single).tasks(name)
     unfinished = new + UNFINISHED
     files.remove(unfinished)
     try:
         for number, task in enumerate(tasks):
-            with placed(text, task.statement.span):
+            with asked.placed(task.statement.span):
                 own = f"{unfinished}/{number}"
                 made = task.below(f"{unfinished}/checkpoint")
-                _write(context, files, task, partitions, own, made, task.below(new))
+                _write(asked, files, task, partitions, own, made, task.below(new))
         for task in tasks:
             if last_batch(files, task.folder).number != task.last.number:
                 raise WJoinError("WJ708", f"a query is running on the checkpoint {task.folder}")
@@ -169,16 +162,14 @@ def repartition(
 class _Script:
     """A script and the folder ``old`` of its checkpoints; ``single`` where that is the one of its query."""
 
-    context: Context
+    asked: Asked
     files: Files
-    text: str
-    params: dict[str, Any]
     old: str
     single: bool
 
     def tasks(self, name: str) -> list[_Task]:
         """Return what there is to write anew, all of it compared with its statements."""
-        statements = parse_script(self.text, name).statements
+        statements = parse_script(self.asked.text, name)
         queries = sum(isinstance(each, InsertInto | Query) for each in statements)
         if self.single and queries > 1:
             raise WJoinError(
@@ -186,10 +177,10 @@ class _Script:
                 f"{self.old} is the checkpoint of one query, and {name} has {queries}",
                 help="give the folder of all of them, or the statements of that query alone",
             )
-        self.context.queries.begin_script()
+        self.asked.queries.begin_script()
         found: list[_Task] = []
         for statement in statements:
-            with placed(self.text, statement.span):
+            with self.asked.placed(statement.span):
                 match statement:
                     case InsertInto():
                         found += self._of_insert(statement)
@@ -197,18 +188,18 @@ class _Script:
                         found += self._of_select(statement) if self.single else ()
                     case AnalyzeStream():
                         # It tells which key is the most frequent one.
-                        execute(self.context, self.text, statement, self.params)
+                        execute(self.asked, statement)
                     case _:
-                        check(self.context, self.text, statement, self.params, None)
-        self.context.queries.begin_script()
+                        check(self.asked, statement, None)
+        self.asked.queries.begin_script()
         if not found:
             raise WJoinError("WJ710", f"{self.old} holds no checkpoint of a query of {name}")
         return found
 
     def _of_insert(self, statement: InsertInto) -> Iterator[_Task]:
         """Yield what is to be done for an INSERT INTO, if its query streams and has begun."""
-        queries, target = self.context.queries, statement.target[-1]
-        sink = target_sink(self.context.catalog, statement)
+        queries, target = self.asked.queries, statement.target[-1]
+        sink = target_sink(self.asked.catalog, statement)
         if sink is None:
             return
         for folder in (self.old, f"{self.old}/{sink.name}"):
@@ -216,21 +207,21 @@ class _Script:
                 message = f"a query is running on the checkpoint {folder}"
                 raise WJoinError("WJ708", message, span=target.span)
         folder = self.old if self.single else queries.name_folder(self.old, sink.name)
-        kept = Kept(self.context.engine.spark, folder, moving=True)
-        rows, joins = inserted_rows(self.context, self.text, statement, self.params, kept)
+        kept = Kept(self.asked.engine.spark, folder, moving=True)
+        rows, joins = inserted_rows(self.asked, statement, kept)
         if not rows.isStreaming:
             return
         queries.named(folder)
         if kept.begun:
             place = "" if self.single else folder.removeprefix(f"{self.old}/")
-            with located(self.text, target.span):
+            with located(target.span):
                 yield self._task(kept, statement, target.name, folder, place, joins)
 
     def _of_select(self, statement: Query) -> Iterator[_Task]:
         """Yield what is to be done for a SELECT that somebody has started."""
-        kept = Kept(self.context.engine.spark, self.old, moving=True)
-        _, joins = joined_rows(self.context, self.text, statement, self.params, kept)
-        with located(self.text, statement.span):
+        kept = Kept(self.asked.engine.spark, self.old, moving=True)
+        _, joins = joined_rows(self.asked, statement, kept)
+        with located(statement.span):
             yield self._task(kept, statement, "the SELECT", self.old, "", joins)
 
     def _task(
@@ -242,8 +233,8 @@ class _Script:
         place: str,
         joins: Joins | None,
     ) -> _Task:
-        asked, filed = self.context.settings.home(), kept.home.checkpoint
-        to_files = filed is not None if asked == AUTO else asked == FILES
+        wanted, filed = self.asked.settings.home(), kept.home.checkpoint
+        to_files = filed is not None if wanted == AUTO else wanted == FILES
         last = last_batch(self.files, folder)
         if self.files.escaped(folder):
             # Spark looks for the state in a folder that has them as in an address.

@@ -9,6 +9,7 @@ from wjoin.grammar.syntax import Explain, InsertInto, Query, Statement
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from wjoin.context import Asked
     from wjoin.joins.rewrite import Joins
     from wjoin.queries.running import Running
     from wjoin.session import Session
@@ -34,16 +35,13 @@ def carry_out(
     session: "Session", text: str, statement: Statement, params: dict[str, Any], how: How
 ) -> "list[Running]":
     """Run a statement and print its rows, if it has any; return the query that it has started, if any."""
-    from wjoin.spark.failures import placed
     from wjoin.statements.inserts import insert
 
     if not isinstance(statement, InsertInto):
         return _show(session, text, statement, params, how)
-    once, checkpoint, trigger = how.once, how.checkpoint, how.trigger
-    with placed(text, statement.span):
-        started = insert(
-            session.context, text, statement, params, once=once, checkpoint=checkpoint, trigger=trigger
-        )
+    asked = session.context.asked(text, params)
+    with asked.placed(statement.span):
+        started = insert(asked, statement, once=how.once, checkpoint=how.checkpoint, trigger=how.trigger)
     return [] if started is None else [started]
 
 
@@ -53,10 +51,10 @@ def _show(
     """Run a statement and print its rows; return the query that goes on printing."""
     from wjoin.commands.printed import print_once, print_rows, start_printing
     from wjoin.queries.running import Running
-    from wjoin.spark.failures import placed
 
-    with placed(text, statement.span):
-        frame, joins = _executed(session, text, statement, params)
+    asked = session.context.asked(text, params)
+    with asked.placed(statement.span):
+        frame, joins = _executed(asked, statement)
         if not frame.columns:
             return []
         if isinstance(statement, Explain) and frame.columns == ["plan"]:
@@ -82,13 +80,11 @@ def _show(
     return []
 
 
-def _executed(
-    session: "Session", text: str, statement: Statement, params: dict[str, Any]
-) -> "tuple[DataFrame, Joins | None]":
+def _executed(asked: "Asked", statement: Statement) -> "tuple[DataFrame, Joins | None]":
     """Return the rows of a statement and its W-joins, None where it is no SELECT with some."""
     from wjoin.joins.rewrite import joined_rows
     from wjoin.statements.dispatch import execute
 
     if isinstance(statement, Query):
-        return joined_rows(session.context, text, statement, params)
-    return execute(session.context, text, statement, params), None
+        return joined_rows(asked, statement)
+    return execute(asked, statement), None

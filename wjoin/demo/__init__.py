@@ -69,7 +69,7 @@ def _query(session: "Session", connection: "duckdb.DuckDBPyConnection", name: st
     """Show, run and check one script; return whether the oracle confirms its rows."""
     script = _script(name, folder)
     print(f"{'-' * 100}\n{script}", flush=True)
-    sink, insert = parse_script(script).statements
+    sink, insert = parse_script(script)
     if not isinstance(sink, CreateSink) or not isinstance(insert, InsertInto):
         raise ValueError(f"{name}.sql is not a sink and a query into it")
     session.sql(sink.span.of(script))

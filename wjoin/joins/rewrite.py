@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from wjoin.context import Context
+from wjoin.context import Asked
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.compile import Counting, HeldStream, compile_plan
 from wjoin.executor.spark.meter import Meter
@@ -55,7 +55,7 @@ from wjoin.sources.site_leases import AtSites, keep_rows
 from wjoin.sources.site_streams import held_at, read_as
 from wjoin.sources.site_ways import Revising, way_file
 from wjoin.spark.cluster import lasting_cores, weighed_with
-from wjoin.spark.failures import first_line, placed
+from wjoin.spark.failures import first_line
 
 Placed = TypeVar("Placed", WJoinError, WJoinWarning)
 
@@ -78,42 +78,31 @@ class Joins:
 
 
 def rewrite(
-    context: Context,
-    text: str,
-    query: Query,
-    params: dict[str, Any],
-    kept: Kept | None = None,
-    *,
-    metered: bool = False,
-    runs: bool = True,
+    asked: Asked, query: Query, kept: Kept | None = None, *, metered: bool = False, runs: bool = True
 ) -> "Rewriting":
     """Return a query with its W-joins planned, by what is kept beside its checkpoint.
 
-    ``query`` is a part of ``text``, ``metered`` where EXPLAIN ANALYZE runs it. Unless it ``runs``, no
+    ``query`` is a part of the text, ``metered`` where EXPLAIN ANALYZE runs it. Unless it ``runs``, no
     function of the user's is called.
     """
-    piece = " " * query.span.start + query.span.of(text)
-    rewriting = Rewriting(context, params, text, piece, query, kept, metered, runs)
+    piece = " " * query.span.start + query.span.of(asked.text)
+    rewriting = Rewriting(asked, piece, query, kept, metered, runs)
     rewriting.plan()
     return rewriting
 
 
-def joined_rows(
-    context: Context, text: str, query: Query, params: dict[str, Any], kept: Kept | None = None
-) -> tuple[DataFrame, Joins]:
+def joined_rows(asked: Asked, query: Query, kept: Kept | None = None) -> tuple[DataFrame, Joins]:
     """Return the rows of a query and its W-joins (see ``rewrite``).
 
     What Spark refuses of the edited text is an error at the place of the query.
     """
-    rewriting = rewrite(context, text, query, params, kept)
+    rewriting = rewrite(asked, query, kept)
     return rewriting.run_placed(), rewriting.joins
 
 
-def joined_view(
-    context: Context, text: str, query: Query, params: dict[str, Any]
-) -> tuple[DataFrame, Delays]:
+def joined_view(asked: Asked, query: Query) -> tuple[DataFrame, Delays]:
     """Return the rows of a query (see ``joined_rows``) and the delays of its columns."""
-    rewriting = rewrite(context, text, query, params)
+    rewriting = rewrite(asked, query)
     rows = rewriting.run_placed()
     return rows, rewriting.delays(rewriting.text, lambda: rows) or {}
 
@@ -147,9 +136,7 @@ class Rewriting:
     the user's may be tried.
     """
 
-    context: Context
-    parameters: dict[str, Any]
-    original: str
+    asked: Asked
     text: str
     statement: Query
     kept: Kept | None = None
@@ -165,7 +152,7 @@ class Rewriting:
 
     @property
     def _spark(self) -> SparkSession:
-        return self.context.engine.spark
+        return self.asked.engine.spark
 
     @property
     def planned(self) -> list[PlannedSelect]:
@@ -198,12 +185,12 @@ class Rewriting:
         """Return the values of the parameters among some tokens."""
         named = {token[1:] for token in tokens if token.startswith(":")}
         return " ".join(
-            f"{name} = {self.parameters[name]}" for name in sorted(named & self.parameters.keys())
+            f"{name} = {self.asked.params[name]}" for name in sorted(named & self.asked.params.keys())
         )
 
     def run_placed(self) -> DataFrame:
         """Return the statement's DataFrame; what Spark refuses is an error at the place of the query."""
-        with placed(self.original, self.statement.span):
+        with self.asked.placed(self.statement.span):
             return self.run()
 
     def query(self, text: str) -> DataFrame:
@@ -216,8 +203,8 @@ class Rewriting:
 
     def _run(self, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
         """Run a piece of Spark SQL with the statement's parameters and DataFrames for its ``{names}``."""
-        arguments: dict[str, object] = {"args": self.parameters} if self.parameters else {}
-        return self.context.engine.run(text, **arguments, **frames)
+        arguments: dict[str, object] = {"args": self.asked.params} if self.asked.params else {}
+        return self.asked.engine.run(text, **arguments, **frames)
 
     def _compiled(self, number: int) -> DataFrame:
         """Return the joined rows of a plan."""
@@ -235,12 +222,12 @@ class Rewriting:
                 plan,
                 join.inputs,
                 join.counting,
-                self.context.settings.stretch(),
+                self.asked.settings.stretch(),
                 self.predicates,
                 shorten(self.written, _TOLD, placeholder=" …"),
                 join.sites,
                 join.held,
-                lasting_cores(self._spark, self.context.settings.costs()),
+                lasting_cores(self._spark, self.asked.settings.costs()),
                 () if self.kept is None else self.kept.fingerprints(number, plan),
                 self._state(number, join) if plan.streaming else None,
             )
@@ -256,7 +243,7 @@ class Rewriting:
             return self.kept.state(number)
         plan, spark = join.planned.physical, self._spark
         workers = state_workers(spark, plan)
-        if self.context.settings.home() != FILES or not workers or not hasattr(spark, "_jsparkSession"):
+        if self.asked.settings.home() != FILES or not workers or not hasattr(spark, "_jsparkSession"):
             return None
         folder = folder_of(plan)
         hand_over(spark, join.counting.query, Stages(folder, workers))
@@ -282,9 +269,9 @@ class Rewriting:
             tuple(each.relation for each in sources),
             SparkTypes(self._spark, aliases, frames),
             _placeholder(len(self.done)),
-            self.parameters,
-            self.context.settings.hint_defaults(),
-            weighed_with(self._spark, self.context.settings.costs()),
+            self.asked.params,
+            self.asked.settings.hint_defaults(),
+            weighed_with(self._spark, self.asked.settings.costs()),
             layouts,
             self.predicates,
             SampleTrials(self._spark, aliases, [each.sample for each in sources], self.runs),
@@ -295,7 +282,7 @@ class Rewriting:
             if planned.physical.stages and planned.physical.method is not Method.NATIVE:
                 require_operator(frames[0])
         for key, warning in warnings_of(planned, sources):
-            self.context.catalog.warn_once(key, self._placed(warning))
+            self.asked.catalog.warn_once(key, self._placed(warning))
         counting = Counting(meter=Meter() if self.metered else None)
         free = {each.stream for each in planned.shipments if each.revisable}
         ways = {stream: way_file(f"{counting.query}-{stream}") for stream in free}
@@ -348,7 +335,7 @@ class Rewriting:
 
     def _source(self, block: SelectBlock, item: FromItem) -> Source:
         """Return a FROM item with its rows and all that is known of it."""
-        query, name, catalog = query_of(self.text, block, item), name_in_session(item), self.context.catalog
+        query, name, catalog = query_of(self.text, block, item), name_in_session(item), self.asked.catalog
         hidden = block.withs and len(item.parts) == 1
         declared = None if name is None or hidden else catalog.stream(name)
         frame = self._frame(item, query, declared)
@@ -386,7 +373,7 @@ class Rewriting:
         ``rows`` are those of the query.
         """
         joined = {_placeholder(number): output_delays(each) for number, each in enumerate(self.planned)}
-        return relation_delays(query, self.context.catalog, self.context.engine, rows, joined)
+        return relation_delays(query, self.asked.catalog, self.asked.engine, rows, joined)
 
     def _watermarked(self, query: str) -> bool:
         """Return whether a query reads a W-join whose result has a watermark of Spark's."""
@@ -403,7 +390,7 @@ class Rewriting:
         start, end = error.span.start, error.span.end
         for each in reversed(self.done):
             start, end = _before(each.edits, start), _before(each.edits, end)
-        return error.at(Span(start, max(start + 1, end)), self.original)
+        return error.at(Span(start, max(start + 1, end)), self.asked.text)
 
 
 def _placeholder(number: int) -> str:

@@ -73,7 +73,7 @@ class Cell:
         An interrupt of a SELECT over streams ends it, and the cell. Raises WJoinError for an error of a
         statement, and Interrupted where another one was interrupted.
         """
-        self._statements = parse_script(self.text, self.source_name).statements
+        self._statements = parse_script(self.text, self.source_name)
         if not self._statements:
             raise WJoinError("WJ606", "there is no statement", help="write one, or use %wjoin --help")
         if self.options.trigger is not None:
@@ -90,15 +90,15 @@ class Cell:
 
     def _run(self, statement: Statement, *, shown: bool, kept: bool) -> Any:
         values = parameters(self.text, statement, self.variables)
-        context = self.session.context
+        asked = self.session.context.asked(self.text, dict(values))
         if isinstance(statement, InsertInto):
             return self._insert(statement, values)
         if isinstance(statement, Explain):
-            explained = self._wait(lambda: explain(context, self.text, statement, values))
+            explained = self._wait(lambda: explain(asked, statement))
             if shown:
                 self.screen.show(Plan(explained, opened=statement.mode in ("ANALYZE", "FORMATTED")))
             return explained
-        frame = self._wait(lambda: execute(context, self.text, statement, values))
+        frame = self._wait(lambda: execute(asked, statement))
         if frame.isStreaming:
             return self._select(frame, statement, values, shown=shown, kept=kept)
         if shown and frame.columns:
@@ -112,21 +112,22 @@ class Cell:
 
     def _insert(self, statement: InsertInto, values: Mapping[str, Any]) -> Any:
         """Run an INSERT INTO: attach to its query where that runs, replace that of another, or start one."""
-        context, once, note = self.session.context, self.options.once, ""
-        sink = target_sink(context.catalog, statement)
+        asked = self.session.context.asked(self.text, dict(values))
+        once, note = self.options.once, ""
+        sink = target_sink(asked.catalog, statement)
         earlier = None if sink is None else self._earlier(statement, sink.name)
         if sink is not None and earlier is not None:
             if self._same(earlier, statement, values) and not (once or self.options.restart):
                 self._attach(earlier, values)
                 return earlier.query
-            with context.queries.replacing(earlier):
+            with asked.queries.replacing(earlier):
                 # What is wrong with the new statement shall not stop the old one.
-                plan_insert(context, self.text, statement, dict(values), sink, self.options.checkpoint)
+                plan_insert(asked, statement, sink, self.options.checkpoint)
             earlier.stop()
             self.live.draw()
             note = f"It replaces the query that ran since {_began(earlier)}."
         how = {"checkpoint": self.options.checkpoint, "trigger": self.options.trigger}
-        running = self._wait(lambda: insert(context, self.text, statement, dict(values), once=once, **how))
+        running = self._wait(lambda: insert(asked, statement, once=once, **how))
         if running is None:
             return None
         self._begun.append(running)

@@ -1,11 +1,9 @@
 """The settings of a session, as SET takes them."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from pyspark.sql import DataFrame
 
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.grammar.durations import from_pairs
@@ -13,15 +11,11 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.hints import HINTS
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import SetOption
 from wjoin.homes.homes import AUTO, HOMES
 from wjoin.planner.choose.choice import check_setting
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
-from wjoin.settings.parameters import setting_value
 from wjoin.settings.triggers import processing_time
-from wjoin.spark.engine import Engine
-from wjoin.spark.failures import located
 
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
 SETTINGS = (
@@ -146,13 +140,3 @@ class Settings:
 
     def _read(self, name: str, default: Any = None) -> Any:
         return _READ[name](self.values[name]) if name in self.values else default
-
-
-def set_option(
-    engine: Engine, settings: Settings, text: str, statement: SetOption, params: Mapping[str, object]
-) -> DataFrame:
-    """Give a setting of wjoin a value; return its name and value. Raises WJoinError WJ212 and WJ603."""
-    with located(text, statement.span):
-        value = setting_value(statement.value, params)
-        settings.set(statement.key, value)
-    return engine.rows([(statement.key.lower(), value)], "key STRING, value STRING")

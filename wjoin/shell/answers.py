@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wjoin.commands.printed import rows_once
+from wjoin.context import Asked
 from wjoin.grammar.shown import redacted
 from wjoin.grammar.syntax import Explain, InsertInto, Statement
 from wjoin.queries.running import Running
@@ -12,7 +13,6 @@ from wjoin.shell.fetched import fetched
 from wjoin.shell.shell import Choices
 from wjoin.shell.tables import Rows
 from wjoin.shell.watched import Watched, start_watching
-from wjoin.spark.failures import placed
 from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
@@ -52,13 +52,13 @@ def answer(
     ``started`` is told of a query that is waited for here. Raises WJoinError.
     """
     session.sparkContext.setJobGroup(group, redacted(statement.span.of(text))[:200], interruptOnCancel=True)
-    params = dict(choices.params)
+    asked = session.context.asked(text, dict(choices.params))
     if isinstance(statement, InsertInto):
-        return _insert(session, text, statement, choices, started)
+        return _insert(session, asked, statement, choices, started)
     if isinstance(statement, Explain):
-        return explain(session.context, text, statement, params)
-    with placed(text, statement.span):
-        frame = execute(session.context, text, statement, params)
+        return explain(asked, statement)
+    with asked.placed(statement.span):
+        frame = execute(asked, statement)
         if not frame.columns:
             return Done("")
         if frame.columns == ["plan"] and statement.span.of(text)[:7].upper() == "EXPLAIN":
@@ -72,15 +72,14 @@ def answer(
 
 def _insert(
     session: "Session",
-    text: str,
+    asked: Asked,
     statement: InsertInto,
     choices: Choices,
     started: Callable[[Running], None],
 ) -> Answer:
     """Start the query of an INSERT INTO; with ``once`` wait for its end."""
-    params, checkpoint = dict(choices.params), choices.checkpoint
-    with placed(text, statement.span):
-        running = insert(session.context, text, statement, params, once=choices.once, checkpoint=checkpoint)
+    with asked.placed(statement.span):
+        running = insert(asked, statement, once=choices.once, checkpoint=choices.checkpoint)
     if running is None:
         return Done("")
     if not choices.once:

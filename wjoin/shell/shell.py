@@ -68,7 +68,7 @@ class Shell(ABC):
         if name == SOURCE and (command := read_command(text)) is not None:
             self._command(command)
             return
-        statements = parse_script(text, name).statements
+        statements = parse_script(text, name)
         if statements:
             self.session().context.queries.begin_script()
         for statement in statements:

@@ -229,7 +229,7 @@ def _literal(text: str) -> str:
     return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
 
-def written_records(sink: SinkDeclaration, frame: DataFrame, statement: InsertInto, text: str) -> DataFrame:
+def written_records(sink: SinkDeclaration, frame: DataFrame, statement: InsertInto) -> DataFrame:
     """Return rows as the records of a sink. Raises WJoinError WJ202, WJ604 and WJ616."""
     declared = sink.statement
     if declared is None or declared.record_format is None:
@@ -242,7 +242,7 @@ def written_records(sink: SinkDeclaration, frame: DataFrame, statement: InsertIn
             )
         return frame
     _, options = record_options(sink.options, RECORDS_WRITTEN, declared.record_format.name)
-    with located(text, statement.body.span):
+    with located(statement.body.span):
         value = _value(frame, declared, options)
     columns = [value.alias("value")]
     if declared.key is not None:

@@ -155,26 +155,30 @@ def _remedy(said: str, checkpoint: str) -> str:
 
 
 @contextlib.contextmanager
-def placed(text: str, span: Span, subject: str = "the statement") -> Iterator[None]:
-    """Raise what Spark raises inside as an error with a place, and errors that have one with their text."""
+def placed(text: str, span: Span | None = None, subject: str = "the statement") -> Iterator[None]:
+    """Raise errors of wjoin's that have a place with its text, and what Spark raises as one at ``span``.
+
+    Without ``span``, errors of Spark's stay as they are.
+    """
     try:
-        with located(text):
-            yield
+        yield
+    except WJoinError as error:
+        if error.span is None or error.text is not None:
+            raise
+        raise error.within(text) from error.__cause__
     except RAISED_BY_SPARK as error:
+        if span is None:
+            raise
         raise failure(error, span, text, subject=subject) from error
 
 
 @contextlib.contextmanager
-def located(text: str, span: Span | None = None) -> Iterator[None]:
-    """Give errors of wjoin's that are raised inside the text of their place, or that of ``span``."""
+def located(span: Span) -> Iterator[None]:
+    """Give errors of wjoin's that are raised inside a place; ``placed`` around it gives them its text."""
     try:
         yield
     except WJoinError as error:
-        if span is not None:
-            raise error.at(span, text) from error.__cause__
-        if error.span is not None and error.text is None:
-            raise error.within(text) from error.__cause__
-        raise
+        raise error.at(span) from error.__cause__
 
 
 def _plain(line: str) -> str:

@@ -1,8 +1,6 @@
 """EXPLAIN: how the W-joins of a statement are planned, and what its mode asks for besides."""
 
-from typing import Any
-
-from wjoin.context import Context
+from wjoin.context import Asked, Context
 from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.syntax import CreateView, Explain, Identifier, InsertInto, Query, Statement
 from wjoin.homes.homes import AUTO, FILES, IN_WORDS, SPARK, state_workers
@@ -13,14 +11,11 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
-from wjoin.spark.failures import located, placed
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import explained_checkpoint, find_target
 
 
-def explain(
-    context: Context, text: str, statement: Statement, params: dict[str, Any], mode: str = ""
-) -> Explanation:
+def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
     """Return the plans of a statement's W-joins, and in the text what the mode asks for besides.
 
     An INSERT INTO is planned as on the checkpoint that it would have. COST: every candidate.
@@ -34,30 +29,30 @@ def explain(
     if isinstance(statement, CreateView | Explain | InsertInto):
         statement = statement.body
     if not isinstance(statement, Query):
-        command = statement.span.of(text)
+        command = statement.span.of(asked.text)
         if command.split(None, 1)[0].upper() != "EXPLAIN":
             command = f"EXPLAIN {mode} {command}"
-        with placed(text, statement.span):
-            frame = context.engine.run(command)
+        with asked.placed(statement.span):
+            frame = asked.engine.run(command)
         return Explanation(shown_lines("\n".join(row[0] for row in frame.collect())))
-    checkpoint = explained_checkpoint(context.catalog, context.settings, target)
-    kept = Kept(context.engine.spark, checkpoint, context.settings.home())
+    checkpoint = explained_checkpoint(asked, target)
+    kept = Kept(asked.engine.spark, checkpoint, asked.settings.home())
     analyze = mode == "ANALYZE"
-    rewriting = rewrite(context, text, statement, params, kept, metered=analyze, runs=analyze)
+    rewriting = rewrite(asked, statement, kept, metered=analyze, runs=analyze)
     documents = [describe(planned) for planned in rewriting.planned]
     if target and any(each.streaming for each in documents):
-        with located(text):
-            find_target(context, target)
+        with asked.placed():
+            find_target(asked, target)
     parts = [explain_text(each) for each in documents]
-    if target or context.settings.home() != AUTO:
+    if target or asked.settings.home() != AUTO:
         plans = [each.physical for each in rewriting.planned]
-        if any(state_workers(context.engine.spark, each) for each in plans):
-            parts.append(_state_text(context, kept))
+        if any(state_workers(asked.engine.spark, each) for each in plans):
+            parts.append(_state_text(asked, kept))
     if mode == "COST":
         parts += [cost_text(each) for each in documents]
     if analyze:
         frame = rewriting.run_placed()
-        with placed(text, statement.span):
+        with asked.placed(statement.span):
             parts.append(measured_text(frame, rewriting.planned, rewriting.joins.meters))
     if mode == "FORMATTED":
         parts.append("Spark plan\n" + spark_plan(rewriting.run_placed()))

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from wjoin.context import Context
+from wjoin.context import Asked, Context
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.state.identity import Whole, identity
 from wjoin.grammar.errors import WJoinError
@@ -21,14 +21,12 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.bind.lineage import reads
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.queries.running import Running
-from wjoin.queries.session_queries import Queries
-from wjoin.settings.session import Settings
 from wjoin.sources.catalog import Catalog, SinkDeclaration, find
 from wjoin.sources.format_options import own_option, without
 from wjoin.sources.records import writing_options
 from wjoin.sources.site_leases import keep_all
 from wjoin.spark.cluster import partitions
-from wjoin.spark.failures import RAISED_BY_SPARK, first_line, located, placed
+from wjoin.spark.failures import RAISED_BY_SPARK, first_line, located
 from wjoin.spark.files import Files
 from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
@@ -43,45 +41,37 @@ _DELTA = "delta"
 
 
 def insert(
-    context: Context,
-    text: str,
-    statement: InsertInto,
-    params: dict[str, Any],
-    *,
-    once: bool,
-    checkpoint: str | None,
-    trigger: str | None = None,
+    asked: Asked, statement: InsertInto, *, once: bool, checkpoint: str | None, trigger: str | None = None
 ) -> Running | None:
     """Run an INSERT INTO: start a query where its rows stream into a sink, else write them (None).
 
     ``trigger`` says how often micro-batches start, whatever the sink and the session say.
     """
-    sink = target_sink(context.catalog, statement)
+    sink = target_sink(asked.catalog, statement)
     if sink is None:
-        _into_table(context, text, statement, params)
+        _into_table(asked, statement)
         return None
-    planned = plan_insert(context, text, statement, params, sink, checkpoint)
+    planned = plan_insert(asked, statement, sink, checkpoint)
     if planned.frame.isStreaming:
-        every = context.settings.trigger(trigger or own_option(sink.options, "trigger"))
-        return _start(context, text, statement, planned, sink, once=once, every=every)
+        every = asked.settings.trigger(trigger or own_option(sink.options, "trigger"))
+        return _start(asked, statement, planned, sink, once=once, every=every)
     options = without(writing_options(sink), "trigger", "outputMode", "checkpointLocation")
     batch = planned.frame.write.format(sink.provider).options(**options).mode("append")
     if sink.partitioned_by:
         batch = batch.partitionBy(*sink.partitioned_by)
-    with placed(text, statement.span):
+    with asked.placed(statement.span):
         batch.save()
     return None
 
 
-def _into_table(context: Context, text: str, statement: InsertInto, params: dict[str, Any]) -> None:
+def _into_table(asked: Asked, statement: InsertInto) -> None:
     """Run an INSERT INTO a table of Spark's."""
-    refuse_unknown_sink(context, text, statement, params)
+    refuse_unknown_sink(asked, statement)
     if isinstance(statement.body, SparkStatement):
-        pass_through(context.engine, context.catalog, statement.span.of(text), None, params)
+        pass_through(asked, statement.span.of(asked.text), asked.params)
     else:
         # The whole statement goes to Spark, with the W-joins of its query cut out.
-        whole = Query(statement.body.blocks, statement.span)
-        joined_rows(context, text, whole, params)
+        joined_rows(asked, Query(statement.body.blocks, statement.span))
 
 
 @dataclass(frozen=True)
@@ -95,35 +85,31 @@ class PlannedInsert:
 
 
 def plan_insert(
-    context: Context,
-    text: str,
-    statement: InsertInto,
-    params: dict[str, Any],
-    sink: SinkDeclaration,
-    checkpoint: str | None,
+    asked: Asked, statement: InsertInto, sink: SinkDeclaration, checkpoint: str | None
 ) -> PlannedInsert:
     """Plan an INSERT INTO a sink, and compare it with what its checkpoint holds; nothing is written."""
-    engine = context.engine
-    context.queries.settle()
-    folder = _checkpoint(context.settings, context.queries, sink, checkpoint)
-    home = context.settings.home()
-    kept = Kept(engine.spark, folder, home)
-    frame, joins = inserted_rows(context, text, statement, params, kept)
+    spark = asked.engine.spark
+    asked.queries.settle()
+    folder = _checkpoint(asked, sink, checkpoint)
+    home = asked.settings.home()
+    kept = Kept(spark, folder, home)
+    frame, joins = inserted_rows(asked, statement, kept)
     if frame.isStreaming and kept.state(0) is not None and reads_twice(analyzed(frame)):
         if kept.begun or home == FILES:
             raise WJoinError("WJ720", TWICE, span=statement.span)
-        kept = Kept(engine.spark, folder, SPARK)
-        frame, joins = inserted_rows(context, text, statement, params, kept)
-    frame = rows_for(sink, frame, statement, text)
-    if frame.isStreaming and folder is not None:
-        _refuse_checkpoint(engine.spark, text, statement, sink, folder, kept, joins)
-    return PlannedInsert(frame, joins, folder, kept)
+        kept = Kept(spark, folder, SPARK)
+        frame, joins = inserted_rows(asked, statement, kept)
+    planned = PlannedInsert(rows_for(sink, frame, statement), joins, folder, kept)
+    if planned.frame.isStreaming and folder is not None:
+        with located(statement.target[-1].span):
+            _refuse_checkpoint(spark, sink, folder, planned)
+    return planned
 
 
-def explained_checkpoint(catalog: Catalog, settings: Settings, target: tuple[Identifier, ...]) -> str | None:
+def explained_checkpoint(context: Context, target: tuple[Identifier, ...]) -> str | None:
     """Return the folder of the first query into a sink, whether it runs or not; None where none is known."""
-    sink = catalog.sinks.get(target[0].name.lower()) if len(target) == 1 else None
-    directory = settings.get("wjoin.checkpoint")
+    sink = context.catalog.sinks.get(target[0].name.lower()) if len(target) == 1 else None
+    directory = context.settings.get("wjoin.checkpoint")
     if sink is None:
         return None
     if directory is None:
@@ -154,15 +140,14 @@ def _refuse_stream(catalog: Catalog, statement: InsertInto) -> None:
         )
 
 
-def refuse_unknown_sink(context: Context, text: str, statement: InsertInto, params: dict[str, Any]) -> None:
+def refuse_unknown_sink(asked: Asked, statement: InsertInto) -> None:
     """Refuse streaming rows for a target that is no sink: Spark's INSERT INTO is for batches only."""
-    if _is_table(context, statement.target):
+    if _is_table(asked, statement.target):
         return
     body = statement.body
-    streams = isinstance(body, Query) or reads(body.span.of(text), context.catalog.delays)
-    if streams and inserted_rows(context, text, statement, params, None)[0].isStreaming:
-        target = statement.target[-1]
-        find(context.catalog.sinks, "sink", target.name, target.span)
+    streams = isinstance(body, Query) or reads(body.span.of(asked.text), asked.catalog.delays)
+    if streams and inserted_rows(asked, statement, None)[0].isStreaming:
+        find_target(asked, statement.target)
 
 
 def find_target(context: Context, target: tuple[Identifier, ...]) -> None:
@@ -185,19 +170,16 @@ def _remedy(joins: Joins | None) -> str | None:
     return f"MATCH_TIME() has no watermark here: {undated[0]}" if undated else None
 
 
-def inserted_rows(
-    context: Context, text: str, statement: InsertInto, params: dict[str, Any], kept: Kept | None
-) -> tuple[DataFrame, Joins | None]:
+def inserted_rows(asked: Asked, statement: InsertInto, kept: Kept | None) -> tuple[DataFrame, Joins | None]:
     """Return what an INSERT INTO writes, and its W-joins, None where it has none."""
     body = statement.body
     if isinstance(body, Query):
-        return joined_rows(context, text, body, params, kept)
-    return pass_through(context.engine, context.catalog, body.span.of(text), None, params), None
+        return joined_rows(asked, body, kept)
+    return pass_through(asked, body.span.of(asked.text), asked.params), None
 
 
 def _start(
-    context: Context,
-    text: str,
+    asked: Asked,
     statement: InsertInto,
     planned: PlannedInsert,
     sink: SinkDeclaration,
@@ -205,13 +187,13 @@ def _start(
     once: bool,
     every: str | None,
 ) -> Running:
-    joins, folder = planned.joins, planned.folder
-    if folder is not None and hasattr(context.engine.spark, "_jsparkSession"):
+    joins, folder, spark = planned.joins, planned.folder, asked.engine.spark
+    if folder is not None and hasattr(spark, "_jsparkSession"):
         # A server of Spark Connect makes it as its own Spark is set.
-        with placed(text, statement.span):
-            Files.of(context.engine.spark).make_own(folder)
+        with asked.placed(statement.span):
+            Files.of(spark).make_own(folder)
     if joins is not None:
-        _keep(context.engine.spark, statement, planned.kept, joins)
+        _keep(spark, statement, planned.kept, joins)
     options = without(writing_options(sink), "trigger", "outputMode")
     mode = own_option(sink.options, "outputMode") or "append"
     if folder is not None:
@@ -224,7 +206,7 @@ def _start(
             help="SET wjoin.checkpoint = DIR, or give --checkpoint DIR, or the sink's checkpointLocation",
         )
     writer = planned.frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
-    name = context.queries.free_name(sink.name)
+    name = asked.queries.free_name(sink.name)
     writer = writer.queryName(re.sub(r"\W", "_", name))
     if sink.partitioned_by:
         writer = writer.partitionBy(*sink.partitioned_by)
@@ -234,23 +216,23 @@ def _start(
         writer = writer.trigger(processingTime=every)
     began, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
     try:
-        query = begin(context.engine.spark, writer.start, f"the query into {name}")
+        query = begin(spark, writer.start, f"the query into {name}")
     except RAISED_BY_SPARK as error:
-        raise refused_start(text, statement, error, _remedy(joins), folder) from error
-    followed = context.queries.follow(query)
+        raise refused_start(asked.text, statement, error, _remedy(joins), folder) from error
+    followed = asked.queries.follow(query)
     if joins is not None:
         recorder = planned.kept.recorder(name, joins.plans)
         if recorder is not None:
             followed.observe(recorder)
-        keep_all(context.engine.spark, followed.id, joins.plans)
+        keep_all(spark, followed.id, joins.plans)
     target = statement.target[-1].span
     running = Running(
-        followed, text, target, statement.span, name, sink.name, folder, began=began, started=started
+        followed, asked.text, target, statement.span, name, sink.name, folder, began=began, started=started
     )
     running.append = mode == "append"
     if joins is not None:
         running.planned, running.compiled = joins.planned, tuple(joins.plans)
-    context.queries.add(running)
+    asked.queries.add(running)
     return running
 
 
@@ -272,24 +254,16 @@ def _identity(spark: SparkSession, joins: Joins | None) -> dict[str, Any]:
     return identity(plans, partitions(spark), whole)
 
 
-def _checkpoint(
-    settings: Settings, queries: Queries, sink: SinkDeclaration, directory: str | None
-) -> str | None:
+def _checkpoint(context: Context, sink: SinkDeclaration, directory: str | None) -> str | None:
     """Return the checkpoint folder of the next query into a sink, None where it is given none."""
-    directory = directory or settings.get("wjoin.checkpoint")
+    directory = directory or context.settings.get("wjoin.checkpoint")
     if directory is None:
         return sink.options.get("checkpointLocation")
-    return queries.name_folder(directory, sink.name)
+    return context.queries.name_folder(directory, sink.name)
 
 
 def _refuse_checkpoint(
-    spark: SparkSession,
-    text: str,
-    statement: InsertInto,
-    sink: SinkDeclaration,
-    folder: str,
-    kept: Kept,
-    joins: Joins | None,
+    spark: SparkSession, sink: SinkDeclaration, folder: str, planned: PlannedInsert
 ) -> None:
     """Refuse a checkpoint, or a folder of results, that is not of this query, before anything runs.
 
@@ -297,22 +271,20 @@ def _refuse_checkpoint(
     the first results of a query with a new checkpoint would be lost. Raises WJoinError WJ609, WJ611
     and WJ701 to WJ703.
     """
-    name, path = statement.target[-1], resolved(own_option(sink.options, "path") or "").rstrip("/")
+    name, kept = sink.name, planned.kept
+    path = resolved(own_option(sink.options, "path") or "").rstrip("/")
     format = sink.provider.lower()
     # The folder alone may come of a query that Spark refused to start.
     log = "_delta_log/*.json" if format == _DELTA else "_spark_metadata/[0-9]*"
     written = path and exists(spark, f"{path}/{log}")
-    with located(text, name.span):
-        if written and not kept.begun and format != _DELTA:
-            message = (
-                f"the folder of {name.name}, {path}, holds the output of another query, and {folder} is new"
-            )
-            raise WJoinError("WJ609", message)
-        if path and not written and format in {*_FILES, _DELTA} and kept.committed:
-            message = (
-                f"the folder of {name.name}, {path}, is missing or empty, but the checkpoint "
-                f"{folder} says that its results were written"
-            )
-            remedy = f"restore the folder, or delete {folder} as well to write everything again"
-            raise WJoinError("WJ611", message, help=remedy)
-        kept.refuse_other(_identity(spark, joins), f"the checkpoint {folder} of {name.name}")
+    if written and not kept.begun and format != _DELTA:
+        message = f"the folder of {name}, {path}, holds the output of another query, and {folder} is new"
+        raise WJoinError("WJ609", message)
+    if path and not written and format in {*_FILES, _DELTA} and kept.committed:
+        message = (
+            f"the folder of {name}, {path}, is missing or empty, but the checkpoint "
+            f"{folder} says that its results were written"
+        )
+        remedy = f"restore the folder, or delete {folder} as well to write everything again"
+        raise WJoinError("WJ611", message, help=remedy)
+    kept.refuse_other(_identity(spark, planned.joins), f"the checkpoint {folder} of {name}")

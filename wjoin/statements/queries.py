@@ -2,22 +2,22 @@
 
 from pyspark.sql import DataFrame
 
+from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import DescribeQuery, Identifier, StopQuery
+from wjoin.grammar.syntax import DescribeQuery, Identifier, ShowQueries, StopQuery
 from wjoin.measured.progress import time_text
 from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries
-from wjoin.spark.engine import Engine
 
 STOPPED_SCHEMA = "query STRING, done STRING"
 """The columns of what STOP QUERY answers."""
 
 
-def show_queries(engine: Engine, queries: Queries) -> DataFrame:
+def show_queries(asked: Asked, _: ShowQueries) -> DataFrame:
     """Return a row for each query that the session knows, oldest first; ended ones are among them."""
     rows = []
-    for each in queries.known:
+    for each in asked.queries.known:
         each.followed.look()
         newest, total = each.totals.newest, each.totals.total
         rows.append(
@@ -33,16 +33,16 @@ def show_queries(engine: Engine, queries: Queries) -> DataFrame:
                 sum(total.late.values()),
             )
         )
-    return engine.rows(
+    return asked.engine.rows(
         rows,
         "name STRING, state STRING, started TIMESTAMP, batch BIGINT, rows_in BIGINT, rows_per_second DOUBLE, "
         "matches BIGINT, state_rows BIGINT, late BIGINT",
     )
 
 
-def describe_query(engine: Engine, queries: Queries, statement: DescribeQuery) -> DataFrame:
+def describe_query(asked: Asked, statement: DescribeQuery) -> DataFrame:
     """Return what a query is and does. Raises WJoinError WJ602."""
-    running = find_query(queries, statement.name)
+    running = find_query(asked.queries, statement.name)
     running.followed.look()
     rows = [
         ("name", running.name),
@@ -58,7 +58,7 @@ def describe_query(engine: Engine, queries: Queries, statement: DescribeQuery) -
     ]
     if (failed := running.failed) is not None:
         rows.append(("error", str(failed)))
-    return engine.rows([row for row in rows if row[1] is not None], "property STRING, value STRING")
+    return asked.engine.rows([row for row in rows if row[1] is not None], "property STRING, value STRING")
 
 
 def _newest(running: Running) -> list[tuple[str, str | None]]:
@@ -75,17 +75,17 @@ def _newest(running: Running) -> list[tuple[str, str | None]]:
     return rows
 
 
-def stop_query(engine: Engine, queries: Queries, statement: StopQuery) -> DataFrame:
+def stop_query(asked: Asked, statement: StopQuery) -> DataFrame:
     """Stop a query, and return what it has done. Raises WJoinError WJ602.
 
     Its micro-batch is broken off: the next start from its checkpoint does it again.
     """
-    running = find_query(queries, statement.name)
+    running = find_query(asked.queries, statement.name)
     running.followed.look()
     running.stop()
-    running.followed.look()
-    queries.settle()
-    return engine.rows([(running.name, running.line().removeprefix(f"{running.name}: "))], STOPPED_SCHEMA)
+    asked.queries.settle()
+    done = running.line().removeprefix(f"{running.name}: ")
+    return asked.engine.rows([(running.name, done)], STOPPED_SCHEMA)
 
 
 def find_query(queries: Queries, name: Identifier) -> Running:

@@ -1,10 +1,10 @@
 """The statements about sinks, and those that show how streams and sinks were declared."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
+from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.printer import print_declaration
@@ -18,11 +18,11 @@ from wjoin.grammar.syntax import (
     InsertInto,
     ShowCreateSink,
     ShowCreateStream,
+    ShowSinks,
 )
 from wjoin.settings.parameters import given_sink
 from wjoin.settings.triggers import processing_time
 from wjoin.sources.catalog import (
-    Catalog,
     SinkDeclaration,
     StreamDeclaration,
     check_name,
@@ -36,14 +36,12 @@ from wjoin.spark.engine import Engine
 from wjoin.spark.failures import located
 
 
-def create_sink(
-    engine: Engine, catalog: Catalog, text: str, statement: CreateSink, params: Mapping[str, object]
-) -> None:
+def create_sink(asked: Asked, statement: CreateSink) -> None:
     """Declare a sink. Raises WJoinError WJ106, WJ212, WJ601, WJ603, WJ616 and WJ617."""
-    statement = given_sink(statement, params)
+    statement = given_sink(statement, asked.params)
     name = statement.name.name
     check_name("sink", name, statement.name.span)
-    if name.lower() in catalog.sinks:
+    if name.lower() in asked.catalog.sinks:
         if statement.if_not_exists:
             return
         if not statement.or_replace:
@@ -52,14 +50,15 @@ def create_sink(
     options = dict(statement.options)
     check_format(statement)
     more = RECORDS_WRITTEN[statement.record_format.name] if statement.record_format else frozenset[str]()
-    check_options(options, SINK_OPTIONS, statement.provider.name, statement.span, text, more)
-    _check_trigger(options, statement.span, text)
+    check_options(options, SINK_OPTIONS, statement.provider.name, statement.span, asked.text, more)
+    _check_trigger(options, statement.span, asked.text)
     if is_kafka(statement.provider.name):
-        _check_kafka(engine, options, statement, text)
-    catalog.sinks[name.lower()] = SinkDeclaration(name, statement.provider.name, options, columns, statement)
+        _check_kafka(asked.engine, options, statement)
+    declared = SinkDeclaration(name, statement.provider.name, options, columns, statement)
+    asked.catalog.sinks[name.lower()] = declared
 
 
-def _check_kafka(engine: Engine, options: dict[str, str], statement: CreateSink, text: str) -> None:
+def _check_kafka(engine: Engine, options: dict[str, str], statement: CreateSink) -> None:
     """Refuse a sink of Kafka's that Spark could not write to, before it tries for minutes."""
     if statement.partitioned_by:
         message = "a sink of Kafka's has no folders, so no PARTITIONED BY"
@@ -71,7 +70,7 @@ def _check_kafka(engine: Engine, options: dict[str, str], statement: CreateSink,
         message = f"the sink {statement.name.name} lacks the option {missing[0]}"
         help = f"write OPTIONS ({SERVERS} 'host:9092', topic 'name')"
         raise WJoinError("WJ603", message, span=statement.provider.span, help=help)
-    with located(text, statement.provider.span):
+    with located(statement.provider.span):
         require_connector(engine.spark)
         refuse_absent(engine.spark, options)
 
@@ -80,32 +79,32 @@ def _check_trigger(options: dict[str, str], span: Span, text: str) -> None:
     """Refuse a sink's option trigger that is no time. Raises WJoinError WJ603."""
     every = own_option(options, "trigger")
     if every is not None:
-        with located(text, option_span("trigger", span, text)):
+        with located(option_span("trigger", span, text)):
             processing_time(every)
 
 
-def show_sinks(engine: Engine, catalog: Catalog) -> DataFrame:
+def show_sinks(asked: Asked, _: ShowSinks) -> DataFrame:
     """Return a row for each sink."""
     rows = [
         (sink.name, sink.provider, sink.options.get("path"), ", ".join(sink.partitioned_by) or None)
-        for sink in catalog.sinks.values()
+        for sink in asked.catalog.sinks.values()
     ]
-    return engine.rows(rows, "name STRING, format STRING, path STRING, partitioned_by STRING")
+    return asked.engine.rows(rows, "name STRING, format STRING, path STRING, partitioned_by STRING")
 
 
-def describe_sink(engine: Engine, catalog: Catalog, statement: DescribeSink) -> DataFrame:
+def describe_sink(asked: Asked, statement: DescribeSink) -> DataFrame:
     """Return what a sink is: its format, partition columns and options. Raises WJoinError WJ602."""
-    sink = find_sink(catalog, statement.name, "DESCRIBE STREAM {}")
+    sink = find_sink(asked.catalog, statement.name, "DESCRIBE STREAM {}")
     rows: list[tuple[str, str]] = [("format", sink.provider)]
     if sink.partitioned_by:
         rows.append(("partitioned by", ", ".join(sink.partitioned_by)))
     rows += [(f"option {key}", value) for key, value in sink.options.items()]
-    return engine.rows(rows, "property STRING, value STRING")
+    return asked.engine.rows(rows, "property STRING, value STRING")
 
 
-def drop_sink(catalog: Catalog, statement: DropSink) -> None:
+def drop_sink(asked: Asked, statement: DropSink) -> None:
     """Forget a sink; what was written stays, and so do its running queries. Raises WJoinError WJ602."""
-    name = statement.name.name.lower()
+    catalog, name = asked.catalog, statement.name.name.lower()
     declared = catalog.stream(name)
     if statement.if_exists and name not in catalog.sinks and (declared is None or declared.source == "view"):
         return
@@ -113,9 +112,9 @@ def drop_sink(catalog: Catalog, statement: DropSink) -> None:
     del catalog.sinks[name]
 
 
-def show_create(engine: Engine, catalog: Catalog, statement: ShowCreateStream | ShowCreateSink) -> DataFrame:
+def show_create(asked: Asked, statement: ShowCreateStream | ShowCreateSink) -> DataFrame:
     """Return the statement that declares a stream or sink again. Raises WJoinError WJ602 or WJ606."""
-    name = statement.name
+    catalog, name = asked.catalog, statement.name
     declared: StreamDeclaration | SinkDeclaration
     if isinstance(statement, ShowCreateStream):
         declared = find_stream(catalog, name, "SHOW CREATE SINK {}")
@@ -129,14 +128,14 @@ def show_create(engine: Engine, catalog: Catalog, statement: ShowCreateStream | 
             help="DESCRIBE STREAM shows its columns; it comes from a view or a DataFrame of Python",
         )
     shown: CreateStream | CreateSink = replace(declared.statement, or_replace=False, if_not_exists=False)
-    return engine.rows([(redacted(print_declaration(shown)),)], "statement STRING")
+    return asked.engine.rows([(redacted(print_declaration(shown)),)], "statement STRING")
 
 
-def rows_for(sink: SinkDeclaration, frame: DataFrame, statement: InsertInto, text: str) -> DataFrame:
+def rows_for(sink: SinkDeclaration, frame: DataFrame, statement: InsertInto) -> DataFrame:
     """Return the rows of an INSERT INTO as its sink gets them. Raises WJoinError WJ106, WJ202 and WJ613."""
     frame = _in_order(frame, statement)
     _refuse_repeated(frame, sink, statement)
-    return written_records(sink, frame, statement, text)
+    return written_records(sink, frame, statement)
 
 
 def _refuse_repeated(frame: DataFrame, sink: SinkDeclaration, statement: InsertInto) -> None:

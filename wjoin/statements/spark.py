@@ -5,20 +5,21 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from wjoin.context import Context
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.grammar.tokens import scan, unquoted
 from wjoin.joins.predicates import called_predicates
 from wjoin.planner.bind.lineage import joined_streams, reads
 from wjoin.sources.catalog import Catalog
-from wjoin.spark.engine import Engine
 from wjoin.statements.streaming_rows import refuse_actions
 from wjoin.statements.views import changed_view, prepare_view, view_head
 
 _QUERIES = ("SELECT", "WITH", "FROM", "TABLE")
 
 
-def pass_through(engine: Engine, catalog: Catalog, text: str, args: Any, params: dict[str, Any]) -> DataFrame:
-    """Send a statement to Spark as it stands."""
+def pass_through(context: Context, text: str, params: dict[str, Any], args: Any = None) -> DataFrame:
+    """Send a statement to Spark as it stands; ``args`` are parameters as Spark takes them."""
+    engine, catalog = context.engine, context.catalog
     # Spark calls them itself here, and knows them after this.
     called_predicates(engine.spark, text)
     variables = {

@@ -5,6 +5,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from wjoin.context import Asked, Context
 from wjoin.executor.spark.analyze import Profile, analyze
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.suggestions import suggestion
@@ -15,8 +16,7 @@ from wjoin.planner.cost.stream_statistics import statistic_unit, units_per_secon
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.windows.lengths import duration_value
-from wjoin.sources.catalog import Catalog, StreamDeclaration, find
-from wjoin.spark.engine import Engine
+from wjoin.sources.catalog import StreamDeclaration, find
 from wjoin.spark.failures import RAISED_BY_SPARK, cause
 
 _COUNTABLE = (
@@ -36,61 +36,59 @@ _MEASURED = ("float", "double", "decimal")
 """Types of columns of which ANALYZE tells the least and the greatest value only."""
 
 
-def alter_stream(
-    engine: Engine, catalog: Catalog, statement: AlterStream, params: dict[str, Any]
-) -> DataFrame:
+def alter_stream(asked: Asked, statement: AlterStream) -> DataFrame:
     """Take the statistics that a user gives, or forget all that is known; return what is known then."""
-    name = statement.name
+    catalog, name = asked.catalog, statement.name
     stream = find(catalog.streams, "stream", name.name, name.span)
     if statement.statistics is None:
         catalog.statistics.pop(stream.name.lower(), None)
-        return _known(engine, catalog, stream.name)
-    fields = stream_fields(engine.spark, stream)
+        return _known(asked, stream.name)
+    fields = stream_fields(asked.engine.spark, stream)
     kind = _kind(stream, fields)
-    values = {_key(entry, fields): _value(entry, kind, params) for entry in statement.statistics}
+    values = {_key(entry, fields): _value(entry, kind, asked.params) for entry in statement.statistics}
     catalog.learn(stream.name, Origin.GIVEN, values)
-    return _known(engine, catalog, stream.name)
+    return _known(asked, stream.name)
 
 
-def analyze_stream(engine: Engine, catalog: Catalog, statement: AnalyzeStream) -> DataFrame:
+def analyze_stream(asked: Asked, statement: AnalyzeStream) -> DataFrame:
     """Read what a stream's source holds; return what was found, a row for each statistic."""
-    name = statement.name
-    stream = find(catalog.streams, "stream", name.name, name.span)
-    fields = stream_fields(engine.spark, stream)
+    spark, name = asked.engine.spark, statement.name
+    stream = find(asked.catalog.streams, "stream", name.name, name.span)
+    fields = stream_fields(spark, stream)
     time, _ = event_time(stream, fields)
     columns = [each for each, type_name in fields.items() if type_name in _COUNTABLE and each != time]
     measures = [each for each, type_name in fields.items() if type_name.startswith(_MEASURED)]
     try:
-        frame = engine.spark.table(quoted(stream.name)) if stream.rows is None else stream.rows
+        frame = spark.table(quoted(stream.name)) if stream.rows is None else stream.rows
         profile = analyze(frame, time, columns, measures, statement.sample)
     except RAISED_BY_SPARK as error:
         message = f"the stream {stream.name} cannot be read: {cause(error)}"
         raise WJoinError("WJ604", message, span=statement.span) from error
     found = _found(profile, _kind(stream, fields), whole=statement.sample is None)
-    catalog.learn(stream.name, Origin.ANALYZED, found)
+    asked.catalog.learn(stream.name, Origin.ANALYZED, found)
     unordered = frame.isStreaming and profile.span is not None and profile.disorder is None
-    return _known(engine, catalog, stream.name, unknown=("disorder",) if unordered else ())
+    return _known(asked, stream.name, unknown=("disorder",) if unordered else ())
 
 
 def _kind(stream: StreamDeclaration, fields: dict[str, str]) -> TimeKind:
     return kind_of(event_time(stream, fields)[0], fields)
 
 
-def _known(engine: Engine, catalog: Catalog, stream: str, unknown: Sequence[str] = ()) -> DataFrame:
+def _known(context: Context, stream: str, unknown: Sequence[str] = ()) -> DataFrame:
     """Return what is known of a stream: statistic, value, unit and source.
 
     Those that were looked for and are ``unknown`` have no value.
     """
-    known = catalog.known(stream)
-    declared = catalog.stream(stream)
-    kind = TimeKind.TIMESTAMP if declared is None else _kind(declared, stream_fields(engine.spark, declared))
+    known, declared, kind = context.catalog.known(stream), context.catalog.stream(stream), TimeKind.TIMESTAMP
+    if declared is not None:
+        kind = _kind(declared, stream_fields(context.engine.spark, declared))
     rows: list[tuple[str, float | None, str, str]] = []
     for name, each in known.items():
         scale = units_per_second(kind) if name == "disorder" else 1
         rows.append((name, each.value / scale, statistic_unit(name, kind), each.origin.value))
     rows += [(name, None, statistic_unit(name, kind), "unknown") for name in unknown if name not in known]
     schema = "statistic STRING, value DOUBLE, unit STRING, source STRING"
-    return engine.rows(sorted(rows), schema)
+    return context.engine.rows(sorted(rows), schema)
 
 
 def _key(entry: StatisticEntry, fields: dict[str, str]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField
 
+from wjoin.context import Asked
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
@@ -17,6 +18,7 @@ from wjoin.grammar.syntax import (
     DropStream,
     Identifier,
     Parameter,
+    ShowStreams,
     TimeDuration,
     Watermark,
 )
@@ -30,7 +32,6 @@ from wjoin.planner.windows.lengths import duration_value, human
 from wjoin.settings.parameters import given_stream
 from wjoin.sources.catalog import (
     AHEAD,
-    Catalog,
     StreamDeclaration,
     check_name,
     declared_ahead,
@@ -48,24 +49,23 @@ from wjoin.spark.process import resolved
 from wjoin.statements.duplicates import without_duplicates
 
 
-def create_stream(
-    engine: Engine, catalog: Catalog, text: str, statement: CreateStream, params: Mapping[str, object]
-) -> None:
+def create_stream(asked: Asked, statement: CreateStream) -> None:
     """Declare a stream.
 
     Raises WJoinError WJ106, WJ110, WJ202, WJ207, WJ212, WJ216, WJ220, WJ305, WJ601, WJ603, WJ604, WJ616
     and WJ617.
     """
+    engine, catalog, text = asked.engine, asked.catalog, asked.text
     name = statement.name.name
     check_name("stream", name, statement.name.span)
     if catalog.stream(name) is not None:
-        _forget_dropped(engine, catalog)
+        _forget_dropped(asked)
     if catalog.stream(name) is not None:
         if statement.if_not_exists:
             return
         if not statement.or_replace:
             raise WJoinError("WJ601", f"the stream {name} exists already", span=statement.name.span)
-    statement = given_stream(statement, params)
+    statement = given_stream(statement, asked.params)
     check_format(statement)
     names = [option for option, _ in statement.options]
     more = RECORDS_READ[statement.record_format.name] if statement.record_format else frozenset[str]()
@@ -81,11 +81,11 @@ def create_stream(
     except WJoinError as error:
         if error.span is not None:
             raise
-        raise error.at(statement.provider.span, text) from error.__cause__
+        raise error.at(statement.provider.span) from error.__cause__
     except Exception as error:  # a missing source reaches Python as Py4J's own error, not as Spark's
         missing = missing_package(engine.spark, error) if is_kafka(statement.provider.name) else None
         if missing is not None:
-            raise missing.at(statement.provider.span, text) from error
+            raise missing.at(statement.provider.span) from error
         message = f"the stream {name} cannot be opened: {first_line(error)}"
         unknown = statement.columns is None and "chema must be specified" in message
         remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if unknown else None
@@ -103,7 +103,7 @@ def create_stream(
         try:
             kind = checked_kind(name, columns[event_time.lower()], [*columns.values()], column.span)
             if statement.watermark.delay is not None:
-                delay = duration_value(statement.watermark.delay, kind, params)
+                delay = duration_value(statement.watermark.delay, kind, asked.params)
                 if isinstance(statement.watermark.delay, Parameter):
                     statement = replace(statement, watermark=_with_delay(statement.watermark, delay, kind))
         except WJoinError as error:
@@ -176,7 +176,7 @@ def _ahead(
         return None
     start = text.lower().index(AHEAD, statement.span.start)
     span = Span(start, start + len(AHEAD))
-    with located(text, span):
+    with located(span):
         return declared_ahead(from_pairs(value, span), event_time, types)
 
 
@@ -189,27 +189,28 @@ def _with_remedy(error: WJoinError, column: Column, columns: list[Column]) -> WJ
     return WJoinError(error.code, error.message, span=error.span, help=help)
 
 
-def show_streams(engine: Engine, catalog: Catalog) -> DataFrame:
+def show_streams(asked: Asked, _: ShowStreams) -> DataFrame:
     """Return a row for each stream."""
-    _forget_dropped(engine, catalog)
+    _forget_dropped(asked)
     rows = []
-    for stream in catalog.streams.values():
-        rows.append((stream.name, stream.source, *event_time(stream, stream_fields(engine.spark, stream))))
-    return engine.rows(rows, "name STRING, source STRING, event_time STRING, delay STRING")
+    for stream in asked.catalog.streams.values():
+        fields = stream_fields(asked.engine.spark, stream)
+        rows.append((stream.name, stream.source, *event_time(stream, fields)))
+    return asked.engine.rows(rows, "name STRING, source STRING, event_time STRING, delay STRING")
 
 
-def _forget_dropped(engine: Engine, catalog: Catalog) -> None:
+def _forget_dropped(asked: Asked) -> None:
     """Forget streams and views over streams that Spark was told to drop without us."""
-    for name, stream in list(catalog.streams.items()):
-        if not engine.exists(quoted(stream.name)):
-            del catalog.streams[name]
+    for name, stream in list(asked.catalog.streams.items()):
+        if not asked.engine.exists(quoted(stream.name)):
+            del asked.catalog.streams[name]
 
 
-def describe_stream(engine: Engine, catalog: Catalog, statement: DescribeStream) -> DataFrame:
+def describe_stream(asked: Asked, statement: DescribeStream) -> DataFrame:
     """Return the columns of a stream. Raises WJoinError WJ602."""
-    _forget_dropped(engine, catalog)
-    stream = find_stream(catalog, statement.name, "DESCRIBE SINK {}")
-    fields = stream_fields(engine.spark, stream)
+    _forget_dropped(asked)
+    stream = find_stream(asked.catalog, statement.name, "DESCRIBE SINK {}")
+    fields = stream_fields(asked.engine.spark, stream)
     time, delay = event_time(stream, fields)
     computed = (
         {each.name.name: each.expression for each in stream.statement.computed} if stream.statement else {}
@@ -224,12 +225,12 @@ def describe_stream(engine: Engine, catalog: Catalog, statement: DescribeStream)
         notes += [f"computed: {computed[name]}"] if name in computed else []
         notes += ["equal in duplicates, which are dropped"] if name.lower() in unique else []
         rows.append((name, kind, "; ".join(notes) or None))
-    return engine.rows(rows, "col_name STRING, data_type STRING, comment STRING")
+    return asked.engine.rows(rows, "col_name STRING, data_type STRING, comment STRING")
 
 
-def drop_stream(engine: Engine, catalog: Catalog, statement: DropStream) -> None:
+def drop_stream(asked: Asked, statement: DropStream) -> None:
     """Forget a stream. Raises WJoinError WJ602, also for a view or a sink of that name."""
-    name = statement.name.name
+    catalog, name = asked.catalog, statement.name.name
     declared = catalog.stream(name)
     if declared is None and statement.if_exists and name.lower() not in catalog.sinks:
         return
@@ -239,4 +240,4 @@ def drop_stream(engine: Engine, catalog: Catalog, statement: DropStream) -> None
         raise WJoinError("WJ602", message, span=statement.name.span, help=help)
     find_stream(catalog, statement.name, "DROP SINK {}")
     del catalog.streams[name.lower()]
-    engine.spark.catalog.dropTempView(name)
+    asked.engine.spark.catalog.dropTempView(name)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 
+from wjoin.context import Context
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import pair
 from wjoin.grammar.spans import Span
@@ -175,16 +176,14 @@ def changed_view(catalog: Catalog, text: str) -> ChangedView | None:
     return ChangedView(name.name, new[-1].name) if new else None
 
 
-def create_view(
-    engine: Engine, catalog: Catalog, statement: CreateView, rows: DataFrame, delays: Delays
-) -> None:
+def create_view(context: Context, statement: CreateView, rows: DataFrame, delays: Delays) -> None:
     """Name the rows of a statement with window joins; ``delays`` are those of its columns.
 
     Raises WJoinError WJ601.
     """
     name = statement.name
-    if not statement.or_replace and engine.exists(quoted(name.name)):
+    if not statement.or_replace and context.engine.exists(quoted(name.name)):
         message = f"a table or view {name.name} exists already"
         raise WJoinError("WJ601", message, span=name.span)
     rows.createOrReplaceTempView(name.name)
-    catalog.note_view(name.name, delays)
+    context.catalog.note_view(name.name, delays)
