@@ -39,7 +39,7 @@ from wjoin.grammar.syntax import (
 from wjoin.joins.predicates import called_names, called_predicates
 from wjoin.queries.running import Running
 from wjoin.session import Session
-from wjoin.spark.doors import TOKEN_FOLDERS
+from wjoin.sources.token_folders import TOKEN_FOLDERS
 from wjoin.spark.engine import at_work
 from wjoin.spark.failures import cause
 from wjoin.statements.queries import STOPPED_SCHEMA

@@ -9,8 +9,10 @@ from typing import NoReturn
 
 import pyspark
 
-from wjoin.spark.doors import REDACTING, SAFE_WORKERS, TOKEN_FOLDERS, door_environment, door_settings
+from wjoin.sources.token_folders import TOKEN_FOLDERS
+from wjoin.spark.doors import SAFE_WORKERS, door_environment, door_settings
 from wjoin.spark.java_classes import JAR
+from wjoin.spark.redacting import REDACTING
 
 EXTENSIONS = "wjoin.sql.Extensions"
 """The value of ``spark.sql.extensions`` with which a session understands W-join SQL."""

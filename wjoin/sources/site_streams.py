@@ -31,7 +31,7 @@ from wjoin.sites.protocol import ROW, Link, SiteAddress, StreamFacts
 from wjoin.sources.computed import with_computed
 from wjoin.sources.format_options import own_option, without
 from wjoin.sources.site_links import LINKS
-from wjoin.spark.doors import token_folders
+from wjoin.sources.token_folders import token_folders
 from wjoin.spark.engine import at_work
 
 DECLARING_SECONDS = 10.0

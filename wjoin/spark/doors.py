@@ -1,4 +1,4 @@
-"""Who may reach the local Spark that wjoin starts, with which secret, and what its workers import."""
+"""Who may reach the local Spark that wjoin starts, and what its processes are given of this one."""
 
 import contextlib
 import os
@@ -6,36 +6,14 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 LOOPBACK = "127.0.0.1"
 
 TOKEN = "WJOIN_WEB_TOKEN"
 """The environment variable whose value is the live page's token, in place of a new one at each start."""
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 SAFE_WORKERS = {"spark.executorEnv.PYTHONSAFEPATH": "1"}
 """The setting with which workers do not import what lies in the folder where Spark was started."""
-
-TOKEN_FOLDERS = "spark.wjoin.tokenFolders"
-"""The setting of a Spark that names, with commas, the folders of the files of tokens in statements.
-
-Without it a session of one's own may name any; who sends SQL to the Spark of somebody else, none.
-"""
-
-_NAME = r"(?:secret|password|token(?!file)|access[._]?key)[\w.\-]{0,30}['\"`]?\s{0,5}=?\s{0,5}r?"
-_LITERALS = "|".join(
-    rf"{quote}[^{quote}\\]{{0,4000}}+(?:\\.[^{quote}\\]{{0,4000}}+){{0,99}}+{quote}" for quote in "'\""
-)
-# What follows tells a literal from what is between two.
-_REGEX = rf"""(?is)(?=['"\\])(?<={_NAME})(?:{_LITERALS}|\\["'].{{0,4000}}?\\["'])(?=[\s,;)]|$)"""
-REDACTING = {"spark.sql.redaction.string.regex": _REGEX}
-"""The setting with which Spark shows and logs statements and plans without secrets.
-
-It is ``wjoin.grammar.shown`` as far as Java's expressions can be: the literals behind names of secrets.
-"""
 
 _ADDRESS = "SPARK_LOCAL_IP"
 """The environment variable that says where Spark listens; the Spark UI obeys nothing else."""
@@ -63,16 +41,6 @@ def door_settings(given: Mapping[str, str]) -> dict[str, str]:
     if not any(Path(each).resolve() == Path.cwd() for each in sys.path):
         settings.update(SAFE_WORKERS)
     return settings
-
-
-def token_folders(spark: "SparkSession") -> tuple[Path, ...] | None:
-    """Return in which folders are the files of tokens that statements may name, None for any.
-
-    SQL cannot change it: it is the application's, and no session has one of its own.
-    """
-    context: Any = getattr(spark, "_sc", None)
-    named = None if context is None else context.getConf().get(TOKEN_FOLDERS)
-    return None if named is None else tuple(Path(each.strip()) for each in named.split(",") if each.strip())
 
 
 def door_environment(given: Mapping[str, str]) -> dict[str, str]:

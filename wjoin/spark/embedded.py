@@ -9,8 +9,9 @@ import pyspark
 
 from wjoin.executor.spark.sockets import socket_folder
 from wjoin.spark.class_archive import reading_options
-from wjoin.spark.doors import REDACTING, door_settings
+from wjoin.spark.doors import door_settings
 from wjoin.spark.java_classes import CLASS_PATHS, PLUGINS, class_settings
+from wjoin.spark.redacting import REDACTING
 from wjoin.spark.worker_daemon import WORKERS_PATH, daemon_settings
 from wjoin.spark.worker_sockets import socket_settings
 
