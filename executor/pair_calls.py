@@ -102,7 +102,7 @@ def _all_valid(columns: Sequence[_Given]) -> BoolArray:
 def _part(predicate: Predicate, argument: Any, start: int, count: int) -> _Given:
     """Return an argument of some pairs, at once as a matrix where it comes to one in the end."""
     if not isinstance(argument, _COLUMNS):
-        return _filled(argument, count)
+        return pa.repeat(pa.scalar(argument), count)
     if isinstance(argument, GatheredLater) and predicate.arrays == "numpy":
         lines = argument.lines(start, count)
         if lines is not None:
@@ -112,10 +112,6 @@ def _part(predicate: Predicate, argument: Any, start: int, count: int) -> _Given
 
 def _known(given: _Given, places: npt.NDArray[np.int64]) -> _Given:
     return taken(given, pa.array(places)) if isinstance(given, pa.Array) else given[places]
-
-
-def _filled(value: Any, count: int) -> pa.Array:
-    return pa.repeat(pa.scalar(value), count)
 
 
 def _arrays(predicate: Predicate, columns: Sequence[_Given]) -> list[Any]:

@@ -149,7 +149,9 @@ class _Nodes(Transformer[Leaf, Any]):
     # Watermarks
 
     def watermark(self, meta: Meta, column: Identifier, delay: Duration | None) -> syntax.Watermark:
-        return syntax.Watermark(column, None if delay is None else _delay(delay), _span(meta))
+        if delay is not None:
+            _at_least_zero(delay, "WJ110", "a delay is negative", "write a delay of zero or more")
+        return syntax.Watermark(column, delay, _span(meta))
 
     def watermark_for(
         self, meta: Meta, column: Identifier, again: Identifier, delay: Duration | None
@@ -333,7 +335,8 @@ class _Nodes(Transformer[Leaf, Any]):
         return syntax.StatisticEntry(key.name, key.column, value, _span(meta))
 
     def disorder(self, meta: Meta, duration: Duration) -> syntax.StatisticEntry:
-        return syntax.StatisticEntry("disorder", (), _disorder(duration), _span(meta))
+        _at_least_zero(duration, "WJ113", "disorder is negative", "write a duration of zero or more")
+        return syntax.StatisticEntry("disorder", (), duration, _span(meta))
 
     def set_statistics(self, meta: Meta, name: Leaf, *entries: syntax.StatisticEntry) -> syntax.AlterStream:
         return syntax.AlterStream(_identifier(name), once_each(entries), _span(meta))
@@ -447,14 +450,6 @@ def _at_least_zero(duration: Duration, code: str, message: str, help: str) -> Du
 def _width(width: Duration) -> Duration:
     remedy = "write a width of zero or more; WINDOW (A, B) BETWEEN l AND u takes signed bounds"
     return _at_least_zero(width, "WJ110", "a window has a negative width", remedy)
-
-
-def _delay(delay: Duration) -> Duration:
-    return _at_least_zero(delay, "WJ110", "a delay is negative", "write a delay of zero or more")
-
-
-def _disorder(duration: Duration) -> Duration:
-    return _at_least_zero(duration, "WJ113", "disorder is negative", "write a duration of zero or more")
 
 
 def _same(column: Identifier, again: Identifier) -> Identifier:

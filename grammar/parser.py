@@ -29,20 +29,19 @@ def parse_script(text: str, source_name: str = "<sql>") -> tuple[syntax.Statemen
         raise error.within(text, source_name) from None
 
 
-def parse_statement(text: str, source_name: str = "<sql>") -> syntax.Statement:
+def parse_statement(text: str) -> syntax.Statement:
     """Return the one statement of ``text``; raises as parse_script does, and WJ606 for none or several."""
-    statements = parse_script(text, source_name)
+    statements = parse_script(text)
     if len(statements) == 1:
         return statements[0]
     if not statements:
-        raise WJoinError("WJ606", "there is no statement", help="write one", source_name=source_name)
+        raise WJoinError("WJ606", "there is no statement", help="write one")
     raise WJoinError(
         "WJ606",
         "expected one statement, found several",
         span=statements[1].span,
         text=text,
         help="run them one by one, or as a script",
-        source_name=source_name,
     )
 
 

@@ -212,13 +212,9 @@ def _streams(source: _Source, scope: _Scope) -> bool:
     return any(
         table.name.lower() not in scope.tables and scope.is_stream(table.sql(dialect="spark"))
         for each in tables
-        for table in [_bare(each)]
+        for table in [exp.Table(**{part: each.args.get(part) for part in ("this", "db", "catalog")})]
         if table.name or isinstance(table.this, exp.Func)
     )
-
-
-def _bare(table: exp.Table) -> exp.Table:
-    return exp.Table(**{part: table.args.get(part) for part in ("this", "db", "catalog")})
 
 
 def _listed(select: exp.Select, stream: _Source) -> Delays:

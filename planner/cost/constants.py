@@ -110,9 +110,9 @@ def _of_kernels() -> set[str]:
     return {f"{what}_{name}" for name in KERNELS for what in ("probe", "pair")}
 
 
-def save_constants(constants: Constants, path: Path | None = None) -> Path:
+def save_constants(constants: Constants) -> Path:
     """Write constants to the user's folder of settings; return the file."""
-    path = path or constants_file()
+    path = constants_file()
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".new")
     unfinished.write_text(json.dumps(constants.costs, indent=2) + "\n")

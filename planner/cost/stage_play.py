@@ -321,7 +321,9 @@ class StagePlay:
 
     def _agree(self, first: KeyStatistics, second: KeyStatistics) -> tuple[float, float]:
         """Return the shares of rows that have a tuple's key: the most frequent one, or another."""
-        heaviest, tail = second.heaviest.value, _tail(first, second)
+        heaviest = second.heaviest.value
+        # The values that the tuples share which have not the most frequent one.
+        tail = max(1.0, first.distinct.value - 1, second.distinct.value - 1)
         return min(1.0, self._agreement * heaviest), min(1.0, self._agreement * (1 - heaviest) / tail)
 
     def _share(self, sample: Sample, met: StageEdge, conditions: Sequence[frozenset[Operand]]) -> float:
@@ -346,8 +348,3 @@ def _times(own: InputEstimate, anchor: Floats) -> dict[int, Floats]:
     for member, offset in zip(own.members[1:], own.offsets, strict=True):
         times[member] = anchor + offset
     return times
-
-
-def _tail(first: KeyStatistics, second: KeyStatistics) -> float:
-    """Return how many values the tuples share that have not the most frequent one."""
-    return max(1.0, first.distinct.value - 1, second.distinct.value - 1)

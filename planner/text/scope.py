@@ -16,6 +16,9 @@ from wjoin.planner.plan.block_columns import quoted
 from wjoin.planner.text.edits import Edit
 from wjoin.planner.text.pieces import ColumnName
 
+_SHOWN = 12
+"""Columns that an error names; of more it says so."""
+
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TO_QUOTE = frozenset(
     """
@@ -315,6 +318,6 @@ def _no_column(source: Source, wanted: Identifier) -> WJoinError:
     return WJoinError("WJ202", message, span=wanted.span, help=help)
 
 
-def _shortened(names: Iterable[str], most: int = 12) -> str:
+def _shortened(names: Iterable[str]) -> str:
     every = list(names)
-    return ", ".join(every[:most]) + (", …" if len(every) > most else "")
+    return ", ".join(every[:_SHOWN]) + (", …" if len(every) > _SHOWN else "")

@@ -43,7 +43,10 @@ def answer(site: Site, path: str, asked: Mapping[str, str]) -> tuple[str, str]:
     run, _, rest = path.removeprefix(_QUERIES).partition("/")
     if path.startswith(_QUERIES) and rest in ("", "plan"):
         known = _named(site, run)
-        return _JSON, _plan(known) if rest else _detail(known, asked)
+        if rest:
+            return _JSON, _plan(known)
+        new = detail(now(known, time.time()), _float(asked, "since"), _float(asked, "width"))
+        return _JSON, json.dumps(new)
     raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
 
 
@@ -65,14 +68,6 @@ def _named(site: Site, run: str) -> Known:
     raise Refused(HTTPStatus.NOT_FOUND, "there is no such query")
 
 
-def _list(site: Site) -> str:
-    return json.dumps({"clock": time.time(), "queries": [line(each) for each in _moments(site)]})
-
-
-def _detail(known: Known, asked: Mapping[str, str]) -> str:
-    return json.dumps(detail(now(known, time.time()), _float(asked, "since"), _float(asked, "width")))
-
-
 def _plan(known: Known) -> str:
     documents = dict(known.documents)
     pictures = drawn({str(number): each for number, each in documents.items()})
@@ -86,30 +81,17 @@ def _float(asked: Mapping[str, str], name: str) -> float | None:
         return None
 
 
-def _page(site: Site) -> str:
-    return _read("live.html").replace("{suffix}", html.escape(site.suffix))
-
-
-def _style(site: Site) -> str:
-    return "\n".join([AROUND, STYLE, _read("live.css")])
-
-
-def _script(site: Site) -> str:
-    return "\n".join(_read(each) for each in ("numbers.js", "chart.js", "live.js"))
-
-
 def _read(name: str) -> str:
     return (files("wjoin.web") / name).read_text("utf-8")
 
 
-def _metrics(site: Site) -> str:
-    return exposition(_moments(site))
-
-
 _PAGES: dict[str, Callable[[Site], tuple[str, str]]] = {
-    "/": lambda site: (_HTML, _page(site)),
-    "/live.css": lambda site: (_CSS, _style(site)),
-    "/live.js": lambda site: (_SCRIPT, _script(site)),
-    "/api/queries": lambda site: (_JSON, _list(site)),
-    "/metrics": lambda site: (CONTENT_TYPE, _metrics(site)),
+    "/": lambda site: (_HTML, _read("live.html").replace("{suffix}", html.escape(site.suffix))),
+    "/live.css": lambda site: (_CSS, "\n".join([AROUND, STYLE, _read("live.css")])),
+    "/live.js": lambda site: (_SCRIPT, "\n".join(map(_read, ("numbers.js", "chart.js", "live.js")))),
+    "/api/queries": lambda site: (
+        _JSON,
+        json.dumps({"clock": time.time(), "queries": [line(each) for each in _moments(site)]}),
+    ),
+    "/metrics": lambda site: (CONTENT_TYPE, exposition(_moments(site))),
 }
