@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from wjoin.testing.rows import rows_of
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.sparks]
 
 WINDOW = "WINDOW (A, B) = 1 SECOND"
 CONDITIONS = (

@@ -215,6 +215,19 @@ WRITES = (
     "UPDATE ma SET id = 2",
     "TRUNCATE TABLE ma",
     "MERGE INTO ma USING other ON ma.id = other.id WHEN MATCHED THEN DELETE",
+    "merge with schema evolution into ma USING other ON ma.id = other.id WHEN MATCHED THEN DELETE",
+    "INSERT WITH SCHEMA EVOLUTION INTO ma SELECT 1, now()",
+    "INSERT WITH SCHEMA EVOLUTION OVERWRITE TABLE ma SELECT 1, now()",
+    "WITH c AS (SELECT 1 AS id), d (id) AS (TABLE c) MERGE INTO ma USING d ON ma.id = d.id "
+    "WHEN MATCHED THEN DELETE",
+    "WITH c AS (SELECT 1, now()) INSERT INTO ma TABLE c",
+    "WITH c AS (SELECT 1) DELETE FROM ma ",
+    "FROM other INSERT INTO ma SELECT id, now()",
+)
+READS = (
+    "WITH c AS (SELECT 1 AS id) SELECT count(*) delete FROM ma ",
+    "WITH c AS (SELECT 1 AS id) SELECT id update FROM ma ",
+    "FROM ma SELECT id AS insert",
 )
 ONLY_READ = "its rows come from its source alone: write there, or INSERT INTO a sink"
 CACHED = "a query reads a stream itself: CACHE TABLE is for tables"
@@ -244,6 +257,8 @@ def test_a_stream_is_no_table_of_sparks(session: wjoin.Session, folders: dict[st
         with pytest.raises(wjoin.WJoinError) as told:
             session.sql(statement)
         assert (told.value.code, told.value.help) == ("WJ602", remedy)
+    for statement in READS:
+        assert session.sql(statement).isStreaming
     session.sql("DROP VIEW v")
     session.sql("DROP STREAM ma")
     assert [row.name for row in session.sql("SHOW STREAMS").collect()] == ["mb"]

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tests.kit.check import PLAIN, sources_of
-from tests.kit.expressions import Field, equal
+from tests.kit.expressions import Call, Compare, Field, Literal, equal
 from tests.kit.lateness import Batch
 from tests.kit.oracle import event_times, expected
 from tests.kit.statement import Between, Both, Either, Pair, Path, Statement, text
@@ -48,8 +48,27 @@ def _far(place: int) -> pa.Table:
     return events([(900 + place, (place + 1) * FAR, 7 + place, 0)], "k", "m")
 
 
+def silent_c() -> list[dict[str, pa.Table]]:
+    """Micro-batches in which C sends nothing from the third on, until the others are far ahead."""
+    made = batches("ABC")
+    nothing = _far(2).slice(0, 0)
+    return [
+        *made[:2],
+        {**made[2], "C": nothing},
+        {**made[3], "C": nothing},
+        {**made[2], "A": nothing, "B": nothing},
+        {"A": nothing, "B": nothing, "C": _far(2)},
+    ]
+
+
 def keys(*pairs: str) -> tuple[Any, ...]:
     return tuple(equal(Field(a, column), Field(b, column)) for a, column, b in pairs)
+
+
+def near(column: str, most: int, *pairs: str) -> tuple[Any, ...]:
+    """Conditions that the columns of two streams differ by no more than so much."""
+    differences = (Call("-", (Field(a, column), Field(b, column))) for a, b in pairs)
+    return tuple(Compare(Call("abs", (each,)), "<=", Literal(most)) for each in differences)
 
 
 AB, BC = ("AkB", "BkC")
@@ -174,17 +193,8 @@ def test_conditions_behind_the_join_remove_no_mark(session: Any) -> None:
 def test_a_silent_stream_holds_groups_open_over_restarts(session: Any) -> None:
     """And no longer than it is silent; the query knows over a restart how far it has come."""
     case = CASES["one stage"]
-    made = batches("ABC")
-    nothing = _far(2).slice(0, 0)
-    silent = [
-        *made[:2],
-        {**made[2], "C": nothing},
-        {**made[3], "C": nothing},
-        {**made[2], "A": nothing, "B": nothing},
-    ]
-    last = {"A": nothing, "B": nothing, "C": _far(2)}
-    done = run(session, case, [*silent, last], restarts=(2, 4))
-    assert_groups(case, [*silent, last], done, ends=(2, 4))
+    made = silent_c()
+    assert_groups(case, made, run(session, case, made, restarts=(2, 4)), ends=(2, 4))
 
 
 @pytest.mark.parametrize("streams", ["AB", "A"])
@@ -202,20 +212,33 @@ def test_groups_of_streams_among_tables_close(session: Any, streams: str) -> Non
     assert_groups(case, made, done, static=static)
 
 
+NEAR = statement("ABC", THREE, *near("m", 1, "AB", "BC"), match=("time",), delay=DELAY)
+ALL_NEAR = statement("ABC", THREE, *near("id", 1000, "AB", "BC", "AC"), match=("time",), delay=DELAY)
 BY_HINT = {
     "PSP": (CASES["no key"], "PLAN(PSP, 3)"),
     "ATR": (CASES["no key"], "PLAN(ATR, 2)"),
     "CTR": (CASES["no key"], "PLAN(CTR, 2)"),
+    "RANGE": (NEAR, "PLAN(RANGE, 3)"),
+    "LCA": (CASES["path"], "BOUNDS(LCA)"),
 }
 
 
 @pytest.mark.parametrize("route", tiers(BY_HINT, long=["PSP"], thorough=[*BY_HINT][1:]))
-def test_groups_close_without_a_key(session: Any, route: str) -> None:
+def test_groups_close_by_every_route(session: Any, route: str) -> None:
     """Each worker tells how far the streams have come, also one that has no rows."""
     session.spark.conf.set("spark.sql.shuffle.partitions", "5")
     case, hint = BY_HINT[route]
     made = batches("ABC")
     assert_groups(case, made, run(session, case, made, hint=f"/*+ {hint} */"))
+
+
+@pytest.mark.long
+def test_groups_of_joins_in_hops_close(session: Any, form: str) -> None:
+    """Also where one stream is silent for a while, and over a restart."""
+    case = CASES["no key"] if form.startswith("hops") else ALL_NEAR
+    made = silent_c()
+    done = run(session, case, made, restarts=(2, 4), hint="/*+ PLAN(PSP, 2) */")
+    assert_groups(case, made, done, ends=(2, 4))
 
 
 STREAM_AT_SITE = """
@@ -229,8 +252,11 @@ poll = "100 ms"
 """
 
 
-@pytest.mark.long
-def test_groups_of_streams_at_a_site_close(session: Any, tmp_path: File) -> None:
+WAYS = ["PLAN(SEMIJOIN)", "PLAN(SIMPLE)", "SHIP(A = HELD, B = PARTIAL, C = FULL)"]
+
+
+@pytest.mark.parametrize("hint", tiers(WAYS, long=WAYS[:1], thorough=WAYS[1:]))
+def test_groups_of_streams_at_a_site_close(session: Any, tmp_path: File, hint: str) -> None:
     """Each run to the end of what is there is one of `--once`: what the streams have passed is closed."""
     case = CASES["one stage"]
     made = batches("ABC")
@@ -255,7 +281,7 @@ def test_groups_of_streams_at_a_site_close(session: Any, tmp_path: File) -> None
                 for name in names.values()
             )
             sink = f"CREATE OR REPLACE SINK found USING parquet OPTIONS (path '{tmp_path}/found')"
-            insert = f"INSERT INTO found {grouped(case, hint='/*+ PLAN(SEMIJOIN) */')}"
+            insert = f"INSERT INTO found {grouped(case, hint=f'/*+ {hint} */')}"
             session.run_script(
                 f"{declared}; {sink}; {insert}", once=True, checkpoint=str(tmp_path / "checkpoints")
             )

@@ -1,7 +1,6 @@
 """Joins of three to five streams without a key, and with a hot one, on Spark: by every route."""
 
 import random
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise, product
 from typing import Any
@@ -17,7 +16,6 @@ from tests.kit.tables import SECOND, events, statement
 from tests.tiers import tiers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.choose.choice import PLANS
-from wjoin.planner.choose.layouts import Layout, LayoutRule
 
 pytestmark = pytest.mark.thorough
 
@@ -103,20 +101,6 @@ def assert_all(session: Any, whole: Statement, hints: tuple[str, ...], count: in
 def test_without_a_key(session: Any, aliases: str, route: str) -> None:
     count = {3: 20, 4: 12, 5: 9}[len(aliases)]
     assert_all(session, chain(aliases), hints_of(route), count, 20)
-
-
-@pytest.fixture(params=["hops ", "at once "])
-def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Have a plan in hops taken where the checkpoint is not known."""
-    taken: list[Layout] = []
-
-    def hopping(rule: LayoutRule, layouts: Sequence[Layout]) -> Layout:
-        taken.append(next(each for each in layouts if each.stages.startswith(request.param)))
-        return taken[-1]
-
-    monkeypatch.setattr(LayoutRule, "_instead", hopping)
-    yield request.param
-    assert taken
 
 
 @pytest.mark.timeout(900)

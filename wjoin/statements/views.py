@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from wjoin.context import Context
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.nesting import pair
+from wjoin.grammar.nesting import Code, pair
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateView, Identifier
 from wjoin.grammar.tokens import scan
@@ -129,14 +129,40 @@ _REMEDIES = {
 _WRITES = frozenset("CACHE DELETE INSERT MERGE TRUNCATE UPDATE".split())
 _ABOUT_TABLE = re.compile(
     r"(DROP|ALTER) (TABLE|VIEW)|(ANALYZE|TRUNCATE) TABLE|CACHE (LAZY|TABLE)|SHOW CREATE"
-    r"|INSERT OVERWRITE|DELETE FROM|MERGE INTO|UPDATE .*"
+    r"|INSERT (OVERWRITE|WITH)|DELETE FROM|MERGE (INTO|WITH)|UPDATE .*"
 )
 _BEFORE_NAME = frozenset("CREATE EXISTS FROM IF INTO LAZY OVERWRITE TABLE VIEW".split())
+_CHANGES = frozenset("DELETE INSERT MERGE UPDATE".split())
+_IN_WITH = frozenset({"AS", "MAX", ","})
+"""What follows a parenthesis that closes in a WITH list; anything else begins the statement."""
+
+_SCHEMA_EVOLUTION = ["WITH", "SCHEMA", "EVOLUTION"]
 
 
 def is_about_table(text: str) -> bool:
-    """Return whether a statement begins as one of Spark's about a table or view by name does."""
-    return _ABOUT_TABLE.fullmatch(" ".join(token.word for token in scan(text)[:2])) is not None
+    """Return whether a statement may be one of Spark's about a table or view by name, by its words."""
+    words = [token.word for token in scan(text)]
+    if words[:1] in (["WITH"], ["FROM"]):
+        return not _CHANGES.isdisjoint(words)
+    return _ABOUT_TABLE.fullmatch(" ".join(words[:2])) is not None
+
+
+def _verb(code: Code) -> int | None:
+    """Return the place of the word that says what a statement does, None for one that only reads.
+
+    Common table expressions stand before it, or the rows that it inserts: WITH … MERGE, FROM … INSERT.
+    """
+    match code.word(0):
+        case "WITH":
+            closed = (place for place in code.level(1, len(code.tokens)) if code.mark(place - 1) == ")")
+            after = next((place for place in closed if code.mark(place).upper() not in _IN_WITH), 0)
+            return after if code.word(after) in _CHANGES else None
+        case "FROM":
+            level = code.level(1, len(code.tokens))
+            words = ("INTO", "OVERWRITE")
+            found = (each for each in level if code.word(each) == "INSERT" and code.word(each + 1) in words)
+            return next(found, None)
+    return 0
 
 
 class ChangedView(NamedTuple):
@@ -155,17 +181,22 @@ def changed_view(catalog: Catalog, text: str) -> ChangedView | None:
     if not is_about_table(text):
         return None
     code = pair(text, scan(text))
-    place = 1
+    begin = _verb(code)
+    if begin is None:
+        return None
+    place = begin + 1
+    if [code.word(each) for each in range(place, place + 3)] == _SCHEMA_EVOLUTION:
+        place += 3
     while code.word(place) in _BEFORE_NAME:
         place += 1
     parts, place = code.dotted(place)
     if not parts or session_name([each.name for each in parts]) is None:
         return None
-    verb, name = code.word(0), parts[-1]
+    verb, name = code.word(begin), parts[-1]
     stream = catalog.stream(name.name)
     is_view = stream is not None and stream.source == "view"
     if stream is not None and (not is_view or verb in _WRITES):
-        kind = code.word(1).lower() if verb in ("DROP", "ALTER") else "table"
+        kind = code.word(begin + 1).lower() if verb in ("DROP", "ALTER") else "table"
         message = f"{name.name} is a {'view over streams' if is_view else 'stream'}, not a {kind}"
         remedy = _REMEDIES[verb].format(name=name.name)
         raise WJoinError("WJ602", message, span=name.span, text=text, help=remedy)
