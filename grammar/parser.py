@@ -1,5 +1,6 @@
 """Text to statements: divides a text into statements and reads those that are wjoin's."""
 
+import re
 from collections.abc import Iterator
 
 from wjoin.grammar import syntax
@@ -14,6 +15,7 @@ from wjoin.grammar.tokens import Token, identifier, is_name, scan
 _BETWEEN_CREATE = frozenset("OR REPLACE TEMP TEMPORARY GLOBAL LOCAL IF NOT EXISTS".split())
 _EXPLAIN_MODES = frozenset({"FORMATTED", "COST", "ANALYZE"})
 _OTHER_MODES = frozenset({"EXTENDED", "CODEGEN", "LOGICAL"})
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def parse_script(text: str, source_name: str = "<sql>") -> tuple[syntax.Statement, ...]:
@@ -21,9 +23,12 @@ def parse_script(text: str, source_name: str = "<sql>") -> tuple[syntax.Statemen
 
     A statement with nothing of wjoin's in it is a SparkStatement, whatever it says. Raises
     WJoinError, placed in the text under ``source_name``, for a statement of wjoin's that
-    cannot be read.
+    cannot be read, and WJ115 for a text that cannot be sent to Spark.
     """
     try:
+        if half := _HALF.search(text):
+            message = f"the text has half of a surrogate pair, U+{ord(half[0]):04X}"
+            raise WJoinError("WJ115", message, span=Span(*half.span()))
         return tuple(_statement(pair(text, tokens)) for tokens in _divide(scan(text)))
     except WJoinError as error:
         raise error.within(text, source_name) from None

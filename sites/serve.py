@@ -100,6 +100,8 @@ class _Lines(logging.Formatter):
 
 def _log() -> None:
     """Write what a site tells to standard error, each line with its time."""
+    # gRPC writes there, too, and texts of callers as they are: line breaks and what acts on a terminal.
+    os.environ["GRPC_VERBOSITY"] = "NONE"
     logging.disable(logging.NOTSET)
     logger = logging.getLogger("wjoin.sites")
     logger.setLevel(logging.INFO)

@@ -18,7 +18,8 @@ STATEMENTS = sorted(FOLDER.glob("parse_*.sql"))
 @pytest.mark.parametrize("path", STATEMENTS, ids=lambda path: path.stem)
 def test_error(path: Path) -> None:
     with pytest.raises(WJoinError) as caught:
-        parse_script(path.read_text(encoding="utf-8"), source_name=path.name)
+        # Half of a surrogate pair is in one of them.
+        parse_script(path.read_text("utf-8", errors="surrogatepass"), source_name=path.name)
     expected = path.with_suffix(".err")
     if os.environ.get("WJOIN_REWRITE") == "1":
         expected.write_text(f"{caught.value}\n", encoding="utf-8")

@@ -5,6 +5,7 @@ import pytest
 import wjoin
 from wjoin.commands.printed import print_rows
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.parser import parse_script
 from wjoin.sources.catalog import check_name
 
 ACTING = ["a\x1b[2J", "a\nb", "a\r", "\u202ea", "a\ud800", "a\x85", "a\u2028b", "\x7f"]
@@ -34,13 +35,23 @@ def test_names_of_all_languages_are_names(name: str):
 
 @pytest.mark.long
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT '\udc80'", "SELECT 1; SELECT 1 AS \ud800", "SELECT * FROM a\ud800 A, b B WINDOW = 5 SECONDS"],
+)
+def test_half_a_surrogate_pair_in_a_text_is_refused(text: str):
+    with pytest.raises(WJoinError, match="WJ115") as refused:
+        parse_script(text)
+    assert all(line.isprintable() for line in str(refused.value).split("\n"))
+
+
 def test_statements_and_printed_rows(session: wjoin.Session, capsys: pytest.CaptureFixture[str]):
     for name in ACTING:
         for statement in (
             f"CREATE STREAM `{name}` USING rate",
             f"CREATE SINK `{name}` USING noop",
         ):
-            with pytest.raises(WJoinError, match="WJ106") as refused:
+            with pytest.raises(WJoinError, match="WJ115" if "\ud800" in name else "WJ106") as refused:
                 session.sql(statement)
             assert all(line.isprintable() for line in str(refused.value).split("\n"))
         with pytest.raises(WJoinError, match="WJ106"):

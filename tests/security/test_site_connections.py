@@ -144,6 +144,24 @@ def test_what_only_an_attacker_sends_is_cut(open_site: Attacked, sent: bytes) ->
     assert "Traceback" not in open_site.site.log()
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "sent",
+    [
+        frame(7, 0, 0, bytes(4) + b"\xb3\xff\xee\xff" + b"\xb3\x1b[2J\nforged"),
+        frame(1, 4, 1, b"\x00\x07:status\x0c\xb3\x1b[2J\nforged"),
+    ],
+    ids=["goaway", "header"],
+)
+def test_no_text_of_a_caller_is_in_the_log_as_it_came(open_site: Attacked, sent: bytes) -> None:
+    with connected(open_site.url) as where:
+        where.sendall(sent)
+        with SiteClient(open_site.address) as client:
+            assert client.streams() == ("a",)
+    log = open_site.site.log_file.read_bytes()
+    assert b"forged" not in log and b"\x1b" not in log and b"\xb3" not in log
+
+
 @pytest.mark.parametrize("sent", [b"", b"PRI * HTTP", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00"])
 def test_who_does_not_go_on_is_cut(closed_site: Attacked, sent: bytes) -> None:
     import socket

@@ -1,0 +1,4 @@
+SELECT A.k
+FROM aí € A, b B
+WINDOW = 5 SECONDS
+WHERE A.k = B.k
