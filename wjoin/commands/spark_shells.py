@@ -9,12 +9,9 @@ from typing import NoReturn
 
 import pyspark
 
+from wjoin.settings.options import EXTENSIONS, STATEMENTS
 from wjoin.spark.doors import REDACTING, SAFE_WORKERS, TOKEN_FOLDERS, door_environment, door_settings
 from wjoin.spark.java_classes import JAR
-
-EXTENSIONS = "wjoin.sql.Extensions"
-"""The value of ``spark.sql.extensions`` with which a session understands W-join SQL."""
-
 
 _OPTION = re.compile(r"--?(?P<name>master|remote|conf|c|properties-file)(=(?P<value>.*))?", re.DOTALL)
 _PROPERTY = re.compile(r"\s*(?P<name>[^#\s=:]+)[\s=:]+(?P<value>.*)")
@@ -24,7 +21,7 @@ def extension_settings() -> dict[str, str]:
     """Return the settings with which any Spark understands W-join SQL, planned by this Python."""
     return {
         "spark.jars": str(JAR),
-        "spark.sql.extensions": EXTENSIONS,
+        EXTENSIONS: STATEMENTS,
         "spark.wjoin.python": sys.executable,
         # Its workers need wjoin as well.
         "spark.pyspark.python": sys.executable,
