@@ -59,6 +59,11 @@ COUNTERS = (
     # Combinations that were made, and comparisons of a tuple with a row.
     Counter("matches", Scope.STAGE),
     Counter("comparisons", Scope.STAGE),
+    # Microseconds that tasks wait for what is sent to the stage, use the state, join, make rows of results.
+    Counter("gathering", Scope.STAGE),
+    Counter("keeping", Scope.STAGE),
+    Counter("joining", Scope.STAGE),
+    Counter("making", Scope.STAGE),
     # Rows read, rows of them without an event time, rows that were late; rows and bytes of state.
     Counter("rows", Scope.STREAM),
     Counter("undated", Scope.STREAM),
@@ -70,6 +75,9 @@ COUNTERS = (
     Counter("kept_bytes", Scope.STREAM),
     # The greatest event time.
     Counter("seen", Scope.STREAM, Fold.MAX),
+    # Microseconds that tasks wait for rows, which are read and sent to Python, and that they pack them.
+    Counter("arriving", Scope.STREAM),
+    Counter("packing", Scope.STREAM),
     # The declared disorder.
     Counter("delay", Scope.STREAM, Fold.MAX),
     # Rows that the join gets, and the bytes of their columns.

@@ -1,4 +1,4 @@
-"""Where the time of a micro-batch goes inside Python, for benchmarks; off unless asked for.
+"""Where the time of a micro-batch goes inside Python.
 
 ``WJOIN_CLOCK=file`` appends a line of JSON to the file whenever a task has run a phase to its end.
 """
@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,20 +30,35 @@ def clocked(
 def _noted(
     phase: str, work: Callable[[Iterator[Given]], Iterator[Made]], given: Iterator[Given]
 ) -> Iterator[Made]:
-    waiting = _Watch()
-    working = _Watch()
+    waiting, working = Watch(), Watch()
     yield from working.over(work(waiting.over(given)))
     line = json.dumps({"phase": phase, "ended": time.time(), "seconds": working.seconds - waiting.seconds})
     with Path(_FILE).open("a") as file:
         file.write(line + "\n")
 
 
-class _Watch:
+class Watch:
+    """Adds up time, in seconds."""
+
     def __init__(self) -> None:
         self.seconds = 0.0
 
+    @property
+    def microseconds(self) -> int:
+        """The time, as it is counted."""
+        return round(self.seconds * 1e6)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Add the time that a block takes."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - started
+
     def over(self, source: Iterator[Made]) -> Iterator[Made]:
-        """Yield what ``source`` does, and add up the time that it takes."""
+        """Yield what ``source`` does, and add the time that it takes."""
         started = time.perf_counter()
         for each in source:
             self.seconds += time.perf_counter() - started

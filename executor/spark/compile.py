@@ -245,7 +245,7 @@ def _joined(
                 asking[place] = held[stream].asking(plan, number, place, inputs[stream].schema)
                 continue
             pack = Pack(stageless, each.columns, Router.to(plan, stage, place, workers[number]))
-            named = _named(pack.__call__, task_name(counting.query, f"in{stream}"))
+            named = _named(pack.__call__, task_name(counting.query, f"rows{stream}"))
             arriving.append(scans[stream].mapInArrow(named, MESSAGES))
         routers = {
             to[1]: Router.to(plan, plan.stages[to[0]], to[1], workers[to[0]])

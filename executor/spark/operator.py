@@ -4,7 +4,7 @@ A map joins tables, and streams whose state is in files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,17 +16,20 @@ from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import concatenate, decode_block
 from wjoin.executor.counts import Counts
 from wjoin.executor.faults import fault_point
-from wjoin.executor.report import Report
+from wjoin.executor.report import PLACES, Report
 from wjoin.executor.routing import Router
 from wjoin.executor.sites.ranges import Announced
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.cache import cache_of_this_process
+from wjoin.executor.spark.clock import Watch
 from wjoin.executor.spark.state_store import StoredManifest, StoredSlices
 from wjoin.executor.spark.task import local_property, micro_batch, run_phase
 from wjoin.executor.spark.unpack import Unpack
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.files import WorkerFiles, worker_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
+from wjoin.executor.state.slices import Slice, Stored
+from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Made, SliceStore, StageLogic
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.runs import GREATEST, LEAST
@@ -55,6 +58,34 @@ class _Kept(Protocol):
     def commit(self, manifest: bytes) -> None:
         """Write the next manifest, once all its slices are written."""
         ...
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """The slices of a store, whose time is added up."""
+
+    slices: SliceStore
+    watch: Watch
+
+    def load(self, stored: Slice) -> pa.RecordBatch:
+        with self.watch.running():
+            return self.slices.load(stored)
+
+    def save(self, name: str, batch: pa.RecordBatch, cutting: Cutting) -> Stored:
+        with self.watch.running():
+            return self.slices.save(name, batch, cutting)
+
+    def remove(self, stored: Slice) -> None:
+        with self.watch.running():
+            self.slices.remove(stored)
+
+
+@dataclass(frozen=True)
+class _Watches:
+    """The time in which a task has waited for messages, and used the state."""
+
+    gathering: Watch = field(default_factory=Watch)
+    keeping: Watch = field(default_factory=Watch)
 
 
 @dataclass(frozen=True)
@@ -121,13 +152,16 @@ class Operator:
             return
         told: list[messages.Message] = []
         schema = self.unpack.schema
-        for rows in self.unpack.unpacked(_results(work, told)):
+        waiting, working = Watch(), Watch()
+        for rows in working.over(self.unpack.unpacked(waiting.over(_results(work, told)))):
             schema = rows.schema
             yield _with_reports(rows, [None] * rows.num_rows)
         marks = [int(str(each["seen"])) for each in told if each["kind"] == messages.PROGRESS]
         if marks and self.unpack.marked:
             yield _with_reports(self.unpack.mark(schema, max(marks)), [None])
-        reports = [each["counts"] for each in told if each["kind"] == messages.REPORT]
+        reports: list[Any] = [each["counts"] for each in told if each["kind"] == messages.REPORT]
+        if reports:
+            reports[0][PLACES["making"]] += working.microseconds - waiting.microseconds
         nothing = [pa.nulls(len(reports), each.type) for each in schema]
         yield _with_reports(pa.RecordBatch.from_arrays(nothing, schema=schema), reports)
 
@@ -210,10 +244,16 @@ class Operator:
         if self.folder is None:
             raise AssertionError("the state is not in files")
         folder, number = _handed(self.folder), self._micro_batch()
-        for worker, arrivals in self._arrived(batches).items():
+        watches = _Watches()
+        with watches.gathering.running():
+            arrived = self._arrived(batches)
+        for worker, arrivals in arrived.items():
             state = WorkerFiles(worker_folder(folder, self.workers.index(worker)), number)
-            state.sweep()
-            yield from self._worked(worker, state, state, arrivals)
+            with watches.keeping.running():
+                state.sweep()
+            yield from self._worked(worker, state, state, arrivals, watches)
+            # The task has waited once.
+            watches = _Watches()
 
     def _micro_batch(self) -> int:
         return micro_batch()
@@ -223,24 +263,31 @@ class Operator:
         return run_phase("operator", lambda given: self._join(worker, state, given), frames)
 
     def _join(self, worker: int, state: MapState, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        arrivals = self.no_arrivals()
-        for frame in frames:
-            for row in frame.to_dict("records"):
-                self.take(arrivals, row)
+        arrivals, watches = self.no_arrivals(), _Watches()
+        with watches.gathering.running():
+            for frame in frames:
+                for row in frame.to_dict("records"):
+                    self.take(arrivals, row)
         slices = StoredSlices(state, cache_of_this_process())
-        for done in self._worked(worker, StoredManifest(state), slices, arrivals):
+        for done in self._worked(worker, StoredManifest(state), slices, arrivals, watches):
             sent = [*self._all_messages(done.made), *done.told]
             yield pd.DataFrame(sent, columns=messages.SCHEMA.names)
 
-    def _worked(self, worker: int, kept: _Kept, slices: SliceStore, arrivals: Arrivals) -> Iterator[_Work]:
+    def _worked(
+        self, worker: int, kept: _Kept, slices: SliceStore, arrivals: Arrivals, watches: _Watches
+    ) -> Iterator[_Work]:
         """Yield what a worker makes of new rows; the state is written before the last of it."""
-        manifest = self._manifest(kept)
+        keeping, working = watches.keeping, Watch()
+        with keeping.running():
+            manifest = self._manifest(kept)
+        read = keeping.seconds
         fault_point("state-read")
         counts = Counts()
         after = manifest
         waiting: list[Made] = []
         place = self.workers.index(worker)
-        for result in self.logic.stream(manifest, slices, arrivals, counts, place):
+        joined = self.logic.stream(manifest, _Timed(slices, keeping), arrivals, counts, place)
+        for result in working.over(joined):
             if isinstance(result, Manifest):
                 after = result
                 continue
@@ -250,7 +297,11 @@ class Operator:
                 yield _Work(waiting, [])
                 waiting = []
         fault_point("before-state-write")
-        kept.commit(after.encode())
+        counts.stage.add("joining", round(1e6 * (working.seconds - (keeping.seconds - read))))
+        with keeping.running():
+            kept.commit(after.encode())
+        counts.stage.add("keeping", keeping.microseconds)
+        counts.stage.add("gathering", watches.gathering.microseconds)
         yield _Work(waiting, list(self.last_messages(worker, after, arrivals.told, counts)))
         arrivals.spool.close()
 

@@ -11,6 +11,8 @@ from wjoin.executor.blocks import concatenate, gathered, stable, value_bytes
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.routing import Router
 from wjoin.executor.spark import messages
+from wjoin.executor.spark.clock import Watch
+from wjoin.executor.spark.column_blocks import column_batches
 from wjoin.executor.spark.task import run_phase
 from wjoin.parts.kernels.runs import integers
 from wjoin.parts.routes.route import Role
@@ -47,10 +49,17 @@ class Pack:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield messages for the rows of one partition."""
-        return run_phase("pack", self._packed, batches)
+        return run_phase("pack", self._packed, column_batches(batches))
 
     def _packed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        counted = Report()
+        counted, waiting, working = Report(), Watch(), Watch()
+        yield from working.over(self._blocks(waiting.over(batches), counted))
+        if self.plan.streaming and counted["rows"]:
+            counted.add("arriving", waiting.microseconds)
+            counted.add("packing", working.microseconds - waiting.microseconds)
+            yield messages.batch(list(self._told(counted)))
+
+    def _blocks(self, batches: Iterator[pa.RecordBatch], counted: Report) -> Iterator[pa.RecordBatch]:
         streaming = self.plan.streaming
         # Nothing waits where it makes no difference.
         held, whole = _held(batches) if self.router.anywhere else ([], False)
@@ -69,8 +78,6 @@ class Pack:
             yield messages.batch(list(messages.routed(self.router, tuples, whole=whole)))
             if streaming and not everything:
                 yield from self._removed(times.filter(pc.invert(joinable)).drop_null())
-        if streaming and counted["rows"]:
-            yield messages.batch(list(self._told(counted)))
 
     @property
     def _stream(self) -> int:

@@ -7,6 +7,7 @@ import zipfile
 import pytest
 
 from tests.packages import ROOT
+from wjoin.settings.options import COLUMNS, EXTENSIONS
 from wjoin.spark.java_classes import FILE_SYSTEM, JAR, PLUGINS, STORES_CLOSED, class_settings
 
 CLASS_PATH = "spark.driver.extraClassPath"
@@ -26,13 +27,15 @@ def test_the_jar_is_built_from_the_sources():
         name for name in names if "$" not in name
     }
     assert {f"{each.replace('.', '/')}.class" for each in (FILE_SYSTEM, STORES_CLOSED)} <= names
+    assert f"{COLUMNS.replace('.', '/')}.class" in names
 
 
-def test_the_users_class_path_and_plugins_stay(monkeypatch: pytest.MonkeyPatch):
+def test_the_users_class_path_plugins_and_extensions_stay(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("wjoin.spark.java_classes._has_classes", lambda: True)
-    found = class_settings({CLASS_PATH: "mine.jar", PLUGINS: "Mine"})
+    found = class_settings({CLASS_PATH: "mine.jar", PLUGINS: "Mine", EXTENSIONS: "Own"})
     assert found[CLASS_PATH] == f"mine.jar{os.pathsep}{JAR}"
     assert found[PLUGINS] == f"Mine,{STORES_CLOSED}"
+    assert found[EXTENSIONS] == f"Own,{COLUMNS}"
 
 
 def test_the_users_file_system_wins(monkeypatch: pytest.MonkeyPatch):

@@ -132,11 +132,16 @@ def test_explain_analyze_runs_the_statement(streams: wjoin.Session) -> None:
         known(streams, f"ANALYZE STREAM {name}")
     text = streams.explain(f"EXPLAIN ANALYZE {JOIN}")
     lines = text[text.index("Measured over 8,000 rows in 2 micro-batches") :].splitlines()
-    numbers = {line[:24].strip(): line[24:].split() for line in lines[2:-1]}
+    late = lines.index("  0 late rows were dropped")
+    numbers = {line[:24].strip(): line[24:].split() for line in lines[2:late]}
     estimated, measured = (float(each.replace(",", "")) for each in numbers["results a row"])
     assert measured == pytest.approx(estimated, rel=0.3)
     assert measured == pytest.approx(_count(streams) / 8000, rel=0.01)
-    assert lines[-1] == "  0 late rows were dropped"
+    layers = [" ".join(line.split()[:-2]) for line in lines[late + 1 :]]
+    assert layers[:3] == ["a micro-batch", "plans, offsets, logs", "tasks"]
+    assert layers[3:] == [
+        *("reading, and on the way to Python", "packing for the workers", "shuffle", "state", "join"),
+    ]
 
 
 def _count(session: wjoin.Session) -> int:

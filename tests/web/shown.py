@@ -58,11 +58,13 @@ def report(
         observed = {}
         for stage in range(stages):
             counts = {"matches": 10 * (stage + 1), "comparisons": 100 * (stage + 1)}
+            counts |= {"joining": 50_000, "keeping": 10_000}
             if stage == 0:
                 for name, count in rows.items():
                     seen = round((started - 1) * 1e6)
                     counts |= {f"rows:{name}": count, f"seen:{name}": seen, f"delay:{name}": 2_000_000}
                     counts |= {f"kept:{name}": 5 * count, f"kept_bytes:{name}": 500 * count}
+                    counts |= {f"packing:{name}": 20_000}
                     counts |= {f"late:{name}": late, f"undated:{name}": 0, f"ahead:{name}": 0}
             observed[f"wjoin:{join}:{stage}"] = {"counts": counts}
         body["observedMetrics"] = observed

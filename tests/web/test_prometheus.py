@@ -34,6 +34,8 @@ def test_every_metric_has_help_a_type_and_values():
     assert value(found, "wjoin_micro_batches") == 10
     assert value(found, "wjoin_micro_batch_seconds") == 5
     assert value(found, "wjoin_micro_batch_part_seconds", part="addBatch") == 4
+    assert value(found, "wjoin_task_layer_seconds", layer="joining") == 0.5
+    assert value(found, "wjoin_task_layer_seconds", layer="packing") > 0.5
     assert value(found, "wjoin_lag_seconds", stream="A") == 1.5
     assert value(found, "wjoin_query_up") == 1
     assert value(found, "wjoin_expected_state_rows") > 0

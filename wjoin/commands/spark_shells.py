@@ -9,14 +9,11 @@ from typing import NoReturn
 
 import pyspark
 
+from wjoin.settings.options import EXTENSIONS, STATEMENTS
 from wjoin.sources.token_folders import TOKEN_FOLDERS
 from wjoin.spark.doors import SAFE_WORKERS, door_environment, door_settings
 from wjoin.spark.java_classes import JAR
 from wjoin.spark.redacting import REDACTING
-
-EXTENSIONS = "wjoin.sql.Extensions"
-"""The value of ``spark.sql.extensions`` with which a session understands W-join SQL."""
-
 
 _OPTION = re.compile(r"--?(?P<name>master|remote|conf|c|properties-file)(=(?P<value>.*))?", re.DOTALL)
 _PROPERTY = re.compile(r"\s*(?P<name>[^#\s=:]+)[\s=:]+(?P<value>.*)")
@@ -26,7 +23,7 @@ def extension_settings() -> dict[str, str]:
     """Return the settings with which any Spark understands W-join SQL, planned by this Python."""
     return {
         "spark.jars": str(JAR),
-        "spark.sql.extensions": EXTENSIONS,
+        EXTENSIONS: STATEMENTS,
         "spark.wjoin.python": sys.executable,
         # Its workers need wjoin as well.
         "spark.pyspark.python": sys.executable,

@@ -10,6 +10,7 @@ from wjoin.executor.spark.meter import RESULTS, Meter, rows_part, stage_part
 from wjoin.executor.spark.once import select_name
 from wjoin.grammar.plurals import counted
 from wjoin.measured.expected import compared, stage_work, work_of
+from wjoin.measured.layers import layer_lines
 from wjoin.measured.points import Hour
 from wjoin.measured.progress import read
 from wjoin.measured.reports import recent_reports
@@ -46,7 +47,9 @@ def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect], meters: Se
     if not total.rows_in:
         return head
     lines = [("", "estimated", "measured"), *(each.texts for each in compared(planned, work_of(hour)))]
-    return "\n".join([head, *aligned(lines), f"  {sum(total.late.values()):,} late rows were dropped"])
+    late = f"  {sum(total.late.values()):,} late rows were dropped"
+    layers = layer_lines(total.parts, total.layers, total.batches)
+    return "\n".join([head, *aligned(lines), late, *aligned(layers)])
 
 
 def _run(frame: DataFrame) -> Hour:

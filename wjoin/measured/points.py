@@ -28,7 +28,8 @@ class Point:
     ``rows`` read, and rows dropped that were ``late``, ``undated`` (without an event time) or too far
     ``ahead``; ``dropped`` are those that Spark's own operators dropped. ``comparisons`` and ``matches``
     are by stage (``join.stage``), ``matched`` are the results of the W-joins. ``parts``:
-    milliseconds of the parts of the micro-batches, in Spark's words, ``seconds`` their length in all.
+    milliseconds of the parts of the micro-batches, in Spark's words, ``layers``: microseconds of tasks in
+    each layer (``measured.layers``), ``seconds`` the length of the micro-batches in all.
 
     After the last one: ``kept`` rows by stream and ``kept_bytes`` in wjoin's state, ``spark_rows`` and
     ``spark_bytes`` in that of Spark's own operators, the greatest event time ``seen`` of each stream, its
@@ -49,6 +50,7 @@ class Point:
     comparisons: Counts = field(default_factory=dict)
     matches: Counts = field(default_factory=dict)
     parts: Counts = field(default_factory=dict)
+    layers: Counts = field(default_factory=dict)
     kept: Counts = field(default_factory=dict)
     kept_bytes: int = 0
     spark_rows: int = 0
@@ -98,6 +100,7 @@ class Point:
             comparisons=added(self.comparisons, later.comparisons),
             matches=added(self.matches, later.matches),
             parts=added(self.parts, later.parts),
+            layers=added(self.layers, later.layers),
         )
 
 
@@ -148,6 +151,7 @@ def point(progress: Progress, before: Point) -> Point:
         comparisons={name: counts["comparisons"] for name, counts in progress.stages.items()},
         matches={name: counts["matches"] for name, counts in progress.stages.items()},
         parts=progress.parts,
+        layers=progress.layers,
         kept=progress.state_rows,
         kept_bytes=progress.state_bytes,
         spark_rows=progress.spark_state_rows,

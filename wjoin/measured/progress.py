@@ -2,6 +2,7 @@
 
 import ast
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from typing import Any
 
 from wjoin.executor.report import NOTHING_SEEN
 from wjoin.executor.spark.observe import COUNTS, PREFIX
+from wjoin.measured.layers import LAYERS
 
 BROKEN = "wjoin-broken:"
 """With what the name begins under which a stream's dropped broken records are observed, before its own."""
@@ -42,7 +44,8 @@ class Progress:
     several streams at its first). ``watermarks`` and ``seen``, the greatest event time: microseconds, or
     the event time's own unit; a stream that has sent nothing has none. ``stages`` has each stage of each
     W-join by ``join.stage``, as they were compiled, with its ``comparisons`` and ``matches``. ``seconds`` is
-    the length of the micro-batch, ``parts`` that of its parts in milliseconds, in Spark's words, ``started``
+    the length of the micro-batch, ``parts`` that of its parts in milliseconds, in Spark's words, ``layers``
+    the microseconds of tasks in each layer of the W-joins (``measured.layers``), ``started``
     when it began (ISO 8601, UTC). ``source_rows``: rows that Spark counts at its sources, also of a
     query without W-joins. ``spark_state_rows`` and ``spark_state_bytes`` are in the state of Spark's own
     operators, which have dropped ``dropped_by_spark`` rows as older than their watermark. ``joins`` are the
@@ -72,6 +75,7 @@ class Progress:
     seen: dict[str, int] = field(default_factory=dict)
     stages: dict[str, dict[str, int]] = field(default_factory=dict)
     parts: dict[str, int] = field(default_factory=dict)
+    layers: dict[str, int] = field(default_factory=dict)
     spark_state_rows: int = 0
     spark_state_bytes: int = 0
     dropped_by_spark: int = 0
@@ -153,6 +157,7 @@ def read(progress: Any) -> Progress:
     matches: dict[int, tuple[int, int]] = {}
     stages: dict[str, dict[str, int]] = {}
     joins: set[int] = set()
+    layers: Counter[str] = Counter()
     for query, stage, values in observations(body):
         joins.add(query)
         if "comparisons" in values:
@@ -160,6 +165,7 @@ def read(progress: Any) -> Progress:
             counts = {name: values.get(name) or 0 for name in ("comparisons", "matches")}
             stages[f"{query}.{stage}"] = counts
             matches[query] = max(matches.get(query, (-1, 0)), (stage, counts["matches"]))
+        layers.update({name: values.get(name) or 0 for name in LAYERS})
         _add(totals, values)
     for name, row in body.get("observedMetrics", {}).items():
         if name.startswith(BELOW):
@@ -171,6 +177,7 @@ def read(progress: Any) -> Progress:
     # The values in the state of a W-join are no rows.
     own = [each for each in operators if not each["operatorName"].startswith(_JOIN_OPERATOR)]
     seen, furthest = (_known(totals.get(name, {})) for name in ("seen", "furthest"))
+    layers.update({name: sum(totals.get(name, {}).values()) for name in LAYERS})
     return Progress(
         query=body.get("name") or str(body.get("id")),
         batch=body["batchId"],
@@ -192,6 +199,7 @@ def read(progress: Any) -> Progress:
         seen=seen,
         stages=dict(sorted(stages.items())),
         parts=dict(body.get("durationMs", {})),
+        layers={name: layers[name] for name in LAYERS if layers[name]},
         spark_state_rows=sum(each["numRowsTotal"] for each in own),
         spark_state_bytes=sum(each["memoryUsedBytes"] for each in own),
         dropped_by_spark=sum(each["numRowsDroppedByWatermark"] for each in operators),

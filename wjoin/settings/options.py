@@ -17,10 +17,20 @@ SESSION_SETTINGS = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # Batches between the JVM and Python that fit into memory also where rows, or blocks of them, are wide.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "512",
+}
+"""Runtime settings that wjoin sets where the session has not set them itself."""
+
+SETTINGS_OF_ROWS = {
     # Without a limit: Spark would measure a batch after each row, half of what reading the row takes.
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
 }
-"""Runtime settings that wjoin sets where the session has not set them itself."""
+"""Those of a session that sends Python rows, not blocks of columns (``COLUMNS``)."""
+
+COLUMNS, STATEMENTS = "wjoin.columns.Extension", "wjoin.sql.Extensions"
+"""Values of ``spark.sql.extensions``: with both, rows go to Python as columns; the second adds W-join SQL."""
+
+EXTENSIONS = "spark.sql.extensions"
+"""The setting that names classes with which Spark is extended, with commas."""
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
@@ -40,7 +50,8 @@ def prepare(spark: SparkSession) -> None:
 
     In a file of a declarative pipeline nothing can be set: there the specification must say it.
     """
-    for name, value in SESSION_SETTINGS.items():
+    extended = set(str(spark.conf.get(EXTENSIONS, "")).split(",")) & {COLUMNS, STATEMENTS}
+    for name, value in {**SESSION_SETTINGS, **({} if extended else SETTINGS_OF_ROWS)}.items():
         if not _set_by_user(spark, name):
             try:
                 spark.conf.set(name, value)
@@ -98,5 +109,5 @@ def require_operator(rows: DataFrame) -> None:
             "Spark Connect clients can run a streaming join from Spark 4.1 on, "
             f"and this one is {rows.sparkSession.version}",
             help="use the hint PLAN(NATIVE), or let the server plan its clients' statements: "
-            "set spark.sql.extensions = wjoin.sql.Extensions there",
+            f"set {EXTENSIONS} = {STATEMENTS} there",
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyspark
 
 from wjoin.executor.spark.sockets import socket_folder
+from wjoin.settings.options import EXTENSIONS
 from wjoin.spark.class_archive import reading_options
 from wjoin.spark.doors import door_settings
 from wjoin.spark.java_classes import CLASS_PATHS, PLUGINS, class_settings
@@ -50,7 +51,7 @@ def embedded_settings(given: Mapping[str, str] | None = None) -> dict[str, str]:
     if JAVA_SETTING not in given:
         settings[JAVA_SETTING] = " ".join(filter(None, (JAVA_OPTIONS, reading_options(), _own_files())))
     # These name what is the user's, too.
-    both = (WORKERS_PATH, PLUGINS, *CLASS_PATHS)
+    both = (WORKERS_PATH, PLUGINS, EXTENSIONS, *CLASS_PATHS)
     joined = {name: value for name, value in settings.items() if name in both}
     return {**settings, **given, **joined}
 

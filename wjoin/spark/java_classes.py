@@ -1,4 +1,4 @@
-"""The classes of java/ in the embedded Spark: how it writes local files, and how it ends."""
+"""The classes of java/ in the embedded Spark: how it writes local files, sends Python rows, and ends."""
 
 import os
 from collections.abc import Mapping
@@ -6,6 +6,8 @@ from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
+
+from wjoin.settings.options import COLUMNS, EXTENSIONS
 
 JAR = Path(__file__).parents[1] / "jars" / "wjoin.jar"
 """The compiled classes of java/."""
@@ -30,13 +32,14 @@ def class_settings(given: Mapping[str, str]) -> Mapping[str, str]:
 
     Without its native library Hadoop starts a process for each permission, and several for each file of a
     checkpoint. Left open, RocksDB may keep the Java process from ending. ``given`` are the settings of the
-    user: class paths, plugins and another file system stay. Nothing is set where a Java process already
-    runs that does not have the classes.
+    user: class paths, plugins, extensions and another file system stay. Nothing is set where a Java process
+    already runs that does not have the classes.
     """
     if not JAR.is_file() or not _has_classes():
         return {}
     settings = {name: os.pathsep.join(filter(None, (given.get(name), str(JAR)))) for name in CLASS_PATHS}
-    settings[PLUGINS] = ",".join(filter(None, (given.get(PLUGINS), STORES_CLOSED)))
+    for name, value in ((PLUGINS, STORES_CLOSED), (EXTENSIONS, COLUMNS)):
+        settings[name] = ",".join(filter(None, (given.get(name), value)))
     if _FILE_SYSTEM_SETTING not in given:
         settings[_FILE_SYSTEM_SETTING] = FILE_SYSTEM
     return settings

@@ -4,11 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wjoin.measured.layers import LAYERS, WHOLE
 from wjoin.measured.points import Point
 from wjoin.web.present import Now, stage_name
-
-WHOLE = "triggerExecution"
-"""The part of a micro-batch that is all of it, in Spark's words."""
 
 ALL = "all sources"
 """The name of the rows of a query without a W-join: Spark tells of its sources together."""
@@ -39,6 +37,7 @@ def charts(at: Now) -> list[Chart]:
     parts = tuple(
         sorted((each for each in total.parts if each != WHOLE), key=total.parts.__getitem__, reverse=True)
     )
+    layers = {name: words for name, words in LAYERS.items() if total.layers.get(name)}
     found = [
         Chart(
             "rows",
@@ -68,6 +67,15 @@ def charts(at: Now) -> list[Chart]:
         Chart("bytes", "Size of the state", "bytes", (*([_OWN] if total.kept else []), *of_spark), _size),
         Chart("lost", "Rows dropped", "rows/s", _LOST, lambda p, s: _per_second(p, _lost(p, s))),
         Chart("parts", "Time per micro-batch", "s", (*parts, _REST), _part, stacked=True),
+        Chart(
+            "layers",
+            "Time of tasks per micro-batch",
+            "s",
+            tuple(layers),
+            lambda p, s: p.layers.get(s, 0) / p.batches / 1e6 if p.batches else None,
+            names=tuple(layers.values()),
+            stacked=True,
+        ),
     ]
     return [each for each in found if each.series]
 

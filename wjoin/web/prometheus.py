@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from wjoin.measured.layers import WHOLE
 from wjoin.measured.progress import LEAST_TIMESTAMP
 from wjoin.sites.exposition import Metric, Sample
 from wjoin.sites.exposition import exposition as as_text
-from wjoin.web.charts import WHOLE, rows_of
+from wjoin.web.charts import rows_of
 from wjoin.web.present import Now, joins_of
 
 
@@ -34,6 +35,8 @@ def metrics(at: Now) -> Iterator[Metric]:
     yield _counter("micro_batch_seconds_total", "Time of the micro-batches.", [({}, total.seconds)])
     parts = [({"part": name}, took / 1000) for name, took in total.parts.items() if name != WHOLE]
     yield _counter("micro_batch_part_seconds_total", "Time of the parts of the micro-batches.", parts)
+    layers = [({"layer": name}, took / 1e6) for name, took in total.layers.items()]
+    yield _counter("task_layer_seconds_total", "Time of the tasks of window joins, by layer.", layers)
     yield _counter("rows_total", "Rows read.", _by("stream", rows_of(total).items()))
     lost = [
         ({"stream": stream, "reason": reason}, float(count))

@@ -85,6 +85,9 @@ def numbers(at: Now) -> dict[str, Any]:
         "parts_ms": {name: each / recent.batches for name, each in recent.parts.items()}
         if recent.batches
         else {},
+        "layers_ms": {name: each / recent.batches / 1000 for name, each in recent.layers.items()}
+        if recent.batches
+        else {},
     }
 
 

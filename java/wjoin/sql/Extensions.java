@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
 import scala.runtime.BoxedUnit;
+import wjoin.columns.Extension;
 
 /** The value of spark.sql.extensions with which every session of an application understands W-join SQL. */
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
@@ -18,6 +19,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
             return ParserInFront.of(session, spark);
           }
         });
+    Extension.inject(extensions);
     return BoxedUnit.UNIT;
   }
 }
