@@ -21,11 +21,12 @@ class Constants:
     ``batch`` and ``stage``: a micro-batch, and every stage in it. ``worker``: each worker of a stage beyond
     the first, in a micro-batch. ``native_*``: the same for one of Spark's own joins of streams;
     ``native_pair``: a pair of rows with the same key, whatever their times; ``native_result``: a result of
-    one. ``table_*`` and ``native_table_*``: the same over tables, where a job is the only micro-batch and
-    takes all cores for as long as it lasts.
+    one. ``files_*``: the same where the state is in files, not in Spark's store. ``table_*`` and
+    ``native_table_*``: the same over tables, where a job is the only micro-batch and takes all cores for as
+    long as it lasts.
 
-    The defaults were measured by ``wjoin calibrate`` on two cores; that of ``worker``, and ``byte``,
-    ``condition``, ``state`` and ``native_pair``, which it does not measure, were set by hand.
+    The defaults were measured by ``wjoin calibrate`` on two cores; those of ``worker`` and ``files_worker``,
+    and ``byte``, ``condition``, ``state`` and ``native_pair``, which it does not measure, were set by hand.
     """
 
     row: float = 1.9e-7
@@ -37,6 +38,10 @@ class Constants:
     batch: float = 0.24
     stage: float = 0.15
     worker: float = 0.012
+    files_row: float = 1.9e-7
+    files_batch: float = 0.16
+    files_stage: float = 0.10
+    files_worker: float = 0.006
     native_row: float = 3.4e-5
     native_pair: float = 4.0e-7
     native_result: float = 9.2e-8
@@ -76,8 +81,15 @@ class Constants:
 
     def over_tables(self) -> "Constants":
         """Return the constants with those of tables in the stead of those of streams."""
-        own = {name: value for name, value in vars(self).items() if "table_" in name}
-        return replace(self, **{name.replace("table_", ""): value for name, value in own.items()})
+        return self._with("table_")
+
+    def in_files(self) -> "Constants":
+        """Return the constants with those of state in files in the stead of those of Spark's store."""
+        return self._with("files_")
+
+    def _with(self, prefix: str) -> "Constants":
+        own = {name: value for name, value in vars(self).items() if prefix in name}
+        return replace(self, **{name.replace(prefix, ""): value for name, value in own.items()})
 
 
 def constants_file() -> Path:

@@ -75,6 +75,7 @@ class CostSettings:
     ``throughput``: whether plans are weighed for the most rows (PSP 2009, equation 4), in place of the
     shortest time until results are there (equation 5). ``network``: bytes a second that the network brings
     to a worker, None where nothing limits it. ``stretch``: bytes of new rows that a worker joins at once.
+    ``files``: whether the state of streams is in files, not in Spark's store.
     """
 
     constants: Constants = field(default_factory=Constants)
@@ -85,6 +86,7 @@ class CostSettings:
     throughput: bool = False
     network: float | None = None
     stretch: float = math.inf
+    files: bool = False
 
     @property
     def workers(self) -> int:
@@ -116,7 +118,7 @@ class CostModel:
         self._network = settings.network
         self.statistics = tuple(statistics)
         self.arrival = arrival
-        known = settings.constants
+        known = settings.constants.in_files() if settings.files else settings.constants
         self.constants = known if arrival.streaming else known.over_tables()
         self.units = units
         self._known: dict[Hashable, tuple[Played, ...]] = {}

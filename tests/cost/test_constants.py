@@ -26,6 +26,14 @@ def test_a_file_that_holds_something_else_is_refused(text: str, tmp_path: Path) 
     assert str(path) in refused.value.message
 
 
+def test_state_in_files_and_tables_have_costs_of_their_own() -> None:
+    mine = Constants(files_stage=1.0, table_stage=2.0, native_table_batch=3.0)
+    assert (mine.in_files().stage, mine.in_files().batch) == (1.0, mine.files_batch)
+    assert mine.in_files().native_batch == mine.native_batch
+    assert (mine.over_tables().stage, mine.over_tables().native_batch) == (2.0, 3.0)
+    assert mine.in_files().over_tables() == mine.over_tables().in_files().over_tables()
+
+
 def test_all_costs_are_told_by_their_names() -> None:
     """`wjoin calibrate` prints them and saves them: those of kernels as well."""
     mine = Constants().measured({"worker": 0.5, "probe_hw": 0.25})

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from tests.packages import ROOT
-from wjoin.settings.options import COLUMNS, EXTENSIONS
+from wjoin.spark.extensions import COLUMNS, EXTENSIONS
 from wjoin.spark.java_classes import FILE_SYSTEM, JAR, PLUGINS, STORES_CLOSED, class_settings
 
 CLASS_PATH = "spark.driver.extraClassPath"

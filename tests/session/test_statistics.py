@@ -127,6 +127,16 @@ def test_an_objective_of_throughput_spreads_the_cost_of_micro_batches(streams: w
 
 
 @pytest.mark.long
+def test_state_in_files_is_weighed_with_costs_of_its_own(streams: wjoin.Session) -> None:
+    shown = {}
+    for home in ("spark", "files"):
+        streams.sql(f"SET wjoin.state = {home}")
+        shown[home] = streams.explain(f"EXPLAIN COST {JOIN}")
+    costs = {home: re.search(r"micro-batches ([\d.]+ (?:ms|us))", text) for home, text in shown.items()}
+    assert all(costs.values())
+    assert len({each[1] for each in costs.values() if each}) == 2
+
+
 def test_explain_analyze_runs_the_statement(streams: wjoin.Session) -> None:
     for name in "ab":
         known(streams, f"ANALYZE STREAM {name}")

@@ -18,6 +18,7 @@ from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.report import Report
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.step import StageLogic
+from wjoin.homes.homes import FILES, SPARK
 from wjoin.measured.reports import recent_reports
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.parts.kernels.merge_window import MergeWindow
@@ -44,11 +45,12 @@ from wjoin.planner.plan.physical import (
 )
 from wjoin.planner.plan.probes import arranged
 from wjoin.planner.windows.bounds import Windows
-from wjoin.spark.cluster import setting
+from wjoin.spark.cluster import is_local, setting
 
 if TYPE_CHECKING:
     from wjoin import Session
 
+_HOMES = {SPARK: "Spark's store", FILES: "files"}
 _TELLS_TUPLES = MergeWindow.name
 _REPETITIONS = 5
 _ROWS = 20_000
@@ -76,10 +78,17 @@ def calibrate(session: "Session", note: Callable[[str], None]) -> Constants:
     for method, whose in ((Method.MULTIWAY, "wjoin's stages"), (Method.NATIVE, "Spark's own joins")):
         note(f"tables, by {whose}")
         constants = constants.measured(table_costs(session, method, constants))
-    note("micro-batches and rows of wjoin")
-    constants = constants.measured(_micro_batches(session, constants))
-    note("workers of a join without a key")
-    return constants.measured(_workers(session))
+    for home, prefix in ((SPARK, ""), (FILES, "files_")):
+        if home == FILES and not is_local(session.spark):
+            # Where executors do not share a folder, the costs of the package stay.
+            continue
+        session.sql(f"SET wjoin.state = {home}")
+        note(f"micro-batches and rows of wjoin, its state in {_HOMES[home]}")
+        found = _micro_batches(session, constants.in_files() if prefix else constants)
+        note("workers of a join without a key")
+        found |= _workers(session)
+        constants = constants.measured({prefix + name: value for name, value in found.items()})
+    return constants
 
 
 def kernel_costs(kernel: Kernel, of_tuple: float) -> dict[str, float]:

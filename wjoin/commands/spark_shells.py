@@ -9,9 +9,9 @@ from typing import NoReturn
 
 import pyspark
 
-from wjoin.settings.options import EXTENSIONS, STATEMENTS
 from wjoin.sources.token_folders import TOKEN_FOLDERS
 from wjoin.spark.doors import SAFE_WORKERS, door_environment, door_settings
+from wjoin.spark.extensions import EXTENSIONS, STATEMENTS
 from wjoin.spark.java_classes import JAR
 from wjoin.spark.redacting import REDACTING
 

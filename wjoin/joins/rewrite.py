@@ -249,6 +249,12 @@ class Rewriting:
         hand_over(spark, join.counting.query, Stages(folder, workers))
         return Path(folder)
 
+    def _in_files(self) -> bool:
+        """Return whether the state of the query is in files, as far as is known before it starts."""
+        if self.kept is not None and self.kept.has_checkpoint:
+            return self.kept.home.checkpoint is not None
+        return self.asked.settings.home() == FILES
+
     def plan(self) -> None:
         """Plan every W-join of the statement, innermost first; the text around one is read again after it."""
         blocks = self.statement.blocks
@@ -271,7 +277,7 @@ class Rewriting:
             _placeholder(len(self.done)),
             self.asked.params,
             self.asked.settings.hint_defaults(),
-            weighed_with(self._spark, self.asked.settings.costs()),
+            replace(weighed_with(self._spark, self.asked.settings.costs()), files=self._in_files()),
             layouts,
             self.predicates,
             SampleTrials(self._spark, aliases, [each.sample for each in sources], self.runs),

@@ -7,6 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.spark.extensions import COLUMNS, EXTENSIONS, STATEMENTS
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -25,12 +26,6 @@ SETTINGS_OF_ROWS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
 }
 """Those of a session that sends Python rows, not blocks of columns (``COLUMNS``)."""
-
-COLUMNS, STATEMENTS = "wjoin.columns.Extension", "wjoin.sql.Extensions"
-"""Values of ``spark.sql.extensions``: with both, rows go to Python as columns; the second adds W-join SQL."""
-
-EXTENSIONS = "spark.sql.extensions"
-"""The setting that names classes with which Spark is extended, with commas."""
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:

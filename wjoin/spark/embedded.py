@@ -8,9 +8,9 @@ from pathlib import Path
 import pyspark
 
 from wjoin.executor.spark.sockets import socket_folder
-from wjoin.settings.options import EXTENSIONS
 from wjoin.spark.class_archive import reading_options
 from wjoin.spark.doors import door_settings
+from wjoin.spark.extensions import EXTENSIONS
 from wjoin.spark.java_classes import CLASS_PATHS, PLUGINS, class_settings
 from wjoin.spark.redacting import REDACTING
 from wjoin.spark.worker_daemon import WORKERS_PATH, daemon_settings

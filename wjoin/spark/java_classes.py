@@ -7,7 +7,7 @@ from pathlib import Path
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 
-from wjoin.settings.options import COLUMNS, EXTENSIONS
+from wjoin.spark.extensions import COLUMNS, EXTENSIONS
 
 JAR = Path(__file__).parents[1] / "jars" / "wjoin.jar"
 """The compiled classes of java/."""

@@ -10,12 +10,6 @@ import scala.runtime.BoxedUnit;
 public final class Extension extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
-    inject(extensions);
-    return BoxedUnit.UNIT;
-  }
-
-  /** Add the rule to the sessions of an application. */
-  public static void inject(SparkSessionExtensions extensions) {
     extensions.injectColumnar(
         new AbstractFunction1<SparkSession, ColumnarRule>() {
           @Override
@@ -23,5 +17,6 @@ public final class Extension extends AbstractFunction1<SparkSessionExtensions, B
             return new AsColumns();
           }
         });
+    return BoxedUnit.UNIT;
   }
 }

@@ -19,7 +19,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
             return ParserInFront.of(session, spark);
           }
         });
-    Extension.inject(extensions);
+    new Extension().apply(extensions);
     return BoxedUnit.UNIT;
   }
 }
