@@ -249,8 +249,6 @@ class Operator:
             arrived = self._arrived(batches)
         for worker, arrivals in arrived.items():
             state = WorkerFiles(worker_folder(folder, self.workers.index(worker)), number)
-            with watches.keeping.running():
-                state.sweep()
             yield from self._worked(worker, state, state, arrivals, watches)
             # The task has waited once.
             watches = _Watches()

@@ -12,7 +12,8 @@ import os
 import re
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -65,6 +66,7 @@ class WorkerFiles:
 
     folder: Path
     number: int
+    _saved: list[Path] = field(default_factory=list, init=False, compare=False)
 
     def manifest(self) -> bytes | None:
         """Return the manifest of the last micro-batch before this one, None where there is none.
@@ -106,30 +108,48 @@ class WorkerFiles:
         return decode_block(data)
 
     def save(self, name: str, batch: pa.RecordBatch, cutting: Cutting) -> Stored:
-        """Write a slice under a new name. Raises WJoinError WJ718 where the disk is full."""
+        """Write a slice under a new name, which lasts from the commit on.
+
+        Raises WJoinError WJ718 where the disk is full.
+        """
         data = encoded(batch)
         digest = digest_of(data)
         path = self.folder / slice_file(name, digest)
-        _write(path, data)
-        _note(path, path.stat())
+        with _told(self.folder):
+            _unfinished(path, data).replace(path)
+            self._saved.append(path)
+            _note(path, path.stat())
         fault_point("slice-written")
         return Stored(len(data), digest)
 
     def remove(self, stored: Slice) -> None:
-        """Leave a slice where it is: manifests before need it (see ``sweep``)."""
+        """Leave a slice where it is: manifests before need it (see ``commit``)."""
 
     def commit(self, manifest: bytes) -> None:
-        """Write the manifest of the micro-batch, unless another attempt has.
+        """Write the manifest of the micro-batch, unless another attempt has; remove what is not needed.
 
-        Raises WJoinError WJ718 where the disk is full.
+        The files are synced all at once, which takes a file system hardly longer than one of them. Raises
+        WJoinError WJ718 where the disk is full.
         """
         told = f"{self._before[-1] if self._before else _NONE} {digest_of(manifest)}\n".encode()
+        path = self.folder / f"{self.number}.manifest"
         fault_point("before-manifest")
-        _write(self.folder / f"{self.number}.manifest", pa.py_buffer(told + manifest), once=True)
-        synced(self.folder)
+        with _told(self.folder):
+            unfinished = _unfinished(path, pa.py_buffer(told + manifest))
+            written = [*self._saved, unfinished]
+            try:
+                with ThreadPoolExecutor(len(written) + 1) as pool:
+                    waited = [pool.submit(self._sweep), *(pool.submit(synced, each) for each in written)]
+                for each in waited:
+                    each.result()
+                with contextlib.suppress(FileExistsError):
+                    os.link(unfinished, path)
+            finally:
+                unfinished.unlink()
+            synced(self.folder)
         fault_point("manifest-written")
 
-    def sweep(self) -> None:
+    def _sweep(self) -> None:
         """Remove what no micro-batch needs from which the query may go on, or be copied."""
         if not self._before:
             return
@@ -191,28 +211,27 @@ def damaged(path: Path, why: str) -> WJoinError:
     return WJoinError("WJ719", f"{path}, a file of the state, {why}")
 
 
-def _write(path: Path, data: pa.Buffer, *, once: bool = False) -> None:
-    """Write a file that appears whole or not at all; ``once``: unless it is there."""
+def _unfinished(path: Path, data: pa.Buffer) -> Path:
+    """Write a file under a name of its own beside that which it will have, and return it. Raises OSError."""
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}{_UNFINISHED}")
     try:
-        try:
-            with unfinished.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            if once:
-                with contextlib.suppress(FileExistsError):
-                    os.link(unfinished, path)
-                unfinished.unlink()
-            else:
-                unfinished.replace(path)
-        except OSError:
-            unfinished.unlink(missing_ok=True)
-            raise
+        with unfinished.open("xb") as file:
+            file.write(data)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
+    return unfinished
+
+
+@contextlib.contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """Tell of what cannot be written by an error of wjoin's. Raises WJoinError WJ718."""
+    try:
+        yield
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         help = "make room on the disk and start the query again: it resumes from its checkpoint"
-        message = f"the state cannot be written to {path.parent}: {error.strerror}"
+        message = f"the state cannot be written to {folder}: {error.strerror}"
         raise WJoinError("WJ718", message, help=help if full else None) from error
 
 

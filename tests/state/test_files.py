@@ -30,7 +30,6 @@ JOINS = {"0": [1]}
 def attempt(checkpoint: Path, number: int, history: str, order: random.Random) -> Iterator[None]:
     """Work for a micro-batch step by step: keep all slices but one, and two new ones, rows in any order."""
     state = WorkerFiles(folder_of(checkpoint), number)
-    state.sweep()
     yield
     before = decoded(state.manifest())
     kept = [each for each in before.slices[0] if int(each.name) % 3 != number % 3 or number % 2]
