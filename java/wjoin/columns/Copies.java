@@ -7,7 +7,6 @@ import org.apache.arrow.vector.BaseFixedWidthVector;
 import org.apache.arrow.vector.BaseVariableWidthVector;
 import org.apache.arrow.vector.BitVectorHelper;
 import org.apache.arrow.vector.FieldVector;
-import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
@@ -28,7 +27,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 /** Copies of Spark's columns as columns of Arrow. */
 final class Copies {
   private static final int OFFSET_BYTES = 4;
-  private static final byte ALL_SET = (byte) 0xFF;
 
   private Copies() {}
 
@@ -54,18 +52,19 @@ final class Copies {
 
   /** Copy some rows of a column. */
   static void copy(ColumnVector from, int start, int count, FieldVector to) {
-    boolean[] missing = from.hasNull() ? missing(from, start, count) : null;
+    boolean[] missing = from.hasNull() ? missing(from, start, count) : new boolean[count];
     if (to instanceof BaseFixedWidthVector fixed) {
-      fixed.allocateNew(count);
-      DataType type = from.dataType();
-      ByteBuffer data = fixed.getDataBuffer().nioBuffer(0, count * width(type));
-      // Other vectors than Spark's own may refuse to tell a value that is missing.
-      boolean singly = missing != null && !(from instanceof WritableColumnVector);
-      values(from, start, count, singly ? missing : null, type, data.order(ByteOrder.LITTLE_ENDIAN));
+      values(from, start, missing, fixed);
     } else {
-      bytes(from, start, count, missing, (BaseVariableWidthVector) to);
+      bytes(from, start, missing, (BaseVariableWidthVector) to);
     }
-    validity(to.getValidityBuffer(), missing, count);
+    ArrowBuf validity = to.getValidityBuffer();
+    validity.setOne(0L, (count + 7L) / 8);
+    for (int n = 0; n < count; n++) {
+      if (missing[n]) {
+        BitVectorHelper.unsetBit(validity, n);
+      }
+    }
     to.setValueCount(count);
   }
 
@@ -77,73 +76,50 @@ final class Copies {
     return missing;
   }
 
-  private static void validity(ArrowBuf bits, boolean[] missing, int count) {
-    if (missing == null) {
-      for (int n = 0; n < (count + 7) / 8; n++) {
-        bits.setByte(n, ALL_SET);
-      }
-      return;
-    }
-    bits.setZero(0, (count + 7) / 8);
+  private static void values(
+      ColumnVector from, int start, boolean[] missing, BaseFixedWidthVector to) {
+    int count = missing.length;
+    to.allocateNew(count);
+    int width = width(from.dataType());
+    ByteBuffer data = to.getDataBuffer().nioBuffer(0, count * width).order(ByteOrder.LITTLE_ENDIAN);
+    Value value = value(from);
     for (int n = 0; n < count; n++) {
+      // Some vectors refuse to tell a value that is missing.
       if (!missing[n]) {
-        BitVectorHelper.setBit(bits, n);
+        value.put(data, n * width, start + n);
       }
     }
   }
 
-  private static void values(
-      ColumnVector from, int start, int count, boolean[] missing, DataType type, ByteBuffer to) {
+  /** Puts the value of a row at a place in bytes. */
+  private interface Value {
+    void put(ByteBuffer to, int place, int row);
+  }
+
+  private static Value value(ColumnVector from) {
+    DataType type = from.dataType();
     if (type instanceof DoubleType) {
-      if (missing == null) {
-        to.asDoubleBuffer().put(from.getDoubles(start, count));
-        return;
-      }
-      for (int n = 0; n < count; n++) {
-        to.putDouble(missing[n] ? 0 : from.getDouble(start + n));
-      }
-    } else if (type instanceof FloatType) {
-      if (missing == null) {
-        to.asFloatBuffer().put(from.getFloats(start, count));
-        return;
-      }
-      for (int n = 0; n < count; n++) {
-        to.putFloat(missing[n] ? 0 : from.getFloat(start + n));
-      }
-    } else if (width(type) == Long.BYTES) {
-      if (missing == null) {
-        to.asLongBuffer().put(from.getLongs(start, count));
-        return;
-      }
-      for (int n = 0; n < count; n++) {
-        to.putLong(missing[n] ? 0 : from.getLong(start + n));
-      }
-    } else if (width(type) == Integer.BYTES) {
-      if (missing == null) {
-        to.asIntBuffer().put(from.getInts(start, count));
-        return;
-      }
-      for (int n = 0; n < count; n++) {
-        to.putInt(missing[n] ? 0 : from.getInt(start + n));
-      }
-    } else if (width(type) == Short.BYTES) {
-      for (int n = 0; n < count; n++) {
-        to.putShort(missing != null && missing[n] ? 0 : from.getShort(start + n));
-      }
-    } else {
-      for (int n = 0; n < count; n++) {
-        to.put(missing != null && missing[n] ? 0 : from.getByte(start + n));
-      }
+      return (to, place, row) -> to.putDouble(place, from.getDouble(row));
     }
+    if (type instanceof FloatType) {
+      return (to, place, row) -> to.putFloat(place, from.getFloat(row));
+    }
+    return switch (width(type)) {
+      case Long.BYTES -> (to, place, row) -> to.putLong(place, from.getLong(row));
+      case Integer.BYTES -> (to, place, row) -> to.putInt(place, from.getInt(row));
+      case Short.BYTES -> (to, place, row) -> to.putShort(place, from.getShort(row));
+      default -> (to, place, row) -> to.put(place, from.getByte(row));
+    };
   }
 
   private static void bytes(
-      ColumnVector from, int start, int count, boolean[] missing, BaseVariableWidthVector to) {
+      ColumnVector from, int start, boolean[] missing, BaseVariableWidthVector to) {
+    int count = missing.length;
     boolean text = from.dataType() instanceof StringType;
     UTF8String[] values = new UTF8String[count];
     long size = 0;
     for (int n = 0; n < count; n++) {
-      if (missing == null || !missing[n]) {
+      if (!missing[n]) {
         values[n] = text
             ? from.getUTF8String(start + n)
             : UTF8String.fromBytes(from.getBinary(start + n));
