@@ -145,7 +145,7 @@ class WorkerFiles:
                 with contextlib.suppress(FileExistsError):
                     os.link(unfinished, path)
             finally:
-                unfinished.unlink()
+                unfinished.unlink(missing_ok=True)
             synced(self.folder)
         fault_point("manifest-written")
 

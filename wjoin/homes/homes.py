@@ -18,11 +18,17 @@ AUTO, FILES, SPARK = HOMES = ("auto", "files", "spark")
 
 IN_WORDS = {FILES: "files beside the checkpoint", SPARK: "Spark's state store"}
 
+_ASKED = "wjoin.state is files"
+
 
 @dataclass(frozen=True)
 class Home:
-    """Where a query keeps its state: below the folder ``checkpoint``, None in Spark's store; and ``why``."""
+    """Where a query keeps its state, in ``files`` or in Spark's store, and ``why``.
 
+    Files are below the folder ``checkpoint``, None where it is not known before the query starts.
+    """
+
+    files: bool
     checkpoint: Path | None
     why: str
 
@@ -34,22 +40,24 @@ def home(spark: SparkSession, checkpoint: str | None, begun: bool, asked: str) -
     value of wjoin.state. Raises WJoinError WJ720 where it cannot be where it is asked for.
     """
     if checkpoint is None:
-        return Home(None, "the checkpoint is not known before the query starts")
+        if asked == FILES:
+            return Home(True, None, _ASKED)
+        return Home(False, None, "the checkpoint is not known before the query starts")
     folder = None if not hasattr(spark, "_jsparkSession") else Files.of(spark).local(checkpoint)
     if begun:
         return _begun(checkpoint, folder, asked)
     if asked == SPARK:
-        return Home(None, "wjoin.state is spark")
+        return Home(False, None, "wjoin.state is spark")
     if folder is None:
         if asked == FILES:
             message = f"wjoin.state is files, and the checkpoint {checkpoint} is not on a local file system"
             raise WJoinError("WJ720", message)
-        return Home(None, "the checkpoint is not on a local file system")
+        return Home(False, None, "the checkpoint is not on a local file system")
     if asked == FILES:
-        return Home(folder, "wjoin.state is files")
+        return Home(True, folder, _ASKED)
     if not is_local(spark):
-        return Home(None, "executors on other machines may not reach the folder of the checkpoint")
-    return Home(folder, "all workers reach the folder of the checkpoint")
+        return Home(False, None, "executors on other machines may not reach the folder of the checkpoint")
+    return Home(True, folder, "all workers reach the folder of the checkpoint")
 
 
 def check_shared(spark: SparkSession, folder: Path) -> None:
@@ -99,4 +107,4 @@ def _begun(checkpoint: str, folder: Path | None, asked: str) -> Home:
     if asked not in (AUTO, kept):
         message = f"wjoin.state is {asked}, and the checkpoint {checkpoint} has its state in {IN_WORDS[kept]}"
         raise WJoinError("WJ720", message)
-    return Home(found, "the checkpoint has it there")
+    return Home(found is not None, found, "the checkpoint has it there")

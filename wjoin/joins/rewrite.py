@@ -243,7 +243,7 @@ class Rewriting:
             return self.kept.state(number)
         plan, spark = join.planned.physical, self._spark
         workers = state_workers(spark, plan)
-        if self.asked.settings.home() != FILES or not workers or not hasattr(spark, "_jsparkSession"):
+        if not self._in_files() or not workers or not hasattr(spark, "_jsparkSession"):
             return None
         folder = folder_of(plan)
         hand_over(spark, join.counting.query, Stages(folder, workers))
@@ -251,9 +251,7 @@ class Rewriting:
 
     def _in_files(self) -> bool:
         """Return whether the state of the query is in files, as far as is known before it starts."""
-        if self.kept is not None and self.kept.has_checkpoint:
-            return self.kept.home.checkpoint is not None
-        return self.asked.settings.home() == FILES
+        return self.asked.settings.home() == FILES if self.kept is None else self.kept.home.files
 
     def plan(self) -> None:
         """Plan every W-join of the statement, innermost first; the text around one is read again after it."""

@@ -74,7 +74,7 @@ def _insert(asked: Asked, statement: InsertInto, checkpoint: str | None) -> str:
 
 
 def _query(asked: Asked, query: Query) -> str:
-    rewriting = rewrite(asked, query, Kept(asked.engine.spark, None))
+    rewriting = rewrite(asked, query, Kept(asked.engine.spark, None, asked.settings.home()))
     kind = "stream" if rewriting.run().isStreaming else "tables"
     return f"good, {_joins(len(rewriting.planned))} over {'a ' if kind == 'stream' else ''}{kind}"
 

@@ -1,6 +1,6 @@
 """EXPLAIN: how the W-joins of a statement are planned, and what its mode asks for besides."""
 
-from wjoin.context import Asked, Context
+from wjoin.context import Asked
 from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.syntax import CreateView, Explain, Identifier, InsertInto, Query, Statement
 from wjoin.homes.homes import AUTO, FILES, IN_WORDS, SPARK, state_workers
@@ -47,7 +47,7 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
     if target or asked.settings.home() != AUTO:
         plans = [each.physical for each in rewriting.planned]
         if any(state_workers(asked.engine.spark, each) for each in plans):
-            parts.append(_state_text(asked, kept))
+            parts.append(_state_text(kept))
     if mode == "COST":
         parts += [cost_text(each) for each in documents]
     if analyze:
@@ -59,10 +59,6 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
     return Explanation(shown_lines("\n\n".join(parts)), documents)
 
 
-def _state_text(context: Context, kept: Kept) -> str:
+def _state_text(kept: Kept) -> str:
     """Return where the state will be, and why."""
-    if not kept.has_checkpoint and context.settings.home() == FILES:
-        where, why = FILES, "wjoin.state is files"
-    else:
-        where, why = FILES if kept.home.checkpoint else SPARK, kept.home.why
-    return f"State: {IN_WORDS[where]} ({why})"
+    return f"State: {IN_WORDS[FILES if kept.home.files else SPARK]} ({kept.home.why})"
