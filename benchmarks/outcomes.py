@@ -14,6 +14,7 @@ from systems import SYSTEMS
 from turns import Stops, running
 
 from tests.kit.processes import Usage
+from wjoin.measured.layers import LAYERS
 from wjoin.progress import read as read_counts
 
 _PARTS = ("latestOffset", "walCommit", "getBatch", "queryPlanning", "addBatch", "commitOffsets")
@@ -26,8 +27,8 @@ FRESH = slice(2, 10)
 class Outcome:
     """One system over one load, fresh or practised; medians over the measured micro-batches.
 
-    ``parts`` are the milliseconds of a micro-batch by Spark's names for its steps; ``phases`` those
-    inside Python, summed over the tasks that run side by side; ``state_commit`` those of
+    ``parts`` are the milliseconds of a micro-batch by Spark's names for its steps; ``layers`` those of
+    the tasks of a join, summed over the tasks that run side by side; ``state_commit`` those of
     writing state, within addBatch. ``processor`` is in seconds, sizes are in bytes. ``results`` are
     all that were made; ``peak`` memory is that of the process's whole life, ``anonymous`` what of
     it belongs to no file.
@@ -46,12 +47,17 @@ class Outcome:
     state_bytes: int
     state_commit: float
     parts: dict[str, float]
-    phases: dict[str, float]
+    layers: dict[str, float]
 
     @property
     def rows_per_second(self) -> float:
         """Rows of all streams in a second, by the median micro-batch."""
         return self.load.batch_rows / self.seconds
+
+    @property
+    def layers_text(self) -> str:
+        """The layers in words for a table."""
+        return ", ".join(f"{name} {value:.0f}" for name, value in self.layers.items()) or "-"
 
 
 def outcomes(
@@ -61,7 +67,6 @@ def outcomes(
     filling: int,
     report: Path,
     usage: Usage,
-    clock: Path,
     stops: Stops,
     *,
     whole_rows: bool = True,
@@ -85,13 +90,10 @@ def outcomes(
         times = [_span(each) for each in measured]
         processor = sum(usage.processor_between(_span(each[0])[0], _span(each[-1])[1]) for each in parts)
         seconds = [running(*span, stops) for span in times]
-        whole = [
-            (each, span)
-            for each, span, own in zip(measured, times, seconds, strict=True)
-            if own == span[1] - span[0]
-        ]
         # A micro-batch that takes longer than a turn is never without a stop.
-        told, spans = zip(*whole or zip(measured, times, strict=True), strict=True)
+        told = [
+            each for each, span, own in zip(measured, times, seconds, strict=True) if own == span[1] - span[0]
+        ] or measured
         states = [_state(system, each) for each in measured]
         one = Outcome(
             part,
@@ -107,7 +109,7 @@ def outcomes(
             int(statistics.median(size for _, size in states)),
             statistics.median(sum(op["commitTimeMs"] for op in each["stateOperators"]) for each in told),
             {name: statistics.median(each["durationMs"].get(name, 0) for each in told) for name in _PARTS},
-            _phases(clock, spans),
+            _layers(told),
         )
         found.append(one)
     return found
@@ -157,16 +159,8 @@ def _state(system: str, progress: Mapping[str, Any]) -> tuple[int, int]:
     return rows, size
 
 
-def _phases(clock: Path, times: Sequence[tuple[float, float]]) -> dict[str, float]:
-    if not clock.exists():
-        return {}
-    lines = [json.loads(line) for line in clock.read_text().splitlines()]
-    names = dict.fromkeys(line["phase"] for line in lines)
-    return {name: _phase([line for line in lines if line["phase"] == name], times) for name in names}
-
-
-def _phase(lines: list[dict[str, Any]], times: Sequence[tuple[float, float]]) -> float:
-    """Return the milliseconds that the tasks of a phase took in the median micro-batch."""
-    return 1000 * statistics.median(
-        sum(line["seconds"] for line in lines if start <= line["ended"] <= end) for start, end in times
-    )
+def _layers(told: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Return the milliseconds of the layers of a join in the median micro-batch."""
+    found = [read_counts(each).layers for each in told]
+    names = [name for name in LAYERS if any(name in each for each in found)]
+    return {name: statistics.median(each.get(name, 0) for each in found) / 1000 for name in names}

@@ -101,5 +101,5 @@ class _Run:
         if watched.words is not None:
             return Failure(f"{part}: {self._system}", watched.words)
         filling = self._section.filling
-        found = (watched.scratch / REPORT, watched.usage, watched.clock, stops)
+        found = (watched.scratch / REPORT, watched.usage, stops)
         return outcomes(part, self._system, self._load, filling, *found)

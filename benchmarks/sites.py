@@ -96,7 +96,7 @@ def rates(
             if each.words is not None:
                 failed.append(Failure(name, each.words))
                 continue
-            told = (each.scratch / REPORT, each.usage, each.clock, stopped)
+            told = (each.scratch / REPORT, each.usage, stopped)
             system = SYSTEMS[name]
             found += outcomes("sites", name, system.load(load), FILLING, *told, whole_rows=system.whole_rows)
     return found, failed
@@ -152,9 +152,8 @@ def _watched(
 
 def _table(found: Sequence[Outcome]) -> str:
     parts = list(found[0].parts)
-    lines = [["", "rows/s", "batch s", "CPU s", "state MB", "results", *parts, "Python, all tasks"]]
+    lines = [["", "rows/s", "batch s", "CPU s", "state MB", "results", *parts, "tasks, by layer"]]
     for each in found:
-        phases = ", ".join(f"{name} {value:.0f}" for name, value in sorted(each.phases.items()))
         figures = (
             f"{each.rows_per_second:,.0f}",
             f"{each.seconds:.3f}",
@@ -163,7 +162,7 @@ def _table(found: Sequence[Outcome]) -> str:
             f"{each.results:,}",
         )
         steps = (f"{each.parts[part]:.0f}" for part in parts)
-        lines.append([SYSTEMS[each.system].title, *figures, *steps, phases or "-"])
+        lines.append([SYSTEMS[each.system].title, *figures, *steps, each.layers_text])
     return aligned(lines)
 
 

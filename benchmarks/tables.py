@@ -50,11 +50,10 @@ _COLUMNS: Sequence[tuple[str, Cell]] = (
 
 def section_table(outcomes: Sequence[Outcome]) -> str:
     """Return the outcomes of a section as a table; ratios are the first one's speed over the others'."""
-    parts = [["", "", *outcomes[0].parts, "of it: state commit", "Python, all tasks"]]
+    parts = [["", "", *outcomes[0].parts, "of it: state commit", "tasks, by layer"]]
     for each in outcomes:
-        phases = ", ".join(f"{name} {value:.0f}" for name, value in sorted(each.phases.items()))
         values = [f"{value:.0f}" for value in (*each.parts.values(), each.state_commit)]
-        parts.append([*_title(each), *values, phases or "-"])
+        parts.append([*_title(each), *values, each.layers_text])
     heading = "  where the milliseconds of a micro-batch go"
     return "\n".join([outcome_lines(outcomes, _title, _COLUMNS), "", heading, aligned(parts, left=2)])
 

@@ -92,7 +92,7 @@ def measure(
             elif each.words is not None:
                 failed.append(Failure(f"{part}: {name}", each.words))
             else:
-                told = (each.scratch / REPORT, each.usage, each.clock, stopped)
+                told = (each.scratch / REPORT, each.usage, stopped)
                 found += read_outcomes(part, name, load, *told, tables=tables)
     return found, failed
 

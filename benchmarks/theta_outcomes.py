@@ -62,7 +62,6 @@ def read_outcomes(
     load: ThetaLoad,
     report: Path,
     usage: Usage,
-    clock: Path,
     stops: Stops,
     *,
     tables: bool,
@@ -70,7 +69,7 @@ def read_outcomes(
     """Read the report of a process. Raises RuntimeError where two of its runs gave different results."""
     if tables:
         return list(_over_tables(part, system, load, report, usage, stops))
-    found = outcomes(part, system, load, FILLING, report, usage, clock, stops)
+    found = outcomes(part, system, load, FILLING, report, usage, stops)
     return [
         ThetaOutcome(
             part,

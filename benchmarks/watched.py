@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import glob
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -41,7 +40,7 @@ class Watched:
         limit: int | None = None,
     ) -> None:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wjoin-bench-", dir=scratch))
-        self.scratch, self.clock = Path(folder), Path(folder) / "clock"
+        self.scratch = Path(folder)
         self.usage = Usage()
         self._program, self._begun, self._limit = program, begun, limit
         self._task, self._stack = task(self.scratch), stack
@@ -51,9 +50,8 @@ class Watched:
         program = str(Path(__file__).with_name(self._program))
         command = [sys.executable, program, json.dumps(dataclasses.asdict(self._task))]
         log = self._stack.enter_context((self.scratch / "log").open("w"))
-        environment = os.environ | {"WJOIN_CLOCK": str(self.clock)}
         # Where whoever has started the benchmark ends, the system would end what is stopped of its group.
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         self._stack.callback(_end, process)
         self._process = process
         self.usage = self._stack.enter_context(Sampler(process.pid, limit=self._limit))

@@ -75,11 +75,11 @@ COUNTERS = (
     Counter("kept_bytes", Scope.STREAM),
     # The greatest event time.
     Counter("seen", Scope.STREAM, Fold.MAX),
+    # The declared disorder.
+    Counter("delay", Scope.STREAM, Fold.MAX),
     # Microseconds that tasks wait for rows, which are read and sent to Python, and that they pack them.
     Counter("arriving", Scope.STREAM),
     Counter("packing", Scope.STREAM),
-    # The declared disorder.
-    Counter("delay", Scope.STREAM, Fold.MAX),
     # Rows that the join gets, and the bytes of their columns.
     Counter("passed", Scope.STATISTICS),
     Counter("size", Scope.STATISTICS),

@@ -24,7 +24,7 @@ class Announce:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield messages for the ranges of one partition."""
-        return run_phase("announce", self._announced, batches)
+        return run_phase(self._announced, batches)
 
     def _announced(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

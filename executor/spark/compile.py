@@ -2,11 +2,10 @@
 
 import itertools
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -35,6 +34,7 @@ from wjoin.executor.spark.pack import AHEAD, KEEP, Pack
 from wjoin.executor.spark.processor import JoinProcessor
 from wjoin.executor.spark.site_source import arrow_schema
 from wjoin.executor.spark.structs import structs, with_chars
+from wjoin.executor.spark.task import named
 from wjoin.executor.spark.typing import KEY_TYPES, carried, carried_type, restored_value, typed
 from wjoin.executor.spark.unpack import MARK, Unpack, flat_name
 from wjoin.executor.spark.warm import served
@@ -240,13 +240,13 @@ def _joined(
                 continue
             if (stream := each.members[0]) in held:
                 router = Router.to(plan, stage, place, workers[number])
-                named = _named(Announce(router).__call__, task_name(counting.query, f"in{stream}"))
-                arriving.append(held[stream].extents.mapInArrow(named, MESSAGES))
+                told = named(Announce(router).__call__, task_name(counting.query, f"in{stream}"))
+                arriving.append(held[stream].extents.mapInArrow(told, MESSAGES))
                 asking[place] = held[stream].asking(plan, number, place, inputs[stream].schema)
                 continue
             pack = Pack(stageless, each.columns, Router.to(plan, stage, place, workers[number]))
-            named = _named(pack.__call__, task_name(counting.query, f"rows{stream}"))
-            arriving.append(scans[stream].mapInArrow(named, MESSAGES))
+            packed = named(pack.__call__, task_name(counting.query, f"rows{stream}"))
+            arriving.append(scans[stream].mapInArrow(packed, MESSAGES))
         routers = {
             to[1]: Router.to(plan, plan.stages[to[0]], to[1], workers[to[0]])
             for to in destinations(plan, number)
@@ -353,7 +353,7 @@ def _run(
         # Of a number that is told Spark merges none.
         parted = blocks.repartition("worker") if tasks is None else blocks.repartition(tasks, "worker")
         work = operator.stream if plan.streaming else operator.batch
-        joined = parted.mapInArrow(_named(work, task_name(counting.query, number)), made)
+        joined = parted.mapInArrow(named(work, task_name(counting.query, number)), made)
     if plan.streaming:
         counted = observed(plan, number, joined, counting.query, reported)
         joined = typed(counted, {each.name: each.dataType for each in made})
@@ -362,18 +362,6 @@ def _run(
     if operator.unpack is None:
         return joined
     return joined.filter(F.col(REPORTS).isNull()).drop(REPORTS)
-
-
-def _named(
-    work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], name: str
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function that has a name in Spark's plans."""
-
-    def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return work(batches)
-
-    named.__name__ = name
-    return named
 
 
 def _unpacking(

@@ -181,11 +181,11 @@ class _Moving:
 
     def entries(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Bring what is in entries of Spark's state."""
-        return run_phase("repartition", self._of_entries, batches)
+        return run_phase(self._of_entries, batches)
 
     def files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Bring what is in files: each row names a worker, its folder, and the micro-batch to come."""
-        return run_phase("repartition", self._of_files, batches)
+        return run_phase(self._of_files, batches)
 
     def _of_files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

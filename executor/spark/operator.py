@@ -21,10 +21,10 @@ from wjoin.executor.routing import Router
 from wjoin.executor.sites.ranges import Announced
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.cache import cache_of_this_process
-from wjoin.executor.spark.clock import Watch
 from wjoin.executor.spark.state_store import StoredManifest, StoredSlices
 from wjoin.executor.spark.task import local_property, micro_batch, run_phase
 from wjoin.executor.spark.unpack import Unpack
+from wjoin.executor.spark.watch import Watch
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.files import WorkerFiles, worker_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
@@ -120,7 +120,7 @@ class Operator:
 
     def batch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join the blocks of the workers of one partition, all inputs complete."""
-        return run_phase("operator", self._batch, batches)
+        return run_phase(self._batch, batches)
 
     def _arrived(self, batches: Iterator[pa.RecordBatch]) -> dict[int, Arrivals]:
         """Return what has come for the workers of one partition."""
@@ -235,7 +235,7 @@ class Operator:
 
     def stream(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join the new blocks of the workers of one partition with their state, which is in files."""
-        return run_phase("operator", self._stream, batches)
+        return run_phase(self._stream, batches)
 
     def _stream(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return self._left(self._stream_work(batches))
@@ -258,7 +258,7 @@ class Operator:
 
     def join(self, worker: int, state: MapState, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Join the new blocks of one worker with its state, which Spark has, and with each other."""
-        return run_phase("operator", lambda given: self._join(worker, state, given), frames)
+        return run_phase(lambda given: self._join(worker, state, given), frames)
 
     def _join(self, worker: int, state: MapState, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         arrivals, watches = self.no_arrivals(), _Watches()

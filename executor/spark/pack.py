@@ -11,9 +11,9 @@ from wjoin.executor.blocks import concatenate, gathered, stable, value_bytes
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.routing import Router
 from wjoin.executor.spark import messages
-from wjoin.executor.spark.clock import Watch
 from wjoin.executor.spark.column_blocks import column_batches
 from wjoin.executor.spark.task import run_phase
+from wjoin.executor.spark.watch import Watch
 from wjoin.parts.kernels.runs import integers
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.ahead import greatest_time
@@ -49,7 +49,7 @@ class Pack:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield messages for the rows of one partition."""
-        return run_phase("pack", self._packed, column_batches(batches))
+        return run_phase(self._packed, column_batches(batches))
 
     def _packed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         counted, waiting, working = Report(), Watch(), Watch()

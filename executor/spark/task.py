@@ -12,8 +12,6 @@ from typing import TypeVar
 import pyarrow as pa
 from pyspark import TaskContext
 
-from wjoin.executor.spark.clock import clocked
-
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
@@ -27,14 +25,24 @@ _HEAP_BYTES, _MAPPED_BYTES = 1 << 26, 1 << 25
 """Free memory that the heap keeps inside a task, and the least array that is mapped on its own."""
 
 
-def run_phase(
-    phase: str, work: Callable[[Iterator[Given]], Iterator[Made]], given: Iterator[Given]
-) -> Iterator[Made]:
-    """Yield what ``work(given)`` does, clocked where that is asked for."""
+def run_phase(work: Callable[[Iterator[Given]], Iterator[Made]], given: Iterator[Given]) -> Iterator[Made]:
+    """Yield what ``work(given)`` does."""
     _freeze_loaded()
     _keep_freed()
-    yield from clocked(phase, work, given)
+    yield from work(given)
     _give_back()
+
+
+def named(
+    work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], name: str
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function that has a name in Spark's plans: by it a rule of java/ knows what reads blocks."""
+
+    def called(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return work(batches)
+
+    called.__name__ = name
+    return called
 
 
 def local_property(name: str) -> str | None:

@@ -52,7 +52,7 @@ class Unpack:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of every block, and one with the least MATCH_TIME to come where that is told."""
-        return run_phase("unpack", self._unpacked, batches)
+        return run_phase(self._unpacked, batches)
 
     def _unpacked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         marks: list[int] = []

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from wjoin.executor.spark.column_blocks import COLUMN, column_batches
+from wjoin.executor.spark.task import named
 
 ROWS = 10_000
 
@@ -49,15 +50,9 @@ def in_blocks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"blocks": [batch.num_rows] * len(rows), "rows": rows})
 
 
-def renamed(function: object, name: str) -> object:
-    """Return a function by another name, which is how the rule knows those that read blocks."""
-    function.__name__ = name  # type: ignore[attr-defined]
-    return function
-
-
 def gone_through(rows: DataFrame) -> DataFrame:
     """Return rows after they have been in Python, sent as blocks."""
-    return rows.mapInArrow(renamed(through, "wjoin_test_rows0"), rows.schema)  # type: ignore[arg-type]
+    return rows.mapInArrow(named(through, "wjoin_test_rows0"), rows.schema)
 
 
 def blocks_node(rows: DataFrame) -> str:
@@ -133,7 +128,7 @@ def test_other_rows_are_written_as_columns(spark: SparkSession, partitions: int)
         .selectExpr(*(f"{each} AS {name}" for name, each in VALUES.items()))
     )
     assert_same(gone_through(rows), rows)
-    told = rows.mapInArrow(renamed(in_blocks, "wjoin_test_rows1"), "blocks BIGINT, rows BIGINT").collect()  # type: ignore[arg-type]
+    told = rows.mapInArrow(named(in_blocks, "wjoin_test_rows1"), "blocks BIGINT, rows BIGINT").collect()
     assert sum(each.rows for each in told) == ROWS
 
 
@@ -148,7 +143,7 @@ def test_blocks_are_bounded_by_bytes(spark: SparkSession, tmp_path: Path) -> Non
         1
     ).write.parquet(str(tmp_path / "wide"))
     rows = spark.read.parquet(str(tmp_path / "wide"))
-    told = rows.mapInArrow(renamed(in_blocks, "wjoin_test_rows1"), "blocks BIGINT, rows BIGINT").collect()  # type: ignore[arg-type]
+    told = rows.mapInArrow(named(in_blocks, "wjoin_test_rows1"), "blocks BIGINT, rows BIGINT").collect()
     assert sum(each.rows for each in told) == 2000
     assert max(each.blocks for each in told) <= 65
     assert max(each.rows for each in told) <= 800

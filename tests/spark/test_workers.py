@@ -99,7 +99,7 @@ def test_a_worker_keeps_the_memory_that_numpy_frees(spark: SparkSession) -> None
             yield pa.RecordBatch.from_pydict({"faults": [after - before]})
 
     def phase(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return run_phase("test", faults, batches)
+        return run_phase(faults, batches)
 
     rows = spark.range(1, numPartitions=1).mapInArrow(phase, "faults BIGINT").collect()
     assert rows[0].faults < 5_000

@@ -163,7 +163,8 @@ def test_all_can_be_reached_and_used_with_the_keyboard(show, shown):
     assert "other" in reached[2]
     sliders = [each for each in reached if each.endswith(": moment")]
     assert sliders[0] == "Rows read: moment"
-    assert len(sliders) == 8
+    assert len(sliders) == 9
+    assert "Time of tasks per micro-batch: moment" in sliders
     assert {"Streams", "Estimated and actual", "How it is planned (EXPLAIN)"} <= {*reached}
     script = """
     const controls = [...document.querySelectorAll('button, a, summary, [role=slider]')];

@@ -103,6 +103,13 @@ def test_the_parts_of_a_micro_batch_add_up_to_its_time():
     ] * 3
 
 
+def test_layers_are_drawn_in_the_order_of_rows_in_seconds_of_one_micro_batch():
+    found = told(known(reports=batches(3)))
+    (chart,) = [each for each in found["charts"] if each["key"] == "layers"]
+    assert chart["stacked"] and chart["series"] == ["packing for the workers", "state", "join"]
+    assert [set(each) for each in found["history"]["values"]["layers"]] == [{0.06}, {0.01}, {0.05}]
+
+
 def test_a_long_history_stays_small():
     reports = [report(n, BEGAN + n, {"A": 1, "B": 1, "C": 1}) for n in range(4000)]
     found = told(known(reports=reports), BEGAN + 4000)

@@ -165,7 +165,8 @@ def read(progress: Any) -> Progress:
             counts = {name: values.get(name) or 0 for name in ("comparisons", "matches")}
             stages[f"{query}.{stage}"] = counts
             matches[query] = max(matches.get(query, (-1, 0)), (stage, counts["matches"]))
-        layers.update({name: values.get(name) or 0 for name in LAYERS})
+        for name, value in values.items():
+            layers[name.partition(":")[0]] += value or 0
         _add(totals, values)
     for name, row in body.get("observedMetrics", {}).items():
         if name.startswith(BELOW):
@@ -177,7 +178,6 @@ def read(progress: Any) -> Progress:
     # The values in the state of a W-join are no rows.
     own = [each for each in operators if not each["operatorName"].startswith(_JOIN_OPERATOR)]
     seen, furthest = (_known(totals.get(name, {})) for name in ("seen", "furthest"))
-    layers.update({name: sum(totals.get(name, {}).values()) for name in LAYERS})
     return Progress(
         query=body.get("name") or str(body.get("id")),
         batch=body["batchId"],

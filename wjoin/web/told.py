@@ -82,12 +82,8 @@ def numbers(at: Now) -> dict[str, Any]:
         "spark_state_bytes": total.spark_bytes,
         "watermarks": dict(total.watermarks),
         "seen": dict(total.seen),
-        "parts_ms": {name: each / recent.batches for name, each in recent.parts.items()}
-        if recent.batches
-        else {},
-        "layers_ms": {name: each / recent.batches / 1000 for name, each in recent.layers.items()}
-        if recent.batches
-        else {},
+        "parts_ms": {name: each / recent.batches for name, each in recent.parts.items()},
+        "layers_ms": {name: each / recent.batches / 1000 for name, each in recent.layers.items()},
     }
 
 
