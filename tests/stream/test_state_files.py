@@ -73,7 +73,12 @@ def start(rows: DataFrame, checkpoint: Path) -> Counter[Any]:
 
 def test_an_insert_keeps_its_state_in_files_and_goes_on(cameras: wjoin.Session, tmp_path: Path) -> None:
     last_files(tmp_path, "taken away")
+    context = cameras.spark._jsc.sc()
+    before = context.dagScheduler().numTotalJobs()
     insert(cameras, tmp_path)
+    jobs = map(context.statusStore().job, range(before, context.dagScheduler().numTotalJobs()))
+    # Spark plans nothing again inside a micro-batch, which is one job.
+    assert sum(job.name().startswith("start") for job in jobs) == 3
     checkpoint = tmp_path / "checkpoints" / "found"
     assert not (checkpoint / "state").exists()
     assert list((checkpoint / "wjoin" / "state" / "0" / "0").glob("*/2.manifest"))

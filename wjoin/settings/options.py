@@ -18,6 +18,9 @@ SESSION_SETTINGS = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # Batches between the JVM and Python that fit into memory also where rows, or blocks of them, are wide.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "512",
+    # Else Spark plans each micro-batch again between its two jobs, and a join gains nothing by that: it has a
+    # task for each worker. Before 4.1 Spark planned the micro-batches of all streams once.
+    "spark.sql.adaptive.streaming.stateless.enabled": "false",
 }
 """Runtime settings that wjoin sets where the session has not set them itself."""
 
@@ -69,6 +72,7 @@ def _set_by_user(spark: SparkSession, name: str) -> bool:
         ),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": None,
         "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+        "spark.sql.adaptive.streaming.stateless.enabled": "true",
         # Spark shows sizes with their unit.
         "spark.sql.execution.arrow.maxBytesPerBatch": "67108864b",
     }
