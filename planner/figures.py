@@ -5,6 +5,9 @@ from wjoin.grammar.plurals import counted
 _WORDS = ((1e9, "billion"), (1e6, "million"), (1e3, "thousand"))
 _PLAIN = 10_000
 _MOST, _LEAST = 1e12, 1e-6
+_HOUR = 3600.0
+_LONG = ((2 * 365 * 24, "years", 365 * 24), (2 * 24, "days", 24), (2, "h", 1))
+"""From how many hours on a time has which unit, and the hours of that."""
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
@@ -37,11 +40,16 @@ def seconds(value: float) -> str:
 
     >>> seconds(0.0123), seconds(61.5), seconds(4e-7), seconds(0)
     ('12.3 ms', '61.5 s', '0.4 us', '0 s')
+    >>> seconds(5400), seconds(148_000), seconds(4e6), seconds(1e9)
+    ('5,400 s', '41.1 h', '46.3 days', '31.7 years')
     """
     if value == 0:
         return "0 s"
     if abs(value) < 1e-8:
         return "0 us"
+    for least, unit, hours in _LONG:
+        if abs(value) >= least * _HOUR:
+            return f"{figure(value / hours / _HOUR)} {unit}"
     size, unit = next((each for each in _TIMES if abs(value) >= each[0]), _TIMES[-1])
     return f"{figure(value / size)} {unit}"
 

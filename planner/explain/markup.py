@@ -88,14 +88,16 @@ def _character_width(character: str) -> float:
     return 0.74 if character.isupper() else 0.62
 
 
-def fitted(text: str, size: float, width: float) -> str:
-    """Return a text on one line, cut so that it fits into a width."""
+def fitted(text: str, size: float, width: float, *, middle: bool = False) -> str:
+    """Return a text on one line, cut so that it fits into a width: at its end, a name in the ``middle``."""
     text = " ".join(clean(text).split())
     if text_width(text, size) <= width:
         return text
-    while text and text_width(text + "…", size) > width:
-        text = text[:-1]
-    return text.rstrip() + "…"
+    half = len(text) // 2 if middle else len(text)
+    head, tail = text[:half], text[half:]
+    while head and text_width(f"{head}…{tail}", size) > width:
+        head, tail = (head[:-1], tail) if len(head) > len(tail) else (head, tail[1:])
+    return f"{head.rstrip()}…{tail.lstrip()}"
 
 
 def wrapped(text: str, size: float, width: float, lines: int) -> list[str]:

@@ -93,7 +93,7 @@ def _rectangle(box: Box, radius: float) -> Markup:
 
 
 def _node(stream: StreamEntry, box: Box) -> Markup:
-    name = fitted(stream.alias, _SIZE + 1, box.width - 20)
+    name = fitted(stream.alias, _SIZE + 1, box.width - 20, middle=True)
     more = fitted(shown(stream)[len(stream.alias) :], _SIZE, box.width - 30 - text_width(name, _SIZE + 1))
     words = [tag("tspan", name, class_="name"), *([" ", more] if len(more) > len("= …") else [])]
     text = tag("text", *words, x=box.x, y=box.y + 4, text_anchor="middle")

@@ -250,7 +250,7 @@ def _spread(box: _Box) -> list[int]:
 
 def _drawn(box: _Box) -> Markup:
     x, first = box.left + _PADDING, box.top + _PADDING + 10
-    name = fitted(box.title, LINE_SIZE + 1, _WIDTH - 2 * _PADDING)
+    name = fitted(box.title, LINE_SIZE + 1, _WIDTH - 2 * _PADDING, middle=True)
     texts = [tag("text", name, class_="name", x=x, y=first)]
     for number, (class_, text) in enumerate(box.lines, start=1):
         indent = _INDENT if class_ == "meaning" and box.kind == "stage" else 0

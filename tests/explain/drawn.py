@@ -2,13 +2,14 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any, get_args, get_origin, get_type_hints
 
 from tests.kit.planned import plan_over, stream_of
 from tests.plans.catalogue import plan
+from wjoin.planner.catalog import Estimate, Origin, SiteFacts
 from wjoin.planner.choose.layouts import FREE, of_checkpoint
 from wjoin.planner.explain import dot as graphviz
 from wjoin.planner.explain import page as html
@@ -171,6 +172,31 @@ def hostile() -> dict[str, Any]:
     return renamed(chain(3), {"A": HOSTILE, "camera1": HOSTILE, "A.obj_id": HOSTILE, "A.speed > 3": HOSTILE})
 
 
+def at_sites() -> dict[str, Any]:
+    """Return a join of streams at sites, two of which may send partial tuples."""
+    columns = {"id": "bigint", "payload": "binary"}
+    local = stream_of(columns, {"rate": 1000, "distinct.id": 100_000})
+    link = Estimate(0.005, Origin.MEASURED), Estimate(1e6, Origin.MEASURED)
+    remote = replace(local, site=SiteFacts({"ts": 8.0, "id": 8.0, "payload": 1400.0}, *link))
+    sql = (
+        "SELECT A.payload, B.payload, C.id FROM a A, b B, c C WINDOW = 5 s WHERE A.id = B.id AND B.id = C.id"
+    )
+    return plain(describe(plan_over(sql, [remote, remote, local])))
+
+
+_LONG = "the_first_camera_at_the_northern_gate_of_building_seventeen"
+
+
+def long_names() -> dict[str, Any]:
+    """Return a join of streams whose names and columns are much longer than a box."""
+    sql = (
+        "SELECT X.frame AS X_frame, B.frame FROM camera1 AS X, camera2 B, camera3 AS X_2 "
+        "WINDOW (X, B) = 5 s AND WINDOW (B, X_2) = 3 s OR WINDOW (B, X) = 7 s AND WINDOW (X, X_2) = 90 MIN "
+        "WHERE X.obj_id = B.obj_id AND B.obj_id = X_2.obj_id AND upper(X.frame) LIKE 'X%'"
+    )
+    return drawn(sql.replace("X", _LONG))
+
+
 def renamed(found: Any, names: dict[str, str]) -> Any:
     """Return a document with other texts, keys included."""
     if isinstance(found, dict):
@@ -199,6 +225,8 @@ ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "copies": copies,
     "integral": integral,
     "hostile": hostile,
+    "sites": at_sites,
+    "long names": long_names,
 }
 """What there is to draw, by name."""
 

@@ -140,12 +140,16 @@ def test_the_chosen_bar_is_the_marked_one(show):
 
 
 @pytest.mark.long
-def test_names_numbers_and_reasons_of_bars_do_not_overlap(show):
-    browser = show(path())
+@pytest.mark.parametrize("name", ["alternatives", "long names"])
+def test_names_numbers_and_reasons_of_bars_do_not_overlap(show, name):
+    document = named(name)
+    browser = show(document)
     browser.execute_script("document.querySelectorAll('details').forEach(each => { each.open = true; })")
     rows = browser.find_elements(By.CSS_SELECTOR, ".wjoin-plan .candidate")
-    assert len(rows) == len([each for each in path()["candidates"] if each["ranked"]])
-    script = "return [...arguments[0].querySelectorAll('text')].map(e => e.getBoundingClientRect().toJSON())"
+    assert len(rows) == len([each for each in document["candidates"] if each["ranked"]])
+    script = """
+    return [...arguments[0].querySelectorAll('text, .break')].map(e => e.getBoundingClientRect().toJSON())
+    """
     for row in rows:
         for first, second in combinations(browser.execute_script(script, row), 2):
             assert not _touch(first, second)

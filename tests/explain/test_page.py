@@ -19,6 +19,7 @@ from tests.explain.drawn import (
     hops,
     hostile,
     integral,
+    long_names,
     named,
     native,
     one_sided,
@@ -306,6 +307,17 @@ def test_texts_are_fitted_and_wrapped():
     assert len(lines) == 3
     assert lines[-1].endswith("…")
     assert all(text_width(line, 12) <= 120 for line in lines)
+
+
+def test_long_names_that_end_differently_are_told_apart():
+    tree = _tree(long_names())
+    for kind in ("node", "box"):
+        first = [
+            next(text for text in each.iter() if text.tag.endswith("text")) for each in _of_class(tree, kind)
+        ]
+        assert len(first) >= 3 and len({_text(each) for each in first}) == len(first)
+    assert fitted("a" * 30 + "b" * 30, 12, 100, middle=True).strip("ab") == "…"
+    assert text_width(fitted("a" * 30 + "b" * 30, 12, 100, middle=True), 12) <= 100
 
 
 def test_hops_say_what_they_keep_and_what_goes_on():
