@@ -44,6 +44,8 @@ NOT_FIXED = frozenset({"MONTH", "MONTHS", "YEAR", "YEARS", "QUARTER", "QUARTERS"
 
 UNITS_IN_WORDS = "microseconds, milliseconds, seconds, minutes, hours, days or weeks"
 _LIMIT = 2**63 - 1
+COUNT_LIMIT = 2**31 - 1
+"""As far as Spark counts."""
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _PAIR = re.compile(r"\s*([+-]?)\s*(\d+\.?\d*|\.\d+)\s*([^\W\d]+)\s*")
 _FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
@@ -91,6 +93,17 @@ def is_like_unit(word: str) -> bool:
     (True, False)
     """
     return bool(_nearest(word, 0.75))
+
+
+def count_of(text: str) -> int | None:
+    """Return a whole number from 1 to COUNT_LIMIT, None for any other text.
+
+    >>> count_of("12"), count_of("0"), count_of("9" * 400), count_of("1.5")
+    (12, None, None, None)
+    """
+    digits = text.strip().lstrip("0")
+    count = int(digits) if digits.isdecimal() and len(digits) <= len(str(COUNT_LIMIT)) else 0
+    return count if 0 < count <= COUNT_LIMIT else None
 
 
 def number_of(text: str, span: Span) -> Decimal:

@@ -3,6 +3,7 @@
 from difflib import get_close_matches
 from typing import NamedTuple
 
+from wjoin.grammar.durations import COUNT_LIMIT, count_of
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import pair
 from wjoin.grammar.spans import Span
@@ -103,11 +104,10 @@ def _checked(piece: _Piece) -> tuple[str, ...]:
         remedy = f"did you mean {near[0]}? Or {choices}" if near else choices
         message = f"the hint {piece.name} has no value {value}"
         raise WJoinError("WJ112", message, span=piece.span, help=remedy)
-    number = len(rest) == 1 and value in _WITH_NUMBER and rest[0].isdecimal() and int(rest[0]) > 0
+    number = len(rest) == 1 and value in _WITH_NUMBER and count_of(rest[0]) is not None
     if rest and not number:
-        remedy = (
-            f"write {value}(n)".replace("(n)", ", and a whole number") if value in _WITH_NUMBER else choices
-        )
+        numbered = f"write {piece.name}({value}, n), n a whole number from 1 to {COUNT_LIMIT}"
+        remedy = numbered if value in _WITH_NUMBER else choices
         message = f"the hint {piece.name}({value}) cannot take {', '.join(rest)}"
         raise WJoinError("WJ112", message, span=piece.span, help=remedy)
     return piece.arguments

@@ -1,6 +1,5 @@
 """Text to statements: divides a text into statements and reads those that are wjoin's."""
 
-import re
 from collections.abc import Iterator
 
 from wjoin.grammar import syntax
@@ -10,12 +9,11 @@ from wjoin.grammar.nesting import QUERY_WORDS, Code, pair, refuse_unclosed
 from wjoin.grammar.select_blocks import find_blocks
 from wjoin.grammar.slips import explain
 from wjoin.grammar.spans import Span
-from wjoin.grammar.tokens import Token, identifier, is_name, scan
+from wjoin.grammar.tokens import HALF_PAIR, Token, identifier, is_name, scan
 
 _BETWEEN_CREATE = frozenset("OR REPLACE TEMP TEMPORARY GLOBAL LOCAL IF NOT EXISTS".split())
 _EXPLAIN_MODES = frozenset({"FORMATTED", "COST", "ANALYZE"})
 _OTHER_MODES = frozenset({"EXTENDED", "CODEGEN", "LOGICAL"})
-_HALF = re.compile("[\ud800-\udfff]")
 
 
 def parse_script(text: str, source_name: str = "<sql>") -> tuple[syntax.Statement, ...]:
@@ -26,7 +24,7 @@ def parse_script(text: str, source_name: str = "<sql>") -> tuple[syntax.Statemen
     cannot be read, and WJ115 for a text that cannot be sent to Spark.
     """
     try:
-        if half := _HALF.search(text):
+        if half := HALF_PAIR.search(text):
             message = f"the text has half of a surrogate pair, U+{ord(half[0]):04X}"
             raise WJoinError("WJ115", message, span=Span(*half.span()))
         return tuple(_statement(pair(text, tokens)) for tokens in _divide(scan(text)))
@@ -70,7 +68,7 @@ def _divide(tokens: list[Token]) -> Iterator[list[Token]]:
     first, depth, scripted = 0, 0, False
     for place, token in enumerate(tokens):
         if place == first:
-            depth, scripted = 0, _begins_script(tokens, place)
+            depth, scripted = 0, begins_script(tokens, place)
         if scripted and token.word in ("BEGIN", "CASE", "END"):
             depth += _script_step(tokens, place)
         if token.text == ";" and depth <= 0:
@@ -81,7 +79,8 @@ def _divide(tokens: list[Token]) -> Iterator[list[Token]]:
         yield tokens[first:]
 
 
-def _begins_script(tokens: list[Token], place: int) -> bool:
+def begins_script(tokens: list[Token], place: int) -> bool:
+    """Return whether a script of Spark's begins at a place: BEGIN … END, with a label or without."""
     words = [token.word for token in tokens[place : place + 3]]
     after = tokens[place + 1].text if place + 1 < len(tokens) else ""
     return (words[:1] == ["BEGIN"] and after != ";") or (words[2:] == ["BEGIN"] and after == ":")
@@ -104,12 +103,15 @@ def _statement(code: Code) -> syntax.Statement:
         return _declaration(code)
     if words[0] == "EXPLAIN":
         return _explain(code)
-    if words[:2] == ["INSERT", "INTO"]:
-        return _insert(code)
+    if words[:2] == ["EXECUTE", "IMMEDIATE"] and len(code.tokens) > 2:
+        return _execute_immediate(code)
+    inserts = _inserts(code)
+    if _is_one_into(code, inserts):
+        return _insert(code, inserts[0])
     blocks = find_blocks(code)
     if not blocks:
         return syntax.SparkStatement(_whole(code))
-    if _begins_script(code.tokens, 0):
+    if begins_script(code.tokens, 0):
         raise WJoinError(
             "WJ105",
             "a window clause is inside a BEGIN … END script",
@@ -118,12 +120,12 @@ def _statement(code: Code) -> syntax.Statement:
         )
     if words[0] == "CREATE" and (view := _view_name(words)):
         return _create_view(code, view, blocks)
-    if words[0] == "INSERT" or (words[0] in ("WITH", "FROM") and _inserts(code)):
+    if inserts or words[0] == "INSERT":
         raise WJoinError(
             "WJ106",
             "this form of INSERT cannot take a window join",
-            span=code.tokens[0].span,
-            help="write INSERT INTO target SELECT …, a WITH clause after the target",
+            span=code.tokens[inserts[-1] if inserts else 0].span,
+            help="write INSERT INTO target SELECT …, one statement for each target",
         )
     return syntax.Query(blocks, _whole(code))
 
@@ -132,12 +134,18 @@ def _whole(code: Code) -> Span:
     return code.span(0, len(code.tokens))
 
 
-def _inserts(code: Code) -> bool:
-    """Return whether an INSERT stands on the statement's own level."""
-    levels = code.level(0, len(code.tokens))
-    return any(
-        code.word(place) == "INSERT" and code.word(place + 1) in ("INTO", "OVERWRITE") for place in levels
-    )
+def _inserts(code: Code, start: int = 0) -> list[int]:
+    """Return the places of INSERT in a statement: it begins with one, or with the query that is inserted."""
+    end = len(code.tokens) if code.word(start) in ("WITH", "FROM") else start + 1
+    return [
+        place
+        for place in code.level(start, end)
+        if code.word(place) == "INSERT" and code.word(place + 1) in ("INTO", "OVERWRITE")
+    ]
+
+
+def _is_one_into(code: Code, inserts: list[int]) -> bool:
+    return len(inserts) == 1 and code.word(inserts[0] + 1) == "INTO"
 
 
 def _is_declaration(code: Code, words: list[str]) -> bool:
@@ -174,6 +182,12 @@ def _declaration(code: Code) -> syntax.Statement:
         raise explain(slip, "declaration") from None
 
 
+def _execute_immediate(code: Code) -> syntax.ExecuteImmediate:
+    ends = (place for place in code.level(2, len(code.tokens)) if code.word(place) in ("INTO", "USING"))
+    end = next(ends, len(code.tokens))
+    return syntax.ExecuteImmediate(code.span(2, end), end < len(code.tokens), _whole(code))
+
+
 def _explain(code: Code) -> syntax.Statement:
     mode = code.word(1) if code.word(1) in _EXPLAIN_MODES | _OTHER_MODES else ""
     start = 2 if mode else 1
@@ -183,23 +197,29 @@ def _explain(code: Code) -> syntax.Statement:
     if mode in _OTHER_MODES:
         message = f"EXPLAIN {mode} is not available for a window join"
         raise WJoinError("WJ503", message, span=code.tokens[1].span)
-    target = _target(code, start)[0] if [code.word(start), code.word(start + 1)] == ["INSERT", "INTO"] else ()
+    inserts = _inserts(code, start)
+    if _is_one_into(code, inserts):
+        inserted = _insert(code, inserts[0], start)
+        if isinstance(inserted, syntax.InsertInto) and isinstance(inserted.body, syntax.Query):
+            return syntax.Explain(mode, inserted.body, _whole(code), inserted.target)
     if code.word(start) not in QUERY_WORDS and code.mark(start) != "(":
-        # EXPLAIN INSERT INTO t SELECT … explains the query.
+        # EXPLAIN CREATE VIEW v AS SELECT … explains the query.
         levels = code.level(start, len(code.tokens))
         start = next((place for place in levels if code.first_word(place) in QUERY_WORDS), start)
     query = syntax.Query(blocks, code.span(start, len(code.tokens)))
-    return syntax.Explain(mode, query, _whole(code), target)
+    return syntax.Explain(mode, query, _whole(code))
 
 
-def _insert(code: Code) -> syntax.Statement:
-    target, body = _target(code)
+def _insert(code: Code, place: int, start: int = 0) -> syntax.Statement:
+    """Return the INSERT INTO at a place, before which the first part of its query may stand."""
+    target, body = _target(code, place)
     columns, body = _insert_columns(code, body)
-    blocks = find_blocks(code, 0)
+    blocks = find_blocks(code, start)
     begins_query = code.first_word(body) in QUERY_WORDS and target
     if begins_query:
-        span = code.span(body, len(code.tokens))
-        query = syntax.Query(blocks, span) if blocks else syntax.SparkStatement(span)
+        span = code.span(body if place == start else start, len(code.tokens))
+        left_out = syntax.NOTHING if place == start else code.span(place, body)
+        query = syntax.Query(blocks, span, left_out) if blocks else syntax.SparkStatement(span, left_out)
         return syntax.InsertInto(target, query, _whole(code), columns)
     if not blocks:
         return syntax.SparkStatement(_whole(code))
@@ -225,7 +245,7 @@ def _insert_columns(code: Code, place: int) -> tuple[tuple[syntax.Identifier, ..
     return columns, after
 
 
-def _target(code: Code, start: int = 0) -> tuple[tuple[syntax.Identifier, ...], int]:
+def _target(code: Code, start: int) -> tuple[tuple[syntax.Identifier, ...], int]:
     """Return the parts of the target of the INSERT INTO [TABLE] at ``start`` and the place after it."""
     return code.dotted(start + (3 if code.word(start + 2) == "TABLE" else 2))
 

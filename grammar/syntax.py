@@ -4,6 +4,7 @@ Every node is immutable and carries its place in the source text. What Spark its
 reads (expressions, relations, whole statements) stays text: a node keeps its span.
 """
 
+import re
 from dataclasses import dataclass, field
 
 from wjoin.grammar.spans import Span
@@ -232,10 +233,22 @@ class SelectBlock:
 # Statements -----------------------------------------------------------------
 
 
+NOTHING = Span(0, 0)
+"""No piece of a text."""
+
+
 class Statement:
     """What a text has between two semicolons; ``span`` is all of it."""
 
     span: Span
+    left_out: Span = NOTHING
+
+    def written(self, text: str) -> str:
+        """Return the statement as it stands in a text, blanks in place of what is ``left_out``."""
+        if self.left_out == NOTHING:
+            return self.span.of(text)
+        blanks = re.sub(r"[^\n]", " ", self.left_out.of(text))
+        return text[self.span.start : self.left_out.start] + blanks + text[self.left_out.end : self.span.end]
 
 
 @dataclass(frozen=True)
@@ -244,12 +257,26 @@ class Query(Statement):
 
     blocks: tuple[SelectBlock, ...]
     span: Span = field(compare=False)
+    left_out: Span = field(default=NOTHING, compare=False)
 
 
 @dataclass(frozen=True)
 class SparkStatement(Statement):
     """A statement with nothing of ours in it: goes to Spark as it stands."""
 
+    span: Span = field(compare=False)
+    left_out: Span = field(default=NOTHING, compare=False)
+
+
+@dataclass(frozen=True)
+class ExecuteImmediate(Statement):
+    """``EXECUTE IMMEDIATE text [INTO …] [USING …]``; ``bound`` where one of the clauses is written.
+
+    ``said`` is where the expression stands that says the statement.
+    """
+
+    said: Span = field(compare=False)
+    bound: bool
     span: Span = field(compare=False)
 
 
@@ -344,7 +371,11 @@ class CreateSink(Statement):
 
 @dataclass(frozen=True)
 class InsertInto(Statement):
-    """``INSERT INTO [TABLE] target [(columns)] query``; the query may or may not hold a W-join."""
+    """``INSERT INTO [TABLE] target [(columns)] query``; the query may or may not hold a W-join.
+
+    Where it begins before INSERT (``WITH … INSERT INTO``, ``FROM … INSERT INTO``), the query leaves the
+    words of the INSERT out.
+    """
 
     target: tuple[Identifier, ...]
     body: Query | SparkStatement

@@ -54,6 +54,9 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+HALF_PAIR = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair, which no text in UTF-8 has."""
+
 _RAW_STRING = re.compile(r"""[rR](?:'[^']*'|"[^"]*")""")
 _COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
 _KINDS = {kind.name: kind for kind in Kind} | {"double": Kind.OPERATOR, "dollar": Kind.STRING}

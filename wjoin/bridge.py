@@ -30,6 +30,7 @@ from wjoin.grammar.syntax import (
     DescribeQuery,
     DropSink,
     DropStream,
+    ExecuteImmediate,
     InsertInto,
     ShowQueries,
     SparkStatement,
@@ -42,8 +43,9 @@ from wjoin.session import Session
 from wjoin.sources.token_folders import TOKEN_FOLDERS
 from wjoin.spark.engine import at_work
 from wjoin.spark.failures import cause
+from wjoin.statements.about import changed_view, subject
 from wjoin.statements.queries import STOPPED_SCHEMA
-from wjoin.statements.views import Prepared, changed_view, is_about_table, prepare_view, view_head
+from wjoin.statements.views import Prepared, prepare_view, view_head
 
 INSIDE = "wjoin.inside"
 """The local property of threads whose statements are Spark's (``wjoin.sql.Planner``)."""
@@ -137,7 +139,10 @@ class Bridge:
             return
         (statement,) = statements
         of_spark = isinstance(statement, SparkStatement)
-        if of_spark and not request.run() and not self._is_command(request, text):
+        if isinstance(statement, ExecuteImmediate) or (
+            of_spark and not request.run() and not self._is_command(request, text)
+        ):
+            # Spark asks again for the statement that is executed.
             request.leave()
             return
         schema = "" if of_spark else command_schema(statement)
@@ -168,12 +173,12 @@ class Bridge:
 
         Tells Spark of predicates in it.
         """
-        if not called_names(text) and view_head(text) is None and not is_about_table(text):
+        if not called_names(text) and view_head(text) is None and subject(text) is None:
             return False
         session = self._session(request)
         called_predicates(session.spark, text)
         declared = session.declarations
-        changed = changed_view(declared, text) or prepare_view(session.context.engine, declared, text)
+        changed = changed_view(session.context, text) or prepare_view(session.context.engine, declared, text)
         if isinstance(changed, Prepared) and changed.delays is not None:
             return True
         return changed.name is not None and declared.stream(changed.name) is not None

@@ -6,6 +6,7 @@ from typing import Any
 
 from wjoin.grammar.spans import Span
 from wjoin.queries.session_queries import Queries
+from wjoin.settings.parameters import check_values
 from wjoin.settings.session import Settings
 from wjoin.sources.catalog import Catalog
 from wjoin.spark.engine import Engine
@@ -22,7 +23,8 @@ class Context:
     queries: Queries
 
     def asked(self, text: str, params: dict[str, Any]) -> "Asked":
-        """Return this with a text of statements and the values of their parameters."""
+        """Return this with a text of statements and the values of their parameters. Raises WJ115."""
+        check_values(text, params)
         return Asked(self.engine, self.catalog, self.settings, self.queries, text, params)
 
 

@@ -14,7 +14,8 @@ from wjoin.context import Context
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
+from wjoin.grammar.syntax import ExecuteImmediate, InsertInto, SparkStatement, Statement
+from wjoin.grammar.tokens import scan
 from wjoin.measured.followed import unfollow
 from wjoin.queries.open_groups import waits
 from wjoin.queries.running import Running
@@ -41,7 +42,7 @@ from wjoin.spark.process import log_path
 from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
-from wjoin.statements.inserts import insert
+from wjoin.statements.inserts import insert, target_sink
 from wjoin.statements.spark import pass_through
 from wjoin.web.access import Address
 from wjoin.web.server import Web, serve
@@ -101,14 +102,33 @@ class Session:
         Raises WJoinError for an error in the statement, with its place and remedy.
         """
         statements = parse_script(sqlQuery)
-        positional = args is not None and not isinstance(args, Mapping)
-        if len(statements) == 1 and not _is_sparks(statements[0], positional):
-            named = params if positional else {**(args or {}), **params}
-            self.context.queries.begin_script()
-            return execute(self.context.asked(sqlQuery, named), statements[0])
-        if not all(_is_sparks(each, positional) for each in statements):
+        positional = bool(args) and not isinstance(args, Mapping)
+        sparks = all(self._is_sparks(each, positional) for each in statements)
+        if sparks:
+            return pass_through(self.context, sqlQuery, params, args)
+        if len(statements) > 1:
             raise WJoinError("WJ606", "sql() takes one statement", help="run several with run_script()")
-        return pass_through(self.context, sqlQuery, params, args)
+        if positional:
+            raise WJoinError(
+                "WJ212",
+                "parameters by position are for Spark's own statements",
+                span=next((each.span for each in scan(sqlQuery) if each.text == "?"), None),
+                text=sqlQuery,
+                help="name them: :x, with {'x': value}",
+            )
+        self.context.queries.begin_script()
+        return execute(self.context.asked(sqlQuery, {**(args or {}), **params}), statements[0])
+
+    def _is_sparks(self, statement: Statement, positional: bool) -> bool:
+        """Return whether a statement is Spark's alone; positional arguments are for such statements only."""
+        if positional and isinstance(statement, InsertInto):
+            return (
+                isinstance(statement.body, SparkStatement)
+                and target_sink(self.declarations, statement) is None
+            )
+        return isinstance(statement, SparkStatement) or (
+            positional and isinstance(statement, ExecuteImmediate)
+        )
 
     def stream(
         self,
@@ -195,7 +215,8 @@ class Session:
             if once and started is not None:
                 self._await(started, text, statement)
             return [started.query] if started is not None else []
-        return [execute(asked, statement)]
+        with asked.placed(statement.span):
+            return [execute(asked, statement)]
 
     def _await(self, running: Running, text: str, statement: InsertInto) -> None:
         """Wait for the end of a query. Raises WJoinError where it failed."""
@@ -249,13 +270,6 @@ class Session:
         self.settle()
         unfollow(self.spark)
         forget(self.spark)
-
-
-def _is_sparks(statement: Statement, positional: bool) -> bool:
-    """Return whether a statement is Spark's alone; positional arguments are for such statements only."""
-    if positional and isinstance(statement, InsertInto):
-        statement = statement.body
-    return isinstance(statement, SparkStatement)
 
 
 def enable(spark: SparkSession) -> Session:

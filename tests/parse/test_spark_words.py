@@ -57,7 +57,7 @@ SPARK = [
     "INSERT OVERWRITE t SELECT 1",
     "INSERT INTO t PARTITION (x = 1) SELECT 1",
     "INSERT INTO t BY NAME SELECT 1 AS a",
-    "WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a",
+    "WITH a AS (SELECT 1) INSERT OVERWRITE t SELECT * FROM a",
     "FROM a INSERT INTO t SELECT x INSERT INTO u SELECT y",
     "SELECT * FROM a |> WHERE window = 5 |> SELECT path",
     "SELECT /*+ BROADCAST(window), ALGORITHM(HW) */ window FROM a window",
@@ -91,6 +91,16 @@ def test_insert_without_window_clause(body: str) -> None:
     assert isinstance(statement.body, syntax.SparkStatement)
     assert statement.body.span.of(text) == body
     assert statement.span.of(text) == text
+
+
+@pytest.mark.parametrize("head", ["WITH a AS (SELECT 1) ", "FROM a\n", "FROM (SELECT 1) a "])
+def test_a_query_may_begin_before_its_insert(head: str) -> None:
+    text = f"{head}INSERT INTO t (x)\nSELECT *"
+    (statement,) = parse_script(text)
+    assert isinstance(statement, syntax.InsertInto)
+    assert [part.name for part in statement.target + statement.columns] == ["t", "x"]
+    assert isinstance(statement.body, syntax.SparkStatement)
+    assert statement.body.written(text) == f"{head}{' ' * len('INSERT INTO t (x)')}\nSELECT *"
 
 
 @pytest.mark.parametrize("text", ["", " \n", "-- nothing", ";;", "/* ; */ ; -- x"])

@@ -10,6 +10,7 @@ from tests.packages import ROOT
 from wjoin.grammar import syntax
 from wjoin.grammar.clauses import grammar
 from wjoin.grammar.parser import parse_statement
+from wjoin.statements.about import subject
 from wjoin.udfs.built_in import known_predicates
 
 SOURCE = (ROOT / "java" / "wjoin" / "sql" / "ParserInFront.java").read_text()
@@ -20,6 +21,19 @@ def pattern(name: str) -> re.Pattern[str]:
     (text,) = re.findall(rf'Pattern {name} =\s*Pattern\.compile\(\s*"([^"]*)"', SOURCE)
     return re.compile(text.replace("\\\\", "\\"), re.IGNORECASE)
 
+
+ABOUT = (
+    *("DROP TABLE s", "DROP VIEW IF EXISTS s", "ALTER TABLE s ADD COLUMN z INT", "ALTER VIEW s AS SELECT 1"),
+    *("ANALYZE TABLE s COMPUTE STATISTICS", "TRUNCATE TABLE s", "REPAIR TABLE s", "MSCK REPAIR TABLE s"),
+    *("CACHE TABLE s", "CACHE LAZY TABLE s", "COMMENT ON TABLE s IS 'x'", "SHOW PARTITIONS s"),
+    *("SHOW CREATE TABLE s", "DESCRIBE s", "DESC TABLE EXTENDED s", "UPDATE s SET k = 1", "DELETE FROM s"),
+    *("LOAD DATA INPATH 'x' INTO TABLE s", "LOAD DATA LOCAL INPATH 'x' OVERWRITE INTO TABLE s"),
+    *("MERGE INTO s USING t ON true WHEN MATCHED THEN DELETE", "INSERT OVERWRITE s SELECT 1"),
+    *("INSERT INTO s REPLACE WHERE k = 1 SELECT 1", "INSERT WITH SCHEMA EVOLUTION INTO TABLE s SELECT 1"),
+    *("EXPLAIN DELETE FROM s", "EXPLAIN EXTENDED UPDATE s SET k = 1", "FROM t INSERT OVERWRITE s SELECT 1"),
+    "EXPLAIN WITH c AS (SELECT 1) MERGE INTO s USING c ON true WHEN MATCHED THEN DELETE",
+)
+"""Statements of Spark's about the table s."""
 
 WORDS, PREDICATES, DECLARED = pattern("WORDS"), pattern("PREDICATES"), pattern("DECLARED")
 
@@ -74,7 +88,7 @@ def test_these_are_all_kinds() -> None:
         syntax.StopQuery,
     )
     named = re.compile(r"Show|Describe|Drop")
-    rest = kinds_of_statements() - set(declared) - {syntax.SparkStatement}
+    rest = kinds_of_statements() - set(declared) - {syntax.SparkStatement, syntax.ExecuteImmediate}
     assert {each for each in rest if not named.match(each.__name__)} == set(OTHERS)
 
 
@@ -104,6 +118,13 @@ def test_every_predicate_of_wjoin_s_own_is_known_also_outside_of_a_join() -> Non
     assert len(own) == 8
     for each in own:
         assert PREDICATES.search(f"SELECT {each.name} (a, b) FROM t")
+
+
+@pytest.mark.parametrize("text", ABOUT)
+def test_so_have_statements_about_a_table_that_may_be_a_stream(text: str) -> None:
+    about = subject(text)
+    assert about is not None and [each.name for each in about.parts] == ["s"]
+    assert DECLARED.search(text)
 
 
 def test_a_view_may_read_a_stream() -> None:

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 
 import wjoin
 from wjoin.executor.spark.once import collect_once
@@ -220,17 +221,71 @@ WRITES = (
     "INSERT WITH SCHEMA EVOLUTION OVERWRITE TABLE ma SELECT 1, now()",
     "WITH c AS (SELECT 1 AS id), d (id) AS (TABLE c) MERGE INTO ma USING d ON ma.id = d.id "
     "WHEN MATCHED THEN DELETE",
-    "WITH c AS (SELECT 1, now()) INSERT INTO ma TABLE c",
     "WITH c AS (SELECT 1) DELETE FROM ma ",
-    "FROM other INSERT INTO ma SELECT id, now()",
+    "FROM other INSERT OVERWRITE ma SELECT id, now()",
 )
 READS = (
     "WITH c AS (SELECT 1 AS id) SELECT count(*) delete FROM ma ",
     "WITH c AS (SELECT 1 AS id) SELECT id update FROM ma ",
     "FROM ma SELECT id AS insert",
 )
+ENDLESS = (
+    "CREATE TABLE t USING parquet AS {}",
+    "CACHE TABLE t AS {}",
+    "INSERT OVERWRITE DIRECTORY '/nowhere' USING parquet SELECT * FROM ma",
+    "SET VAR n = (SELECT count(*) FROM ({}))",
+    "DECLARE VARIABLE m BIGINT DEFAULT (SELECT count(*) FROM ({}))",
+    "SELECT (SELECT count(*) FROM ({}))",
+    "CREATE FUNCTION f() RETURNS BIGINT RETURN (SELECT count(*) FROM ma)",
+    "BEGIN SELECT * FROM ma; END",
+)
 ONLY_READ = "its rows come from its source alone: write there, or INSERT INTO a sink"
 CACHED = "a query reads a stream itself: CACHE TABLE is for tables"
+
+
+def refused(session: wjoin.Session, statement: str, *, script: bool = False) -> wjoin.WJoinError:
+    with pytest.raises(wjoin.WJoinError) as told:
+        if script:
+            session.run_script(statement)
+        else:
+            session.sql(statement)
+    return told.value
+
+
+def test_what_needs_all_rows_of_a_stream_is_told(session: wjoin.Session, folders: dict[str, Path]) -> None:
+    declare(session, folders, "id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 2 SECONDS")
+    session.sql("DECLARE OR REPLACE VARIABLE n BIGINT")
+    join = JOIN.format("ma", "mb", "2 SECONDS")
+    for each in ENDLESS:
+        for query in {"SELECT * FROM ma", join} if "{}" in each else {""}:
+            told = refused(session, each.format(query))
+            assert (told.code, told.span is None) == ("WJ621", False), told
+            assert refused(session, each.format(query), script=True).code == "WJ621"
+    # What a script does without its rows is Spark's.
+    session.sql("BEGIN CREATE TEMPORARY VIEW w AS SELECT id FROM ma; END")
+    assert session.sql("SELECT * FROM w").isStreaming
+    session.sql("DROP TEMPORARY VARIABLE n")
+
+
+def test_a_text_is_executed_as_a_statement_is(session: wjoin.Session, folders: dict[str, Path]) -> None:
+    declare(session, folders, "id BIGINT, ts TIMESTAMP", "WATERMARK ts DELAY OF INTERVAL 2 SECONDS")
+    join = JOIN.format("ma", "mb", "2 SECONDS")
+    for text in (f"'{join}'", "'SELECT * ' || 'FROM ma'", ":x"):
+        assert session.sql(f"EXECUTE IMMEDIATE {text}", x=join).isStreaming
+    session.sql(f"DECLARE OR REPLACE VARIABLE query STRING DEFAULT '{join}'")
+    assert session.sql("EXECUTE IMMEDIATE query").isStreaming
+    session.sql("DECLARE OR REPLACE VARIABLE n INT")
+    session.sql("EXECUTE IMMEDIATE 'SELECT ? + 1' INTO n USING 2")
+    assert session.sql("SELECT n").first() == (3,)
+    for statement in (f"'{join}' USING 1", f"'{join}' INTO n", f"'INSERT INTO nowhere {join}'"):
+        told = refused(session, f"EXECUTE IMMEDIATE {statement}")
+        assert (told.code, told.help) == ("WJ606", "run the statement itself")
+    told = refused(session, f"EXECUTE IMMEDIATE '{join.replace('SECONDS', 'SECNDS')}'")
+    assert told.code == "WJ103" and told.span is not None and told.span.of(told.text or "") == "SECNDS"
+    with pytest.raises(AnalysisException):
+        session.sql("EXECUTE IMMEDIATE 'SELECT nothing FROM ma'")
+    session.sql("DROP TEMPORARY VARIABLE n")
+    session.sql("DROP TEMPORARY VARIABLE query")
 
 
 def test_a_stream_is_no_table_of_sparks(session: wjoin.Session, folders: dict[str, Path]) -> None:
@@ -248,7 +303,13 @@ def test_a_stream_is_no_table_of_sparks(session: wjoin.Session, folders: dict[st
         ("DROP STREAM IF EXISTS v", "write DROP VIEW v"),
         ("DROP SINK IF EXISTS ma", "write DROP STREAM ma"),
         ("ANALYZE TABLE ma COMPUTE STATISTICS", "write ANALYZE STREAM ma"),
-        ("SHOW CREATE TABLE ma", "write SHOW CREATE STREAM ma"),
+        ("ANALYZE TABLE v COMPUTE STATISTICS", "write ANALYZE STREAM v"),
+        ("SHOW CREATE TABLE ma", "write SHOW CREATE STREAM ma, or DESCRIBE STREAM ma"),
+        ("SHOW PARTITIONS v", "write SHOW CREATE STREAM v, or DESCRIBE STREAM v"),
+        ("COMMENT ON TABLE ma IS 'x'", "a stream keeps no comment; write one on the table that it reads"),
+        *((f"EXPLAIN {each}", ONLY_READ) for each in WRITES),
+        ("EXPLAIN EXTENDED DELETE FROM ma", ONLY_READ),
+        ("EXECUTE IMMEDIATE 'DELETE FROM ma'", ONLY_READ),
         *((each, ONLY_READ) for each in WRITES),
         *((each.replace(" ma ", " v ").replace("TABLE ma", "TABLE v"), ONLY_READ) for each in WRITES),
         ("CACHE LAZY TABLE ma", CACHED),
@@ -257,8 +318,19 @@ def test_a_stream_is_no_table_of_sparks(session: wjoin.Session, folders: dict[st
         with pytest.raises(wjoin.WJoinError) as told:
             session.sql(statement)
         assert (told.value.code, told.value.help) == ("WJ602", remedy)
+    for statement in (
+        "WITH c AS (SELECT 1, now()) INSERT INTO ma TABLE c",
+        "FROM other INSERT INTO ma SELECT id, now()",
+    ):
+        assert refused(session, statement).code == "WJ612"
     for statement in READS:
         assert session.sql(statement).isStreaming
+    for statement in ("DESCRIBE ma", "SHOW COLUMNS IN ma"):
+        assert [row[0] for row in session.sql(statement).collect()] == ["id", "ts"]
+    for statement in ("REFRESH TABLE ma", "UNCACHE TABLE ma", "SHOW TBLPROPERTIES ma"):
+        assert session.sql(statement).collect() == []
+    told = refused(session, "SELECT 1; SELECT 2;\nDELETE FROM ma", script=True)
+    assert told.span is not None and told.text is not None and told.span.start == told.text.index("ma")
     session.sql("DROP VIEW v")
     session.sql("DROP STREAM ma")
     assert [row.name for row in session.sql("SHOW STREAMS").collect()] == ["mb"]

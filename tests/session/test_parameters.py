@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import wjoin
+from wjoin.settings.parameters import check_values
 
 pytestmark = pytest.mark.spark
 
@@ -60,3 +61,50 @@ def test_what_has_no_value_is_told(
         session.sql(statement, given)
     assert told.value.code == code
     assert told.value.span is not None and told.value.span.of(statement).startswith(marked)
+
+
+HALF = "\ud83d"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"a": 1, "x": f"x{HALF}"},
+        {"x": ["a", HALF]},
+        {"x": {"a": (1, HALF)}},
+        {"x": {HALF: 1}},
+        {"x": Path(HALF)},
+        {"x": "\udcff"},
+    ],
+)
+def test_a_value_with_half_of_a_surrogate_pair_is_told(values: dict[str, object]) -> None:
+    text = "SELECT :a, ':x' FROM t WHERE y = :x"
+    with pytest.raises(wjoin.WJoinError, match="the value of the parameter x has half") as told:
+        check_values(text, values)
+    assert told.value.code == "WJ115" and "U+D" in str(told.value)
+    assert told.value.span is not None and told.value.span.of(text) == ":x"
+    assert told.value.span.start == text.rindex(":x")
+
+
+def test_values_by_position_and_whole_characters() -> None:
+    with pytest.raises(wjoin.WJoinError, match="the value of the parameter 2 has half") as told:
+        check_values("SELECT ?, ?", ["a", HALF])
+    assert told.value.span is None
+    check_values("SELECT :x", {"x": "\U0001f600", "y": None, "z": [1.5, b"x"]})
+    check_values("SELECT 1", None)
+
+
+def test_every_way_to_give_a_value_looks_at_it(session: wjoin.Session) -> None:
+    join = "SELECT 1 FROM s A, s B WINDOW = 1 SECOND WHERE A.x = :x"
+    for ask in (
+        lambda: session.sql("SELECT :x", {"x": HALF}),
+        lambda: session.sql("SELECT :x", x=HALF),
+        lambda: session.sql("SELECT ?", [HALF]),
+        lambda: session.sql(join, {"x": HALF}),
+        lambda: session.explain(join, x=HALF),
+        lambda: session.run_script(f"SELECT :x; {join}", x=HALF),
+        lambda: session.sql("CREATE SINK k USING parquet OPTIONS (path :x)", x=HALF),
+    ):
+        with pytest.raises(wjoin.WJoinError) as told:
+            ask()
+        assert told.value.code == "WJ115"

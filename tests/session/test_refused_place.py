@@ -1,5 +1,7 @@
 """What Spark refuses is marked where it is, and a word is named that nearly is one of wjoin's."""
 
+from pathlib import Path
+
 import pytest
 from pyspark.errors import ParseException
 
@@ -9,6 +11,52 @@ from wjoin.grammar.spans import Span
 from wjoin.spark.failures import failure
 
 FROM = "FROM range(1) A, range(1) B"
+
+
+LONG = "9" * 400
+ROWS = "(SELECT id, now() AS ts FROM range(2))"
+JOIN = f"SELECT A.id, {{}} FROM {ROWS} A, {ROWS} B "
+WHERE = "WINDOW (A, B) = 5 SECONDS WHERE A.id = B.id AND {}"
+
+
+@pytest.mark.parametrize(
+    ("literal", "marked"),
+    [
+        (LONG, LONG),
+        (f"-{LONG}.5", f"{LONG}.5"),
+        ("1e400", "1e400"),
+        ("128Y", "128Y"),
+        (f"{LONG}L", f"{LONG}L"),
+        ("9" * 39 + "BD", "9" * 39 + "BD"),
+        (f"INTERVAL '{LONG}' SECOND", f"'{LONG}'"),
+        (f"INTERVAL {LONG} YEARS", LONG),
+        ("TIMESTAMP '9999999-01-01'", "'9999999-01-01'"),
+    ],
+)
+def test_a_literal_that_no_type_holds_is_marked(
+    session: wjoin.Session, tmp_path: Path, literal: str, marked: str
+) -> None:
+    for statement in (
+        f"SELECT {literal} AS x",
+        JOIN.format(literal) + WHERE.format("true"),
+        JOIN.format("1") + WHERE.format(f"A.id + B.id < {literal}"),
+        JOIN.format("1") + WHERE.format(f"A.id < {literal}"),
+    ):
+        with pytest.raises(WJoinError) as refused:
+            session.run_script(statement)
+        error = refused.value
+        assert (error.code, error.help) == ("WJ607", "write a value that its type holds"), statement
+        assert error.span is not None and error.span.of(statement) == marked
+    for statement in (
+        JOIN.format("1").replace("SELECT id,", f"SELECT {literal} AS x, id,") + WHERE.format("true"),
+        JOIN.format("1") + WHERE.format("true").replace("A.id =", f"A.id + {literal} ="),
+    ):
+        with pytest.raises(WJoinError) as refused:
+            session.sql(statement)
+        assert refused.value.code == "WJ607" and refused.value.span is not None
+    with pytest.raises(WJoinError, match="the column y cannot be computed") as refused:
+        session.sql(f"CREATE STREAM q (id INT, y AS id + {literal}) USING json OPTIONS (path '{tmp_path}')")
+    assert refused.value.code == "WJ216"
 
 
 @pytest.mark.parametrize(

@@ -229,3 +229,70 @@ def test_two_columns_of_one_name_are_refused(session: wjoin.Session, tmp_path: P
         assert told.value.code == "WJ613"
     session.sql(f"INSERT INTO doubled (at, at_2) SELECT L.at, R.at {join}")
     assert session.read.parquet(str(tmp_path / "doubled")).columns == ["at", "at_2"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "remedy"),
+    [
+        ("DROP TABLE found", "write DROP SINK found"),
+        ("ALTER TABLE found RENAME TO other", "write CREATE OR REPLACE SINK found …"),
+        ("SHOW CREATE TABLE found", "write SHOW CREATE SINK found, or DESCRIBE SINK found"),
+        ("DESCRIBE TABLE found", "write DESCRIBE SINK found"),
+        ("INSERT OVERWRITE found SELECT 1", "SELECT …, or INSERT INTO found (x, y) SELECT …"),
+        ("DELETE FROM found", "SELECT * FROM parquet.`{}/found`"),
+        ("EXPLAIN UPDATE found SET id = 1", "SELECT * FROM parquet.`{}/found`"),
+        ("SELECT count(*) FROM found", "SELECT * FROM parquet.`{}/found`"),
+        ("WITH f AS (TABLE Found) SELECT * FROM f", "SELECT * FROM parquet.`{}/found`"),
+    ],
+)
+def test_a_sink_is_no_table(declared: wjoin.Session, tmp_path: Path, statement: str, remedy: str) -> None:
+    refused = refusal(declared, statement)
+    assert (refused.code, refused.message) == ("WJ602", "found is a sink, not a table")
+    assert refused.help.endswith(remedy.format(tmp_path))
+    assert refused.span is not None and refused.span.of(statement).lower() == "found"
+
+
+def test_a_table_of_the_name_of_a_sink_is_sparks(declared: wjoin.Session) -> None:
+    declared.sql("CREATE TABLE found (id BIGINT) USING parquet")
+    declared.sql("INSERT OVERWRITE found VALUES (1)")
+    assert rows(declared, "SELECT * FROM found") == [(1,)]
+    declared.sql("DROP TABLE found")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"WITH pairs AS (SELECT A.id, 'x' AS who {PAIRS}) INSERT INTO found SELECT * FROM pairs",
+        f"WITH few AS (SELECT * FROM a WHERE id < 20) INSERT INTO found (id, who) SELECT A.id, 'x' "
+        f"{PAIRS.replace('a A', 'few A')}",
+        f"FROM (SELECT A.id {PAIRS}) INSERT INTO found SELECT id, 'x' AS who",
+        f"INSERT INTO found WITH pairs AS (SELECT A.id, 'x' AS who {PAIRS}) SELECT * FROM pairs",
+    ],
+)
+def test_a_query_may_begin_before_its_insert(declared: wjoin.Session, tmp_path: Path, statement: str) -> None:
+    explained = declared.sql(f"EXPLAIN {statement}").first()
+    assert explained is not None and "A = " in explained[0]
+    declared.run_script(statement, checkpoint=str(tmp_path / "checkpoints"))
+    found = declared.spark.read.parquet(str(tmp_path / "found"))
+    assert sorted(map(tuple, found.select("id", "who").collect())) == [(each, "x") for each in range(10)]
+
+
+def test_parameters_by_position_are_sparks(declared: wjoin.Session) -> None:
+    assert declared.sql("SELECT ? + 1", [1]).first() == (2,)
+    for statement in (
+        f"SELECT A.id {PAIRS} AND A.id > ?",
+        "INSERT INTO found SELECT id, 'x' FROM a WHERE id > ?",
+    ):
+        with pytest.raises(WJoinError, match="parameters by position are for Spark's own") as refused:
+            declared.sql(statement, [1])
+        assert refused.value.code == "WJ212"
+        assert refused.value.span is not None and refused.value.span.of(statement) == "?"
+
+
+def test_an_aggregate_of_one_stream_says_what_it_lacks(declared: wjoin.Session, tmp_path: Path) -> None:
+    options = f"path '{tmp_path}/counts', CHECKPOINTLOCATION '{tmp_path}/kept'"
+    declared.sql(f"CREATE SINK counts USING parquet OPTIONS ({options})")
+    with pytest.raises(WJoinError, match="Spark refused to start the query") as refused:
+        declared.sql("INSERT INTO counts SELECT window(ts, '1 minute'), count(*) FROM a GROUP BY 1")
+    assert "WATERMARK time DELAY OF INTERVAL" in refused.value.help
+    assert (tmp_path / "kept").is_dir()

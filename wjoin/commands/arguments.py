@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wjoin.commands.sites import add_site
+from wjoin.grammar.durations import count_of
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.explain import FORMATS
 from wjoin.settings.project import Project, read_project
@@ -135,9 +136,10 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 def _rows(text: str) -> int:
     """Return a number of rows."""
-    if not text.isdecimal() or int(text) == 0:
+    rows = count_of(text)
+    if rows is None:
         raise argparse.ArgumentTypeError(f"{text} is not a number of rows")
-    return int(text)
+    return rows
 
 
 def _repartition(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 
-from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame
 
 from wjoin.grammar.tokens import names_in
@@ -14,6 +13,7 @@ from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.planning import PlannedSelect
 from wjoin.sources.catalog import Catalog
 from wjoin.spark.engine import Engine
+from wjoin.spark.failures import UNREAD
 
 _VIEW = re.compile(r"\bView \((?:`(?:[^`]|``)*`\.)*`((?:[^`]|``)*)`,")
 """How Spark writes a temporary view, which each declared stream is, in an analyzed plan."""
@@ -38,7 +38,7 @@ def relation_delays(
     def streams(name: str) -> bool:
         try:
             return bool(engine.run(f"SELECT * FROM {name}").isStreaming)
-        except (AnalysisException, ParseException):
+        except UNREAD:
             # Spark mostly refuses the statement, too; but a function may have parameters, which are not here.
             return "(" in name
 
@@ -53,7 +53,7 @@ def _hides(rows: Callable[[], DataFrame], catalog: Catalog) -> bool:
     try:
         found = rows()
         return bool(found.isStreaming) and not catalog.streams.keys().isdisjoint(views_in(found))
-    except (AnalysisException, ParseException):
+    except UNREAD:
         # Spark refuses the statement, too.
         return False
 

@@ -5,7 +5,6 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
@@ -19,7 +18,7 @@ from wjoin.planner.plan.block_columns import quoted
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.windows.lengths import human
 from wjoin.sources.catalog import StreamDeclaration
-from wjoin.spark.failures import first_line
+from wjoin.spark.failures import UNREAD, first_line
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class SparkTypes:
         rows = self.inputs[stream].alias(self.aliases[stream])
         try:
             return rows.select(F.expr(expression)).schema[0].dataType.simpleString()
-        except (AnalysisException, ParseException) as error:
+        except UNREAD as error:
             raise WJoinError("WJ607", f"Spark cannot read {expression}: {first_line(error)}") from error
 
     def common(self, first: str, second: str) -> str | None:
@@ -44,7 +43,7 @@ class SparkTypes:
         try:
             pair = self.spark.sql(f"SELECT coalesce({left}, {right}) AS both, {left} = {right} AS equal")
             return pair.schema["both"].dataType.simpleString()
-        except (AnalysisException, ParseException):
+        except UNREAD:
             return None
 
     def fails_on_overflow(self) -> bool:

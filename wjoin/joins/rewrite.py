@@ -10,7 +10,6 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TypeVar
 
-from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.context import Asked
@@ -55,7 +54,7 @@ from wjoin.sources.site_leases import AtSites, keep_rows
 from wjoin.sources.site_streams import held_at, read_as
 from wjoin.sources.site_ways import Revising, way_file
 from wjoin.spark.cluster import lasting_cores, weighed_with
-from wjoin.spark.failures import first_line
+from wjoin.spark.failures import UNREAD, first_line
 
 Placed = TypeVar("Placed", WJoinError, WJoinWarning)
 
@@ -85,7 +84,7 @@ def rewrite(
     ``query`` is a part of the text, ``metered`` where EXPLAIN ANALYZE runs it. Unless it ``runs``, no
     function of the user's is called.
     """
-    piece = " " * query.span.start + query.span.of(asked.text)
+    piece = " " * query.span.start + query.written(asked.text)
     rewriting = Rewriting(asked, piece, query, kept, metered, runs)
     rewriting.plan()
     return rewriting
@@ -360,7 +359,7 @@ class Rewriting:
             if item.streaming and item.parts and not frame.isStreaming:
                 frame = self._spark.readStream.table(item.relation.of(self.text))
             return frame
-        except (AnalysisException, ParseException) as error:
+        except UNREAD as error:
             message = first_line(error)
             if "TABLE_OR_VIEW_NOT_FOUND" in message and item.parts:
                 name = ".".join(part.name for part in item.parts)

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from wjoin.grammar.durations import count_of
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.suggestions import suggestion
 
@@ -82,9 +83,10 @@ def read_options(line: str) -> tuple[Options, str]:
 def _read(name: str, text: str) -> dict[str, Any]:
     """Return the field that an option sets."""
     if name == "--limit":
-        if not text.isdecimal() or int(text) < 1:
+        limit = count_of(text)
+        if limit is None:
             raise WJoinError("WJ603", f"--limit is {text}", help="give a number of rows from 1")
-        return {"limit": int(text)}
+        return {"limit": limit}
     if name in ("-o", "NAME <<"):
         if not text.isidentifier():
             raise WJoinError("WJ603", f"{text} is not a variable name", help="write -o NAME, or NAME <<")

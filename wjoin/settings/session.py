@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wjoin.executor.stretches import STRETCH_BYTES
-from wjoin.grammar.durations import from_pairs
+from wjoin.grammar.durations import count_of, from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.hints import HINTS
 from wjoin.grammar.spans import Span
@@ -50,19 +50,21 @@ def _interval(value: str) -> float:
 
 def _bytes(name: str, value: str) -> int:
     """Return a size in bytes. Raises WJoinError WJ603."""
-    found = re.fullmatch(r"(\d+) *([kmgt]?)b?", value.strip().lower())
-    if found is None or int(found[1]) == 0:
+    found = re.fullmatch(r"(\d{1,19}) *([kmgt]?)b?", value.strip().lower())
+    size = int(found[1]) << (10 * " kmgt".index(found[2] or " ")) if found else 0
+    if not 0 < size < 2**63:
         raise WJoinError("WJ603", f"{name} is {value}", help="give a size, such as '4g' or '512m'")
-    return int(found[1]) << (10 * " kmgt".index(found[2] or " "))
+    return size
 
 
 def _cores(value: str) -> int:
     """Return a number of cores. Raises WJoinError WJ603."""
-    if not value.strip().isdecimal() or int(value) == 0:
+    cores = count_of(value)
+    if cores is None:
         raise WJoinError(
             "WJ603", f"wjoin.cores is {value}", help="give the number of tasks that Spark runs at once"
         )
-    return int(value)
+    return cores
 
 
 def _one_of(name: str, values: Sequence[str], value: str) -> str:

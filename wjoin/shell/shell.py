@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wjoin.commands.arguments import read_file
+from wjoin.grammar.durations import count_of
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.shell import commands
@@ -98,9 +99,10 @@ class Shell(ABC):
             case ".udf":
                 self._register(command)
             case ".rows":
-                if not argument.isdecimal() or int(argument) == 0:
+                rows = count_of(argument)
+                if rows is None:
                     raise commands.usage(command)
-                self.choices = replace(self.choices, rows=int(argument))
+                self.choices = replace(self.choices, rows=rows)
             case ".param":
                 name, equals, value = argument.partition("=")
                 if not equals:

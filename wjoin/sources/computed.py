@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -10,7 +9,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import ComputedColumn, CreateStream
 from wjoin.grammar.tokens import names_in
 from wjoin.planner.plan.block_columns import quoted
-from wjoin.spark.failures import first_line
+from wjoin.spark.failures import UNREAD, first_line
 
 
 def with_computed(frame: DataFrame, statement: CreateStream, hidden: Sequence[str] = ()) -> DataFrame:
@@ -42,7 +41,7 @@ def _computed(frame: DataFrame, column: ComputedColumn, statement: CreateStream)
         computed = F.expr(column.expression).alias(name)
         # All columns beside it: an aggregate alone would be no error.
         _ = frame.select("*", computed).schema
-    except (AnalysisException, ParseException) as error:
+    except UNREAD as error:
         message = f"the column {name} cannot be computed: {first_line(error)}"
         read = _computed_in(column, statement)
         help = (

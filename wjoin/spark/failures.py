@@ -5,19 +5,26 @@ import re
 from collections.abc import Iterator
 
 from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import (
+    AnalysisException,
+    ArithmeticException,
+    IllegalArgumentException,
+    ParseException,
+    PySparkException,
+)
 
 from wjoin.executor.spark.beginning import TRIES, late
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.shown import redacted, shown
 from wjoin.grammar.spans import Span
 from wjoin.spark.damage import damage_remedy
-from wjoin.spark.refused_place import refused_place
+from wjoin.spark.refused_place import is_of_literal, refused_place
 
 RAISED_BY_SPARK = (PySparkException, Py4JError)
 """What Spark raises: its own errors, and those that reach Python as Py4J's."""
 
-_REFUSED = (AnalysisException, ParseException)
+UNREAD = (AnalysisException, ParseException, ArithmeticException, IllegalArgumentException)
+"""What Spark raises of a text that it cannot read; the last two of a literal that no type holds."""
 _POSITION = re.compile(r"[;,]? *\(?line \d+,? pos \d+\)?;?$")
 _INNER_NAME = r"`?(?:__wjoin_(?!match_)\w+|_pyspark_[0-9a-f]+)`?"
 _SUGGESTED = re.compile(rf"{_INNER_NAME}(?:\.`?\w+`?)?(?:, *)?")
@@ -73,9 +80,32 @@ _REMEDIES = (
         "and no row is lost",
     ),
     ("assertion failed: Invalid batch: ", _OTHER_COLUMNS),
+    (
+        "Wrong basePath ",
+        "the checkpoint, {checkpoint}, has files of another folder: give the stream its path of before, "
+        "or start with a new checkpoint and sink",
+    ),
 )
 """What a failed query's error has in it, and the remedy for that."""
 _OWN = re.compile(r"error\[(WJ\d+)\]: ([^\n]*)(?:\n(?:[^\n]*\n)*?help: ([^\n]*))?")
+
+
+_ENDLESS = re.compile(
+    r"Queries with streaming sources must be executed with writeStream\.start\(\)"
+    r"|\[INVALID_SUBQUERY_EXPRESSION\.STREAMING_QUERY\]"
+)
+
+
+def is_endless(error: BaseException) -> bool:
+    """Return whether Spark refuses a statement because it needs all rows of a stream."""
+    return isinstance(error, AnalysisException) and _ENDLESS.search(str(error)) is not None
+
+
+def never_ends(subject: str, span: Span | None, text: str | None) -> WJoinError:
+    """Return the error for what needs all rows of a stream."""
+    return WJoinError(
+        "WJ621", f"{subject} needs all rows of a stream, which never ends", span=span, text=text
+    )
 
 
 def first_line(error: BaseException) -> str:
@@ -133,7 +163,9 @@ def failure(
         code, message, remedy = own.groups()
         where = "" if sink is None else f" (the query into {sink}, checkpoint {checkpoint})"
         return WJoinError(code, f"{message}{where}", span=span, text=text, help=remedy)
-    if isinstance(error, _REFUSED):
+    if is_endless(error):
+        return never_ends(subject, span, text)
+    if isinstance(error, PySparkException) and _is_refusal(error):
         span, remedy = refused_place(error, span, text)
         message = f"Spark refused {subject}: {first_line(error)}"
         return WJoinError("WJ607", message, span=span, text=text, help=remedy)
@@ -145,6 +177,10 @@ def failure(
         return WJoinError("WJ717", message, span=span, text=text, help=remedy)
     remedy = None if checkpoint is None else _remedy(str(error), checkpoint)
     return WJoinError("WJ704", f"{subject} failed: {cause(error)}", span=span, text=text, help=remedy)
+
+
+def _is_refusal(error: PySparkException) -> bool:
+    return isinstance(error, AnalysisException | ParseException) or is_of_literal(error)
 
 
 def _remedy(said: str, checkpoint: str) -> str:

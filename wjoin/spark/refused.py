@@ -10,6 +10,10 @@ from wjoin.spark.damage import damage_remedy
 from wjoin.spark.failures import first_line
 
 _WITHOUT_WATERMARK = "STREAMING_OUTPUT_MODE", "Append output mode not supported"
+_OF_ONE_STREAM = (
+    "Spark's own aggregates need a watermark of Spark's: write FROM name WATERMARK time DELAY OF INTERVAL … "
+    "(from Spark 4.3 on), or use a sink whose outputMode is update or complete"
+)
 _BOUNDED = "group by window(MATCH_TIME(), …) as well, or use a sink whose outputMode is update or complete"
 
 
@@ -33,7 +37,9 @@ def refused_start(
             help=f"the time of a result is MATCH_TIME(): write {function}(MATCH_TIME(), …)",
         )
     message = f"Spark refused to start the query: {message}"
-    help = _remedy(text, statement.body) if aggregates and isinstance(statement.body, Query) else None
+    help = None
+    if aggregates:
+        help = _remedy(text, statement.body) if isinstance(statement.body, Query) else _OF_ONE_STREAM
     help = remedy or help or _damaged(message, checkpoint)
     return WJoinError("WJ607", message, span=statement.span, help=help)
 

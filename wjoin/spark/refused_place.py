@@ -7,13 +7,18 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.errors.exceptions.base import QueryContextType
 
 from wjoin.grammar.spans import Span
-from wjoin.grammar.tokens import Kind, scan
+from wjoin.grammar.tokens import Kind, scan, scan_piece
 
 _NEAR = re.compile(r"at or near '([^\n']+)'.*?\(?line (\d+), pos (\d+)\)?", re.DOTALL)
 _AT_THE_END = "at or near end of input"
 _SHOWN = ("STREAMS", "SINKS", "QUERIES", "PREDICATES")
 _OTHERS = ("WINDOW", "DWINDOW", "PATH", "STREAM", "SINK", "QUERY", "WATERMARK")
 _ALIKE = 0.65
+_OF_LITERALS = (
+    *("CANNOT_PARSE_INTERVAL", "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", "INVALID_INTERVAL_FORMAT"),
+    *("INVALID_NUMERIC_LITERAL_RANGE", "INVALID_TYPED_LITERAL"),
+)
+_DECIMAL_DIGITS = 38
 
 
 def refused_place(error: PySparkException, span: Span, text: str) -> tuple[Span, str | None]:
@@ -21,6 +26,8 @@ def refused_place(error: PySparkException, span: Span, text: str) -> tuple[Span,
 
     Spark may have got another text than the user's: a place counts where both have the same words.
     """
+    if is_of_literal(error) and (literal := _literal(str(error), span, text)) is not None:
+        return literal, "write a value that its type holds"
     if isinstance(error, ParseException):
         return _unparsed(str(error), span, text)
     if isinstance(error, AnalysisException):
@@ -29,6 +36,22 @@ def refused_place(error: PySparkException, span: Span, text: str) -> tuple[Span,
             if fragment and place.of(text) == fragment:
                 return place, None
     return span, None
+
+
+def is_of_literal(error: BaseException) -> bool:
+    """Return whether Spark refuses a literal: a number, time or interval that no type of its kind holds."""
+    return isinstance(error, PySparkException) and (error.getCondition() or "").startswith(_OF_LITERALS)
+
+
+def _literal(said: str, span: Span, text: str) -> Span | None:
+    """Return the place of the literal that Spark refuses, None where none of the statement is meant."""
+    found = []
+    for token in scan_piece(text, span):
+        value = token.text.strip("'\"") if token.kind is Kind.STRING else token.text.upper().rstrip("LSYDFB")
+        long = token.kind is Kind.NUMBER and sum(map(str.isdigit, value)) > _DECIMAL_DIGITS
+        if token.kind in (Kind.NUMBER, Kind.STRING) and value and (long or value.upper() in said.upper()):
+            found.append((len(value), token.span))
+    return max(found, key=lambda each: each[0])[1] if found else None
 
 
 def _fragments(error: AnalysisException) -> list[tuple[int, str]]:

@@ -5,6 +5,7 @@ from wjoin.grammar.plurals import counted
 from wjoin.grammar.syntax import (
     AnalyzeStream,
     CreateView,
+    ExecuteImmediate,
     Explain,
     InsertInto,
     Query,
@@ -39,7 +40,7 @@ def _found(asked: Asked, statement: Statement, checkpoint: str | None) -> str:
             return _query(asked, statement)
         case Explain():
             return _query(asked, statement.body)
-        case AnalyzeStream():
+        case AnalyzeStream() | ExecuteImmediate():
             return "not run"
         case SparkStatement():
             words = [token.word for token in scan(statement.span.of(asked.text))[:4]]

@@ -7,7 +7,9 @@ from pyspark.sql import DataFrame
 
 from wjoin.context import Asked
 from wjoin.grammar import syntax
-from wjoin.grammar.syntax import InsertInto, SparkStatement, Statement
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.parser import parse_statement
+from wjoin.grammar.syntax import ExecuteImmediate, InsertInto, SparkStatement, Statement
 from wjoin.joins.predicates import show_predicates
 from wjoin.joins.rewrite import joined_rows, joined_view
 from wjoin.settings.parameters import setting_value
@@ -16,7 +18,7 @@ from wjoin.statements.explain import explain
 from wjoin.statements.inserts import insert
 from wjoin.statements.queries import describe_query, show_queries, stop_query
 from wjoin.statements.sinks import create_sink, describe_sink, drop_sink, show_create, show_sinks
-from wjoin.statements.spark import pass_through
+from wjoin.statements.spark import pass_through, send
 from wjoin.statements.statistics import alter_stream, analyze_stream
 from wjoin.statements.streaming_rows import refuse_actions
 from wjoin.statements.streams import create_stream, describe_stream, drop_stream, show_streams
@@ -28,8 +30,10 @@ def execute(asked: Asked, statement: Statement) -> DataFrame:
 
     What Spark raises is an error at the place of the statement.
     """
-    # An INSERT INTO may be Spark's altogether, and Spark's own error is then what its callers expect.
-    sparks = isinstance(statement, InsertInto) and isinstance(statement.body, SparkStatement)
+    # These may be Spark's altogether, and Spark's own error is then what its callers expect.
+    sparks = isinstance(statement, ExecuteImmediate) or (
+        isinstance(statement, InsertInto) and isinstance(statement.body, SparkStatement)
+    )
     with asked.placed(None if sparks else statement.span):
         rows = HANDLERS[type(statement)](asked, statement)
         return asked.engine.nothing() if rows is None else rows
@@ -40,8 +44,19 @@ def _query(asked: Asked, query: syntax.Query) -> DataFrame:
     return refuse_actions(rows) if any(each.physical.streaming for each in joins.planned) else rows
 
 
-def _pass_through(asked: Asked, statement: SparkStatement) -> DataFrame:
-    return pass_through(asked, statement.span.of(asked.text), asked.params)
+def _execute_immediate(asked: Asked, statement: ExecuteImmediate) -> DataFrame:
+    """Run the statement that an expression says. Raises WJoinError WJ606 for one that cannot be run so."""
+    given = {"args": asked.params} if asked.params else {}
+    (text,) = asked.engine.run(f"SELECT {statement.said.of(asked.text)}", **given).first() or (None,)
+    said = parse_statement(str(text)) if text else statement
+    if isinstance(said, ExecuteImmediate) or (statement.bound and isinstance(said, SparkStatement)):
+        return send(asked, statement)
+    if isinstance(said, SparkStatement):
+        return pass_through(asked, str(text), {})
+    if statement.bound or isinstance(said, InsertInto):
+        message = "EXECUTE IMMEDIATE runs a statement of wjoin's without INTO and USING, and starts no query"
+        raise WJoinError("WJ606", message, span=statement.span, help="run the statement itself")
+    return execute(asked.asked(str(text), {}), said)
 
 
 def _create_view(asked: Asked, statement: syntax.CreateView) -> None:
@@ -71,7 +86,8 @@ def _set_option(asked: Asked, statement: syntax.SetOption) -> DataFrame:
 HANDLERS: dict[type[Statement], Callable[[Asked, Any], DataFrame | None]] = {
     syntax.Query: _query,
     syntax.InsertInto: _insert,
-    syntax.SparkStatement: _pass_through,
+    syntax.SparkStatement: send,
+    syntax.ExecuteImmediate: _execute_immediate,
     syntax.CreateView: _create_view,
     syntax.Explain: _explain,
     syntax.CreateStream: create_stream,

@@ -29,7 +29,7 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
     if isinstance(statement, CreateView | Explain | InsertInto):
         statement = statement.body
     if not isinstance(statement, Query):
-        command = statement.span.of(asked.text)
+        command = statement.written(asked.text)
         if command.split(None, 1)[0].upper() != "EXPLAIN":
             command = f"EXPLAIN {mode} {command}"
         with asked.placed(statement.span):

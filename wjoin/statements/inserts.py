@@ -31,7 +31,7 @@ from wjoin.spark.files import Files
 from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
 from wjoin.statements.sinks import rows_for
-from wjoin.statements.spark import pass_through
+from wjoin.statements.spark import send
 
 _FILES = frozenset({"parquet", "json", "csv", "orc", "text", "avro", "xml"})
 """Formats of Spark's file sink, which lists what it has written in ``_spark_metadata``."""
@@ -68,7 +68,7 @@ def _into_table(asked: Asked, statement: InsertInto) -> None:
     """Run an INSERT INTO a table of Spark's."""
     refuse_unknown_sink(asked, statement)
     if isinstance(statement.body, SparkStatement):
-        pass_through(asked, statement.span.of(asked.text), asked.params)
+        send(asked, statement)
     else:
         # The whole statement goes to Spark, with the W-joins of its query cut out.
         joined_rows(asked, Query(statement.body.blocks, statement.span))
@@ -113,7 +113,7 @@ def explained_checkpoint(context: Context, target: tuple[Identifier, ...]) -> st
     if sink is None:
         return None
     if directory is None:
-        return sink.options.get("checkpointLocation")
+        return own_option(sink.options, "checkpointLocation")
     return f"{directory.rstrip('/')}/{sink.name}"
 
 
@@ -145,7 +145,7 @@ def refuse_unknown_sink(asked: Asked, statement: InsertInto) -> None:
     if _is_table(asked, statement.target):
         return
     body = statement.body
-    streams = isinstance(body, Query) or reads(body.span.of(asked.text), asked.catalog.delays)
+    streams = isinstance(body, Query) or reads(body.written(asked.text), asked.catalog.delays)
     if streams and inserted_rows(asked, statement, None)[0].isStreaming:
         find_target(asked, statement.target)
 
@@ -175,7 +175,7 @@ def inserted_rows(asked: Asked, statement: InsertInto, kept: Kept | None) -> tup
     body = statement.body
     if isinstance(body, Query):
         return joined_rows(asked, body, kept)
-    return pass_through(asked, body.span.of(asked.text), asked.params), None
+    return send(asked, body), None
 
 
 def _start(
@@ -194,7 +194,7 @@ def _start(
             Files.of(spark).make_own(folder)
     if joins is not None:
         _keep(spark, statement, planned.kept, joins)
-    options = without(writing_options(sink), "trigger", "outputMode")
+    options = without(writing_options(sink), "trigger", "outputMode", "checkpointLocation")
     mode = own_option(sink.options, "outputMode") or "append"
     if folder is not None:
         options["checkpointLocation"] = folder
@@ -258,7 +258,7 @@ def _checkpoint(context: Context, sink: SinkDeclaration, directory: str | None) 
     """Return the checkpoint folder of the next query into a sink, None where it is given none."""
     directory = directory or context.settings.get("wjoin.checkpoint")
     if directory is None:
-        return sink.options.get("checkpointLocation")
+        return own_option(sink.options, "checkpointLocation")
     return context.queries.name_folder(directory, sink.name)
 
 

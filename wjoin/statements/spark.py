@@ -5,21 +5,31 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from wjoin.context import Context
-from wjoin.grammar.errors import WJoinWarning
+from wjoin.context import Asked, Context
+from wjoin.grammar.errors import WJoinError, WJoinWarning
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import Statement
 from wjoin.grammar.tokens import scan, unquoted
 from wjoin.joins.predicates import called_predicates
 from wjoin.planner.bind.lineage import joined_streams, reads
+from wjoin.settings.parameters import check_values
 from wjoin.sources.catalog import Catalog
+from wjoin.spark.failures import RAISED_BY_SPARK
+from wjoin.statements.about import changed_view, said_of_declared
 from wjoin.statements.streaming_rows import refuse_actions
-from wjoin.statements.views import changed_view, prepare_view, view_head
+from wjoin.statements.views import prepare_view, view_head
 
 _QUERIES = ("SELECT", "WITH", "FROM", "TABLE")
 
 
 def pass_through(context: Context, text: str, params: dict[str, Any], args: Any = None) -> DataFrame:
-    """Send a statement to Spark as it stands; ``args`` are parameters as Spark takes them."""
+    """Send a statement to Spark as it stands; ``args`` are parameters as Spark takes them.
+
+    Raises WJoinError WJ115, and WJ602 and WJ621 where a stream or a sink in it is why Spark cannot run it.
+    """
     engine, catalog = context.engine, context.catalog
+    check_values(text, args)
+    check_values(text, params)
     # Spark calls them itself here, and knows them after this.
     called_predicates(engine.spark, text)
     variables = {
@@ -31,9 +41,15 @@ def pass_through(context: Context, text: str, params: dict[str, Any], args: Any 
     given = {} if args is None else {"args": args}
 
     def run(statement: str) -> DataFrame:
-        return engine.run(statement, **given, **variables)
+        try:
+            return engine.run(statement, **given, **variables)
+        except RAISED_BY_SPARK as error:
+            ours = said_of_declared(catalog, text, error)
+            if ours is None:
+                raise
+            raise ours from error
 
-    changed = changed_view(catalog, text)
+    changed = changed_view(context, text)
     prepared = prepare_view(engine, catalog, text, run)
     rows = run(prepared.text)
     if changed is not None:
@@ -42,6 +58,18 @@ def pass_through(context: Context, text: str, params: dict[str, Any], args: Any 
         catalog.note_view(prepared.name, prepared.delays)
     _warn_of_unbounded(catalog, prepared.text, rows)
     return refuse_actions(rows) if _is_of_streams(catalog, prepared.text, rows) else rows
+
+
+def send(asked: Asked, statement: Statement) -> DataFrame:
+    """Send a statement of a text to Spark; errors of ``pass_through`` get their place in the whole text."""
+    text, start = statement.written(asked.text), statement.span.start
+    try:
+        return pass_through(asked, text, asked.params)
+    except WJoinError as error:
+        if error.span is None or error.text != text:
+            raise
+        place = Span(start + error.span.start, start + error.span.end)
+        raise error.at(place, asked.text) from error.__cause__
 
 
 def _is_of_streams(catalog: Catalog, text: str, rows: DataFrame) -> bool:

@@ -1,6 +1,5 @@
 """Views over streams: over window joins, and Spark's own statements that read a declared stream."""
 
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -8,18 +7,19 @@ from pyspark.sql import DataFrame
 
 from wjoin.context import Context
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.nesting import Code, pair
+from wjoin.grammar.nesting import pair
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import CreateView, Identifier
 from wjoin.grammar.tokens import scan
 from wjoin.joins.delays import relation_delays
-from wjoin.planner.bind.lineage import session_name
 from wjoin.planner.catalog import Delays
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.sources.catalog import Catalog
 from wjoin.spark.engine import Engine
 
 _TEMPORARY = ("TEMP", "TEMPORARY")
+_BEFORE_VIEW = frozenset({"GLOBAL", "OR", "REPLACE", *_TEMPORARY})
+"""What stands before VIEW; a MATERIALIZED VIEW is one of a pipeline's."""
 
 
 class ViewHead(NamedTuple):
@@ -47,6 +47,8 @@ def view_head(text: str) -> ViewHead | None:
     if words[:1] not in (["CREATE"], ["ALTER"]) or "VIEW" not in words:
         return None
     view = words.index("VIEW")
+    if not _BEFORE_VIEW.issuperset(words[1:view]):
+        return None
     name = view + 1 + 3 * (words[view + 1 : view + 4] == ["IF", "NOT", "EXISTS"])
     names, after = code.dotted(name)
     level = code.level(after, len(code.tokens))
@@ -113,98 +115,6 @@ def prepare_view(
         return Prepared(f"SELECT * FROM {quoted(name)} LIMIT 0")
     text = f"{text[: head.view.start]}TEMPORARY VIEW{text[max(head.view.end, head.if_not_exists.end) :]}"
     return Prepared(text, name, columns)
-
-
-_READ_ONLY = "its rows come from its source alone: write there, or INSERT INTO a sink"
-_REMEDIES = {
-    "DROP": "write DROP STREAM {name}",
-    "ALTER": "write CREATE OR REPLACE STREAM {name} …",
-    "ANALYZE": "write ANALYZE STREAM {name}",
-    "SHOW": "write SHOW CREATE STREAM {name}",
-    "CACHE": "a query reads a stream itself: CACHE TABLE is for tables",
-    **dict.fromkeys(("DELETE", "INSERT", "MERGE", "TRUNCATE", "UPDATE"), _READ_ONLY),
-}
-"""What to write in place of a statement about a table that names a stream, by its first word."""
-
-_WRITES = frozenset("CACHE DELETE INSERT MERGE TRUNCATE UPDATE".split())
-_ABOUT_TABLE = re.compile(
-    r"(DROP|ALTER) (TABLE|VIEW)|(ANALYZE|TRUNCATE) TABLE|CACHE (LAZY|TABLE)|SHOW CREATE"
-    r"|INSERT (OVERWRITE|WITH)|DELETE FROM|MERGE (INTO|WITH)|UPDATE .*"
-)
-_BEFORE_NAME = frozenset("CREATE EXISTS FROM IF INTO LAZY OVERWRITE TABLE VIEW".split())
-_CHANGES = frozenset("DELETE INSERT MERGE UPDATE".split())
-_IN_WITH = frozenset({"AS", "MAX", ","})
-"""What follows a parenthesis that closes in a WITH list; anything else begins the statement."""
-
-_SCHEMA_EVOLUTION = ["WITH", "SCHEMA", "EVOLUTION"]
-
-
-def is_about_table(text: str) -> bool:
-    """Return whether a statement may be one of Spark's about a table or view by name, by its words."""
-    words = [token.word for token in scan(text)]
-    if words[:1] in (["WITH"], ["FROM"]):
-        return not _CHANGES.isdisjoint(words)
-    return _ABOUT_TABLE.fullmatch(" ".join(words[:2])) is not None
-
-
-def _verb(code: Code) -> int | None:
-    """Return the place of the word that says what a statement does, None for one that only reads.
-
-    Common table expressions stand before it, or the rows that it inserts: WITH … MERGE, FROM … INSERT.
-    """
-    match code.word(0):
-        case "WITH":
-            closed = (place for place in code.level(1, len(code.tokens)) if code.mark(place - 1) == ")")
-            after = next((place for place in closed if code.mark(place).upper() not in _IN_WITH), 0)
-            return after if code.word(after) in _CHANGES else None
-        case "FROM":
-            level = code.level(1, len(code.tokens))
-            words = ("INTO", "OVERWRITE")
-            found = (each for each in level if code.word(each) == "INSERT" and code.word(each + 1) in words)
-            return next(found, None)
-    return 0
-
-
-class ChangedView(NamedTuple):
-    """A name of the session that Spark drops, or gives the name ``new``."""
-
-    name: str
-    new: str | None = None
-
-
-def changed_view(catalog: Catalog, text: str) -> ChangedView | None:
-    """Return which name of the session a statement drops or changes, None for any other statement.
-
-    Raises WJoinError WJ602 where it is about a table, and the name that of a stream or, where it writes, of a
-    view over streams.
-    """
-    if not is_about_table(text):
-        return None
-    code = pair(text, scan(text))
-    begin = _verb(code)
-    if begin is None:
-        return None
-    place = begin + 1
-    if [code.word(each) for each in range(place, place + 3)] == _SCHEMA_EVOLUTION:
-        place += 3
-    while code.word(place) in _BEFORE_NAME:
-        place += 1
-    parts, place = code.dotted(place)
-    if not parts or session_name([each.name for each in parts]) is None:
-        return None
-    verb, name = code.word(begin), parts[-1]
-    stream = catalog.stream(name.name)
-    is_view = stream is not None and stream.source == "view"
-    if stream is not None and (not is_view or verb in _WRITES):
-        kind = code.word(begin + 1).lower() if verb in ("DROP", "ALTER") else "table"
-        message = f"{name.name} is a {'view over streams' if is_view else 'stream'}, not a {kind}"
-        remedy = _REMEDIES[verb].format(name=name.name)
-        raise WJoinError("WJ602", message, span=name.span, text=text, help=remedy)
-    if verb == "DROP":
-        return ChangedView(name.name)
-    renames = verb == "ALTER" and [code.word(place), code.word(place + 1)] == ["RENAME", "TO"]
-    new = code.dotted(place + 2)[0] if renames else ()
-    return ChangedView(name.name, new[-1].name) if new else None
 
 
 def create_view(context: Context, statement: CreateView, rows: DataFrame, delays: Delays) -> None:

@@ -32,9 +32,11 @@ final class ParserInFront implements InvocationHandler {
           "\\b(?:cosine_similarity|edit_distance|euclidean_distance|haversine_km|jaccard_similarity|rgb_similarity|same_set|token_ratio)\\s*\\(",
           Pattern.CASE_INSENSITIVE);
 
-  /** Where a sink has been declared, or a stream that a view may read or a statement drop, there is a planner. */
+  /** Where a stream or a sink has been declared, there is a planner; these statements may be about one. */
   private static final Pattern DECLARED =
-      Pattern.compile("\\b(?:INSERT|VIEW|DROP|ALTER)\\b", Pattern.CASE_INSENSITIVE);
+      Pattern.compile(
+          "\\b(?:ALTER|ANALYZE|CACHE|COMMENT|DELETE|DESC|DESCRIBE|DROP|INSERT|LOAD|MERGE|REPAIR|SHOW\\s+(?:CREATE|PARTITIONS)|TRUNCATE|UPDATE|VIEW)\\b",
+          Pattern.CASE_INSENSITIVE);
 
   private final SparkSession session;
   private final ParserInterface spark;
