@@ -120,6 +120,14 @@ def _statement(code: Code) -> syntax.Statement:
         )
     if words[0] == "CREATE" and (view := _view_name(words)):
         return _create_view(code, view, blocks)
+    if words[:2] == ["ALTER", "VIEW"] or (words[0] == "CREATE" and "FUNCTION" in words[1:5]):
+        kind = "function" if words[0] == "CREATE" else "view that is altered"
+        raise WJoinError(
+            "WJ106",
+            f"a {kind} cannot take a window join",
+            span=blocks[0].window_span,
+            help="write CREATE OR REPLACE VIEW name AS SELECT …; a function can read that view",
+        )
     if inserts or words[0] == "INSERT":
         raise WJoinError(
             "WJ106",

@@ -92,6 +92,15 @@ def scan(text: str) -> list[Token]:
     return tokens
 
 
+def first_word(text: str) -> str:
+    """Return the first word of a statement, upper case, inside parentheses as well.
+
+    >>> first_word("((select 1))"), first_word("'x'")
+    ('SELECT', '')
+    """
+    return next((token.word for token in scan(text) if token.text != "("), "")
+
+
 def scan_piece(text: str, span: Span) -> list[Token]:
     """Return the tokens of a piece of ``text``, with their places in the whole."""
     return [

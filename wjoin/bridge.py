@@ -22,6 +22,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from wjoin.commands.complaints import printed_warnings
 from wjoin.connecting import connect
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.nesting import QUERY_WORDS
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import (
     CreateSink,
@@ -32,11 +33,13 @@ from wjoin.grammar.syntax import (
     DropStream,
     ExecuteImmediate,
     InsertInto,
+    Query,
     ShowQueries,
     SparkStatement,
     Statement,
     StopQuery,
 )
+from wjoin.grammar.tokens import first_word
 from wjoin.joins.predicates import called_names, called_predicates
 from wjoin.queries.running import Running
 from wjoin.session import Session
@@ -62,8 +65,14 @@ _CHANGES = (CreateStream, CreateSink, CreateView, DropStream, DropSink)
 """Statements that answer no rows, and may not be run twice."""
 
 
-def command_schema(statement: Statement) -> str | None:
-    """Return the columns of what a statement answers that changes something, None for any other."""
+_DESCRIBED = "col_name STRING, data_type STRING, comment STRING"
+
+
+def command_schema(statement: Statement, text: str) -> str | None:
+    """Return the columns of what a statement answers that is run once, None for one that is planned."""
+    if isinstance(statement, Query):
+        first = first_word(text)
+        return None if first in QUERY_WORDS else _DESCRIBED if first in ("DESC", "DESCRIBE") else ""
     if isinstance(statement, StopQuery):
         return STOPPED_SCHEMA
     if isinstance(statement, InsertInto):
@@ -145,7 +154,7 @@ class Bridge:
             # Spark asks again for the statement that is executed.
             request.leave()
             return
-        schema = "" if of_spark else command_schema(statement)
+        schema = "" if of_spark else command_schema(statement, text)
         session = self._session(request)
         if isinstance(statement, _ABOUT_QUERIES):
             session.context.queries.left = self._left_by(request.user())

@@ -142,6 +142,41 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     assert any(refusal(before + WRONG) in done.stderr for before in ("", "\n"))
 
 
+@pytest.mark.long
+def test_statements_of_sparks_that_hold_a_join_or_name_a_stream(rows: Path) -> None:
+    done = spark_sql(
+        rows,
+        [
+            *views(rows),
+            f"CREATE STREAM sa {DECLARED.format(rows / 'a')} WATERMARK ts DELAY OF '1 second'",
+            "CREATE SINK out USING noop",
+            # Each is run once.
+            f"CREATE TABLE kept USING parquet AS {JOIN}",
+            "SELECT 'kept', count(*) FROM kept",
+            f"CACHE TABLE cached AS {JOIN}",
+            "SELECT 'cached', count(*) FROM cached",
+            f"DESCRIBE {JOIN}",
+            f"EXECUTE IMMEDIATE \"SELECT 'immediate', count(*) FROM ({JOIN})\"",
+            "DELETE FROM sa",
+            "EXPLAIN UPDATE sa SET k = 1",
+            "COMMENT ON TABLE out IS 'x'",
+            "CREATE TABLE never USING parquet AS SELECT * FROM sa",
+            f"CREATE TABLE never USING parquet AS {JOIN.replace('a A, b B', 'sa A, sa B')}",
+            "DECLARE VARIABLE n BIGINT DEFAULT (SELECT count(*) FROM sa)",
+            "CREATE TABLE never (id BIGINT) USING parquet",
+        ],
+        "--hiveconf",
+        "hive.cli.errors.ignore=true",
+    )
+    said = done.stdout.splitlines()
+    assert {"kept\t52", "cached\t52", "immediate\t52"} <= set(said)
+    assert [line.split()[:2] for line in said if "bigint" in line] == [["id", "bigint"], ["other", "bigint"]]
+    assert done.stderr.count("error[WJ602]") == 3
+    assert done.stderr.count("error[WJ621]: the statement needs all rows of a stream") == 3
+    assert "ALREADY_EXISTS" not in done.stderr
+    assert "\tat " not in done.stderr
+
+
 def test_a_python_that_cannot_plan_is_one_clear_line(rows: Path) -> None:
     python = rows / "python"
     none = spark_sql(rows, [*views(rows), JOIN], **{"spark.wjoin.python": str(python)})

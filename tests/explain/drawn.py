@@ -184,7 +184,7 @@ def at_sites() -> dict[str, Any]:
     return plain(describe(plan_over(sql, [remote, remote, local])))
 
 
-_LONG = "the_first_camera_at_the_northern_gate_of_building_seventeen"
+_LONG = "the_camera_at_the_gate_of_building_17"
 
 
 def long_names() -> dict[str, Any]:

@@ -20,6 +20,9 @@ from wjoin.planner.windows.lengths import human
 from wjoin.sources.catalog import StreamDeclaration
 from wjoin.spark.failures import UNREAD, first_line
 
+_SHOWN = 100
+"""Characters of an expression in an error; its place shows all of it."""
+
 
 @dataclass(frozen=True)
 class SparkTypes:
@@ -35,7 +38,8 @@ class SparkTypes:
         try:
             return rows.select(F.expr(expression)).schema[0].dataType.simpleString()
         except UNREAD as error:
-            raise WJoinError("WJ607", f"Spark cannot read {expression}: {first_line(error)}") from error
+            short = expression if len(expression) <= _SHOWN else f"{expression[:_SHOWN]}…"
+            raise WJoinError("WJ607", f"Spark cannot read {short}: {first_line(error)}") from error
 
     def common(self, first: str, second: str) -> str | None:
         """Return the type to which Spark widens both for ``=``, None when it has none."""

@@ -1,6 +1,7 @@
 """``wjoin check``: what a script would meet when it runs, without running any of it."""
 
 from wjoin.context import Asked
+from wjoin.grammar.nesting import QUERY_WORDS
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.syntax import (
     AnalyzeStream,
@@ -12,7 +13,7 @@ from wjoin.grammar.syntax import (
     SparkStatement,
     Statement,
 )
-from wjoin.grammar.tokens import scan
+from wjoin.grammar.tokens import first_word, scan
 from wjoin.joins.rewrite import rewrite
 from wjoin.measured.kept import Kept
 from wjoin.statements.dispatch import execute
@@ -76,7 +77,11 @@ def _insert(asked: Asked, statement: InsertInto, checkpoint: str | None) -> str:
 
 def _query(asked: Asked, query: Query) -> str:
     rewriting = rewrite(asked, query, Kept(asked.engine.spark, None, asked.settings.home()))
-    kind = "stream" if rewriting.run().isStreaming else "tables"
+    if first_word(query.written(asked.text)) in QUERY_WORDS:
+        kind = "stream" if rewriting.run().isStreaming else "tables"
+    else:
+        # Spark would run a command at once.
+        kind = "stream" if any(each.physical.streaming for each in rewriting.planned) else "tables"
     return f"good, {_joins(len(rewriting.planned))} over {'a ' if kind == 'stream' else ''}{kind}"
 
 

@@ -81,7 +81,7 @@ final class ParserInFront implements InvocationHandler {
       throw refused == null ? failed.getCause() : refused;
     }
     if (Streams.SHOWS && statement && Planner.isRunning() && !Planner.isInside(session)) {
-      Streams.requireEnd(Streams.readBy(session, (LogicalPlan) parsed));
+      Streams.requireEnd(session, (LogicalPlan) parsed);
     }
     return parsed;
   }

@@ -1,5 +1,6 @@
 package wjoin.sql;
 
+import java.util.Set;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
@@ -24,6 +25,20 @@ final class Streams {
       "error[" + CODE + "]: a SELECT over streams never ends, so its rows cannot be shown here"
           + "\nhelp: INSERT INTO a sink starts a query; wjoin shell shows rows as they arrive";
 
+  /** Commands of Spark's that keep the rows of a query. */
+  private static final Set<String> KEEP_ROWS =
+      Set.of(
+          "CacheTableAsSelect",
+          "CreateTableAsSelect",
+          "CreateVariable",
+          "ReplaceTableAsSelect",
+          "SetVariable");
+
+  private static final String ENDLESS = "WJ621";
+  private static final String NEEDS_ALL =
+      "error[" + ENDLESS + "]: the statement needs all rows of a stream, which never ends"
+          + "\nhelp: start a query that writes them: INSERT INTO a sink";
+
   private Streams() {}
 
   /** Refuse a query that reads a stream where its rows are to be shown. */
@@ -33,13 +48,14 @@ final class Streams {
     }
   }
 
-  /** Return whether a statement that Spark has parsed is a query that names a stream. */
-  static boolean readBy(SparkSession session, LogicalPlan parsed) {
-    if (parsed instanceof Command || parsed instanceof InsertIntoStatement) {
-      return false;
+  /** Refuse a statement that Spark has parsed and that shows, or keeps, all rows of a stream that it names. */
+  static void requireEnd(SparkSession session, LogicalPlan parsed) throws Refused {
+    boolean keeps = KEEP_ROWS.contains(parsed.getClass().getSimpleName());
+    boolean other = parsed instanceof Command || parsed instanceof InsertIntoStatement;
+    if ((keeps || !other)
+        && named(((org.apache.spark.sql.classic.SparkSession) session).sessionState().catalog(), parsed)) {
+      throw new Refused(keeps ? ENDLESS : CODE, keeps ? NEEDS_ALL : MESSAGE);
     }
-    return named(
-        ((org.apache.spark.sql.classic.SparkSession) session).sessionState().catalog(), parsed);
   }
 
   private static boolean named(SessionCatalog catalog, TreeNode<?> node) {
