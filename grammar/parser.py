@@ -120,13 +120,12 @@ def _statement(code: Code) -> syntax.Statement:
         )
     if words[0] == "CREATE" and (view := _view_name(words)):
         return _create_view(code, view, blocks)
-    if words[:2] == ["ALTER", "VIEW"] or (words[0] == "CREATE" and "FUNCTION" in words[1:5]):
-        kind = "function" if words[0] == "CREATE" else "view that is altered"
+    if kept := _kept_as_text(words):
         raise WJoinError(
             "WJ106",
-            f"a {kind} cannot take a window join",
+            f"{kept} cannot take a window join",
             span=blocks[0].window_span,
-            help="write CREATE OR REPLACE VIEW name AS SELECT …; a function can read that view",
+            help="write CREATE OR REPLACE VIEW name AS SELECT …, and read or cache that view",
         )
     if inserts or words[0] == "INSERT":
         raise WJoinError(
@@ -136,6 +135,15 @@ def _statement(code: Code) -> syntax.Statement:
             help="write INSERT INTO target SELECT …, one statement for each target",
         )
     return syntax.Query(blocks, _whole(code))
+
+
+def _kept_as_text(words: list[str]) -> str:
+    """Return what a statement makes of which Spark keeps the text, and not the rows; empty for another."""
+    if words[0] == "CACHE":
+        return "CACHE TABLE … AS"
+    if words[:2] == ["ALTER", "VIEW"]:
+        return "ALTER VIEW"
+    return "a function" if words[0] == "CREATE" and "FUNCTION" in words[1:5] else ""
 
 
 def _whole(code: Code) -> Span:

@@ -222,7 +222,6 @@ JOIN = "SELECT * FROM A, B WINDOW = 1"
         "CREATE TABLE t AS WITH c AS (SELECT 1) {}",
         "CREATE MATERIALIZED VIEW v AS {}",
         "MERGE INTO t USING ({}) s ON t.x = s.x WHEN MATCHED THEN DELETE",
-        "CACHE TABLE t AS {}",
         "FROM ({}) SELECT *",
         "SELECT window(ts, '5 minutes'), path FROM window, ({}) AS path GROUP BY window(ts, '5 minutes')",
     ],

@@ -231,7 +231,7 @@ READS = (
 )
 ENDLESS = (
     "CREATE TABLE t USING parquet AS {}",
-    "CACHE TABLE t AS {}",
+    "CACHE TABLE t AS SELECT * FROM ma",
     "INSERT OVERWRITE DIRECTORY '/nowhere' USING parquet SELECT * FROM ma",
     "SET VAR n = (SELECT count(*) FROM ({}))",
     "DECLARE VARIABLE m BIGINT DEFAULT (SELECT count(*) FROM ({}))",

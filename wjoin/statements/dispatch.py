@@ -40,7 +40,7 @@ def execute(asked: Asked, statement: Statement) -> DataFrame:
         return asked.engine.nothing() if rows is None else rows
 
 
-_KEEP_ROWS = frozenset("CACHE CREATE DECLARE REPLACE SET".split())
+_KEEP_ROWS = frozenset("CREATE DECLARE REPLACE SET".split())
 """First words of statements of Spark's that keep the rows of a query: CREATE TABLE … AS, SET VAR."""
 
 
