@@ -3,11 +3,7 @@
 import hmac
 import re
 from dataclasses import dataclass
-from typing import Any
 
-import pyarrow.flight as flight
-
-from wjoin.sites.failures import SiteError, packed
 from wjoin.sites.loopback import is_loopback
 
 _LISTEN = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[\w.-]+):(?P<port>\d{1,5})")
@@ -47,19 +43,3 @@ def admits(token: str | None, headers: dict[str, list[str]]) -> bool:
         return True
     given = (headers.get("authorization") or [""])[0]
     return hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
-
-
-class TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Refuses calls of all kinds that come without the token; ``refused`` counts them."""
-
-    def __init__(self, token: str | None) -> None:
-        super().__init__()
-        self._token = token
-        self.refused = 0
-
-    def start_call(self, info: Any, headers: dict[str, list[str]]) -> None:
-        """Let a call in, or raise."""
-        if not admits(self._token, headers):
-            self.refused += 1
-            error = SiteError("refused", "the token is missing or wrong")
-            raise flight.FlightUnauthenticatedError(error.message, packed(error))

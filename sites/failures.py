@@ -47,7 +47,8 @@ def _rebuild(kind: str, message: str, site: str, help: str | None) -> SiteError:
 
 def packed(error: SiteError) -> bytes:
     """Return what travels beside the message of a failed call."""
-    return json.dumps({"kind": error.kind, "message": error.message, "help": error.help}).encode()
+    told = {"kind": error.kind, "message": error.message, "help": error.help}
+    return json.dumps(told, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
 def unpacked(extra: bytes | None, site: str) -> SiteError | None:

@@ -1,44 +1,47 @@
-"""HTTP/2 as far as a site's front looks into it: who asks, and how large each message is (RFC 9113).
+"""HTTP/2 as a site speaks it: requests of callers, within bounds, and answers to them (RFC 9113).
 
-What a caller sends is let through piece by piece. A message is let through once there is room for all of it:
-gRPC keeps what has come of a message in memory until the rest is there, and has no bound of its own.
+A caller may have a small allowance of bytes under way. A larger message has to wait until there is room for
+all of it; until then HTTP/2 itself has the caller wait.
 """
 
+import struct
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 
 from hpack import Decoder
 from hpack.exceptions import HPACKError
 
+from wjoin.sites.wire import HEAD, Message
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-ALLOWANCE = 64_000
-"""Bytes that a connection may have under way without room of its own: small requests, and callers that have
-not shown the token."""
+ALLOWANCE = 65_535
+"""Bytes that a connection may have under way without room of its own: what HTTP/2 has of itself."""
 
-MOST_OPEN = 256
-"""Requests of one connection at a time, answers included."""
+MOST_OPEN = 64
+"""Requests of one connection at a time; clients are told, and wait."""
 
-MOST_OWED, MOST_OWED_EACH = 128, 8
-"""Requests of all connections, and of one, that are whole and wait for their answer to begin."""
-
-MOST_INCOMPLETE = 32
-"""Requests of one connection that are not whole."""
+_SMALL = ALLOWANCE // MOST_OPEN
+"""Bytes of a message that needs no room of its own: the allowance is enough for as many as may be open."""
 
 _STEPS = 64
-"""Pieces of one connection that are looked at until it is the others' turn."""
+"""Frames of one connection that are looked at until it is the others' turn."""
 
 _HEAD = 9
 _PREFIX = 5
-_DATA, _HEADERS, _RESET, _PROMISE, _CONTINUATION = 0, 1, 3, 5, 9
-_END_STREAM, _END_HEADERS, _PADDED, _PRIORITY = 0x1, 0x4, 0x8, 0x20
-_CANCELLED, _CANCEL = b"\0\0\4\3\0", b"\0\0\0\x08"
+_DATA, _HEADERS, _PRIORITY_OF, _RESET, _SETTINGS, _PROMISE, _PING, _LEAVES, _WINDOW, _CONTINUATION = range(10)
+_ACK = _END_STREAM = 0x1
+_END_HEADERS, _PADDED, _PRIORITY = 0x4, 0x8, 0x20
+_INITIAL_WINDOW, _FRAME_SIZE = 4, 5
+_SIZES = {_RESET: 4, _PING: 8, _WINDOW: 4}
+_SETTING = struct.Struct(">HI")
+_OWN_SETTINGS = _SETTING.pack(3, MOST_OPEN)
+_MOST_WINDOW = (1 << 31) - 1
 _MOST_HEADERS = 32_768
-_MOST_CONTROL = 16_384
+_MOST_FRAME = 16_384
+_MOST_SENT = 1 << 20
 _RESETS, _RESETS_A_SECOND = 200, 50
-_LARGE = (b"/arrow.flight.protocol.FlightService/DoGet", b"/arrow.flight.protocol.FlightService/DoAction")
-"""Methods whose requests may be large."""
 
 Headers = dict[str, list[str]]
 
@@ -47,181 +50,248 @@ class Refused(Exception):  # noqa: N818 (it is no failure of this program)
     """A connection is to be cut, and why."""
 
 
-class Line:
-    """Who waits for room, in the order in which they have come; nobody overtakes."""
-
-    def __init__(self) -> None:
-        self.waiting: deque[Requests] = deque()
-
-    def turn(self, who: "Requests", free: bool) -> bool:
-        """Return whether it is somebody's turn, there being room; else have it wait."""
-        first = not self.waiting or self.waiting[0] is who
-        if free and first:
-            self.leave(who)
-            return True
-        if who not in self.waiting:
-            self.waiting.append(who)
-        return False
-
-    def leave(self, who: "Requests") -> None:
-        """Have somebody wait no more."""
-        if who in self.waiting:
-            self.waiting.remove(who)
-
-
 class Room:
-    """What all connections share: bytes for large messages, and places of requests that wait for answers."""
+    """Bytes for large messages of all connections; who waits for some has its turn in order."""
 
     def __init__(self, total: int) -> None:
         self.total = total
         self.used = 0
-        self.owed = 0
-        self.for_bytes = Line()
-        self.for_places = Line()
+        self.waiting: deque[tuple[Connection, Stream]] = deque()
 
-    def take(self, who: "Requests", count: int) -> bool:
-        """Take some bytes, if there are so many, and nobody has waited for longer."""
-        if not self.for_bytes.turn(who, self.used + count <= self.total):
-            return False
-        self.used += count
-        return True
+    def give_out(self) -> "Iterator[Connection]":
+        """Let those take bytes whose turn it is and for whom there are so many; yield their connections."""
+        while self.waiting and self.used + self.waiting[0][1].size <= self.total:
+            connection, stream = self.waiting.popleft()
+            self.used += stream.size
+            connection.grant(stream)
+            yield connection
 
-    def give(self, count: int) -> None:
-        """Give some bytes back."""
-        self.used -= count
+    def leave(self, stream: "Stream") -> None:
+        """Take back what a request has, or have it wait no more."""
+        self.used -= stream.reserved
+        stream.reserved = 0
+        if stream.waits:
+            stream.waits = False
+            self.waiting = deque(each for each in self.waiting if each[1] is not stream)
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What holds for all connections: who is known, bytes of a message, and the room for large ones."""
+    """What holds for all connections: who has the token, bytes of a message, and the room for large ones.
+
+    ``refuses`` tells by the path why a request is not answered, as the end of its answer.
+    """
 
     admits: Callable[[Headers], bool]
+    refuses: Callable[[bytes, bool], bytes | None]
     most_message: int
     room: Room
 
 
-@dataclass
-class _Stream:
-    """A request: whether it may be large, when it began, and what is taken for its messages."""
+@dataclass(eq=False)
+class Stream:
+    """A request and its answer.
 
+    ``body`` is gRPC's message with its head; ``size`` what that says. Of the answer ``pending`` is the
+    message that is being sent, and ``end`` the headers that it ends with. ``work`` makes messages; only one
+    thread does at a time (``working``), and what it makes for a stream that is ``gone`` is thrown away.
+    """
+
+    number: int
+    path: bytes
     began: float
-    large: bool
-    whole: bool = False
-    begun: bool = False
-    unwanted: bool = False
-    left: int = 0
-    messages: int = 0
-    small: int = 0
+    window: int
+    body: bytearray = field(default_factory=bytearray)
+    size: int = 0
     reserved: int = 0
-    prefix: bytearray = field(default_factory=bytearray)
+    waits: bool = False
+    whole: bool = False
+    taken: bool = False
+    headed: bool = False
+    pending: Message = field(default_factory=list)
+    left: int = 0
+    end: bytes | None = None
+    work: Iterator[Message] | None = None
+    working: bool = False
+    gone: bool = False
+
+    @property
+    def message(self) -> memoryview:
+        """The message, once it is whole."""
+        return memoryview(self.body)[_PREFIX:]
 
 
-class Requests:
-    """What one caller sends: ``feed`` it, and pass on what ``through`` gives.
+class Connection:
+    """One caller's connection: ``feed`` it what comes, ``step``, and send what is ``out``.
 
-    ``waits`` tells that there is no room for the next message; ``more`` that ``through`` has more to give
-    once others have had their turn; ``known`` that a request had the token.
+    ``ready`` are requests whose answers go on with what is given to ``answer``. ``more`` tells that there are
+    frames to look at once others have had their turn; ``known`` that a request had the token; ``told`` how
+    many bytes of ``out`` are no answers; ``sent`` counts messages that are out.
     """
 
     def __init__(self, rules: Rules) -> None:
-        self.waits = False
+        self.ready: deque[Stream] = deque()
+        self.out: deque[memoryview] = deque()
         self.more = False
         self.known = False
+        self.told = 0
+        self.sent = 0
         self._rules = rules
         self._in = bytearray()
-        self._out = bytearray()
         self._greeted = False
-        self._streams: dict[int, _Stream] = {}
+        self._streams: dict[int, Stream] = {}
+        self._sending: deque[Stream] = deque()
         self._latest = 0
-        self._owed = 0
-        self._small = 0
-        self._resets = 0.0
-        self._reset_at = 0.0
-        self._now = 0.0
-        # Of the DATA frame that is being read: its stream, bytes left, and whether it is the last one.
-        self._data: tuple[_Stream | None, bool] | None = None
-        self._left = 0
-        # Of a header block: its stream, bytes so far, and whether it ends the stream.
-        self._block: tuple[int, bytearray, bool] | None = None
+        # Bytes that the caller may still send, that it has sent of messages without room of their own, and
+        # that it may send of messages that it has taken back.
+        self._credit = ALLOWANCE
+        self._held = 0
+        self._surplus = 0
+        # What may be sent to the caller.
+        self._window = self._initial_window = ALLOWANCE
+        self._frame = _MOST_FRAME
+        self._resets = self._reset_at = self._now = 0.0
+        # Of a header block: its stream, bytes so far, whether it ends the stream, and when it began.
+        self._block: tuple[int, bytearray, bool, float] | None = None
         self._decoder = Decoder(max_header_list_size=_MOST_HEADERS)
 
     def incomplete_since(self) -> float | None:
         """Return when the oldest request began that is not whole, None where all are."""
         if not self._greeted:
             return 0.0
-        return min((each.began for each in self._streams.values() if not each.whole), default=None)
+        began = [each.began for each in self._streams.values() if not each.whole]
+        return min(began if self._block is None else [*began, self._block[3]], default=None)
 
-    def feed(self, data: bytes | memoryview) -> None:
+    def has_room(self) -> bool:
+        """Return whether there is a request that has room for its message, and is not whole."""
+        return any(each.reserved and not each.whole for each in self._streams.values())
+
+    def sends(self) -> bool:
+        """Return whether something is to be sent, now or once the caller takes it."""
+        return bool(self.out or self._sending)
+
+    def feed(self, data: bytes) -> None:
         """Take in what has come."""
         self._in += data
 
-    def through(self, now: float) -> bytearray:
-        """Return what of some pieces may go on. Raises Refused."""
+    def step(self, now: float) -> None:
+        """Look at some frames. Raises Refused."""
         self._now = now
-        self.waits = False
-        self.more = all(self._step() for _ in range(_STEPS))
-        if not self.waits:
-            # What it has waited for may have been taken back.
-            self._wait_no_more()
-        out, self._out = self._out, bytearray()
-        return out
-
-    def _step(self) -> bool:
-        """Let a piece through; False where more must come, or there is no room."""
+        at = 0
         if not self._greeted:
-            return self._greeting()
-        if self._data is not None:
-            return self._message(*self._data)
-        if len(self._in) < _HEAD:
-            return False
-        size, kind, flags = int.from_bytes(self._in[:3]), self._in[3], self._in[4]
-        stream = int.from_bytes(self._in[5:_HEAD]) & 0x7FFF_FFFF
-        if self._block is not None and (kind != _CONTINUATION or stream != self._block[0]):
+            if not self._in.startswith(PREFACE[: len(self._in)]):
+                raise Refused("this is not HTTP/2")
+            if len(self._in) < len(PREFACE):
+                return
+            self._greeted = True
+            at = len(PREFACE)
+            self._tell(_SETTINGS, 0, 0, _OWN_SETTINGS)
+        self.more = False
+        view = memoryview(self._in)
+        for _ in range(_STEPS):
+            if len(view) < at + _HEAD:
+                break
+            size, flags = int.from_bytes(view[at : at + 3]), view[at + 4]
+            if size > _MOST_FRAME:
+                raise Refused("a frame is too large")
+            end = at + _HEAD + size
+            if len(view) < end:
+                break
+            number = int.from_bytes(view[at + 5 : at + _HEAD]) & 0x7FFF_FFFF
+            self._frame_of(view[at + 3], flags, number, view[at + _HEAD : end])
+            at = end
+        else:
+            self.more = True
+        view.release()
+        del self._in[:at]
+
+    def _frame_of(self, kind: int, flags: int, number: int, payload: memoryview) -> None:
+        if self._block is not None and (kind != _CONTINUATION or number != self._block[0]):
             raise Refused("headers are interrupted")
+        if len(payload) != _SIZES.get(kind, len(payload)):
+            raise Refused("a frame has another size than its kind")
         if kind == _DATA:
-            if flags & _PADDED:
-                raise Refused("data are padded")
-            found = self._streams.get(stream)
-            if found is not None and flags & _END_STREAM and not self._may_end():
-                self.waits = True
-                return False
-            self._pass(_HEAD)
-            self._data, self._left = (found, bool(flags & _END_STREAM)), size
-            return True
-        if size > _MOST_CONTROL:
-            raise Refused("a frame is too large")
-        if len(self._in) < _HEAD + size:
-            return False
-        payload = bytes(self._in[_HEAD : _HEAD + size])
-        if kind in (_HEADERS, _CONTINUATION):
-            self._headers(kind, flags, stream, payload)
-        elif kind == _RESET and self._reset(stream):
-            del self._in[: _HEAD + size]
-            return True
+            self._data(flags, number, payload)
+        elif kind in (_HEADERS, _CONTINUATION):
+            self._headers(kind, flags, number, payload)
+        elif kind == _RESET:
+            self._reset(number)
+        elif kind == _SETTINGS:
+            if not flags & _ACK:
+                self._settings(payload)
+        elif kind == _PING:
+            if not flags & _ACK:
+                self._tell(_PING, _ACK, 0, bytes(payload))
+        elif kind == _WINDOW:
+            self._widen(number, int.from_bytes(payload) & _MOST_WINDOW)
         elif kind == _PROMISE:
             raise Refused("a caller promises")
-        self._pass(_HEAD + size)
-        return True
 
-    def _pass(self, count: int) -> None:
-        self._out += self._in[:count]
-        del self._in[:count]
+    def _data(self, flags: int, number: int, payload: memoryview) -> None:
+        if flags & _PADDED:
+            raise Refused("data are padded")
+        self._credit -= len(payload)
+        if self._credit < 0:
+            raise Refused("more has come than there is room for")
+        stream = self._streams.get(number)
+        if stream is None or stream.whole or stream.end is not None:
+            if number > self._latest:
+                raise Refused("data come before their headers")
+            # It has been answered, or taken back.
+            self._give(len(payload))
+            return
+        stream.body += payload
+        if not stream.reserved:
+            self._held += len(payload)
+            if self._held > ALLOWANCE:
+                raise Refused("more has come than there is room for")
+        self._check(stream)
+        if flags & _END_STREAM:
+            self._whole(stream)
 
-    def _greeting(self) -> bool:
-        begin = bytes(self._in[: len(PREFACE)])
-        if not PREFACE.startswith(begin):
-            raise Refused("this is not HTTP/2")
-        if len(begin) < len(PREFACE):
-            return False
-        self._greeted = True
-        self._pass(len(PREFACE))
-        return True
+    def _check(self, stream: Stream) -> None:
+        """Look at the head of a message; where the message is large, ask for room. Raises Refused."""
+        if len(stream.body) < _PREFIX:
+            return
+        if not stream.size:
+            stream.size = int.from_bytes(stream.body[1:_PREFIX]) + _PREFIX
+            if stream.body[0]:
+                raise Refused("a message is compressed")
+            if stream.size > self._rules.most_message:
+                raise Refused("a message is too large")
+            if stream.size > _SMALL:
+                stream.waits = True
+                self._rules.room.waiting.append((self, stream))
+        if len(stream.body) > stream.size:
+            raise Refused("a request has two messages")
 
-    def _headers(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+    def grant(self, stream: Stream) -> None:
+        """Let the caller send all of a message: there is room for it."""
+        stream.waits = False
+        stream.reserved = stream.size
+        self._held -= len(stream.body)
+        self._give(stream.size)
+        self._tell(_WINDOW, 0, stream.number, stream.size.to_bytes(4))
+
+    def _give(self, count: int) -> None:
+        """Let the caller send so many bytes more."""
+        spared = min(count, self._surplus)
+        self._surplus -= spared
+        if count > spared:
+            self._credit += count - spared
+            self._tell(_WINDOW, 0, 0, (count - spared).to_bytes(4))
+
+    def _whole(self, stream: Stream) -> None:
+        if len(stream.body) != stream.size:
+            raise Refused("a message is not whole")
+        stream.whole = True
+        self.ready.append(stream)
+
+    def _headers(self, kind: int, flags: int, number: int, payload: memoryview) -> None:
         if kind == _HEADERS:
             if flags & _PADDED:
                 raise Refused("headers are padded")
-            self._block = stream, bytearray(), bool(flags & _END_STREAM)
+            self._block = number, bytearray(), bool(flags & _END_STREAM), self._now
             payload = payload[5:] if flags & _PRIORITY else payload
         if self._block is None:
             raise Refused("headers go on that have not begun")
@@ -229,7 +299,7 @@ class Requests:
         if len(self._block[1]) > _MOST_HEADERS:
             raise Refused("headers are too large")
         if flags & _END_HEADERS:
-            number, block, last = self._block
+            _, block, last, _ = self._block
             self._block = None
             self._begin(number, bytes(block), last)
 
@@ -244,30 +314,14 @@ class Requests:
             if number <= self._latest:
                 # It has been answered already, and these are its trailers.
                 return
-            self._latest = number
-            stream = self._streams[number] = self._stream(found)
-        if last:
-            self._end(stream)
-        incomplete = sum(not each.whole for each in self._streams.values())
-        if len(self._streams) > MOST_OPEN or incomplete > MOST_INCOMPLETE:
-            raise Refused("too many requests at a time")
+            if number % 2 == 0 or len(self._streams) >= MOST_OPEN:
+                raise Refused("too many requests at a time")
+            stream = self._new(number, found)
+        if last and stream.end is None and not stream.whole:
+            self._whole(stream)
 
-    def _may_end(self) -> bool:
-        """Return whether one more request may be whole: gRPC has a thread for each until it answers."""
-        room = self._rules.room
-        return self._owed < MOST_OWED_EACH and room.for_places.turn(self, room.owed < MOST_OWED)
-
-    def _end(self, stream: _Stream) -> None:
-        if not stream.whole:
-            stream.whole = True
-            self._owe(1)
-
-    def _owe(self, count: int) -> None:
-        self._owed += count
-        self._rules.room.owed += count
-
-    def _stream(self, found: object) -> _Stream:
-        headers: dict[str, list[str]] = {}
+    def _new(self, number: int, found: object) -> Stream:
+        headers: Headers = {}
         path = b""
         for name, value in found:  # type: ignore[attr-defined]
             if name == b":path":
@@ -276,160 +330,157 @@ class Requests:
                 headers.setdefault("authorization", []).append(bytes(value).decode("latin-1"))
         known = self._rules.admits(headers)
         self.known = self.known or known
-        return _Stream(self._now, large=known and path in _LARGE)
+        self._latest = number
+        stream = self._streams[number] = Stream(number, path, self._now, self._initial_window)
+        stream.end = self._rules.refuses(path, known)
+        if stream.end is not None:
+            # Nothing of it is read.
+            self._send(stream)
+        return stream
 
-    def _message(self, stream: _Stream | None, last: bool) -> bool:
-        """Let through what there is of a DATA frame."""
-        if stream is not None and len(stream.prefix) == _PREFIX:
-            return self._admit(stream)
-        if self._left == 0:
-            self._data = None
-            if stream is not None and last:
-                self._end(stream)
-            return True
-        count = min(len(self._in), self._left)
-        if count == 0:
-            return False
-        if stream is None:
-            # gRPC throws away what comes to a request that has been answered.
-            self._pass(count)
-        elif stream.left:
-            count = min(count, stream.left)
-            stream.left -= count
-            self._pass(count)
-        else:
-            count = min(count, _PREFIX - len(stream.prefix))
-            stream.prefix += self._in[:count]
-            del self._in[:count]
-        self._left -= count
-        return True
-
-    def _admit(self, stream: _Stream) -> bool:
-        """Let a message begin, if there is room for it."""
-        size = int.from_bytes(stream.prefix[1:])
-        if stream.prefix[0]:
-            raise Refused("a message is compressed")
-        if size > self._rules.most_message:
-            raise Refused("a message is too large")
-        if stream.large and stream.messages:
-            raise Refused("a request has two messages")
-        if self._small + size <= ALLOWANCE:
-            self._small += size
-            stream.small += size
-        elif not stream.large:
-            raise Refused("too much has come without the token")
-        elif self._rules.room.take(self, size):
-            stream.reserved += size
-        else:
-            self.waits = True
-            return False
-        stream.messages += 1
-        stream.left = size
-        self._out += stream.prefix
-        stream.prefix.clear()
-        return True
-
-    def _reset(self, number: int) -> bool:
-        """End a request that its caller wants no more; True where gRPC is told when it has begun to answer.
-
-        Until then it has a thread that waits for its turn, whoever takes the request back.
-        """
+    def _reset(self, number: int) -> None:
+        """End a request that its caller wants no more."""
         passed, self._reset_at = self._now - self._reset_at, self._now
         self._resets = max(0.0, self._resets - passed * _RESETS_A_SECOND) + 1
         if self._resets > _RESETS:
             raise Refused("too many requests are taken back")
         stream = self._streams.get(number)
-        if stream is not None and stream.whole and not stream.begun:
-            stream.unwanted = True
-            return True
-        self.ended(number)
-        return False
-
-    @property
-    def owed(self) -> bool:
-        """Whether there are whole requests that gRPC has not begun to answer."""
-        return self._owed > 0
-
-    def answered(self, number: int) -> None:
-        """An answer has begun: what was kept of the request is gRPC's no more."""
-        stream = self._streams.get(number)
-        if stream is None or not stream.whole or stream.begun:
-            return
-        stream.begun = True
-        self._owe(-1)
-        self._free(stream)
-        if stream.unwanted:
-            self._out += _CANCELLED + number.to_bytes(4) + _CANCEL
-            self.ended(number)
-
-    def ended(self, number: int) -> None:
-        """An answer is whole, or nobody waits for it."""
-        stream = self._streams.pop(number, None)
         if stream is not None:
-            self._free(stream)
-            if stream.whole and not stream.begun:
-                self._owe(-1)
-            if self._data is not None and self._data[0] is stream:
-                # What is left of its frame goes nowhere.
-                self._out += stream.prefix
-                self._data = None, self._data[1]
+            self._drop(stream)
 
-    def _free(self, stream: _Stream) -> None:
-        self._small -= stream.small
-        self._rules.room.give(stream.reserved)
-        stream.small = stream.reserved = 0
+    def _settings(self, payload: memoryview) -> None:
+        if len(payload) % _SETTING.size:
+            raise Refused("settings cannot be read")
+        for name, value in _SETTING.iter_unpack(payload):
+            if name == _INITIAL_WINDOW:
+                if value > _MOST_WINDOW:
+                    raise Refused("a window is too large")
+                for each in self._streams.values():
+                    each.window += value - self._initial_window
+                self._initial_window = value
+            elif name == _FRAME_SIZE:
+                self._frame = max(_MOST_FRAME, min(value, _MOST_SENT))
+        self._tell(_SETTINGS, _ACK, 0, b"")
 
-    def _wait_no_more(self) -> None:
-        self._rules.room.for_bytes.leave(self)
-        self._rules.room.for_places.leave(self)
+    def _widen(self, number: int, count: int) -> None:
+        """Remember that a caller takes so many bytes more, of one answer or of all."""
+        if number == 0:
+            self._window += count
+            window = self._window
+        else:
+            stream = self._streams.get(number)
+            if stream is None:
+                return
+            stream.window += count
+            window = stream.window
+        if count == 0 or window > _MOST_WINDOW:
+            raise Refused("a window is wrong")
 
-    def leave(self) -> None:
-        """The caller has gone: give back what was taken, but for requests that gRPC has yet to answer."""
-        self._wait_no_more()
-        for number, each in [*self._streams.items()]:
-            if not each.whole or each.begun:
-                self.ended(number)
+    def taken(self, stream: Stream) -> None:
+        """A request is read: its bytes are nobody's any more, so its caller may send others."""
+        if stream.taken:
+            return
+        stream.taken = True
+        if not stream.reserved:
+            self._held -= len(stream.body)
+            self._give(len(stream.body))
+        stream.body = bytearray()
+        self._rules.room.leave(stream)
+
+    def answer(self, stream: Stream, message: Message, end: bytes | None) -> None:
+        """Send the next message of an answer, its end, or both."""
+        stream.pending, stream.end = message, end
+        stream.left = sum(map(len, message))
+        self._send(stream)
+
+    def _send(self, stream: Stream) -> None:
+        if stream.left or stream.end is not None:
+            self._sending.append(stream)
+        else:
+            self.ready.append(stream)
+
+    def fill(self) -> None:
+        """Put into ``out``, which is empty, what may be sent of answers: of each of them some, in turns."""
+        self.told = 0
+        sent = 0
+        for _ in range(len(self._sending)):
+            if sent >= _MOST_SENT:
+                return
+            stream = self._sending.popleft()
+            if stream.gone:
+                continue
+            if not stream.headed and stream.left:
+                stream.headed = True
+                self._put(_HEADERS, _END_HEADERS, stream.number, len(HEAD), memoryview(HEAD))
+            while (count := min(stream.left, stream.window, self._window, self._frame)) > 0:
+                self._put_data(stream, count)
+                sent += count
+                if sent >= _MOST_SENT:
+                    break
+            if stream.left:
+                self._sending.append(stream)
+                continue
+            self.sent += 1
+            if stream.end is None:
+                self.ready.append(stream)
+            else:
+                self._end(stream, stream.end)
+
+    def _put_data(self, stream: Stream, count: int) -> None:
+        stream.window -= count
+        stream.left -= count
+        self._window -= count
+        pieces = []
+        at = 0
+        while count:
+            piece = stream.pending[at]
+            if len(piece) > count:
+                stream.pending[at] = piece[count:]
+                piece = piece[:count]
+            else:
+                at += 1
+            count -= len(piece)
+            pieces.append(piece)
+        del stream.pending[:at]
+        self._put(_DATA, 0, stream.number, sum(map(len, pieces)), *pieces)
+
+    def _end(self, stream: Stream, end: bytes) -> None:
+        block = end if stream.headed else HEAD + end
+        self._put(_HEADERS, _END_HEADERS | _END_STREAM, stream.number, len(block), memoryview(block))
+        if not stream.whole:
+            # The caller need not send the rest.
+            self._put(_RESET, 0, stream.number, 4, memoryview(bytes(4)))
+        self._drop(stream)
+
+    def _put(self, kind: int, flags: int, number: int, size: int, *payload: memoryview) -> None:
+        self.out.append(memoryview(size.to_bytes(3) + bytes((kind, flags)) + number.to_bytes(4)))
+        self.out.extend(payload)
+
+    def _tell(self, kind: int, flags: int, number: int, payload: bytes) -> None:
+        frame = len(payload).to_bytes(3) + bytes((kind, flags)) + number.to_bytes(4) + payload
+        self.told += len(frame)
+        self.out.append(memoryview(frame))
+
+    def _drop(self, stream: Stream) -> None:
+        """End a request, answered or not; what somebody works on is kept until then."""
+        del self._streams[stream.number]
+        stream.gone = True
+        stream.pending = []
+        if stream in self.ready:
+            self.ready.remove(stream)
+        if not stream.working:
+            self.finish(stream)
+
+    def finish(self, stream: Stream) -> None:
+        """Give back what a request has that is gone."""
+        if stream.reserved:
+            self._surplus += stream.reserved - len(stream.body)
+        self.taken(stream)
+        work, stream.work = stream.work, None
+        if isinstance(work, Generator):
+            work.close()
 
     def close(self) -> None:
-        """Give back all that was taken."""
-        for number in [*self._streams]:
-            self.ended(number)
-
-
-class Answers:
-    """Looks at what a caller is sent, for answers that begin and end; ``left`` of a frame is to come."""
-
-    def __init__(self, began: Callable[[int], None], ended: Callable[[int], None]) -> None:
-        self.left = 0
-        self._began = began
-        self._ended = ended
-        self._part = b""
-
-    def see(self, data: memoryview) -> bool:
-        """Look at what is sent next; return whether an answer begins or ends in it."""
-        at, end, told = 0, len(data), False
-        while at < end:
-            if self.left:
-                step = min(self.left, end - at)
-                self.left -= step
-                at += step
-                continue
-            step = min(_HEAD - len(self._part), end - at)
-            head = self._part + bytes(data[at : at + step])
-            at += step
-            if len(head) < _HEAD:
-                self._part = head
-                break
-            self._part = b""
-            self.left = int.from_bytes(head[:3])
-            told |= self._frame(head[3], head[4], int.from_bytes(head[5:]))
-        return told
-
-    def _frame(self, kind: int, flags: int, stream: int) -> bool:
-        begins = kind == _HEADERS
-        ends = kind == _RESET or (kind in (_HEADERS, _DATA) and bool(flags & _END_STREAM))
-        if begins:
-            self._began(stream)
-        if ends:
-            self._ended(stream)
-        return begins or ends
+        """End all requests."""
+        for each in [*self._streams.values()]:
+            self._drop(each)

@@ -1,9 +1,9 @@
 """What a site lets one caller, and all together, ask for."""
 
+import contextlib
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from wjoin.sites.block_size import LEAST_BLOCK
@@ -17,15 +17,6 @@ MOST_NAME = 200
 
 _REQUEST_SHARE, _BLOCKS_SHARE = 16, 3
 """A request takes this part of the memory at the most, and blocks of all calls together."""
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """Whether calls wait for their turn, and whose blocks have been leaving for how long (in seconds, by the
-    names that gRPC has for callers)."""
-
-    some: bool
-    stuck: Collection[tuple[str, float]]
 
 
 @dataclass(frozen=True)
@@ -85,40 +76,19 @@ class Limits:
         return max(1, int(min(bounds)))
 
 
-class Lease:
-    """A call that is being answered: of whom, and since when one of its blocks has been leaving."""
-
-    def __init__(self, peer: str, weight: int, release: Callable[["Lease"], None]) -> None:
-        self.peer = peer
-        self.weight = weight
-        self.sending: float | None = None
-        self._release: Callable[[Lease], None] | None = release
-
-    def release(self) -> None:
-        """Let others have its place; once."""
-        release, self._release = self._release, None
-        if release is not None:
-            release(self)
-
-    def __del__(self) -> None:
-        # An answer that gRPC has never begun to send is thrown away without a word.
-        self.release()
-
-
 class Calls:
     """The calls that are answered at a time, and bytes of their requests; others wait for a short while."""
 
     def __init__(self, most: int, most_bytes: int) -> None:
         self._most = most
         self._most_bytes = most_bytes
-        self._changed = threading.Condition(threading.RLock())
-        self._running: set[Lease] = set()
-        self._bytes = 0
+        self._changed = threading.Condition()
+        self._running = self._bytes = 0
         self._queue: deque[object] = deque()
 
-    def begin(self, peer: str, weight: int) -> Lease:
-        """Return the place of a call with a request of ``weight`` bytes. Raises SiteError "busy"."""
-        lease = Lease(peer, weight, self._end)
+    @contextlib.contextmanager
+    def place(self, weight: int) -> Iterator[None]:
+        """Be answered, with a request of ``weight`` bytes. Raises SiteError "busy"."""
         own = object()
         with self._changed:
             if len(self._queue) >= self._most:
@@ -129,30 +99,26 @@ class Calls:
                     lambda: self._queue[0] is own and self._fits(weight), WAIT_SECONDS
                 ):
                     raise self._busy()
-                self._running.add(lease)
+                self._running += 1
                 self._bytes += weight
             finally:
                 self._queue.remove(own)
                 self._changed.notify_all()
-        return lease
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._bytes -= weight
+                self._changed.notify_all()
 
     def _fits(self, weight: int) -> bool:
-        few = len(self._running) < self._most
+        few = self._running < self._most
         return few and (self._bytes == 0 or self._bytes + weight <= self._most_bytes)
 
     def _busy(self) -> SiteError:
-        return SiteError("busy", f"{len(self._running)} requests are being answered", help="try again soon")
+        return SiteError("busy", f"{self._running} requests are being answered", help="try again soon")
 
-    def _end(self, lease: Lease) -> None:
-        with self._changed:
-            if lease in self._running:
-                self._running.discard(lease)
-                self._bytes -= lease.weight
-                self._changed.notify_all()
-
-    def waiting(self) -> Waiting:
-        """Return whether some wait, and whose blocks have been leaving for how long."""
-        now = time.monotonic()
-        with self._changed:
-            since = [(each.peer, each.sending) for each in self._running]
-            return Waiting(bool(self._queue), tuple((peer, now - at) for peer, at in since if at is not None))
+    def waiting(self) -> bool:
+        """Return whether some wait for their turn."""
+        return bool(self._queue)

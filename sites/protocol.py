@@ -137,7 +137,7 @@ def encode_request(request: Request, body: bytes = b"") -> bytes:
     return b"".join((_HEAD.pack(_MAGIC, len(head)), head, body))
 
 
-def decode_request(ticket: bytes) -> tuple[Request, memoryview]:
+def decode_request(ticket: bytes | memoryview) -> tuple[Request, memoryview]:
     """Return the request of a ticket, and its body. Raises SiteError "broken"."""
     view = memoryview(ticket)
     if len(view) < _HEAD.size:

@@ -46,7 +46,6 @@ def serve(path: Path) -> None:
     finally:
         server.front.stop()
         site.stop()
-    server.shutdown()
     lock.close()
     print("Stopped cleanly; the next run continues here", file=sys.stderr, flush=True)
 
@@ -85,7 +84,7 @@ def _metrics(site: Site, server: SiteServer) -> Iterator[Metric]:
             "Connections that were shut down: too many, too large, too slow.",
             front.cut,
         ),
-        ("refused_total", "counter", "Calls without the token.", server.check.refused),
+        ("refused_total", "counter", "Calls without the token.", server.refused),
     ):
         yield Metric(f"wjoin_site_{name}", kind, help, (({}, float(value)),))
 
@@ -100,8 +99,6 @@ class _Lines(logging.Formatter):
 
 def _log() -> None:
     """Write what a site tells to standard error, each line with its time."""
-    # gRPC writes there, too, and texts of callers as they are: line breaks and what acts on a terminal.
-    os.environ["GRPC_VERBOSITY"] = "NONE"
     logging.disable(logging.NOTSET)
     logger = logging.getLogger("wjoin.sites")
     logger.setLevel(logging.INFO)

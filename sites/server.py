@@ -1,28 +1,28 @@
-"""The Arrow Flight server of a site: actions about streams, and streams of rows for tickets."""
+"""What a site answers over Arrow Flight: actions about streams, and rows for tickets."""
 
 import json
 import logging
 import os
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.flight as flight
 
-from wjoin.sites.access import TokenCheck, admits
+from wjoin.sites.access import admits
 from wjoin.sites.answers import answer, weight
-from wjoin.sites.failures import SiteError, packed
+from wjoin.sites.failures import SiteError
 from wjoin.sites.front import Front, raise_file_limit, tls
-from wjoin.sites.http2 import Room, Rules
-from wjoin.sites.limits import MOST_NAME, Calls, Lease
+from wjoin.sites.http2 import Headers, Room, Rules
+from wjoin.sites.limits import MOST_NAME, Calls
 from wjoin.sites.protocol import decode_request, facts_to_json, read_json
 from wjoin.sites.secret_files import read_secret
 from wjoin.sites.site import Site
+from wjoin.sites.wire import DO_ACTION, DO_GET, Blocks, Message, failure, read_action, read_ticket, result
 
 _LOG = logging.getLogger("wjoin.sites")
 
-_NO_METHOD = SiteError("broken", "a site answers DoAction and DoGet, and no other method")
+_STRANGE = failure(SiteError("refused", "the token is missing or wrong"))
+_NO_METHOD = failure(SiteError("broken", "a site answers DoAction and DoGet, and no other method"))
 
 _ROOM_SHARE = 8
 """Requests that are under way take this part of the memory at the most, and so do those that are answered."""
@@ -31,8 +31,14 @@ _MOST_REQUESTS = 2
 """What is larger than a request may be is refused with a reason; what is so many times as large, unread."""
 
 
-class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
-    """Serves a site. Failures travel as JSON beside their message (wjoin.sites.failures)."""
+class SiteServer:
+    """Serves a site through its ``front``; ``refused`` counts calls without the token.
+
+    Failures travel as JSON beside their message (wjoin.sites.failures). Actions are "streams" (names, and
+    limits of requests), "describe" (a stream), "next" (how far its numbers go), "consumer" (what a query
+    still needs), "release" (have it need nothing any more), "filter" (join values that later requests name by
+    their digest), "status" (numbers of all streams) and "ping" (nothing).
+    """
 
     def __init__(self, site: Site, token: str | None) -> None:
         config = site.config
@@ -41,55 +47,54 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
             context = tls(read_secret(config.certificate), read_secret(config.key))
         limits = config.limits
         self.site = site
-        self.check = TokenCheck(token)
+        self.refused = 0
+        self._token = token
         self._calls = Calls(limits.max_calls, config.memory // _ROOM_SHARE)
         raise_file_limit(limits.max_connections)
+        room = config.memory // _ROOM_SHARE
         rules = Rules(
-            lambda headers: admits(token, headers),
-            min(_MOST_REQUESTS * limits.max_request_bytes, config.memory // _ROOM_SHARE),
-            Room(config.memory // _ROOM_SHARE),
+            self._admits, self._refuses, min(_MOST_REQUESTS * limits.max_request_bytes, room), Room(room)
         )
-        self.front = Front(config.listen, context, rules, limits.max_connections, self._calls.waiting)
-        super().__init__(f"grpc+unix://{self.front.door}", middleware={"token": self.check})
+        self.front = Front(
+            config.listen,
+            context,
+            rules,
+            limits.max_connections,
+            limits.max_calls,
+            self._calls.waiting,
+            self._answer,
+        )
         self.front.start()
 
-    def list_actions(self, context: Any) -> list[tuple[str, str]]:
-        """Return what can be asked besides rows."""
-        return [
-            ("streams", "names, and limits of requests"),
-            ("describe", "a stream"),
-            ("next", "how far the numbers go"),
-            ("consumer", "what a query still needs"),
-            ("release", "have a query need nothing any more"),
-            ("filter", "join values that later requests name by their digest"),
-            ("status", "numbers of all streams"),
-            ("ping", "nothing"),
-        ]
+    def _admits(self, headers: Headers) -> bool:
+        admitted = admits(self._token, headers)
+        self.refused += not admitted
+        return admitted
 
-    def do_action(self, context: Any, action: Any) -> Iterator[bytes]:
-        """Answer an action with one JSON text."""
+    def _refuses(self, path: bytes, known: bool) -> bytes | None:
+        if not known:
+            return _STRANGE
+        return None if path in (DO_ACTION, DO_GET) else _NO_METHOD
+
+    def _answer(self, path: bytes, message: memoryview) -> Iterator[Message]:
+        """Yield the answer to a request. Raises SiteError."""
         try:
-            body = action.body.to_pybytes() if action.body is not None else b""
-            self.site.config.limits.check_bytes(len(body))
-            found = self._push(body) if action.type == "filter" else self._act(action.type, read_json(body))
+            yield from self._act_on(message) if path == DO_ACTION else self._get(message)
+        except SiteError as error:
+            self.site.counts.add("errors_total", kind=error.kind)
+            raise
         except Exception as error:
-            raise self._told(error) from error
-        return iter([json.dumps(found).encode()])
+            self.site.counts.add("errors_total", kind="failed")
+            _LOG.error("a request failed: %s: %s", type(error).__name__, error, exc_info=error)
+            told = f"the site could not answer: {type(error).__name__}; see its log"
+            raise SiteError("failed", told) from error
 
-    def get_flight_info(self, context: Any, descriptor: Any) -> Any:
-        """Refuse: a site has actions and tickets only."""
-        raise self._failure(_NO_METHOD)
-
-    def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
-        """Refuse, as above."""
-        raise self._failure(_NO_METHOD)
-
-    do_exchange = do_put
-    list_flights = get_flight_info
-
-    def get_schema(self, context: Any, descriptor: Any) -> Any:
-        """Return no columns: pyarrow answers with a traceback where this refuses, as the others do."""
-        return flight.SchemaResult(pa.schema([]))
+    def _act_on(self, message: memoryview) -> Iterator[Message]:
+        """Answer an action with one JSON text."""
+        self.site.config.limits.check_bytes(len(message))
+        kind, body = read_action(message)
+        found = self._push(body) if kind == "filter" else self._act(kind, read_json(body))
+        yield result(json.dumps(found).encode())
 
     def _push(self, body: bytes) -> dict[str, Any]:
         return {"digest": self.site.filters.push(body).digest}
@@ -126,69 +131,23 @@ class SiteServer(flight.FlightServerBase):  # type: ignore[misc]
             store.keep_for(name, read, floor)
         return {"next": store.next}
 
-    def do_get(self, context: Any, ticket: Any) -> Any:
+    def _get(self, message: memoryview) -> Iterator[Message]:
         """Answer a request for rows."""
-        lease: Lease | None = None
-        try:
-            given = ticket.ticket
-            self.site.config.limits.check_bytes(len(given))
-            request, body = decode_request(given)
-            lease = self._calls.begin(context.peer(), weight(self.site, request, body))
-            schema, blocks = answer(self.site, request, body)
-            options = pa.ipc.IpcWriteOptions(compression=request.compression)
-        except Exception as error:
-            if lease is not None:
-                lease.release()
-            raise self._told(error) from error
-        self.site.counts.add("requests_total", kind=request.kind, stream=request.stream)
-        sent = self._counted(lease, request.kind, request.stream, blocks, options)
-        return flight.GeneratorStream(schema, sent, options)
-
-    def _counted(
-        self, lease: Lease, kind: str, stream: str, blocks: Iterator[pa.RecordBatch], options: Any
-    ) -> Iterator[tuple[pa.RecordBatch, bytes] | pa.RecordBatch]:
-        """Yield blocks; the first has beside it how many bytes it has on the way, and without compression."""
-        ratio: float | None = None
-        try:
-            for block in blocks:
-                plain = pa.ipc.get_record_batch_size(block)
-                told = None
-                if ratio is None:
-                    travels = plain if options.compression is None else _message_bytes(block, options)
-                    ratio = travels / plain
-                    told = json.dumps({"bytes": travels, "plain": plain}).encode()
-                lease.sending = time.monotonic()
-                yield block if told is None else (block, told)
-                lease.sending = None
-                counts = self.site.counts
-                counts.add("sent_rows_total", block.num_rows, kind=kind, stream=stream)
-                counts.add("sent_bytes_total", int(ratio * plain), kind=kind, stream=stream)
-        except Exception as error:
-            raise self._told(error) from error
-        finally:
-            lease.release()
-
-    def _told(self, error: Exception) -> Exception:
-        """Return an error as it travels."""
-        return self._failure(error) if isinstance(error, SiteError) else self._unexpected(error)
-
-    def _failure(self, error: SiteError) -> Exception:
-        self.site.counts.add("errors_total", kind=error.kind)
-        kind = flight.FlightUnavailableError if error.kind == "busy" else flight.FlightServerError
-        return kind(error.message, packed(error))  # type: ignore[no-any-return]
-
-    def _unexpected(self, error: Exception) -> Exception:
-        _LOG.error("a request failed: %s: %s", type(error).__name__, error, exc_info=error)
-        message = f"the site could not answer: {type(error).__name__}; see its log"
-        return self._failure(SiteError("failed", message))
-
-
-def _message_bytes(block: pa.RecordBatch, options: Any) -> int:
-    sink = pa.MockOutputStream()
-    with pa.ipc.new_stream(sink, block.schema, options=options) as writer:
-        before = sink.size()
-        writer.write_batch(block)
-        return int(sink.size() - before)
+        ticket = read_ticket(message)
+        self.site.config.limits.check_bytes(len(ticket))
+        request, body = decode_request(ticket)
+        with self._calls.place(weight(self.site, request, body)):
+            schema, found = answer(self.site, request, body)
+            blocks = Blocks(schema, pa.ipc.IpcWriteOptions(compression=request.compression))
+            counts = self.site.counts
+            labels: Any = {"kind": request.kind, "stream": request.stream}
+            counts.add("requests_total", **labels)
+            yield blocks.schema
+            for at, block in enumerate(found):
+                block_message, size = blocks.message(block, tell=at == 0)
+                yield block_message
+                counts.add("sent_rows_total", block.num_rows, **labels)
+                counts.add("sent_bytes_total", size, **labels)
 
 
 def _entry(given: dict[str, Any], name: str, kind: type, *, optional: bool = False) -> Any:

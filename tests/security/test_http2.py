@@ -1,4 +1,4 @@
-"""What the front of a site lets through: bytes in any cut and any mutation, with the room given back."""
+"""A site's HTTP/2: requests in any cut and any mutation, within bounds, with all room given back."""
 
 import random
 
@@ -6,16 +6,21 @@ import pytest
 
 from tests.security.attacks import begin, frame, message, mutated, part
 from tests.security.test_mutations import raw
-from wjoin.sites.http2 import ALLOWANCE, PREFACE, Answers, Refused, Requests, Room, Rules
+from wjoin.sites.http2 import ALLOWANCE, MOST_OPEN, PREFACE, Connection, Refused, Room, Rules
+from wjoin.sites.wire import DO_GET, END
 
 LARGE = 100_000
+REFUSED = b"refused"
 
 
 def rules(total: int = 4 * LARGE, token: str | None = None) -> Rules:
     def admits(headers: dict[str, list[str]]) -> bool:
         return token is None or headers.get("authorization") == [f"Bearer {token}"]
 
-    return Rules(admits, 2 * LARGE, Room(total))
+    def refuses(path: bytes, known: bool) -> bytes | None:
+        return None if known and path == DO_GET else REFUSED
+
+    return Rules(admits, refuses, 2 * LARGE, Room(total))
 
 
 def large(stream: int, *, token: str | None = None, size: int = LARGE, sent: int = LARGE) -> bytes:
@@ -26,30 +31,58 @@ def large(stream: int, *, token: str | None = None, size: int = LARGE, sent: int
     return begin(stream, token=token) + parts + end
 
 
-def let_through(requests: Requests, now: float = 0.0) -> bytes:
-    """Return what may go on, in as many turns as it takes."""
-    found = requests.through(now)
-    while requests.more:
-        found += requests.through(now)
-    return bytes(found)
+def step(connection: Connection, now: float = 0.0) -> None:
+    """Look at all that has come, in as many turns as it takes."""
+    connection.step(now)
+    while connection.more:
+        connection.step(now)
 
 
-def test_what_is_let_through_is_what_has_come_in_any_cut() -> None:
+def give_out(some: Rules) -> int:
+    """Give out room; return to how many."""
+    return len([*some.room.give_out()])
+
+
+def fed(connection: Connection, some: Rules, data: bytes) -> None:
+    """Feed as a caller sends that waits for its windows."""
+    for low in range(0, len(data), 16_000):
+        connection.feed(data[low : low + 16_000])
+        step(connection)
+        give_out(some)
+
+
+def sent_by(connection: Connection) -> dict[int, list[tuple[int, bytes]]]:
+    """Return the frames that are out by their kind, each with its stream."""
+    connection.fill()
+    data = b"".join(connection.out)
+    connection.out.clear()
+    found: dict[int, list[tuple[int, bytes]]] = {}
+    while data:
+        size, kind, stream = int.from_bytes(data[:3]), data[3], int.from_bytes(data[5:9])
+        found.setdefault(kind, []).append((stream, data[9 : 9 + size]))
+        data = data[9 + size :]
+    return found
+
+
+def test_requests_are_read_in_any_cut() -> None:
     chance = random.Random(1)
-    for good in (*raw("x"), large(1) + large(3, size=5, sent=5)):
+    two = raw("x")[1], [raw("x")[0][len(begin()) + 14 :], b"\x0a\x03abc"]
+    other = large(1, size=60_000, sent=60_000) + large(3, size=5, sent=5), [bytes(60_000), bytes(5)]
+    for good, bodies in (two, other):
         data = PREFACE + good
         for most in (1, 9, 1000, 1 << 20):
-            some, found, at = rules(), bytearray(), 0
-            requests = Requests(some)
+            some, at = rules(), 0
+            connection = Connection(some)
             while at < len(data):
-                step = chance.randrange(1, most + 1)
-                requests.feed(data[at : at + step])
-                found += let_through(requests)
-                at += step
-            assert found == data
+                count = chance.randrange(1, most + 1)
+                connection.feed(data[at : at + count])
+                step(connection)
+                give_out(some)
+                at += count
+            assert [bytes(each.message) for each in connection.ready] == bodies
 
 
-def test_mutated_bytes_are_refused_or_let_through_and_the_room_is_given_back() -> None:
+def test_mutated_bytes_are_refused_or_read_and_the_room_is_given_back() -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -57,63 +90,118 @@ def test_mutated_bytes_are_refused_or_let_through_and_the_room_is_given_back() -
     for _ in range(300):
         good = b"".join(chance.choice((*raw("x"), large(5), large(7, sent=LARGE // 2))) for _ in range(2))
         data = PREFACE + mutated(chance, good)
-        requests = Requests(some)
-        answers = Answers(requests.answered, requests.ended)
+        connection = Connection(some)
+        works = []
         try:
             for low in range(0, len(data), 5_000):
-                requests.feed(data[low : low + 5_000])
-                let_through(requests, low)
-                answers.see(memoryview(chance.choice((b"", mutated(chance, frame(1, 4, 1, b"")), b"\0" * 9))))
+                connection.feed(data[low : low + 5_000])
+                step(connection, low)
+                give_out(some)
+                while connection.ready and chance.random() < 0.7:
+                    stream = connection.ready.popleft()
+                    stream.working = True
+                    works.append(stream)
+                if works and chance.random() < 0.7:
+                    stream = works.pop()
+                    stream.working = False
+                    if stream.gone:
+                        connection.finish(stream)
+                    else:
+                        connection.taken(stream)
+                        connection.answer(stream, [memoryview(bytes(chance.randrange(1, LARGE)))], END)
+                sent_by(connection)
         except Refused:
             pass
-        requests.leave()
-        requests.close()
-        assert (some.room.used, some.room.owed) == (0, 0)
-        assert not some.room.for_bytes.waiting and not some.room.for_places.waiting
+        connection.close()
+        for stream in works:
+            stream.working = False
+            connection.finish(stream)
+        assert some.room.used == 0 and not some.room.waiting
 
 
-def test_small_pieces_take_turns_with_those_of_others() -> None:
-    requests = Requests(rules())
-    sent = PREFACE + frame(8, 0, 0, b"\0\0\0\1") * 1000
-    requests.feed(sent)
-    first = requests.through(0.0)
-    assert requests.more and 0 < len(first) < 2_000
-    assert first + let_through(requests) == sent
+def test_small_frames_take_turns_with_those_of_others() -> None:
+    connection = Connection(rules())
+    connection.feed(PREFACE + frame(6, 0, 0, bytes(8)) * 1000)
+    connection.step(0.0)
+    assert connection.more and 0 < connection.told < 2_000
+    step(connection)
+    assert len(sent_by(connection)[6]) == 1000
 
 
 def test_a_large_request_waits_for_room_and_nobody_overtakes() -> None:
-    some = rules(2 * LARGE)
-    callers = [Requests(some) for _ in range(4)]
+    some = rules(2 * LARGE + 10)
+    callers = [Connection(some) for _ in range(4)]
     for each in callers:
-        each.feed(PREFACE + large(1))
-        let_through(each)
-    assert [each.waits for each in callers] == [False, False, True, True]
+        each.feed(PREFACE + large(1, sent=50_000))
+        step(each)
+    assert give_out(some) == 2
+    assert [caller for caller, _ in some.room.waiting] == callers[2:]
     callers[3].close()
-    callers[0].answered(1)
-    let_through(callers[2])
-    assert not callers[2].waits
-    assert some.room.used == 2 * LARGE
+    callers[0].close()
+    assert [*some.room.give_out()] == [callers[2]]
+    assert some.room.used == 2 * (LARGE + 5)
+    # Only who has room is told to send more.
+    assert [8 in sent_by(each) for each in callers[1:3]] == [True, True]
 
 
-def test_without_the_token_there_is_no_room() -> None:
+def test_more_than_there_is_room_for_is_refused() -> None:
+    for sent in (
+        large(1),
+        b"".join(begin(at) + part(at, message(900) + bytes(800)) for at in range(1, 200, 2)),
+    ):
+        connection = Connection(rules())
+        connection.feed(PREFACE + sent)
+        with pytest.raises(Refused):
+            step(connection)
+    assert MOST_OPEN * 900 < ALLOWANCE
+
+
+def test_without_the_token_nothing_is_read() -> None:
     some = rules(token="secret")
-    stranger = Requests(some)
-    stranger.feed(PREFACE + large(1, token="guess"))
-    with pytest.raises(Refused, match="without the token"):
-        let_through(stranger)
-    assert some.room.used == 0
-    known = Requests(some)
-    known.feed(PREFACE + large(1, token="secret", sent=ALLOWANCE))
-    let_through(known)
-    assert known.known and some.room.used == LARGE
+    stranger = Connection(some)
+    fed(stranger, some, PREFACE + large(1, token="guess"))
+    assert some.room.used == 0 and not some.room.waiting and not stranger.known
+    found = sent_by(stranger)
+    assert [payload.endswith(REFUSED) for _, payload in found[1]] == [True]
+    assert not stranger.ready
+    known = Connection(some)
+    fed(known, some, PREFACE + large(1, token="secret"))
+    assert known.known and some.room.used == LARGE + 5
+    assert [bytes(each.message) for each in known.ready] == [bytes(LARGE)]
 
 
-def test_a_request_taken_back_keeps_its_place_until_grpc_has_begun_with_it() -> None:
+def test_a_request_taken_back_keeps_its_room_while_somebody_works_on_it() -> None:
     some = rules()
-    requests = Requests(some)
-    requests.feed(PREFACE + large(1) + frame(3, 0, 1, bytes(4)))
-    assert frame(3, 0, 1, b"\0\0\0\x08") not in let_through(requests)
-    assert (some.room.owed, some.room.used) == (1, LARGE)
-    requests.answered(1)
-    assert requests.through(0.0) == frame(3, 0, 1, b"\0\0\0\x08")
-    assert (some.room.owed, some.room.used) == (0, 0)
+    connection = Connection(some)
+    fed(connection, some, PREFACE + large(1))
+    stream = connection.ready.popleft()
+    stream.working = True
+    fed(connection, some, frame(3, 0, 1, bytes(4)))
+    assert stream.gone and some.room.used == LARGE + 5
+    stream.working = False
+    connection.finish(stream)
+    assert some.room.used == 0
+
+
+def test_answers_keep_to_the_windows_and_frames_of_the_caller() -> None:
+    some = rules()
+    connection = Connection(some)
+    fed(connection, some, PREFACE + large(1, size=5, sent=5) + large(3, size=5, sent=5))
+    for each in [*connection.ready]:
+        connection.taken(each)
+        connection.answer(each, [memoryview(b"a" * 3), memoryview(bytes(LARGE))], END)
+    connection.ready.clear()
+    sent = b"".join(payload for _, payload in sent_by(connection)[0])
+    assert len(sent) == ALLOWANCE
+    assert 0 not in sent_by(connection)
+    connection.feed(frame(8, 0, 0, (3 * LARGE).to_bytes(4)))
+    step(connection)
+    found = sent_by(connection)
+    assert max(len(payload) for _, payload in found[0]) <= 16_384
+    assert sum(len(payload) for _, payload in found[0]) == ALLOWANCE
+    connection.feed(frame(4, 0, 0, b"\0\4" + (4 * LARGE).to_bytes(4) + b"\0\5" + LARGE.to_bytes(4)))
+    step(connection)
+    found = sent_by(connection)
+    assert max(len(payload) for _, payload in found[0]) > 16_384
+    assert [stream for stream, payload in found[1] if payload == END] == [1, 3]
+    assert not connection.sends()
