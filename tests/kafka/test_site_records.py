@@ -14,6 +14,7 @@ from tests.tiers import tiers
 from wjoin.testing.broker import Broker
 
 kafka = pytest.importorskip("confluent_kafka", reason="needs wjoin[site-kafka]")
+pytest.importorskip("confluent_kafka.admin")
 pytestmark = [pytest.mark.thorough, pytest.mark.slow]
 
 
@@ -82,3 +83,46 @@ def test_large_records(broker: Broker, sites: Sites) -> None:
     assert peak(site.process.pid) < MOST_MEMORY
     assert "Traceback" not in site.log() and "again in" not in site.log()
     assert "\x1b" not in site.log()
+
+
+def bombs(broker: Broker, topic: str, codec: str) -> list[object]:
+    """Write a good record, one of 300 MB that is small on the way, and a good one; return what failed."""
+    settings = {"bootstrap.servers": broker.servers, "message.max.bytes": 1_000_000_000, "linger.ms": 0}
+    large = kafka.Producer({**settings, "compression.type": codec, "queue.buffering.max.kbytes": 2_000_000})
+    failed: list[object] = []
+
+    def told(error: "kafka.KafkaError | None", _: object) -> None:
+        if error is not None:
+            failed.append(error.code())
+
+    for value in (GOOD, bytes(300_000_000), GOOD):
+        large.produce(topic, value, partition=0, on_delivery=told)
+        assert large.flush(60) == 0
+    return failed
+
+
+@pytest.mark.parametrize("codec", ["gzip", "lz4", "zstd"])
+def test_what_unpacks_to_too_much_does_not_come_into_a_topic_without_compression(
+    broker: Broker, sites: Sites, codec: str
+) -> None:
+    topic = kafka.admin.NewTopic(f"plain-{codec}", 1, 1, config={"compression.type": "uncompressed"})
+    admin = kafka.admin.AdminClient({"bootstrap.servers": broker.servers})
+    admin.create_topics([topic])[topic.topic].result(60)
+    assert bombs(broker, topic.topic, codec) == [kafka.KafkaError.MSG_SIZE_TOO_LARGE]
+    site = reading(sites, broker, topic.topic, SCHEMA, 1000)
+    wait_for(lambda: site.client().next("a", None) == 2)
+    assert peak(site.process.pid) < MOST_MEMORY
+    assert "again in" not in site.log()
+
+
+def test_what_the_client_library_does_not_unpack_stops_the_stream_and_nothing_else(
+    broker: Broker, sites: Sites
+) -> None:
+    assert bombs(broker, "packed", "zstd") == []
+    site = reading(sites, broker, "packed", SCHEMA, 1000)
+    wait_for(lambda: "again in" in site.log())
+    client = site.client()
+    assert client.next("a", None) == 1
+    assert client.status()["streams"][0]["state"] == "source fails"
+    assert peak(site.process.pid) < MOST_MEMORY
+    assert "message at 1 " in site.log() and "Traceback" not in site.log()
