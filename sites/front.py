@@ -353,8 +353,7 @@ class Front:
         """Send some of what there is, and have more made where all has left."""
         connection, until = caller.connection, caller.down + _TURN_BYTES
         while caller.down < until:
-            if not connection.out:
-                connection.fill()
+            connection.fill()
             if not connection.out or not caller.send():
                 break
         else:

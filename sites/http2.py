@@ -136,6 +136,7 @@ class Connection:
         self.known = False
         self.told = 0
         self.sent = 0
+        self._full = False
         self._rules = rules
         self._in = bytearray()
         self._greeted = False
@@ -400,8 +401,11 @@ class Connection:
             self.ready.append(stream)
 
     def fill(self) -> None:
-        """Put into ``out``, which is empty, what may be sent of answers: of each of them some, in turns."""
-        self.told = 0
+        """Put into ``out``, where there is nothing of answers, some of each answer, in turns."""
+        if not self.out:
+            self.told, self._full = 0, False
+        if self._full:
+            return
         sent = 0
         for _ in range(len(self._sending)):
             if sent >= _MOST_SENT:
@@ -453,6 +457,7 @@ class Connection:
         self._drop(stream)
 
     def _put(self, kind: int, flags: int, number: int, size: int, *payload: memoryview) -> None:
+        self._full = True
         self.out.append(memoryview(size.to_bytes(3) + bytes((kind, flags)) + number.to_bytes(4)))
         self.out.extend(payload)
 

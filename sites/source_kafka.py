@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from threading import Event
 from typing import Any
 
@@ -59,7 +60,11 @@ class KafkaSource:
             self._assign(kafka, consumer, position)
             while not stop.is_set():
                 records = _some(consumer)
-                yield self._taken(kafka, records) if records else None
+                # What has come before a failure is taken, or it would come with it again and again.
+                good = [*takewhile(lambda each: each.error() is None, records)]
+                yield self._taken(good) if good else None
+                if len(good) < len(records):
+                    raise kafka.KafkaException(records[len(good)].error())
         except kafka.KafkaException as error:
             raise OSError(f"topic {self.topic} at {self.servers}: {error}") from error
         finally:
@@ -75,11 +80,9 @@ class KafkaSource:
             [kafka.TopicPartition(self.topic, each, known.get(str(each), begin)) for each in found.partitions]
         )
 
-    def _taken(self, kafka: Any, records: list[Any]) -> Taken:
+    def _taken(self, records: list[Any]) -> Taken:
         lines, offsets = [], {}
         for each in records:
-            if each.error() is not None:
-                raise kafka.KafkaException(each.error())
             # A line is a record; one of Kafka may have line breaks.
             value = each.value() or b""
             lines.append(value.replace(b"\n", b" ") if len(value) <= MOST_RECORD else b"a record is too long")

@@ -53,9 +53,12 @@ def fed(connection: Connection, some: Rules, data: bytes) -> None:
 
 def sent_by(connection: Connection) -> dict[int, list[tuple[int, bytes]]]:
     """Return the frames that are out by their kind, each with its stream."""
+    data = b""
     connection.fill()
-    data = b"".join(connection.out)
-    connection.out.clear()
+    while connection.out:
+        data += b"".join(connection.out)
+        connection.out.clear()
+        connection.fill()
     found: dict[int, list[tuple[int, bytes]]] = {}
     while data:
         size, kind, stream = int.from_bytes(data[:3]), data[3], int.from_bytes(data[5:9])
