@@ -121,4 +121,5 @@ class Calls:
 
     def waiting(self) -> bool:
         """Return whether some wait for their turn."""
-        return bool(self._queue)
+        with self._changed:
+            return bool(self._queue)
