@@ -51,7 +51,9 @@ _ENOUGH = 65_536
 """Bytes of an answer that are worth a turn."""
 
 _PIECES = 512
-_TLS_BYTES = 1 << 18
+_TLS_BYTES = 16_384
+"""Of a record of TLS."""
+
 _MOST_EACH = 8
 """Answers of one connection that threads make at a time."""
 
