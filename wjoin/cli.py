@@ -86,7 +86,7 @@ def _run(options: argparse.Namespace) -> int:
         try:
             for statement in statements:
                 with _told(statement):
-                    started = carry_out(session, text, statement, params, how)
+                    started = carry_out(session.context.asked(text, params), statement, how)
                 running += started
                 if options.once:
                     follow(started, session.settle, out, options.json)

@@ -1,94 +1,50 @@
 """What a statement answers at a terminal: rows, a plan, or a query that has been started."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from wjoin.commands.printed import rows_once
 from wjoin.context import Asked
 from wjoin.grammar.shown import redacted
-from wjoin.grammar.syntax import Explain, InsertInto, Statement
+from wjoin.grammar.syntax import Statement
 from wjoin.queries.running import Running
-from wjoin.shell.fetched import fetched
 from wjoin.shell.shell import Choices
 from wjoin.shell.tables import Rows
-from wjoin.shell.watched import Watched, start_watching
-from wjoin.statements.dispatch import execute
-from wjoin.statements.explain import explain
+from wjoin.shell.watched import Watched, fetched, start_watching
 from wjoin.statements.explanation import Explanation
-from wjoin.statements.inserts import insert
+from wjoin.statements.outcome import Selected, outcome
 
-if TYPE_CHECKING:
-    from wjoin.session import Session
-
-
-@dataclass(frozen=True)
-class Done:
-    """A statement has been carried out, and answers no rows: what to say of it."""
-
-    what: str
-
-
-@dataclass(frozen=True)
-class Started:
-    """An INSERT INTO runs behind the prompt."""
-
-    running: Running
-
-
-Answer = Rows | Explanation | Done | Started | Watched
+Answer = Rows | Watched | Running | Explanation | str
+"""A text is what there is to say of a statement that answers nothing else; a query runs behind the prompt."""
 
 
 def answer(
-    session: "Session",
-    text: str,
-    statement: Statement,
-    choices: Choices,
-    group: str,
-    started: Callable[[Running], None],
+    asked: Asked, statement: Statement, choices: Choices, group: str, started: Callable[[Running], None]
 ) -> Answer:
     """Carry out a statement; its jobs are Spark's group of that name.
 
     ``started`` is told of a query that is waited for here. Raises WJoinError.
     """
-    session.sparkContext.setJobGroup(group, redacted(statement.span.of(text))[:200], interruptOnCancel=True)
-    asked = session.context.asked(text, dict(choices.params))
-    if isinstance(statement, InsertInto):
-        return _insert(session, asked, statement, choices, started)
-    if isinstance(statement, Explain):
-        return explain(asked, statement)
+    written = redacted(statement.span.of(asked.text))[:200]
+    asked.engine.spark.sparkContext.setJobGroup(group, written, interruptOnCancel=True)
+    found = outcome(asked, statement, once=choices.once, checkpoint=choices.checkpoint)
+    if isinstance(found, Running) and choices.once:
+        started(found)
+        return _to_its_end(asked, found)
+    if not isinstance(found, Selected):
+        return found or "done"
+    if found.frame.isStreaming and not choices.once:
+        return start_watching(asked, statement, found, choices.rows)
     with asked.placed(statement.span):
-        frame = execute(asked, statement)
-        if not frame.columns:
-            return Done("")
-        if frame.columns == ["plan"] and statement.span.of(text)[:7].upper() == "EXPLAIN":
-            return Explanation("\n".join(row[0] for row in frame.collect()))
-        if not frame.isStreaming:
-            return fetched(frame, choices.rows)
-        if choices.once:
-            return fetched(rows_once(frame, choices.rows), choices.rows)
-    return start_watching(frame, text, statement, choices.rows, session.context.settings.trigger())
+        rows = rows_once(found.frame, choices.rows) if found.frame.isStreaming else found.frame
+        return fetched(rows, choices.rows)
 
 
-def _insert(
-    session: "Session",
-    asked: Asked,
-    statement: InsertInto,
-    choices: Choices,
-    started: Callable[[Running], None],
-) -> Answer:
-    """Start the query of an INSERT INTO; with ``once`` wait for its end."""
-    with asked.placed(statement.span):
-        running = insert(asked, statement, once=choices.once, checkpoint=choices.checkpoint)
-    if running is None:
-        return Done("")
-    if not choices.once:
-        return Started(running)
-    started(running)
+def _to_its_end(asked: Asked, running: Running) -> str:
+    """Wait for the end of a query; return what it has done. Raises WJoinError where it has failed."""
     while running.query.isActive:
         running.query.awaitTermination(1)
     running.followed.look()
-    session.settle()
+    asked.queries.settle()
     if (error := running.failed) is not None:
         raise error
-    return Done(running.line())
+    return running.line()

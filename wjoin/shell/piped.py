@@ -29,7 +29,8 @@ class PipedShell(Shell):
     def perform(self, text: str, statement: "Statement") -> None:
         """Carry out a statement; a query into a sink works off what there is, then ends."""
         how = How(True, self.choices.rows, self.choices.checkpoint)
-        started = carry_out(self._session, text, statement, dict(self.choices.params), how)
+        asked = self._session.context.asked(text, dict(self.choices.params))
+        started = carry_out(asked, statement, how)
         follow(started, self._session.settle, sys.stdout, False)
 
     def say(self, text: str) -> None:

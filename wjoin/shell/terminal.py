@@ -211,15 +211,18 @@ class TerminalShell(Shell):
         """Carry out a statement and show what it answers. Raises WJoinError, and Stopped at Ctrl-C."""
         session = self.session()
         # Imports Spark's client, which the first prompt does without.
-        from wjoin.shell.answers import Done, Started, answer
+        from wjoin.queries.running import Running
+        from wjoin.shell.answers import answer
         from wjoin.shell.explained import explained
+        from wjoin.shell.watched import Watched
         from wjoin.statements.explanation import Explanation
 
         self._statements += 1
         group = f"wjoin-shell-{self._statements}"
         before = {each.runId for each in session.spark.streams.active}
         began = time.monotonic()
-        work = Work(lambda: answer(session, text, statement, self.choices, group, self._told.append))
+        asked = session.context.asked(text, dict(self.choices.params))
+        work = Work(lambda: answer(asked, statement, self.choices, group, self._told.append))
         left = threading.Event()
         try:
             found = self._attend(work, lambda: _cancel(session, group, before, work, left))
@@ -235,13 +238,12 @@ class TerminalShell(Shell):
             case Explanation():
                 self._show(explained(found, self._screen.size.columns, self._screen.paint))
                 self._remark("", seconds)
-            case Done():
-                self._remark(found.what or "done", seconds)
-            case Started():
-                name = found.running.name
+            case Running(name=name):
                 self._remark(f"{name} runs: SHOW QUERIES, DESCRIBE QUERY {name}, STOP QUERY {name}", seconds)
-            case _:
+            case Watched():
                 self._watch(found, session)
+            case _:
+                self._remark(found, seconds)
 
     def _show_rows(self, rows: Rows, seconds: float) -> None:
         count, size = len(rows.rows), self._screen.size

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wjoin.commands.printed import start_showing
-from wjoin.measured.followed import follower_of
+from wjoin.context import Asked
 from wjoin.queries.running import Running
+from wjoin.queries.texts import first_texts, numeric
 from wjoin.shell.attended import Interrupts
-from wjoin.shell.fetched import fetched
 from wjoin.shell.status import status_of
 from wjoin.shell.tables import Rows
 from wjoin.spark.failures import placed
+from wjoin.statements.outcome import Selected
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,9 +44,12 @@ class Watched:
     batches: "queue.SimpleQueue[Batch]"
 
 
-def start_watching(
-    frame: "DataFrame", text: str, statement: "Statement", most: int, every: str | None
-) -> Watched:
+def fetched(frame: "DataFrame", most: int) -> Rows:
+    """Return at most so many rows, and whether there are more."""
+    return Rows(tuple(frame.columns), numeric(frame.schema), *first_texts(frame, most))
+
+
+def start_watching(asked: Asked, statement: "Statement", selected: Selected, most: int) -> Watched:
     """Start a SELECT over streams.
 
     Its new rows are shown; of an aggregate that never ends its groups, all of them. Raises WJoinError WJ607.
@@ -58,11 +62,10 @@ def start_watching(
         def show(rows: "DataFrame", number: int, count: int) -> None:
             batches.put(Batch(number, fetched(rows, most), count, mode == "complete"))
 
-        query = start_showing(frame, every, show, mode)
-        followed = follower_of(frame.sparkSession).follow(query)
-        return Watched(Running(followed, text, statement.span, statement.span), batches)
+        query = start_showing(selected.frame, asked.settings.trigger(), show, mode)
+        return Watched(selected.running(asked, statement, query), batches)
 
-    with placed(text, statement.span, "the SELECT"):
+    with placed(asked.text, statement.span, "the SELECT"):
         try:
             return start("append")
         except AnalysisException as error:
