@@ -12,6 +12,7 @@ from math import ceil, floor
 from sqlglot import exp
 
 from wjoin.planner.catalog import INTEGRAL, WHOLE
+from wjoin.planner.conditions.expressions import MAXIMUM_DIGITS, digits_of, is_decimal
 from wjoin.planner.conditions.meaning import Meaning
 from wjoin.planner.text.literals import in_reach, number
 from wjoin.planner.text.scope import StreamColumn
@@ -24,7 +25,6 @@ _DOUBLE_SLACK, _FLOAT_SLACK = 2.0**-48, 2.0**-19
 _MOST = {"float": 1e30, "double": 1e290}
 """Constants beyond which a sum with the greatest number of a type may be infinite."""
 
-_MAXIMUM_DIGITS = 38
 _TURNED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
 
 
@@ -223,27 +223,18 @@ def _is_difference(each: _Sum) -> bool:
     if any(kind in WHOLE and kind not in INTEGRAL for kind in types):
         # Sums of dates and times have rules of their own.
         return types[0] == types[1] and not each.size
-    decimals = [kind for kind in types if kind.startswith("decimal(")]
+    decimals = list(filter(is_decimal, types))
     if not all(kind in decimals or kind in INTEGRAL or kind in ("float", "double") for kind in types):
         return False
     if any(each.size > _MOST[kind] for kind in types if kind in _MOST):
         return False
-    digits = [_digits(kind) for kind in types]
+    digits = [digits_of(kind) for kind in types if kind in decimals or kind in INTEGRAL]
     constant = each.size.as_tuple()
     exponent = constant.exponent if isinstance(constant.exponent, int) else 0
     digits.append((max(0, len(constant.digits) + exponent), max(0, -exponent)))
     # A DECIMAL that is too long is rounded, by more than any slack.
     longest = max(whole for whole, _ in digits) + max(part for _, part in digits)
-    exact = longest + each.terms <= _MAXIMUM_DIGITS
-    return exact or not decimals
-
-
-def _digits(kind: str) -> tuple[int, int]:
-    """Return the digits of a numeric type before and after the point."""
-    if kind.startswith("decimal("):
-        precision, scale = (int(each) for each in kind[len("decimal(") : -1].split(","))
-        return precision - scale, scale
-    return (20, 0) if kind in INTEGRAL else (0, 0)
+    return longest + each.terms <= MAXIMUM_DIGITS or not decimals
 
 
 def _band(bounds: _Bounds) -> ColumnBand:

@@ -13,7 +13,7 @@ from wjoin.planner.catalog import WHOLE
 from wjoin.planner.conditions.column_bands import ColumnBand, column_band
 from wjoin.planner.conditions.meaning import Meaning
 from wjoin.planner.conditions.predicate_calls import ReadCall, check_calls, read_call
-from wjoin.planner.conditions.readable import ReadCondition, Unread, read_condition_tree
+from wjoin.planner.conditions.readable import COMPARISONS, ReadCondition, Unread, read_condition_tree
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
@@ -27,13 +27,7 @@ SPECIAL_WORDS = frozenset(
     grouping__id localtimestamp session_user user
     """.split()
 )
-_OPERATORS: dict[type[exp.Expr], str] = {
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
+_OPERATORS = {kind: each for kind, each in COMPARISONS.items() if each not in ("=", "<=>")}
 
 
 @dataclass(frozen=True)
