@@ -36,8 +36,9 @@ from wjoin.parts.kernels.runs import (
 )
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.checks import Band, Comparison, Condition, Operand, PredicateCheck, of_kind
-from wjoin.planner.plan.physical import Output, PhysicalPlan, Precedence, Probe, Stage, Step
+from wjoin.planner.plan.physical import Output, PhysicalPlan, Stage
 from wjoin.planner.plan.probes import in_order, linked_first
+from wjoin.planner.plan.steps import Precedence, Probe, Step
 from wjoin.udfs.predicate import Predicate
 
 PARTIAL_LIMIT = 1 << 20

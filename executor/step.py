@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.arrivals import Arrivals
-from wjoin.executor.blocks import concatenate, cut
+from wjoin.executor.blocks import concatenate
 from wjoin.executor.combinations import Assembler, Combinations
 from wjoin.executor.counts import Counts, count_spread, count_state
 from wjoin.executor.gathering import Pieces
@@ -24,8 +24,8 @@ from wjoin.executor.report import Report
 from wjoin.executor.spool import Spool
 from wjoin.executor.state.kept_rows import kept, settled, watermark
 from wjoin.executor.state.manifest import Elsewhere, Manifest
-from wjoin.executor.state.slices import Slice, Stored, maintain, still_live
-from wjoin.executor.state.writing import Cutting, Writing
+from wjoin.executor.state.slices import Slice, SliceStore, maintain, still_live, write_slices
+from wjoin.executor.state.writing import Writing
 from wjoin.executor.stretches import STRETCH_BYTES, Arrived, stretches
 from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import KERNELS
@@ -36,31 +36,14 @@ from wjoin.planner.plan.edges import destination, result_columns
 from wjoin.planner.plan.physical import (
     Gather,
     PhysicalPlan,
-    Probe,
     Retention,
-    Rows,
     Stage,
     StageEdge,
     meeting,
 )
 from wjoin.planner.plan.probes import over_streams, with_kernel
+from wjoin.planner.plan.steps import Probe, Rows
 from wjoin.udfs.predicate import Predicate
-
-
-class SliceStore(Protocol):
-    """Where a worker's slices are kept."""
-
-    def load(self, stored: Slice) -> pa.RecordBatch:
-        """Return the rows of a slice."""
-        ...
-
-    def save(self, name: str, batch: pa.RecordBatch, cutting: Cutting) -> Stored:
-        """Write a slice under a new name, in the pieces and with the compression that the rules say."""
-        ...
-
-    def remove(self, stored: Slice) -> None:
-        """Forget a slice."""
-        ...
 
 
 class RowSource(Protocol):
@@ -306,7 +289,7 @@ class StageLogic:
                 run = _sorted_as(keeper.shape, new.stored[number], shapes[number])
                 staying = None if run is None else still_live(run, keeper.shape, keeper.live)
                 if staying is not None:
-                    slices[number] += _slices(store, names, keeper.shape, staying, cutting)
+                    slices[number] += write_slices(store, names, keeper.shape, staying, cutting)
             working = self._working(working, new.stored, stretch.later, arrivals.spool)
         groups: list[tuple[Slice, ...]] = []
         for number in range(len(self.stage.inputs)):
@@ -325,10 +308,8 @@ class StageLogic:
             )
             for slice_ in change.remove:
                 store.remove(slice_)
-            written = (
-                piece for run in change.write for piece in _slices(store, names, keeper.shape, run, cutting)
-            )
-            groups.append((*change.stay, *written))
+            wrote = (write_slices(store, names, keeper.shape, run, cutting) for run in change.write)
+            groups.append((*change.stay, *itertools.chain(*wrote)))
         after = replace(
             manifest,
             written=next(names),
@@ -507,15 +488,3 @@ def _sorted(shape: RunShape, blocks: list[pa.RecordBatch]) -> SortedRun | None:
 def _sorted_as(shape: RunShape, run: SortedRun | None, known: RunShape) -> SortedRun | None:
     """Return a run of the shape ``known`` in the order of another one."""
     return run if run is None or shape.order_name == known.order_name else shape.sort(run.batch)
-
-
-def _slices(
-    store: SliceStore, names: Iterator[int], shape: RunShape, run: SortedRun, cutting: Cutting
-) -> Iterator[Slice]:
-    """Write a run as slices that are not much larger than a large one."""
-    for batch in cut(run.batch, max(1, run.rows), 2 * cutting.large_slice):
-        part = shape.read(batch)
-        name = str(next(names))
-        stored = store.save(name, batch, cutting)
-        of = (part.rows, stored.size, *part.span, shape.order_name)
-        yield Slice(name, *of, stored.digest, stored.pieces, stored.compression)

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, shifted
-from wjoin.planner.plan.physical import Output, WindowCheck
+from wjoin.planner.plan.physical import Output
 from wjoin.planner.plan.probes import window_checks
+from wjoin.planner.plan.steps import WindowCheck
 from wjoin.planner.windows.bounds import Windows
 
 Times = Mapping[int, Int64Array]

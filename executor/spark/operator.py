@@ -28,9 +28,9 @@ from wjoin.executor.spark.watch import Watch
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.files import WorkerFiles, worker_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
-from wjoin.executor.state.slices import Slice, Stored
+from wjoin.executor.state.slices import Slice, SliceStore, Stored
 from wjoin.executor.state.writing import Cutting
-from wjoin.executor.step import Made, SliceStore, StageLogic
+from wjoin.executor.step import Made, StageLogic
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.runs import GREATEST, LEAST
 from wjoin.parts.routes.route import Role

@@ -5,12 +5,12 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from wjoin.executor.blocks import concatenate
+from wjoin.executor.blocks import concatenate, cut
 from wjoin.executor.state.stored import whole
 from wjoin.executor.state.writing import Cutting, compression
 from wjoin.parts.kernels.runs import BoolArray, RunShape, SortedRun, select
@@ -63,6 +63,22 @@ class Stored:
     digest: str = ""
     pieces: int = 1
     compression: str | None = None
+
+
+class SliceStore(Protocol):
+    """Where a worker's slices are kept."""
+
+    def load(self, stored: Slice) -> pa.RecordBatch:
+        """Return the rows of a slice."""
+        ...
+
+    def save(self, name: str, batch: pa.RecordBatch, cutting: Cutting) -> Stored:
+        """Write a slice under a new name, in the pieces and with the compression that the rules say."""
+        ...
+
+    def remove(self, stored: Slice) -> None:
+        """Forget a slice."""
+        ...
 
 
 def digest_of(data: bytes | pa.Buffer) -> str:
@@ -207,3 +223,15 @@ def _at_once(group: list[Slice | SortedRun], cutting: Cutting) -> int:
 
 def _size(each: Slice | SortedRun) -> int:
     return each.size if isinstance(each, Slice) else int(each.batch.nbytes)
+
+
+def write_slices(
+    store: SliceStore, names: Iterator[int], shape: RunShape, run: SortedRun, cutting: Cutting
+) -> Iterator[Slice]:
+    """Write a run as slices that are not much larger than a large one."""
+    for batch in cut(run.batch, max(1, run.rows), 2 * cutting.large_slice):
+        part = shape.read(batch)
+        name = str(next(names))
+        stored = store.save(name, batch, cutting)
+        of = (part.rows, stored.size, *part.span, shape.order_name)
+        yield Slice(name, *of, stored.digest, stored.pieces, stored.compression)

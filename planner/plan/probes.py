@@ -14,19 +14,14 @@ from wjoin.planner.plan.physical import (
     Join,
     Pairs,
     PhysicalPlan,
-    Precedence,
-    Probe,
-    Range,
     Retention,
-    Rows,
     Stage,
     StageEdge,
-    Step,
-    WindowCheck,
     meeting,
 )
 from wjoin.planner.plan.reach import Reach, reach
 from wjoin.planner.plan.slicing import cut
+from wjoin.planner.plan.steps import Precedence, Probe, Range, Rows, Step, WindowCheck
 from wjoin.planner.windows.bounds import Windows
 
 Orders = Mapping[int, Sequence[int]]

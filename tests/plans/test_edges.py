@@ -5,7 +5,8 @@ import dataclasses
 from tests.plans.catalogue import plan
 from wjoin.planner.choose.native_method import native_refusal
 from wjoin.planner.plan.edges import result_columns
-from wjoin.planner.plan.physical import PhysicalPlan, Rows
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.steps import Rows
 from wjoin.planner.shape.decompose import decompose
 
 TWO_STAGES = """

@@ -20,11 +20,10 @@ from wjoin.planner.plan.physical import (
     PassedOn,
     Passes,
     PhysicalPlan,
-    Precedence,
-    Rows,
     Scanned,
 )
 from wjoin.planner.plan.probes import arranged
+from wjoin.planner.plan.steps import Precedence, Rows
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.shape.hops import can_hop, hop_orders, in_hops
 from wjoin.udfs.predicate import Predicate
