@@ -16,7 +16,7 @@ from wjoin.planner.explain.page_graph import legend, window_graph
 from wjoin.planner.explain.page_plan import plan_picture
 from wjoin.planner.explain.page_slices import slices_legend, slices_picture
 from wjoin.planner.explain.page_style import AROUND, ROOT, STYLE
-from wjoin.planner.explain.phrases import Link, alternatives, keeps, network_bound, shown, signed
+from wjoin.planner.explain.phrases import Link, alternatives, shown, signed, warnings
 from wjoin.planner.figures import figure, seconds, size
 
 OPEN_WINDOWS = 6
@@ -125,14 +125,7 @@ def _tile(value: str, label: str, class_: str = "tile") -> Markup:
 
 
 def _warnings(document: Document) -> Iterator[str]:
-    for stage in document.stages if keeps(document) else ():
-        for entry in stage.inputs:
-            free = [name for name, bound in entry.kept_for.items() if bound is None]
-            if free:
-                kept = listed(entry.members)
-                after = f"no window limits how far {listed(free)} can be after {kept}"
-                yield f"The rows of {kept} are kept forever: {after}."
-    yield from (f"{text[0].upper()}{text[1:]}." for text in network_bound(document))
+    yield from (f"{text[0].upper()}{text[1:]}." for text in warnings(document))
     yield from dict.fromkeys(stage.warning for stage in document.stages if stage.warning)
     if count := document.constraints.contradictory_alternatives:
         yield f"Left out: {counted(count, 'alternative')} that no rows can satisfy."

@@ -97,13 +97,25 @@ def travelling(stream: doc.StreamEntry) -> str:
     return (", ".join(stream.columns) or "none") + alone
 
 
-def network_bound(document: doc.Document) -> Iterator[str]:
-    """Yield that the network sets the pace, where it does (PSP 2009, equation 6)."""
+def warnings(document: doc.Document) -> Iterator[str]:
+    """Yield that the network sets the pace (PSP 2009, equation 6), and what is kept or missing forever."""
     if document.network > 1:
         yield (
             f"sending rows to the workers takes {figure(document.network)} times as long as joining them; "
             "use fewer workers or columns, or set wjoin.network to the real bandwidth"
         )
+    if not keeps(document):
+        return
+    if document.undated:
+        yield (
+            f"MATCH_TIME() has no watermark, so a streaming query cannot aggregate by it: {document.undated}"
+        )
+    for stream in document.streams:
+        if stream.unbounded:
+            yield (
+                f"the rows of {stream.alias} are kept forever: no window limits how far "
+                f"{listed(stream.unbounded)} can be after {stream.alias}"
+            )
 
 
 def alternatives(document: doc.Document) -> list[list[Link]]:

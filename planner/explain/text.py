@@ -12,12 +12,11 @@ from wjoin.planner.explain.phrases import (
     hop_title,
     hop_words,
     is_held,
-    keeps,
     lasting,
     moved,
-    network_bound,
     shown,
     travelling,
+    warnings,
 )
 
 
@@ -43,8 +42,7 @@ def explain_text(document: doc.Document) -> str:
     lines = []
     for title, body in sections:
         lines += [title, *(f"  {line}" for line in body)]
-    warnings = [f"warning: {text}" for text in network_bound(document)]
-    return "\n".join([*lines, *warnings, *(_warnings(document) if keeps(document) else ())])
+    return "\n".join([*lines, *(f"warning: {each}" for each in warnings(document))])
 
 
 def _later(document: doc.Document) -> Iterator[str]:
@@ -215,17 +213,3 @@ def _joins_retention(document: doc.Document) -> Iterator[str]:
                 limit = f"until the watermark passes {moved(time, bound, document)}"
             yield f"{_members(own)}: kept by join {number} {limit}"
     yield from closing(document)
-
-
-def _warnings(document: doc.Document) -> Iterator[str]:
-    if document.undated:
-        yield (
-            "warning: MATCH_TIME() has no watermark, so a streaming query cannot aggregate by it: "
-            f"{document.undated}"
-        )
-    for stream in document.streams:
-        if stream.unbounded:
-            yield (
-                f"warning: the rows of {stream.alias} are kept forever: no window limits how far "
-                f"{', '.join(stream.unbounded)} can be after {stream.alias}"
-            )
