@@ -23,7 +23,9 @@ _SLOTS = 2
 
 
 def stopped(spark: SparkSession) -> bool:
-    """Return whether a Spark has been stopped, or does not answer; one of Spark Connect answers to others."""
+    """Return whether a Spark has been stopped, or does not answer; of Spark Connect its client."""
+    if (closed := getattr(spark, "is_stopped", None)) is not None:
+        return bool(closed)
     java = getattr(spark, "_jsc", None)
     try:
         return java is not None and bool(java.sc().isStopped())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from wjoin.measured.progress import LEAST_TIMESTAMP, Progress
+from wjoin.measured.progress import Progress, lags
 
 KEPT_SECONDS = 3600.0
 """How long points are kept."""
@@ -113,19 +113,10 @@ def added(first: Counts, second: Counts) -> Counts:
     return {name: first.get(name, 0) + second.get(name, 0) for name in (*first, *second)}
 
 
-def ended(progress: Progress) -> float | None:
-    """Return when what a report tells of ended, in seconds since 1970; None where it does not say."""
-    if not progress.started:
-        return None
-    return datetime.fromisoformat(progress.started).timestamp() + progress.seconds
-
-
 def point(progress: Progress, before: Point) -> Point:
     """Return what a report of Spark tells, after the point ``before``."""
-    ends = ended(progress)
-    ends = before.ends if ends is None else max(before.ends, ends)
+    ends = before.ends if progress.ended is None else max(before.ends, progress.ended)
     if progress.idle:
-        lag = {alias: ends - time / 1e6 for alias, time in before.seen.items() if time >= LEAST_TIMESTAMP}
         return replace(
             Point(before.ends, ends),
             kept=before.kept,
@@ -134,7 +125,7 @@ def point(progress: Progress, before: Point) -> Point:
             spark_bytes=before.spark_bytes,
             seen=before.seen,
             watermarks=before.watermarks,
-            lag=lag,
+            lag=lags(before.seen, ends),
         )
     return Point(
         before.ends,

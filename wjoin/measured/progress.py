@@ -108,10 +108,14 @@ class Progress:
     @property
     def lag(self) -> dict[str, float]:
         """How far the newest row of each stream was behind the clock at the end, in seconds."""
+        return {} if self.ended is None else lags(self.seen, self.ended)
+
+    @property
+    def ended(self) -> float | None:
+        """When what it tells of ended, in seconds since 1970; None where it does not say."""
         if not self.started:
-            return {}
-        ended = datetime.fromisoformat(self.started).timestamp() + self.seconds
-        return {alias: ended - time / 1e6 for alias, time in self.seen.items() if time >= LEAST_TIMESTAMP}
+            return None
+        return datetime.fromisoformat(self.started).timestamp() + self.seconds
 
     @property
     def complete_until(self) -> int | None:
@@ -123,6 +127,11 @@ class Progress:
     def as_json(self) -> str:
         """Return the counts as one line of JSON."""
         return json.dumps({**self.__dict__, "rows_per_second": round(self.rows_per_second, 1)})
+
+
+def lags(seen: Mapping[str, int], clock: float) -> dict[str, float]:
+    """Return the seconds by which a clock is ahead of each stream's newest row, where its time is one."""
+    return {alias: clock - time / 1e6 for alias, time in seen.items() if time >= LEAST_TIMESTAMP}
 
 
 def time_text(time: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from wjoin.connecting import connect
+from wjoin.measured.beside import stopped
 from wjoin.notebook.screen import Screen
 from wjoin.session import Session
 
@@ -59,9 +60,3 @@ def _running(value: Any) -> Session | SparkSession | None:
     # Classic or Connect, whose class cannot be imported everywhere.
     is_spark = type(value).__name__ == "SparkSession" and type(value).__module__.startswith("pyspark.sql.")
     return value if is_spark and not stopped(value) else None
-
-
-def stopped(spark: SparkSession) -> bool:
-    """Return whether a SparkSession, classic or of Connect, has been stopped."""
-    connected = getattr(spark, "is_stopped", None)
-    return bool(connected) if connected is not None else spark.sparkContext._jsc is None

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wjoin.commands.arguments import read_file
 from wjoin.grammar.durations import count_of
@@ -112,17 +112,9 @@ class Shell(ABC):
             case _:
                 if argument.lower() not in _SWITCH:
                     raise commands.usage(command)
-                on = _SWITCH[argument.lower()]
-                self._switch(command.name, on)
-
-    def _switch(self, name: str, on: bool) -> None:
-        match name:
-            case ".once":
-                self.choices = replace(self.choices, once=on)
-            case ".timer":
-                self.choices = replace(self.choices, timer=on)
-            case ".pager":
-                self.choices = replace(self.choices, pager=on)
+                # The command of a switch has its name: .once, .timer, .pager.
+                switched: dict[str, Any] = {command.name[1:]: _SWITCH[argument.lower()]}
+                self.choices = replace(self.choices, **switched)
 
     def _read(self, command: Command) -> None:
         if not command.argument:

@@ -1,5 +1,6 @@
 """A SELECT over streams, shown while it runs."""
 
+import contextlib
 import queue
 import time
 from collections.abc import Callable, Sequence
@@ -81,7 +82,8 @@ def watch(
     interrupts.count = 0
     rows, told = 0, 0.0
     while not interrupts.count and not interrupts.ended:
-        for batch in _waiting(watched.batches):
+        with contextlib.suppress(queue.Empty):
+            batch = watched.batches.get(timeout=_POLL_SECONDS)
             rows += batch.count
             show(batch)
         if time.monotonic() - told >= _STATUS_SECONDS:
@@ -98,11 +100,3 @@ def rest(watched: Watched) -> Sequence[Batch]:
     while not watched.batches.empty():
         found.append(watched.batches.get())
     return found
-
-
-def _waiting(batches: "queue.SimpleQueue[Batch]") -> Sequence[Batch]:
-    """Return the next micro-batch, after a moment at most."""
-    try:
-        return [batches.get(timeout=_POLL_SECONDS)]
-    except queue.Empty:
-        return []

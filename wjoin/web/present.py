@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from wjoin.measured.points import Hour, Point
-from wjoin.measured.progress import LEAST_TIMESTAMP
+from wjoin.measured.progress import lags
 from wjoin.planner.explain.document import Document
 from wjoin.planner.figures import figure
 from wjoin.planner.planning import PlannedSelect
@@ -62,7 +62,7 @@ class Now:
         total = self.hour.total
         if not self.known.active:
             return dict(total.lag)
-        return {name: self.clock - at / 1e6 for name, at in total.seen.items() if at >= LEAST_TIMESTAMP}
+        return lags(total.seen, self.clock)
 
     def rate(self, count: float) -> float:
         """Return how often a second something happens at present that ``recent`` has counted."""
