@@ -78,7 +78,7 @@ def streams(session: wjoin.Session) -> wjoin.Session:
                 "session",
                 "statements.spark",
                 "joins.predicates",
-                "statements.views",
+                "statements.about",
                 "statements.views",
                 "statements.views",
             ],

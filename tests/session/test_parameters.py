@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import wjoin
-from wjoin.settings.parameters import check_values
+from wjoin.context import check_values
 
 pytestmark = pytest.mark.spark
 

@@ -23,6 +23,7 @@ from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import FromItem, InsertInto, Query, SelectBlock
+from wjoin.grammar.tokens import first_word
 from wjoin.homes.handed import Stages, folder_of, hand_over
 from wjoin.homes.homes import FILES, state_workers
 from wjoin.joins.delays import output_delays, relation_delays
@@ -54,7 +55,10 @@ from wjoin.sources.site_leases import AtSites, keep_rows
 from wjoin.sources.site_streams import held_at, read_as
 from wjoin.sources.site_ways import Revising, way_file
 from wjoin.spark.cluster import lasting_cores, weighed_with
-from wjoin.spark.failures import UNREAD, first_line
+from wjoin.spark.failures import UNREAD, first_line, never_ends
+
+_KEEP_ROWS = frozenset("CREATE DECLARE REPLACE SET".split())
+"""First words of statements of Spark's that keep the rows of a query: CREATE TABLE … AS, SET VAR."""
 
 Placed = TypeVar("Placed", WJoinError, WJoinWarning)
 
@@ -93,9 +97,13 @@ def rewrite(
 def joined_rows(asked: Asked, query: Query, kept: Kept | None = None) -> tuple[DataFrame, Joins]:
     """Return the rows of a query and its W-joins (see ``rewrite``).
 
-    What Spark refuses of the edited text is an error at the place of the query.
+    What Spark refuses of the edited text is an error at the place of the query. Raises WJoinError WJ621 for a
+    statement that keeps all rows of a stream, before it writes any.
     """
     rewriting = rewrite(asked, query, kept)
+    streaming = any(each.physical.streaming for each in rewriting.planned)
+    if streaming and first_word(query.written(asked.text)) in _KEEP_ROWS:
+        raise never_ends("the statement", query.blocks[0].window_span, asked.text)
     return rewriting.run_placed(), rewriting.joins
 
 

@@ -1,39 +1,11 @@
-"""Values of named parameters: what they may be, and those in options, addresses of sites, and settings."""
+"""Values of named parameters in declarations: in options, addresses of sites, and settings."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import PurePath
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import Composed, CreateSink, CreateStream, Parameter
-from wjoin.grammar.tokens import HALF_PAIR, Kind, scan
-
-
-def check_values(text: str, values: object) -> None:
-    """Refuse the values of parameters that cannot be sent to Spark. Raises WJoinError WJ115.
-
-    ``values`` are by name, or by position.
-    """
-    named = values.items() if isinstance(values, Mapping) else enumerate(_listed(values), 1)
-    for name, value in named:
-        half = _half(name) or _half(value)
-        if half is not None:
-            places = [token.span for token in scan(text) if token.text == f":{name}"]
-            message = f"the value of the parameter {name} has half of a surrogate pair, U+{ord(half):04X}"
-            raise WJoinError("WJ115", message, span=places[0] if places else None, text=text)
-
-
-def _half(value: object) -> str | None:
-    """Return the half of a surrogate pair in a value, None where it has none."""
-    if isinstance(value, str | PurePath):
-        found = HALF_PAIR.search(str(value))
-        return found and found[0]
-    parts = [*value.keys(), *value.values()] if isinstance(value, Mapping) else _listed(value)
-    return next((half for half in map(_half, parts) if half is not None), None)
-
-
-def _listed(value: object) -> list[object] | tuple[object, ...]:
-    return value if isinstance(value, list | tuple) else ()
+from wjoin.grammar.tokens import Kind, scan
 
 
 def given_stream(statement: CreateStream, params: Mapping[str, object]) -> CreateStream:

@@ -10,11 +10,10 @@ from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.syntax import ExecuteImmediate, InsertInto, SparkStatement, Statement
-from wjoin.grammar.tokens import first_word
 from wjoin.joins.predicates import show_predicates
-from wjoin.joins.rewrite import joined_view, rewrite
+from wjoin.joins.rewrite import joined_rows, joined_view
 from wjoin.settings.parameters import setting_value
-from wjoin.spark.failures import located, never_ends
+from wjoin.spark.failures import located
 from wjoin.statements.explain import explain
 from wjoin.statements.inserts import insert
 from wjoin.statements.queries import describe_query, show_queries, stop_query
@@ -40,17 +39,9 @@ def execute(asked: Asked, statement: Statement) -> DataFrame:
         return asked.engine.nothing() if rows is None else rows
 
 
-_KEEP_ROWS = frozenset("CREATE DECLARE REPLACE SET".split())
-"""First words of statements of Spark's that keep the rows of a query: CREATE TABLE … AS, SET VAR."""
-
-
 def _query(asked: Asked, query: syntax.Query) -> DataFrame:
-    rewriting = rewrite(asked, query)
-    streaming = any(each.physical.streaming for each in rewriting.planned)
-    if streaming and first_word(query.written(asked.text)) in _KEEP_ROWS:
-        raise never_ends("the statement", query.blocks[0].window_span, asked.text)
-    rows = rewriting.run_placed()
-    return refuse_actions(rows) if streaming else rows
+    rows, joins = joined_rows(asked, query)
+    return refuse_actions(rows) if any(each.physical.streaming for each in joins.planned) else rows
 
 
 def _execute_immediate(asked: Asked, statement: ExecuteImmediate) -> DataFrame:

@@ -5,14 +5,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from wjoin.context import Asked, Context
+from wjoin.context import Asked, Context, check_values
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Statement
 from wjoin.grammar.tokens import scan, unquoted
 from wjoin.joins.predicates import called_predicates
 from wjoin.planner.bind.lineage import joined_streams, reads
-from wjoin.settings.parameters import check_values
 from wjoin.sources.catalog import Catalog
 from wjoin.spark.failures import RAISED_BY_SPARK
 from wjoin.statements.about import changed_view, said_of_declared
