@@ -392,11 +392,18 @@ class Front:
         caller.working -= 1
         stream.working = False
         if stream.gone:
-            caller.connection.finish(stream)
+            try:
+                caller.connection.finish(stream)
+            except Exception:  # noqa: BLE001 (the thread goes on with others)
+                _LOG.exception("an answer that nobody waits for did not end")
+            self._guarded(caller, self._event, 0)
         else:
-            caller.connection.taken(stream)
-            caller.connection.answer(stream, message, end)
-        self._guarded(caller, self._event, 0)
+            self._guarded(caller, self._answered, stream, message, end)
+
+    def _answered(self, caller: _Caller, stream: Stream, message: Message, end: bytes | None) -> None:
+        caller.connection.taken(stream)
+        caller.connection.answer(stream, message, end)
+        self._event(caller, 0)
 
     def _watch(self, caller: _Caller) -> None:
         """Be told of what the caller's connection is waited for."""
@@ -419,19 +426,22 @@ class Front:
         """Cut who is too slow."""
         some_wait = self._waiting()
         for each in [*self._callers]:
-            comes_slowly, leaves_slowly = each.slow(now)
-            connection = each.connection
-            since = connection.incomplete_since()
-            late = None if since is None else now - max(since, each.began)
-            stuck = 0.0 if each.sending is None else now - each.sending
-            if not each.shaken and now - each.began > STRANGER_SECONDS:
-                self._cut(each, "its greeting takes too long")
-            elif late is not None and late > (REQUEST_SECONDS if connection.known else STRANGER_SECONDS):
-                self._cut(each, "its request takes too long")
-            elif self._rules.room.waiting and comes_slowly and connection.has_room():
-                self._cut(each, "its request comes slowly, and others wait")
-            elif leaves_slowly and stuck > (_STUCK_SECONDS if some_wait else BLOCK_SECONDS):
-                self._cut(each, "it does not read its answer")
+            self._guarded(each, self._look_at, now, some_wait)
+
+    def _look_at(self, caller: _Caller, now: float, some_wait: bool) -> None:
+        comes_slowly, leaves_slowly = caller.slow(now)
+        connection = caller.connection
+        since = connection.incomplete_since()
+        late = None if since is None else now - max(since, caller.began)
+        stuck = 0.0 if caller.sending is None else now - caller.sending
+        if not caller.shaken and now - caller.began > STRANGER_SECONDS:
+            self._cut(caller, "its greeting takes too long")
+        elif late is not None and late > (REQUEST_SECONDS if connection.known else STRANGER_SECONDS):
+            self._cut(caller, "its request takes too long")
+        elif self._rules.room.waiting and comes_slowly and connection.has_room():
+            self._cut(caller, "its request comes slowly, and others wait")
+        elif leaves_slowly and stuck > (_STUCK_SECONDS if some_wait else BLOCK_SECONDS):
+            self._cut(caller, "it does not read its answer")
 
     def _cut(self, caller: _Caller, why: str) -> None:
         if not caller.ended:
