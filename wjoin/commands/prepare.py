@@ -10,7 +10,7 @@ from pyspark import SparkContext
 
 from wjoin.connecting import connect
 from wjoin.grammar.errors import WJoinError
-from wjoin.spark.class_archive import SUFFIX, archive_folder, archive_name, writing_options
+from wjoin.spark.class_archive import SUFFIX, archive_folder, archive_name, remove_unused, writing_options
 from wjoin.spark.embedded import JAVA_OPTIONS, JAVA_SETTING
 from wjoin.spark.preparing import SETTING, begun_file
 
@@ -35,8 +35,8 @@ _RESULTS = "SELECT k, count(*) AS results FROM parquet.c GROUP BY k ORDER BY k"
 def prepare(settings: Mapping[str, str]) -> Path:
     """Run a small join with some settings, and have its Java keep the classes that it reads; return the file.
 
-    Takes about a minute, and 200 MB of disk. The files of other Javas and Sparks stay.
-    Raises WJoinError WJ614 where Java writes no file.
+    Takes about a minute, and 200 MB of disk. The files of other Javas and Sparks stay
+    while they are used. Raises WJoinError WJ614 where Java writes no file.
     """
     name = archive_name()
     if name is None:
@@ -57,6 +57,7 @@ def prepare(settings: Mapping[str, str]) -> Path:
         file = folder / f"{name}-{unfinished.stat().st_size}{SUFFIX}"
         for earlier in folder.glob(f"{name}-*{SUFFIX}"):
             earlier.unlink()
+        remove_unused()
         begun_file(name).unlink(missing_ok=True)
         # Whoever starts meanwhile has the whole file, or none.
         return unfinished.rename(file)

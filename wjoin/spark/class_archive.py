@@ -5,9 +5,11 @@ written of them (Class Data Sharing, JEP 350), and leaves one alone that is of a
 ``wjoin prepare`` has one written.
 """
 
+import contextlib
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,9 @@ import pyspark
 from wjoin.spark.java_classes import JAR
 
 SUFFIX = ".jsa"
+
+_BEGIN = "classes-"
+_MONTH = 30 * 86_400
 
 # Java would say on standard output what it leaves out, or does not take over.
 _QUIET = "-Xlog:cds*=off"
@@ -28,6 +33,9 @@ def reading_options() -> str:
         found = file.stat()
         # Java would not survive one that is shorter than it was.
         if found.st_uid == os.getuid() and file.stem == f"{name}-{found.st_size}":
+            with contextlib.suppress(OSError):
+                # By its time it is known which ones are in use.
+                os.utime(file)
             return f"-XX:SharedArchiveFile={file} {_QUIET}"
     return ""
 
@@ -35,6 +43,14 @@ def reading_options() -> str:
 def writing_options(file: Path) -> str:
     """Return the options with which Java writes an archive when it ends."""
     return f"-XX:ArchiveClassesAtExit={file} {_QUIET}"
+
+
+def remove_unused() -> None:
+    """Remove the archives from which no Spark has started for a month."""
+    for file in archive_folder().glob(f"{_BEGIN}*{SUFFIX}"):
+        with contextlib.suppress(OSError):
+            if time.time() - file.stat().st_mtime > _MONTH:
+                file.unlink()
 
 
 def archive_folder() -> Path:
@@ -55,7 +71,7 @@ def archive_name() -> str | None:
     for file in _read_files(java.resolve()):
         found = file.stat()
         identity.update(f"{file} {found.st_size} {found.st_mtime_ns}\n".encode())
-    return f"classes-{identity.hexdigest()[:16]}"
+    return f"{_BEGIN}{identity.hexdigest()[:16]}"
 
 
 def _read_files(java: Path) -> Iterator[Path]:
