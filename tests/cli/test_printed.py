@@ -45,7 +45,7 @@ def lines(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in row] for row in rows]
 
 
-@pytest.mark.parametrize("most", tiers([11, 100, 1000], long=[11], thorough=[100]))
+@pytest.mark.parametrize("most", tiers([11, 100, 1000], long=[1000], thorough=[100]))
 def test_many_rows_are_printed_in_pages(session: Any, capsys: pytest.CaptureFixture[str], most: int) -> None:
     rows = session.spark.range(0, 100, 1, 3).selectExpr("id", "id * 2 AS id")
     with patch.object(printed, "PAGE_ROWS", 10):

@@ -74,7 +74,7 @@ def declared(session: wjoin.Session, tmp_path: Path) -> wjoin.Session:
     "case",
     tiers(
         STATEMENTS,
-        long=["all windows", "a range"],
+        long=["all windows", "a range", "alternatives"],
         thorough=STATEMENTS.keys() - {"all windows", "a range", "alternatives"},
     ),
 )

@@ -31,7 +31,7 @@ STATEMENTS = [
 ]
 
 
-@pytest.mark.parametrize("statement", tiers(STATEMENTS, long=STATEMENTS[2:]))
+@pytest.mark.parametrize("statement", tiers(STATEMENTS, long=[STATEMENTS[0], *STATEMENTS[2:]]))
 def test_names_are_those_of_the_same_select_in_spark(tables: wjoin.Session, statement: str) -> None:
     plain = statement.replace("WATERMARK ts DELAY OF INTERVAL 1 SECOND ", "")
     for window in ("WINDOW = 5 SECONDS", "WINDOW = 1 SECOND"):

@@ -85,7 +85,7 @@ def assert_same(found: DataFrame, wanted: DataFrame) -> None:
     assert sorted(found.select(as_text).collect()) == sorted(wanted.select(as_text).collect())
 
 
-@pytest.mark.parametrize("kind", ["parquet", "orc"])
+@pytest.mark.parametrize("kind", ["parquet", pytest.param("orc", marks=pytest.mark.long)])
 def test_columns_are_copied(spark: SparkSession, table: Path, kind: str) -> None:
     rows = spark.read.format(kind).load(str(table / kind))
     found = gone_through(rows)
@@ -120,7 +120,7 @@ def test_what_a_filter_removes_is_not_evaluated(spark: SparkSession, table: Path
     assert found.where("NOT __wjoin_keep AND ratio IS NOT NULL").isEmpty()
 
 
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_other_rows_are_written_as_columns(spark: SparkSession, partitions: int) -> None:
     rows = (
         spark.range(ROWS)
@@ -137,6 +137,7 @@ def test_rows_that_spark_makes_anew_for_each_question_are_asked_for_once(spark: 
     assert_same(gone_through(rows), rows)
 
 
+@pytest.mark.long
 def test_blocks_are_bounded_by_bytes(spark: SparkSession, tmp_path: Path) -> None:
     """A row of 100 kB: a block has some ten of them, a batch of Spark's 64 MB at the most."""
     spark.range(2000).selectExpr("id", "repeat(CAST(id % 10 AS STRING), 100000) AS wide").coalesce(
