@@ -236,9 +236,10 @@ class Front:
                     return found, None
         except SiteError as error:
             return found, failure(error)
-        except Exception:  # noqa: BLE001 (the thread goes on with others)
-            _LOG.exception("a request failed")
-            return found, failure(SiteError("failed", "the site could not answer; see its log"))
+        except Exception as error:  # noqa: BLE001 (the thread goes on with others)
+            _LOG.error("a request failed: %s: %s", type(error).__name__, error, exc_info=error)
+            told = f"the site could not answer: {type(error).__name__}; see its log"
+            return found, failure(SiteError("failed", told))
         return found, END
 
     def _run(self) -> None:

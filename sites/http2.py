@@ -43,8 +43,6 @@ _MOST_FRAME = 16_384
 _MOST_SENT = 1 << 20
 _RESETS, _RESETS_A_SECOND = 200, 50
 
-Headers = dict[str, list[str]]
-
 
 class Refused(Exception):  # noqa: N818 (it is no failure of this program)
     """A connection is to be cut, and why."""
@@ -79,10 +77,11 @@ class Room:
 class Rules:
     """What holds for all connections: who has the token, bytes of a message, and the room for large ones.
 
-    ``refuses`` tells by the path why a request is not answered, as the end of its answer.
+    ``admits`` gets the header authorization. ``refuses`` tells by the path why a request is not answered, as
+    the end of its answer.
     """
 
-    admits: Callable[[Headers], bool]
+    admits: Callable[[str], bool]
     refuses: Callable[[bytes, bool], bytes | None]
     most_message: int
     room: Room
@@ -322,14 +321,13 @@ class Connection:
             self._whole(stream)
 
     def _new(self, number: int, found: object) -> Stream:
-        headers: Headers = {}
-        path = b""
+        path, authorization = b"", b""
         for name, value in found:  # type: ignore[attr-defined]
             if name == b":path":
                 path = bytes(value)
             elif name == b"authorization":
-                headers.setdefault("authorization", []).append(bytes(value).decode("latin-1"))
-        known = self._rules.admits(headers)
+                authorization = authorization or bytes(value)
+        known = self._rules.admits(authorization.decode("latin-1"))
         self.known = self.known or known
         self._latest = number
         stream = self._streams[number] = Stream(number, path, self._now, self._initial_window)

@@ -82,7 +82,7 @@ class _Handler(BoundedHandler):
         server = self.server
         if server.listen.loopback and not is_own_name(self.headers["Host"]):
             self.send_error(HTTPStatus.FORBIDDEN, "requests must use a name of this machine")
-        elif not admits(server.token, {"authorization": [self.headers["Authorization"] or ""]}):
+        elif not admits(server.token, self.headers["Authorization"] or ""):
             self.send_error(HTTPStatus.UNAUTHORIZED, "the token is missing or wrong")
         elif self.path != "/metrics":
             self.send_error(HTTPStatus.NOT_FOUND, "there is only /metrics")

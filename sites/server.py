@@ -1,7 +1,6 @@
 """What a site answers over Arrow Flight: actions about streams, and rows for tickets."""
 
 import json
-import logging
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -12,14 +11,12 @@ from wjoin.sites.access import admits
 from wjoin.sites.answers import answer, weight
 from wjoin.sites.failures import SiteError
 from wjoin.sites.front import Front, raise_file_limit, tls
-from wjoin.sites.http2 import Headers, Room, Rules
+from wjoin.sites.http2 import Room, Rules
 from wjoin.sites.limits import MOST_NAME, Calls
 from wjoin.sites.protocol import decode_request, facts_to_json, read_json
 from wjoin.sites.secret_files import read_secret
 from wjoin.sites.site import Site
 from wjoin.sites.wire import DO_ACTION, DO_GET, Blocks, Message, failure, read_action, read_ticket, result
-
-_LOG = logging.getLogger("wjoin.sites")
 
 _STRANGE = failure(SiteError("refused", "the token is missing or wrong"))
 _NO_METHOD = failure(SiteError("broken", "a site answers DoAction and DoGet, and no other method"))
@@ -66,8 +63,8 @@ class SiteServer:
         )
         self.front.start()
 
-    def _admits(self, headers: Headers) -> bool:
-        admitted = admits(self._token, headers)
+    def _admits(self, authorization: str) -> bool:
+        admitted = admits(self._token, authorization)
         self.refused += not admitted
         return admitted
 
@@ -77,17 +74,13 @@ class SiteServer:
         return None if path in (DO_ACTION, DO_GET) else _NO_METHOD
 
     def _answer(self, path: bytes, message: memoryview) -> Iterator[Message]:
-        """Yield the answer to a request. Raises SiteError."""
+        """Yield the answer to a request, and count it where it fails. Raises SiteError."""
         try:
             yield from self._act_on(message) if path == DO_ACTION else self._get(message)
-        except SiteError as error:
-            self.site.counts.add("errors_total", kind=error.kind)
-            raise
         except Exception as error:
-            self.site.counts.add("errors_total", kind="failed")
-            _LOG.error("a request failed: %s: %s", type(error).__name__, error, exc_info=error)
-            told = f"the site could not answer: {type(error).__name__}; see its log"
-            raise SiteError("failed", told) from error
+            kind = error.kind if isinstance(error, SiteError) else "failed"
+            self.site.counts.add("errors_total", kind=kind)
+            raise
 
     def _act_on(self, message: memoryview) -> Iterator[Message]:
         """Answer an action with one JSON text."""

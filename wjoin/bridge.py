@@ -64,8 +64,8 @@ _ABOUT_QUERIES = (ShowQueries, DescribeQuery, StopQuery)
 _CHANGES = (CreateStream, CreateSink, CreateView, DropStream, DropSink)
 """Statements that answer no rows, and may not be run twice."""
 
-
 _DESCRIBED = "col_name STRING, data_type STRING, comment STRING"
+"""What DESCRIBE of a query answers."""
 
 
 def command_schema(statement: Statement, text: str) -> str | None:

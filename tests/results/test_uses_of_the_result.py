@@ -116,7 +116,6 @@ def test_group_by_window_of_match_time(session: Any) -> None:
     assert Counter(rows_of(result)) == Counter((at(start), n) for start, n in wanted.items())
 
 
-@pytest.mark.quick
 def test_group_by_window_of_match_time_on_a_stream(session: Any) -> None:
     """Every window that is over is emitted once and whole; a far match closes them all."""
     far = 10_000

@@ -14,8 +14,8 @@ REFUSED = b"refused"
 
 
 def rules(total: int = 4 * LARGE, token: str | None = None) -> Rules:
-    def admits(headers: dict[str, list[str]]) -> bool:
-        return token is None or headers.get("authorization") == [f"Bearer {token}"]
+    def admits(authorization: str) -> bool:
+        return token is None or authorization == f"Bearer {token}"
 
     def refuses(path: bytes, known: bool) -> bytes | None:
         return None if known and path == DO_GET else REFUSED

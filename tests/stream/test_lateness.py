@@ -179,7 +179,7 @@ def test_a_row_is_kept_to_the_last_instant_at_which_it_can_be_joined(
 
 @pytest.mark.parametrize(
     "restarts",
-    [pytest.param((), marks=pytest.mark.long), pytest.param((1,), marks=pytest.mark.quick), (1, 2, 3, 4)],
+    [pytest.param((), marks=pytest.mark.long), pytest.param((1,), marks=pytest.mark.long), (1, 2, 3, 4)],
     ids=str,
 )
 def test_a_restart_keeps_rows_and_watermarks(session: Any, restarts: tuple[int, ...]) -> None:

@@ -7,6 +7,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.context import Asked
 from wjoin.grammar.syntax import Explain, InsertInto, Query, Statement
+from wjoin.grammar.tokens import first_word
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.queries.running import Running
 from wjoin.statements.dispatch import execute
@@ -50,6 +51,6 @@ def outcome(
             case Query():
                 return Selected(*joined_rows(asked, statement))
         frame = execute(asked, statement)
-        if frame.columns == ["plan"] and statement.span.of(asked.text)[:7].upper() == "EXPLAIN":
+        if frame.columns == ["plan"] and first_word(statement.written(asked.text)) == "EXPLAIN":
             return Explanation("\n".join(row[0] for row in frame.collect()))
         return Selected(frame) if frame.columns else None
