@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from wjoin.executor.spark.warm import end_with
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.tokens import HALF_PAIR
 from wjoin.settings.options import configure, prepare
 from wjoin.spark.doors import behind_doors
 from wjoin.spark.embedded import JAVA_SETTING, embedded_settings
@@ -29,7 +30,9 @@ def connect(spark: SparkSession | None = None, **conf: str) -> "Session":
     settings of the session, as SET takes them, and ``wjoin.log``: the file of the embedded Spark's log,
     or ``stderr`` (see ``Session.spark_log``), and ``wjoin.prepare``: ``off`` where the first session of a
     machine shall not leave it to a process in the background that later ones start sooner.
+    Raises WJoinError WJ115 for a setting that cannot be sent to Spark.
     """
+    _check(conf)
     log, preparing = conf.pop("wjoin.log", None), conf.pop("wjoin.prepare", None)
     own = {name: value for name, value in conf.items() if name.lower().startswith("wjoin.")}
     conf = {name: value for name, value in conf.items() if name not in own}
@@ -45,6 +48,14 @@ def connect(spark: SparkSession | None = None, **conf: str) -> "Session":
     for name, value in own.items():
         session.context.settings.set(name, value)
     return session
+
+
+def _check(conf: Mapping[str, str]) -> None:
+    for name, value in conf.items():
+        if half := HALF_PAIR.search(f"{name}={value}"):
+            raise WJoinError(
+                "WJ115", f"the setting {name} has half of a surrogate pair, U+{ord(half[0]):04X}"
+            )
 
 
 def _started(conf: Mapping[str, str], log: str | None) -> SparkSession:

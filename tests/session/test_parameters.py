@@ -108,3 +108,10 @@ def test_every_way_to_give_a_value_looks_at_it(session: wjoin.Session) -> None:
         with pytest.raises(wjoin.WJoinError) as told:
             ask()
         assert told.value.code == "WJ115"
+
+
+@pytest.mark.parametrize("conf", [{"spark.app.name": f"x{HALF}"}, {HALF: "x"}, {"wjoin.algorithm": HALF}])
+def test_a_setting_with_half_of_a_surrogate_pair_is_told(conf: dict[str, str]) -> None:
+    with pytest.raises(wjoin.WJoinError, match=r"the setting .+ has half") as told:
+        wjoin.connect(**conf)
+    assert told.value.code == "WJ115"

@@ -97,13 +97,10 @@ def rewrite(
 def joined_rows(asked: Asked, query: Query, kept: Kept | None = None) -> tuple[DataFrame, Joins]:
     """Return the rows of a query and its W-joins (see ``rewrite``).
 
-    What Spark refuses of the edited text is an error at the place of the query. Raises WJoinError WJ621 for a
-    statement that keeps all rows of a stream, before it writes any.
+    What Spark refuses of the edited text is an error at the place of the query. Raises WJoinError WJ621.
     """
     rewriting = rewrite(asked, query, kept)
-    streaming = any(each.physical.streaming for each in rewriting.planned)
-    if streaming and first_word(query.written(asked.text)) in _KEEP_ROWS:
-        raise never_ends("the statement", query.blocks[0].window_span, asked.text)
+    rewriting.refuse_endless()
     return rewriting.run_placed(), rewriting.joins
 
 
@@ -165,6 +162,16 @@ class Rewriting:
     def planned(self) -> list[PlannedSelect]:
         """The plans of the W-joins."""
         return [each.planned for each in self.done]
+
+    @property
+    def streaming(self) -> bool:
+        """Whether a W-join of the statement is over streams."""
+        return any(each.physical.streaming for each in self.planned)
+
+    def refuse_endless(self) -> None:
+        """Refuse a statement that keeps all rows of a stream, before it writes any: WJoinError WJ621."""
+        if self.streaming and first_word(self.statement.written(self.asked.text)) in _KEEP_ROWS:
+            raise never_ends("the statement", self.statement.blocks[0].window_span, self.asked.text)
 
     def run(self) -> DataFrame:
         """Return the statement's DataFrame."""

@@ -77,11 +77,12 @@ def _insert(asked: Asked, statement: InsertInto, checkpoint: str | None) -> str:
 
 def _query(asked: Asked, query: Query) -> str:
     rewriting = rewrite(asked, query, Kept(asked.engine.spark, None, asked.settings.home()))
+    rewriting.refuse_endless()
     if first_word(query.written(asked.text)) in QUERY_WORDS:
         kind = "stream" if rewriting.run().isStreaming else "tables"
     else:
         # Spark would run a command at once.
-        kind = "stream" if any(each.physical.streaming for each in rewriting.planned) else "tables"
+        kind = "stream" if rewriting.streaming else "tables"
     return f"good, {_joins(len(rewriting.planned))} over {'a ' if kind == 'stream' else ''}{kind}"
 
 
