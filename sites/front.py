@@ -17,6 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -98,20 +99,30 @@ class _Caller:
         self.shaken = not self.encrypted
         self.ended = False
         self.began = self.last = began
-        self.sending: float | None = None
-        self.sent = 0
+        self.out_since = began
         self.up = self.down = 0
         self.past: deque[tuple[float, int, int]] = deque([(began, 0, 0)], maxlen=_LOOKS_BACK)
         self.mask = 0
         self.working = 0
         self.has_turn = False
 
-    def slow(self, now: float) -> tuple[bool, bool]:
-        """Return whether little has come lately, and whether little has left."""
-        (at, up, down), full = self.past[0], len(self.past) == _LOOKS_BACK
+    def rates(self, now: float) -> tuple[float, float]:
+        """Return how many bytes a second have come lately, and how many have left."""
+        at, up, down = self.past[0]
+        seconds, full = now - at, len(self.past) == _LOOKS_BACK
         self.past.append((now, self.up, self.down))
-        least = SLOW_BYTES * (now - at)
-        return full and self.up - up < least, full and self.down - down < least
+        return ((self.up - up) / seconds, (self.down - down) / seconds) if full else (inf, inf)
+
+    def stuck(self, now: float, leaves: float) -> float:
+        """Return for how many seconds an answer, or what is out, has hardly left.
+
+        ``leaves`` bytes a second leave of all: while that is enough for so many answers, one that its caller
+        would take waits for its turn.
+        """
+        moves = leaves >= SLOW_BYTES * max(1, self.connection.answers)
+        if moves or not self.connection.out:
+            self.out_since = now
+        return max(now - self.out_since, self.connection.stuck(now, SLOW_BYTES, moves=moves))
 
     def send(self) -> bool:
         """Send some of what is out; return whether more may be sent. Raises OSError."""
@@ -361,10 +372,6 @@ class Front:
                 break
         else:
             self._again_soon.add(caller)
-        if not connection.sends():
-            caller.sending = None
-        elif caller.sending is None or caller.sent < connection.sent:
-            caller.sending, caller.sent = caller.last, connection.sent
         if connection.ready and not caller.has_turn and not connection.out:
             caller.has_turn = True
             self._turns.append(caller)
@@ -430,18 +437,18 @@ class Front:
             self._guarded(each, self._look_at, now, some_wait)
 
     def _look_at(self, caller: _Caller, now: float, some_wait: bool) -> None:
-        comes_slowly, leaves_slowly = caller.slow(now)
+        comes, leaves = caller.rates(now)
         connection = caller.connection
         since = connection.incomplete_since()
         late = None if since is None else now - max(since, caller.began)
-        stuck = 0.0 if caller.sending is None else now - caller.sending
+        stuck = caller.stuck(now, leaves)
         if not caller.shaken and now - caller.began > STRANGER_SECONDS:
             self._cut(caller, "its greeting takes too long")
         elif late is not None and late > (REQUEST_SECONDS if connection.known else STRANGER_SECONDS):
             self._cut(caller, "its request takes too long")
-        elif self._rules.room.waiting and comes_slowly and connection.has_room():
+        elif self._rules.room.waiting and comes < SLOW_BYTES and connection.has_room():
             self._cut(caller, "its request comes slowly, and others wait")
-        elif leaves_slowly and stuck > (_STUCK_SECONDS if some_wait else BLOCK_SECONDS):
+        elif stuck > (_STUCK_SECONDS if some_wait else BLOCK_SECONDS):
             self._cut(caller, "it does not read its answer")
 
     def _cut(self, caller: _Caller, why: str) -> None:

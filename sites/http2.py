@@ -92,7 +92,8 @@ class Stream:
     """A request and its answer.
 
     ``body`` is gRPC's message with its head; ``size`` what that says. Of the answer ``pending`` is the
-    message that is being sent, and ``end`` the headers that it ends with. ``work`` makes messages; only one
+    message that is being sent, ``slow`` since when it hardly leaves and what was left then, and ``end`` the
+    headers that it ends with. ``work`` makes messages; only one
     thread does at a time (``working``), and what it makes for a stream that is ``gone`` is thrown away.
     """
 
@@ -109,6 +110,7 @@ class Stream:
     headed: bool = False
     pending: Message = field(default_factory=list)
     left: int = 0
+    slow: tuple[float, int] | None = None
     end: bytes | None = None
     work: Iterator[Message] | None = None
     working: bool = False
@@ -125,7 +127,7 @@ class Connection:
 
     ``ready`` are requests whose answers go on with what is given to ``answer``. ``more`` tells that there are
     frames to look at once others have had their turn; ``known`` that a request had the token; ``told`` how
-    many bytes of ``out`` are no answers; ``sent`` counts messages that are out.
+    many bytes of ``out`` are no answers.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -134,7 +136,6 @@ class Connection:
         self.more = False
         self.known = False
         self.told = 0
-        self.sent = 0
         self._full = False
         self._rules = rules
         self._in = bytearray()
@@ -166,9 +167,26 @@ class Connection:
         """Return whether there is a request that has room for its message, and is not whole."""
         return any(each.reserved and not each.whole for each in self._streams.values())
 
-    def sends(self) -> bool:
-        """Return whether something is to be sent, now or once the caller takes it."""
-        return bool(self.out or self._sending)
+    @property
+    def answers(self) -> int:
+        """How many answers are being sent."""
+        return len(self._sending)
+
+    def stuck(self, now: float, least: int, *, moves: bool) -> float:
+        """Return for how many seconds an answer has left with less than ``least`` bytes a second.
+
+        One that its caller would take is not stuck where the connection ``moves``: it waits for its turn.
+        """
+        longest = 0.0
+        for stream in self._sending:
+            if stream.gone or not stream.left:
+                continue
+            since, left = stream.slow or (now, stream.left)
+            if left - stream.left >= least * (now - since) or (moves and stream.window > 0):
+                since, left = now, stream.left
+            stream.slow = since, left
+            longest = max(longest, now - since)
+        return longest
 
     def feed(self, data: bytes) -> None:
         """Take in what has come."""
@@ -390,6 +408,7 @@ class Connection:
         """Send the next message of an answer, its end, or both."""
         stream.pending, stream.end = message, end
         stream.left = sum(map(len, message))
+        stream.slow = None
         self._send(stream)
 
     def _send(self, stream: Stream) -> None:
@@ -422,7 +441,6 @@ class Connection:
             if stream.left:
                 self._sending.append(stream)
                 continue
-            self.sent += 1
             if stream.end is None:
                 self.ready.append(stream)
             else:

@@ -25,6 +25,7 @@ MOST_MEMORY = 500_000_000
 """What a site with `memory` 256 MB stays below."""
 
 DO_GET = "/arrow.flight.protocol.FlightService/DoGet"
+DO_ACTION = "/arrow.flight.protocol.FlightService/DoAction"
 _SETTINGS = b"\0\0\0\4\0\0\0\0\0"
 
 

@@ -207,4 +207,4 @@ def test_answers_keep_to_the_windows_and_frames_of_the_caller() -> None:
     found = sent_by(connection)
     assert max(len(payload) for _, payload in found[0]) > 16_384
     assert [stream for stream, payload in found[1] if payload == END] == [1, 3]
-    assert not connection.sends()
+    assert not connection.answers

@@ -7,6 +7,7 @@ import pyarrow.flight as flight
 import pytest
 
 from tests.security.attacks import (
+    DO_ACTION,
     DO_GET,
     begin,
     connected,
@@ -185,6 +186,45 @@ def test_readers_who_do_not_read_keep_nobody_out(open_site: Attacked) -> None:
         for each in readers:
             each.cancel()
     assert len(readers) > 32
+
+
+def protobuf(*fields: bytes) -> bytes:
+    """Return a message of texts, numbered from 1."""
+    heads = (bytes([8 * n + 2, 0x80 | len(text) & 0x7F, len(text) >> 7]) for n, text in enumerate(fields, 1))
+    return b"".join(head + text for head, text in zip(heads, fields, strict=True))
+
+
+def call(stream: int, body: bytes, path: str = DO_GET) -> bytes:
+    return begin(stream, path=path) + frame(0, 1, stream, message(len(body)) + body)
+
+
+def widened(stream: int, count: int) -> bytes:
+    return frame(8, 0, stream, count.to_bytes(4))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("taken", [0, 100], ids=["nothing", "a little"])
+def test_answers_that_are_not_read_are_not_kept_by_others_that_are(open_site: Attacked, taken: int) -> None:
+    """One connection takes nothing or little of its large answers, and reads small ones all the time."""
+    probe, status = protobuf(encode_request(Request("probe", stop=8_000_000))), protobuf(b"status", b"{}")
+    stuck, cut = range(1, 81, 2), 0
+    with looked_on(open_site.site, open_site.address, open_site.lineage):
+        until = time.monotonic() + 8
+        while time.monotonic() < until:
+            with connected(open_site.url) as where, contextlib.suppress(OSError):
+                where.sendall(
+                    frame(4, 0, 0, b"\0\4" + bytes(4)) + b"".join(call(each, probe) for each in stuck)
+                )
+                for number in range(81, 100_001, 2):
+                    if time.monotonic() > until:
+                        break
+                    small = call(number, status, DO_ACTION) + widened(number, 10_000) + widened(0, 50_000)
+                    where.sendall(small + b"".join(widened(each, taken) for each in stuck if taken))
+                    time.sleep(0.05)
+                    if ended(where):
+                        cut += 1
+                        break
+    assert cut > 2
 
 
 def test_a_flood_of_connections_keeps_nobody_out(closed_site: Attacked) -> None:
