@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from hpack import Encoder
 
-from tests.sites.processes import Process
+from tests.sites.processes import Process, wait_for
 from wjoin.sites.client import SiteClient
 from wjoin.sites.http2 import PREFACE
 from wjoin.sites.protocol import SiteAddress
@@ -171,13 +171,14 @@ def answered(ask: Callable[[], object]) -> Iterator[None]:
     thread.start()
     try:
         yield
+        # An attack may be over sooner.
+        wait_for(lambda: failures or len(times) >= 10)
     finally:
         stop.set()
         thread.join()
     times.sort()
     print(f"{len(times)} answers, slowest {times[-3:]}")
     assert not failures
-    assert len(times) >= 10
     # One of twenty may be this machine's doing, which attacks, too.
     assert times[int(0.95 * len(times))] < 1
 
