@@ -177,7 +177,7 @@ class Session:
     def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> Explanation:  # noqa: N803 (SparkSession's name)
         """Return how a statement with W-joins is planned: a text that a notebook shows as a page.
 
-        Its method ``rendered`` gives it as ``json``, ``html`` or ``dot``.
+        Its method ``rendered`` gives it as ``json`` or ``html``.
         """
         statement = parse_statement(sqlQuery)
         return explain(self.context.asked(sqlQuery, {**(args or {}), **params}), statement)

@@ -1,3 +1,3 @@
 """EXPLAIN: a plan as text, as a document, and as pictures made of it. It renders and decides nothing."""
 
-FORMATS = ("text", "json", "html", "dot")
+FORMATS = ("text", "json", "html")

@@ -11,7 +11,6 @@ from tests.kit.planned import plan_over, stream_of
 from tests.plans.catalogue import plan
 from wjoin.planner.catalog import Estimate, Origin, SiteFacts
 from wjoin.planner.choose.layouts import FREE, of_checkpoint
-from wjoin.planner.explain import dot as graphviz
 from wjoin.planner.explain import page as html
 from wjoin.planner.explain import phrases
 from wjoin.planner.explain.describe import describe
@@ -51,11 +50,6 @@ def page(documents: Sequence[dict[str, Any]], title: str) -> str:
 def fragment(documents: Sequence[dict[str, Any]]) -> str:
     """Return the page's content of documents in JSON."""
     return html.fragment(list(map(read, documents)))
-
-
-def dot(document: dict[str, Any]) -> str:
-    """Return the digraph of a document in JSON."""
-    return graphviz.dot(read(document))
 
 
 def alternatives(document: dict[str, Any]) -> list[list[phrases.Link]]:

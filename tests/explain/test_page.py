@@ -13,7 +13,6 @@ from tests.explain.drawn import (
     at_once,
     chain,
     copies,
-    dot,
     drawn,
     fragment,
     hops,
@@ -195,7 +194,7 @@ def test_what_all_plans_pay_alike_is_told_and_not_drawn():
 def test_no_number_is_a_power_of_ten():
     document = drawn("SELECT A.frame FROM camera1 A, camera2 B, camera3 C WINDOW = 30 DAYS")
     assert document["chosen"]["results"] > 1e16
-    text = _text(_tree(document)) + dot(document)
+    text = _text(_tree(document))
     assert "more than 1,000 billion" in text
     assert not re.search(r"\de[+-]\d|× 10", text)
 
@@ -330,9 +329,8 @@ def test_hops_say_what_they_keep_and_what_goes_on():
     assert "B: stored for new D (a copy of hop 1)" in second
     assert "partial results A, B of new A probe C" in second
     assert "D: forwarded" in second
-    text = dot(document)
-    assert "hop 3" in text
-    assert "partial results A, B, C of new A probe D" in text
+    last = " ".join(next(each for each in boxes if each.startswith("Hop 3")).split())
+    assert "partial results A, B, C of new A probe D" in last
     told = explain_text(read(document))
     assert "2: hop 2 without a key" in told
     # Those of new B and of new C lie alike.
@@ -348,4 +346,3 @@ def test_what_meets_at_once_is_put_together_by_its_rows():
     assert "partial results A, B of new A join those of the same row with C" in told
     text = " ".join(_text(_tree(document)).split())
     assert "Combines the partial results of one row" in text
-    assert "combines the partial results of one row" in dot(document)

@@ -9,7 +9,6 @@ from wjoin.measured.points import Point
 from wjoin.notebook.drawn import Picture
 from wjoin.notebook.screen import _bundle
 from wjoin.notebook.tables import Table, preformatted
-from wjoin.planner.explain.dot import quoted
 
 MARKUP = (
     "<script>alert(1)</script>",
@@ -62,11 +61,3 @@ def test_texts_of_cells_do_nothing_with_a_terminal(sign: str):
     shown = _bundle(Picture(sign, sign, AT, True, sign, (), (sign,), sign, rows))["text/plain"]
     assert not set(sign) & set(shown) & set("\x1b\x07\u202e\x9b")
     assert _bundle(sign)["text/plain"].isprintable()
-
-
-@pytest.mark.parametrize("text", ['"];x [label="', "a\\", "a\nb", "\x1b", 'a\\"b'])
-def test_a_name_stays_a_string_of_dot(text: str):
-    inside = quoted(text)[1:-1]
-    assert quoted(text)[0] == quoted(text)[-1] == '"'
-    assert '"' not in inside.replace("\\\\", "").replace('\\"', "")
-    assert "\n" not in inside and "\x1b" not in inside

@@ -65,7 +65,7 @@ def test_statements_and_printed_rows(session: wjoin.Session, capsys: pytest.Capt
     join = "FROM a A, b B WINDOW = 5 SECONDS WHERE A.`k\x1b[31m` = B.`k\x1b[31m`"
     explained = session.explain(f"SELECT A.`k\x1b[31m` {join}")
     assert "k\\x1b[31m" in explained
-    assert "\x1b" not in explained.rendered("html") + explained.rendered("json") + explained.rendered("dot")
+    assert "\x1b" not in explained.rendered("html") + explained.rendered("json")
     shown = capsys.readouterr().out + str(explained)
     assert "\\x1b[2J\\u202eboo" in shown
     assert "\x1b" not in shown and "\u202e" not in shown

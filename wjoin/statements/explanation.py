@@ -7,7 +7,6 @@ from typing import Any
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.explain import FORMATS
 from wjoin.planner.explain.document import Document, plain
-from wjoin.planner.explain.dot import dot
 from wjoin.planner.explain.page import fragment, page
 
 
@@ -37,7 +36,7 @@ class Explanation(str):
 
 
 def render(documents: Sequence[Document], form: str) -> str:
-    """Return documents as ``json`` (an object, a list where they are several), ``html`` or ``dot``.
+    """Return documents as ``json`` (an object, a list where they are several) or ``html``.
 
     Raises WJoinError WJ606 for another format.
     """
@@ -46,6 +45,4 @@ def render(documents: Sequence[Document], form: str) -> str:
         return json.dumps(found[0] if len(found) == 1 else found, indent=2)
     if form == "html":
         return page(documents, "EXPLAIN")
-    if form == "dot":
-        return "\n".join(map(dot, documents))
     raise WJoinError("WJ606", f"EXPLAIN has no format {form}", help=f"known: {', '.join(FORMATS)}")
