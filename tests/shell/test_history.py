@@ -2,7 +2,6 @@
 
 import pytest
 
-from wjoin.shell import history
 from wjoin.shell.history import StatementHistory, history_path
 
 
@@ -24,26 +23,6 @@ def test_a_broken_file_is_read_as_far_as_it_can_be(tmp_path):
     path = tmp_path / "history"
     path.write_bytes(b"\xff\xfe\0garbage\n\n# 2026\n+SELECT 1;\n+\xff\n# 2026\n+SELECT 2;\n")
     assert typed(path) == ["SELECT 2;", "SELECT 1;\n\ufffd"]
-
-
-def test_a_very_long_file_is_cut_to_its_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(history, "_KEPT_BYTES", 1_000)
-    monkeypatch.setattr(history, "_MOST_BYTES", 5_000)
-    path = tmp_path / "history"
-    kept = StatementHistory(path)
-    for number in range(300):
-        kept.append_string(f"SELECT {number};")
-    assert path.stat().st_size > 5_000
-    found = typed(path)
-    assert found[0] == "SELECT 299;"
-    assert all(each.startswith("SELECT ") for each in found)
-    assert path.stat().st_size <= 1_000
-    assert typed(path) == found
-
-
-def test_a_statement_that_is_very_long_is_not_kept(tmp_path):
-    StatementHistory(tmp_path / "history").append_string("SELECT '" + "x" * 200_000 + "';")
-    assert typed(tmp_path / "history") == []
 
 
 @pytest.mark.parametrize("made", ["a folder", "below a file"])

@@ -15,7 +15,7 @@ from wjoin.measured.progress import Progress
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.text import explain_text
 from wjoin.shell.explained import explained
-from wjoin.shell.pager import pager_command, show_lines
+from wjoin.shell.pager import show_lines
 from wjoin.shell.paint import Paint
 from wjoin.shell.status import QueryStatus, complete_text, status_line
 from wjoin.shell.tables import Rows, records, table, table_width
@@ -125,12 +125,12 @@ def test_long_results_go_to_the_pager(tmp_path, monkeypatch, count, paged):
     assert (tmp_path / "seen").exists() == paged
 
 
-@pytest.mark.parametrize("pager", ["", "no-such-pager", "'", "false", "true"])
+@pytest.mark.parametrize("pager", ["", "cat", "no-such-pager", "'", "false", "true"])
 def test_a_pager_that_is_none_breaks_nothing(tmp_path, monkeypatch, pager):
     monkeypatch.setenv("PAGER", pager)
     with (tmp_path / "out").open("w") as out:
         show_lines(["x" * 100] * 10_000, out, os.terminal_size((80, 24)), True)
-    if not pager_command():
+    if pager not in ("false", "true"):
         assert len((tmp_path / "out").read_text().splitlines()) == 10_000
 
 

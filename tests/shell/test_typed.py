@@ -1,10 +1,12 @@
 """What is typed: when it is complete, what it lacks, its colours, and the commands."""
 
 import pytest
+from prompt_toolkit.document import Document
+from prompt_toolkit.lexers import PygmentsLexer
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.shell.commands import EXAMPLES, NAMES, Command, example, help_text, read_command
-from wjoin.shell.lexer import coloured
+from wjoin.shell.lexer import StatementLexer
 from wjoin.shell.paint import Paint
 from wjoin.shell.prompt import is_complete, missing
 
@@ -72,21 +74,15 @@ def test_help_names_all_commands_and_examples_are_there():
         example(Command(".example", "other"))
 
 
-def test_colours_lose_and_change_nothing():
-    text = (
-        "SELECT /*+ PLAN(PSP) */ count(*), `a b`, 'x\ny', 1.5 FROM s -- z\nWINDOW = 5 SECONDS WHERE :p = \"un"
-    )
-    pieces = coloured(text)
-    assert "".join(piece for _, piece in pieces) == text
-    styles = {piece: style for style, piece in pieces}
-    assert styles["SELECT"] == "class:keyword"
-    assert styles["WINDOW"] == "class:clause"
-    assert styles["SECONDS"] == "class:unit"
-    assert styles["count"] == "class:function"
-    assert styles["'x\ny'"] == styles['"un'] == "class:string"
-    assert styles[":p"] == "class:parameter"
-    assert styles["-- z\n"] == "class:comment"
-    assert coloured("") == []
+def test_keywords_of_spark_and_of_wjoin_have_a_colour():
+    text = "SELECT count(*), 'x', 1.5 FROM s -- z\nDWINDOW (A, B) = 5 SECONDS WHERE \"un"
+    lines = PygmentsLexer(StatementLexer).lex_document(Document(text))
+    styles = {piece: style for number in range(2) for style, piece in lines(number)}
+    assert ["".join(piece for _, piece in lines(number)) for number in range(2)] == text.splitlines()
+    assert styles["SELECT"] == styles["DWINDOW"] == "class:pygments.keyword"
+    assert styles["'x'"].startswith("class:pygments.literal.string")
+    assert styles["-- z"].startswith("class:pygments.comment")
+    assert lines(5) == []
 
 
 def test_an_error_has_its_colours_only_where_they_are_wanted():

@@ -15,6 +15,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, completion_is_selected
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import ColorDepth, create_output
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
@@ -37,16 +38,10 @@ _STYLE = Style.from_dict(
     {
         "prompt": "ansicyan bold",
         "more": "ansibrightblack",
-        "keyword": "ansiblue bold",
-        "clause": "ansimagenta bold",
-        "unit": "ansimagenta",
-        "function": "ansicyan",
-        "string": "ansigreen",
-        "number": "ansiyellow",
-        "parameter": "ansiyellow",
-        "hint": "ansimagenta italic",
-        "comment": "ansibrightblack italic",
-        "name": "",
+        "pygments.keyword": "ansiblue bold",
+        "pygments.literal.string": "ansigreen",
+        "pygments.literal.number": "ansiyellow",
+        "pygments.comment": "ansibrightblack italic",
         "rprompt": "ansibrightblack",
         "bottom-toolbar": "noreverse ansibrightblack",
         "bottom-toolbar.text": "noreverse",
@@ -120,13 +115,14 @@ class Prompt:
             prompt_continuation=lambda width, number, wrapped: [("class:more", MORE)],
             multiline=True,
             history=history,
-            lexer=StatementLexer(),
+            lexer=PygmentsLexer(StatementLexer),
             completer=StatementCompleter(names),
             complete_in_thread=True,
             complete_while_typing=True,
             reserve_space_for_menu=6,
             key_bindings=_keys(),
             style=_STYLE,
+            include_default_pygments_style=False,
             color_depth=ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else None,
             rprompt=_missing,
             bottom_toolbar=self._toolbar,

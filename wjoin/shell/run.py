@@ -24,7 +24,8 @@ def run_shell(options: argparse.Namespace) -> int:
     if options.checkpoint is not None:
         options.checkpoint = absolute(options.checkpoint)
     choices = Choices(options.rows, options.once, options.checkpoint, params=params)
-    if sys.stdin.isatty():
+    draws = sys.stdout.isatty() and os.environ.get("TERM", "") not in _DUMB
+    if sys.stdin.isatty() and draws:
         _typed(options, choices, first)
     else:
         _piped(options, choices, first)
@@ -48,24 +49,19 @@ def _typed(options: argparse.Namespace, choices: Choices, first: str | None) -> 
     from wjoin.shell.background import start_spark
     from wjoin.shell.history import StatementHistory, history_path
     from wjoin.shell.known import Known
-    from wjoin.shell.lines import LineReader
     from wjoin.shell.paint import Paint
     from wjoin.shell.prompt import Prompt
     from wjoin.shell.terminal import Screen, TerminalShell
 
     settings = spark_settings(options)
     with _own_output() as out:
-        draws = out.isatty() and os.environ.get("TERM", "") not in _DUMB
-        screen = Screen(out, draws, Paint(draws and not os.environ.get("NO_COLOR")))
+        screen = Screen(out, Paint(not os.environ.get("NO_COLOR")))
         known = Known()
-        if draws:
-            history = StatementHistory(history_path())
-            reader: Prompt | LineReader = Prompt(out, history, known.names)
-            print(_WELCOME.format(wjoin.__version__))
-            if history.trouble is not None:
-                print(history.trouble)
-        else:
-            reader = LineReader(sys.stderr)
+        history = StatementHistory(history_path())
+        reader = Prompt(out, history, known.names)
+        print(_WELCOME.format(wjoin.__version__))
+        if history.trouble is not None:
+            print(history.trouble)
         interrupts = Interrupts(reader.leave)
         if not options.debug:
             # Until the process ends: of a Spark that is gone statements tell, not the threads beside them.
@@ -86,9 +82,7 @@ def _own_output() -> Iterator[TextIO]:
     before = sys.stdout, sys.stderr
     encoding = sys.stdout.encoding
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1, encoding=encoding, errors="replace") as out:
-        sys.stdout = out
-        if out.isatty():
-            sys.stderr = out
+        sys.stdout = sys.stderr = out
         try:
             yield out
         finally:

@@ -132,9 +132,8 @@ class Shell(ABC):
 
     def _listed(self) -> str:
         """Return a table of what can be read and written by name."""
-        names = names_of(self.session(), ())
-        rows = [(each.name, each.what) for each in names.relations]
-        rows += [(each, "sink") for each in names.sinks]
+        names = names_of(self.session())
+        rows = [(each.name, each.what) for each in (*names.relations, *names.targets) if each.what != "query"]
         shown = Rows(("name", "kind"), (False, False), tuple(sorted(rows)))
         return "\n".join(table(shown, Paint(False))) if rows else "nothing is declared yet"
 

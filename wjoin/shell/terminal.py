@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -21,6 +21,7 @@ from wjoin.shell.attended import Interrupts, Left, Work
 from wjoin.shell.known import Known
 from wjoin.shell.pager import show_lines
 from wjoin.shell.paint import Paint
+from wjoin.shell.prompt import Prompt
 from wjoin.shell.shell import Choices, Leave, Shell
 from wjoin.shell.status import QueryStatus, status_line, status_of
 from wjoin.shell.tables import Rows, column_widths, head_lines, records, row_lines, table, table_width
@@ -45,34 +46,15 @@ _AGAIN_SECONDS = 0.5
 _CLOSING_SECONDS = 5.0
 
 
-class Reader(Protocol):
-    """Reads what is typed, and may show a line about what runs."""
-
-    status: str
-
-    def read(self) -> str:
-        """Return what is typed. Raises KeyboardInterrupt and EOFError."""
-
-    def ask(self, question: str) -> bool:
-        """Return whether the user says yes."""
-
-    def redraw(self) -> None:
-        """Show the status anew."""
-
-    def unseen(self) -> contextlib.AbstractContextManager[None]:
-        """Keep what is typed inside for the next prompt, and do not show it before."""
-
-
 class Stopped(Exception):  # noqa: N818 (the user wanted it)
     """A statement was cancelled."""
 
 
 @dataclass(frozen=True)
 class Screen:
-    """The terminal: where it is written to, whether it can draw over what it shows, and its colours."""
+    """The terminal: where it is written to, and its colours."""
 
     out: TextIO
-    draws: bool
     paint: Paint
 
     @property
@@ -88,11 +70,13 @@ class Screen:
 class TerminalShell(Shell):
     """A shell whose statements are typed, and carried out by threads that Ctrl-C can leave behind."""
 
+    has_keys = True
+
     def __init__(
         self,
         choices: Choices,
         screen: Screen,
-        reader: Reader,
+        reader: Prompt,
         start: "Work[Session]",
         interrupts: Interrupts,
         known: Known,
@@ -101,7 +85,6 @@ class TerminalShell(Shell):
     ) -> None:
         super().__init__(choices)
         self._debug = debug
-        self.has_keys = screen.draws
         self._screen = screen
         self._reader = reader
         self._start = start
@@ -185,8 +168,7 @@ class TerminalShell(Shell):
         """Show lines, through the pager where they are many; what others print meanwhile comes after."""
         held = io.StringIO()
         with contextlib.redirect_stdout(held), contextlib.redirect_stderr(held):
-            paged = self.choices.pager and self._screen.draws
-            show_lines(lines, self._screen.out, self._screen.size, paged)
+            show_lines(lines, self._screen.out, self._screen.size, self.choices.pager)
         print(held.getvalue(), end="", flush=True)
 
     def _remark(self, text: str, seconds: float) -> None:
@@ -248,7 +230,7 @@ class TerminalShell(Shell):
     def _show_rows(self, rows: Rows, seconds: float) -> None:
         count, size = len(rows.rows), self._screen.size
         lines = table(rows, self._screen.paint)
-        if count and self._screen.draws and table_width(rows) > size.columns:
+        if count and table_width(rows) > size.columns:
             each = records(rows, self._screen.paint)
             lines = each if len(each) < size.lines - 2 else lines
         self._show(lines)
@@ -282,7 +264,7 @@ class TerminalShell(Shell):
 
         def tell(text: str) -> None:
             nonlocal status
-            if not self._screen.draws or (not at_once and time.monotonic() - began < _QUIET_SECONDS):
+            if not at_once and time.monotonic() - began < _QUIET_SECONDS:
                 return
             if status is None:
                 status = self._console.status(escape(text))
@@ -375,7 +357,7 @@ class TerminalShell(Shell):
         running = _active(session)
         # Nobody asks a Spark that is being stopped.
         self._looking.join(_CLOSING_SECONDS)
-        self._known.settle(_CLOSING_SECONDS)
+        self._known.forget()
 
         def stop() -> None:
             for each in running:
@@ -413,7 +395,7 @@ class _Shown:
         """Show the rows of a micro-batch."""
         size, paint = self._screen.size, self._screen.paint
         shown = batch.shown
-        widths = column_widths(shown, size.columns if self._screen.draws else None)
+        widths = column_widths(shown, size.columns)
         if self._widths and not batch.whole:
             wider = tuple(map(max, widths, self._widths))
             widths = wider if sum(wider) + 3 * len(wider) - 1 <= size.columns else widths
