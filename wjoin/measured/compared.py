@@ -10,12 +10,10 @@ from wjoin.executor.spark.meter import Meter
 from wjoin.executor.spark.once import select_name
 from wjoin.grammar.plurals import counted
 from wjoin.measured.expected import compared, work_of
+from wjoin.measured.followed import Followed
 from wjoin.measured.layers import layer_lines
 from wjoin.measured.over_tables import measured_tables
 from wjoin.measured.points import Hour
-from wjoin.measured.progress import read
-from wjoin.measured.reports import recent_reports
-from wjoin.measured.totals import Totals
 from wjoin.planner.explain.cost import aligned
 from wjoin.planner.planning import PlannedSelect
 
@@ -48,9 +46,8 @@ def _run(frame: DataFrame) -> Hour:
     """Return what a query did over what its sources hold."""
     writer = frame.writeStream.format("noop").queryName(select_name()).trigger(availableNow=True)
     query = begin(frame.sparkSession, writer.start, "the query of EXPLAIN ANALYZE")
-    totals, ended = Totals(), False
-    while not ended:
-        ended = bool(query.awaitTermination(_POLL_SECONDS))
-        for each in recent_reports(query):
-            totals.add(read(each))
-    return totals.history.read()
+    followed = Followed(query)
+    while followed.ended is None:
+        query.awaitTermination(_POLL_SECONDS)
+        followed.look()
+    return followed.totals.history.read()

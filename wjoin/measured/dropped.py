@@ -30,8 +30,6 @@ class Losses:
     def __init__(self, subject: str, totals: Totals) -> None:
         self._subject = subject
         self._totals = totals
-        self._broken: Counter[str] = Counter()
-        self._missing: Counter[str] = Counter()
         self._losable: set[str] = set()
         self._furthest: dict[str, int] = {}
         self._passed: Counter[str] = Counter()
@@ -42,8 +40,6 @@ class Losses:
         progress = report.progress
         if not progress.rows_in and not progress.source_rows:
             return
-        self._broken.update(progress.broken)
-        self._missing.update(progress.missing)
         self._losable |= losable(report.body)
         for alias, latest in progress.furthest.items():
             self._furthest[alias] = max(latest, self._furthest.get(alias, latest))
@@ -71,12 +67,12 @@ class Losses:
         """Tell of rows dropped since they were last told of; ``now`` is None at the end of the query."""
         total = self._totals.total
         # Elsewhere Spark fails where records are lost: what is missing there never was one.
-        lost = Counter({each: count for each, count in self._missing.items() if self._may_lose(each)})
+        lost = Counter({each: count for each, count in total.missing.items() if self._may_lose(each)})
         furthest = f", the furthest at {_times(self._furthest)}"
         for code, noun, kind, found, more in (
             ("WJ803", "late row", "", total.late, ""),
             ("WJ804", "row", " without an event time", total.undated, ""),
-            ("WJ809", "unreadable record", "", self._broken, ""),
+            ("WJ809", "unreadable record", "", total.broken, ""),
             ("WJ807", "row", " too far ahead", total.ahead, furthest),
         ):
             counts = Counter(found)

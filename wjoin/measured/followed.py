@@ -87,16 +87,13 @@ class Followed:
         with self._looking:
             active = self.query.isActive
             for report in new_reports(self.query, self.last, self.totals.newest):
-                if self.totals.add(report.progress):
-                    self._take(report)
+                self.totals.add(report.progress)
+                self.last = report
+                self._early.append(report)
+                for observer in self._observers:
+                    observer.take(report)
             if self.ended is None and not active:
                 self.ended = time.monotonic()
-
-    def _take(self, report: Report) -> None:
-        self.last = report
-        self._early.append(report)
-        for observer in self._observers:
-            observer.take(report)
 
     def tend(self) -> None:
         """Look at the query, and have its observers do what is due; once it has ended, the last time."""

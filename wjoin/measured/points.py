@@ -3,8 +3,9 @@
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from typing import Any
 
 from wjoin.measured.progress import Progress, lags
 
@@ -26,10 +27,11 @@ class Point:
 
     ``begins`` and ``ends`` are seconds since 1970; it begins where the point before ends. By stream alias:
     ``rows`` read, and rows dropped that were ``late``, ``undated`` (without an event time) or too far
-    ``ahead``; ``dropped`` are those that Spark's own operators dropped. ``comparisons`` and ``matches``
-    are by stage (``join.stage``), ``matched`` are the results of the W-joins. ``parts``:
-    milliseconds of the parts of the micro-batches, in Spark's words, ``layers``: microseconds of tasks in
-    each layer (``measured.layers``), ``seconds`` the length of the micro-batches in all.
+    ``ahead``; ``dropped`` are those that Spark's own operators dropped. ``broken`` and ``missing`` records
+    are those of ``Progress``. ``comparisons`` and ``matches`` are by stage (``join.stage``), ``matched`` are
+    the results of the W-joins. ``parts``: milliseconds of the parts of the micro-batches, in Spark's words,
+    ``layers``: microseconds of tasks in each layer (``measured.layers``), ``seconds`` the length of the
+    micro-batches in all.
 
     After the last one: ``kept`` rows by stream and ``kept_bytes`` in wjoin's state, ``spark_rows`` and
     ``spark_bytes`` in that of Spark's own operators, the greatest event time ``seen`` of each stream, its
@@ -47,6 +49,8 @@ class Point:
     late: Counts = field(default_factory=dict)
     undated: Counts = field(default_factory=dict)
     ahead: Counts = field(default_factory=dict)
+    broken: Counts = field(default_factory=dict)
+    missing: Counts = field(default_factory=dict)
     comparisons: Counts = field(default_factory=dict)
     matches: Counts = field(default_factory=dict)
     parts: Counts = field(default_factory=dict)
@@ -85,72 +89,44 @@ class Point:
 
     def joined(self, later: "Point") -> "Point":
         """Return the point that covers this one and a later one."""
-        return replace(
-            later,
-            begins=self.begins,
-            batches=self.batches + later.batches,
-            seconds=self.seconds + later.seconds,
-            source_rows=self.source_rows + later.source_rows,
-            matched=self.matched + later.matched,
-            dropped=self.dropped + later.dropped,
-            rows=added(self.rows, later.rows),
-            late=added(self.late, later.late),
-            undated=added(self.undated, later.undated),
-            ahead=added(self.ahead, later.ahead),
-            comparisons=added(self.comparisons, later.comparisons),
-            matches=added(self.matches, later.matches),
-            parts=added(self.parts, later.parts),
-            layers=added(self.layers, later.layers),
-        )
+        sums = {name: _sum(getattr(self, name), getattr(later, name)) for name in _SUMMED}
+        return replace(later, begins=self.begins, **sums)
 
 
-def added(first: Counts, second: Counts) -> Counts:
-    """Return the sums of counts by name, in the order in which the names came.
+_STANDING = ("kept", "kept_bytes", "spark_rows", "spark_bytes", "seen", "watermarks", "lag")
+_SUMMED = tuple(each.name for each in fields(Point) if each.name not in ("begins", "ends", *_STANDING))
+_OTHER_NAMES = {
+    **{"rows": "rows_in", "undated": "null_times", "matched": "matches", "dropped": "dropped_by_spark"},
+    **{"kept": "state_rows", "kept_bytes": "state_bytes"},
+    **{"spark_rows": "spark_state_rows", "spark_bytes": "spark_state_bytes"},
+}
+"""What is called otherwise in the ``Progress`` of a micro-batch."""
 
-    >>> added({"A": 1}, {"A": 2, "B": 3})
+
+def _sum(first: Any, second: Any) -> Any:
+    """Return the sum of two numbers, or of counts by name, in the order in which the names came.
+
+    >>> _sum({"A": 1}, {"A": 2, "B": 3})
     {'A': 3, 'B': 3}
     """
-    return {name: first.get(name, 0) + second.get(name, 0) for name in (*first, *second)}
+    if isinstance(first, Mapping):
+        return {name: first.get(name, 0) + second.get(name, 0) for name in (*first, *second)}
+    return first + second
 
 
 def point(progress: Progress, before: Point) -> Point:
     """Return what a report of Spark tells, after the point ``before``."""
     ends = before.ends if progress.ended is None else max(before.ends, progress.ended)
     if progress.idle:
-        return replace(
-            Point(before.ends, ends),
-            kept=before.kept,
-            kept_bytes=before.kept_bytes,
-            spark_rows=before.spark_rows,
-            spark_bytes=before.spark_bytes,
-            seen=before.seen,
-            watermarks=before.watermarks,
-            lag=lags(before.seen, ends),
-        )
-    return Point(
-        before.ends,
-        ends,
-        batches=1,
-        seconds=progress.seconds,
-        source_rows=progress.source_rows,
-        matched=progress.matches,
-        dropped=progress.dropped_by_spark,
-        rows=progress.rows_in,
-        late=progress.late,
-        undated=progress.null_times,
-        ahead=progress.ahead,
-        comparisons={name: counts["comparisons"] for name, counts in progress.stages.items()},
-        matches={name: counts["matches"] for name, counts in progress.stages.items()},
-        parts=progress.parts,
-        layers=progress.layers,
-        kept=progress.state_rows,
-        kept_bytes=progress.state_bytes,
-        spark_rows=progress.spark_state_rows,
-        spark_bytes=progress.spark_state_bytes,
-        seen=progress.seen,
-        watermarks=progress.watermarks,
-        lag=progress.lag,
-    )
+        standing = {name: getattr(before, name) for name in _STANDING}
+        return replace(Point(before.ends, ends, **standing), lag=lags(before.seen, ends))
+    taken: dict[str, Any] = {"batches": 1}
+    for name in ("comparisons", "matches"):
+        taken[name] = {stage: counts[name] for stage, counts in progress.stages.items()}
+    for name in (*_SUMMED, *_STANDING):
+        if name not in taken:
+            taken[name] = getattr(progress, _OTHER_NAMES.get(name, name))
+    return Point(before.ends, ends, **taken)
 
 
 @dataclass(frozen=True)

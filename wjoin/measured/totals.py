@@ -1,7 +1,7 @@
 """What a query has done since it was started, added up over its micro-batches."""
 
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from wjoin.grammar.plurals import counted
 from wjoin.measured.points import History, Point
@@ -18,24 +18,14 @@ class Totals:
         self.history = History(time.time())
         self.newest: Progress | None = None
         self.idle_since: datetime | None = None
-        self._idle: str | None = None
 
-    def add(self, progress: Progress) -> bool:
-        """Take a report; return whether it is a new one."""
-        if progress.idle:
-            new = progress.started != self._idle
-            self._idle = progress.started
-            if self.idle_since is None:
-                self.idle_since = _time(progress.started)
-        else:
-            new = self.newest is None or progress.batch > self.newest.batch
-            if new:
-                self.newest = progress
-                ended = _time(progress.started)
-                self.idle_since = None if ended is None else ended + timedelta(seconds=progress.seconds)
-        if new:
-            self.history.add(progress)
-        return new
+    def add(self, progress: Progress) -> None:
+        """Take the next report."""
+        if not progress.idle:
+            self.newest, self.idle_since = progress, _time(progress.ended)
+        elif self.idle_since is None:
+            self.idle_since = _time(progress.ended)
+        self.history.add(progress)
 
     @property
     def total(self) -> Point:
@@ -65,5 +55,5 @@ class Totals:
         return f"{rows}, {counted(total.batches, 'micro-batch')}"
 
 
-def _time(text: str) -> datetime | None:
-    return datetime.fromisoformat(text).astimezone(UTC) if text else None
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
