@@ -23,6 +23,13 @@ class Query:
     name: str = "out"
 
     @property
+    def status(self) -> dict[str, bool]:
+        return {"isTriggerActive": True, "isDataAvailable": bool(self.recentProgress)}
+
+    def exception(self) -> Exception | None:
+        return None if self.isActive else RuntimeError("broken")
+
+    @property
     def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802 (Spark's name)
         return self.recentProgress[-1] if self.recentProgress else None
 
@@ -133,6 +140,7 @@ def test_the_end_comes_once_after_the_last_report() -> None:
     run.settle()
     assert (seen.taken, seen.tended, seen.ended) == ([0, 1], 1, 1)
     assert run.ended is not None
+    assert str(run.error) == "broken"
 
 
 def test_queries_of_others_are_followed_and_ended_ones_are_known_for_a_while(

@@ -136,13 +136,12 @@ def _work(query: "StreamingQuery") -> str:
 def _now(running: Running) -> str:
     """Return what a query is doing: its first micro-batch, rows, or nothing since when."""
     totals = running.totals
-    if not running.query.isActive:
+    if running.followed.ended is not None:
         return "ended"
     if not totals.known:
         doing = ", ".join(("first micro-batch", *filter(None, [_work(running.query)])))
         return f"{doing}, {time.monotonic() - running.began:.0f} s"
-    status = running.query.status
-    if status["isTriggerActive"] and status["isDataAvailable"]:
+    if running.followed.works:
         return "running"
     if totals.idle_since is None:
         return "idle"

@@ -56,7 +56,8 @@ class Followed:
     """One run of a query: its reports, added up since its start.
 
     ``last`` is the newest report, ``ended`` when it was first seen to have ended (``time.monotonic``), None
-    while it runs. ``losses`` are the rows that it has dropped.
+    while it runs. At the last look: ``works`` tells whether it had rows to work on, ``error`` why it has
+    failed. ``losses`` are the rows that it has dropped.
     """
 
     def __init__(self, query: StreamingQuery) -> None:
@@ -68,6 +69,8 @@ class Followed:
         self.losses = Losses(subject, self.totals)
         self.last: Report | None = None
         self.ended: float | None = None
+        self.works = False
+        self.error: Exception | None = None
         self._closed = False
         self._early: deque[Report] = deque(maxlen=_EARLY)
         self._observers: list[Observer] = [self.losses]
@@ -92,7 +95,11 @@ class Followed:
                 self._early.append(report)
                 for observer in self._observers:
                     observer.take(report)
-            if self.ended is None and not active:
+            if active:
+                status = self.query.status
+                self.works = status["isTriggerActive"] and status["isDataAvailable"]
+            elif self.ended is None:
+                self.error = self.query.exception()
                 self.ended = time.monotonic()
 
     def tend(self) -> None:
@@ -116,12 +123,16 @@ class Followed:
 
 
 class Follower:
-    """Follows the queries of one Spark session, whoever has started them, until that has ended."""
+    """Follows the queries of one Spark session, whoever has started them, until that has ended.
+
+    ``reached`` tells whether Spark has answered the last time.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._followed: dict[str, Followed] = {}
         self._rounds: list[Callable[[Sequence[Followed]], None]] = []
+        self.reached = True
         self._changing = threading.Lock()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -192,8 +203,9 @@ class Follower:
         while failures < _MOST_FAILURES and not self._ended.wait(_SECONDS):
             try:
                 self.look()
-                failures = 0
+                self.reached, failures = True, 0
             except UNREACHABLE as error:
+                self.reached = False
                 failures = _MOST_FAILURES if stopped(self._spark) else failures + 1
                 _log.debug("the queries cannot be looked at: %s", error)
             except RuntimeError:

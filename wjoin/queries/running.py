@@ -66,18 +66,17 @@ class Running:
 
     @property
     def state(self) -> str:
-        """What it is doing, in a word: starting, running, idle; stopped, failed, ended."""
-        if not self.query.isActive:
-            return "failed" if self.query.exception() is not None else "stopped" if self.stopped else "ended"
+        """What it was doing at the last look, in a word: starting, running, idle; stopped, failed, ended."""
+        if self.followed.ended is not None:
+            return "failed" if self.followed.error is not None else "stopped" if self.stopped else "ended"
         if not self.totals.known:
             return "starting"
-        status = self.query.status
-        return "running" if status["isTriggerActive"] and status["isDataAvailable"] else "idle"
+        return "running" if self.followed.works else "idle"
 
     @property
     def failed(self) -> WJoinError | None:
         """The query's failure, at its statement; None where it has not failed."""
-        error = self.query.exception()
+        error = self.followed.error or self.query.exception()
         if error is None:
             return None
         return failure(

@@ -1,15 +1,12 @@
 """The queries of a Spark session that the live page shows, whoever has started them; ended ones stay."""
 
 import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
 from wjoin.executor.spark.once import SELECT
 from wjoin.grammar.spans import Span
-from wjoin.measured.beside import UNREACHABLE
 from wjoin.measured.followed import Followed, follower_of
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.document import Document
@@ -23,65 +20,52 @@ from wjoin.web.present import ENDINGS, Known
 ENDED = 20
 """Queries that have ended and are still shown, the latest ones."""
 
-FRESH_SECONDS = 0.7
-"""How old may be what somebody sees who looks."""
-
-_PATIENCE_SECONDS = 3.0
-"""How long whoever looks waits for Spark to answer; then they see what was known before."""
-
+_LOST = "Spark no longer answers: it was stopped, or cannot be reached"
 _NOWHERE = Span(0, 0)
 
 
 class Watched:
-    """A query and its last hour."""
+    """A query, and what it is called among those that are shown."""
 
-    def __init__(self, running: Running, run: str, name: str) -> None:
-        self._running = running
-        plans = dict(zip(running.compiled, running.planned, strict=True))
-        self._known = Known(
-            run=run,
+    def __init__(self, running: Running, name: str) -> None:
+        self.running = running
+        self.name = name
+        self._plans = dict(zip(running.compiled, running.planned, strict=True))
+        self._documents = _described(self._plans)
+
+    def known(self, *, reached: bool) -> Known:
+        """Return what was known of it at the follower's last look, at which Spark was ``reached`` or not."""
+        running, hour = self.running, self.running.totals.history.read()
+        state, error = running.state, None
+        if state not in ENDINGS and not reached:
+            state, error = "ended", _LOST
+        elif state == "failed":
+            error = _error(running)
+        if (newest := running.totals.newest) is not None:
+            self._find_plans(set(newest.joins))
+        return Known(
+            run=running.followed.run,
             id=running.followed.id,
-            name=name,
+            name=self.name,
             called=running.name,
-            state="starting",
+            state=state,
             started=running.started.timestamp(),
-            hour=running.totals.history.read(),
+            hour=hour,
+            error=error,
             sink=running.sink,
             checkpoint=running.checkpoint,
             statement=running.written or None,
-            plans=plans,
-            documents=_described(plans),
+            plans=self._plans,
+            documents=self._documents,
         )
 
-    def known(self) -> Known:
-        """Return what is known of it now."""
-        return replace(self._known, hour=self._running.totals.history.read())
-
-    def look(self) -> None:
-        """Take what Spark tells of it now; nothing more comes of one that has ended."""
-        if self._known.active:
-            self._running.followed.look()
-            state = self._running.state
-            if state in ENDINGS:
-                self._running.followed.look()
-            error = _error(self._running) if state == "failed" else None
-            self._known = replace(self._known, state=state, error=error)
-            self._find_plans()
-
-    def lose(self) -> None:
-        """Note that Spark has been stopped, and the query with it."""
-        if self._known.active:
-            error = "Spark no longer answers: it was stopped, or cannot be reached"
-            self._known = replace(self._known, state="ended", error=error)
-
-    def _find_plans(self) -> None:
+    def _find_plans(self, named: set[int]) -> None:
         """Take the plans of the joins that its reports name, as far as they are known here."""
-        named = {int(stage.partition(".")[0]) for stage in self._running.totals.total.matches}
-        found = {number: compiled(number) for number in named - self._known.plans.keys()}
+        found = {number: compiled(number) for number in named - self._plans.keys()}
         new = {number: planned for number, planned in found.items() if planned is not None}
         if new:
-            plans = dict(sorted({**self._known.plans, **new}.items()))
-            self._known = replace(self._known, plans=plans, documents=_described(plans))
+            self._plans = dict(sorted({**self._plans, **new}.items()))
+            self._documents = _described(self._plans)
 
 
 def _described(plans: Mapping[int, PlannedSelect]) -> dict[int, Document]:
@@ -89,78 +73,50 @@ def _described(plans: Mapping[int, PlannedSelect]) -> dict[int, Document]:
 
 
 class Watch:
-    """Watches the queries of a Spark session; ``queries`` are those that a session of wjoin's has started."""
+    """Watches the queries of a Spark session; ``queries`` are those that a session of wjoin's has started.
+
+    It asks Spark nothing: it tells what their follower has seen, half a second ago where Spark answers.
+    """
 
     def __init__(self, spark: SparkSession, queries: Queries) -> None:
         self._follower = follower_of(spark)
         self._queries = queries
-        self._met: set[str] = set()
-        self._taken = 0
         self._watched: dict[str, Watched] = {}
-        self._looking = threading.Lock()
-        self._looked = float("-inf")
-        self._closed = threading.Event()
-        self._follower.each_round(self._round)
+        self._met: set[str] = set()
+        self._changing = threading.Lock()
+        self._follower.each_round(self._meet)
 
     def read(self) -> tuple[Known, ...]:
-        """Return the queries, oldest first, as they were less than a second ago where Spark answers."""
-        if time.monotonic() - self._looked > FRESH_SECONDS:
-            self.look()
-        return tuple(each.known() for each in self._watched.values())
-
-    def look(self) -> None:
-        """Ask Spark about the queries, unless somebody else does and gets no answer."""
-        if not self._looking.acquire(timeout=_PATIENCE_SECONDS):
-            return
-        try:
-            if time.monotonic() - self._looked > FRESH_SECONDS and not self._closed.is_set():
-                self._look()
-        finally:
-            self._looking.release()
+        """Return the queries, oldest first."""
+        self._meet(self._follower.followed)
+        with self._changing:
+            found = [each.known(reached=self._follower.reached) for each in self._watched.values()]
+            for ended in [each.run for each in found if not each.active][:-ENDED]:
+                del self._watched[ended]
+        return tuple(each for each in found if each.run in self._watched)
 
     def close(self) -> None:
         """Take nothing of the queries any more."""
-        self._closed.set()
-        self._follower.no_round(self._round)
+        self._follower.no_round(self._meet)
 
-    def _round(self, followed: Sequence[Followed]) -> None:
-        """Look where a query has begun or ended, also while nobody else looks."""
-        known = {run for run, each in self._watched.items() if each.known().active}
-        if known != {each.run for each in followed if each.ended is None}:
-            self.look()
-
-    def _look(self) -> None:
-        """Ask Spark about each query that may still run; those that are gone are noted so."""
-        try:
-            for running in self._new():
-                self._add(running)
-            for each in self._watched.values():
-                each.look()
-        except UNREACHABLE:
-            for each in self._watched.values():
-                each.lose()
-        over = [run for run, each in self._watched.items() if not each.known().active][:-ENDED]
-        self._watched = {run: each for run, each in self._watched.items() if run not in over}
-        self._looked = time.monotonic()
+    def _meet(self, followed: Sequence[Followed]) -> None:
+        """Take the queries that are new: those of statements, and those that others have started."""
+        with self._changing:
+            for each in self._queries.started:
+                known = self._watched.get(each.followed.run)
+                # The follower may have met it before its statement has noted it.
+                if each.followed.run not in self._met or (known is not None and known.running is not each):
+                    self._add(each)
+            for new in followed:
+                if new.run not in self._met:
+                    self._add(_foreign(new))
 
     def _add(self, running: Running) -> None:
         run = running.followed.run
         self._met.add(run)
-        # A query may be found among those of Spark before its statement has noted it.
-        others = [each.known() for other, each in self._watched.items() if other != run]
-        taken = [each.name for each in others if each.active]
-        self._watched = {**self._watched, run: Watched(running, run, free(running.name, taken.__contains__))}
-
-    def _new(self) -> Iterator[Running]:
-        """Yield the queries that are not watched yet."""
-        started = self._queries.started
-        while self._taken < len(started):
-            running = started[self._taken]
-            self._taken += 1
-            yield running
-        for followed in self._follower.followed:
-            if followed.run not in self._met:
-                yield _foreign(followed)
+        others = (each.running for other, each in self._watched.items() if other != run)
+        taken = {each.name for each in others if each.state not in ENDINGS}
+        self._watched[run] = Watched(running, free(running.name, taken.__contains__))
 
 
 def _foreign(followed: Followed) -> Running:
@@ -172,8 +128,8 @@ def _foreign(followed: Followed) -> Running:
 
 
 def _error(running: Running) -> str | None:
-    """Return why a query has failed, None where it has not."""
+    """Return why a query has failed."""
     if running.text and (failed := running.failed) is not None:
         return str(failed)
-    error = running.query.exception()
+    error = running.followed.error
     return None if error is None else cause(error)
