@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from wjoin.context import Asked
 from wjoin.executor.spark.beginning import begin
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
@@ -24,10 +25,10 @@ from wjoin.queries.running import Running
 from wjoin.session import Session
 from wjoin.settings.triggers import processing_time
 from wjoin.spark.failures import placed
-from wjoin.statements.dispatch import execute
-from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
-from wjoin.statements.inserts import insert, plan_insert, target_sink
+from wjoin.statements.inserts import plan_insert, target_sink
+from wjoin.statements.outcome import Selected, outcome
+from wjoin.statements.streaming_rows import refuse_actions
 
 _numbers = itertools.count()
 
@@ -81,58 +82,53 @@ class Cell:
         self.session.context.queries.begin_script()
         made: Any = None
         for statement in self._statements:
-            last = statement is self._statements[-1]
             with placed(self.text, statement.span):
-                made = self._run(statement, shown=self.options.show or not last, kept=last)
+                made = self._run(statement)
             if made is _STOPPED:
                 return None
         return made
 
-    def _run(self, statement: Statement, *, shown: bool, kept: bool) -> Any:
-        values = parameters(self.text, statement, self.variables)
-        asked = self.session.context.asked(self.text, dict(values))
-        if isinstance(statement, InsertInto):
-            return self._insert(statement, values)
-        if isinstance(statement, Explain):
-            explained = self._wait(lambda: explain(asked, statement))
-            if shown:
-                self.screen.show(Plan(explained, opened=statement.mode in ("ANALYZE", "FORMATTED")))
-            return explained
-        frame = self._wait(lambda: execute(asked, statement))
-        if frame.isStreaming:
-            return self._select(frame, statement, values, shown=shown, kept=kept)
-        if shown and frame.columns:
-            self.screen.show(self._wait(lambda: first_rows(frame, self.options.limit)))
+    def _run(self, statement: Statement) -> Any:
+        asked = self.session.context.asked(self.text, parameters(self.text, statement, self.variables))
+        shown = self.options.show or statement is not self._statements[-1]
+        note = ""
+        if isinstance(statement, InsertInto) and (sink := target_sink(asked.catalog, statement)) is not None:
+            earlier = self._earlier(statement, sink.name)
+            if earlier is not None:
+                again = self.options.once or self.options.restart
+                if not again and self._same(earlier, statement, asked.params):
+                    self._attach(earlier, asked.params)
+                    return earlier.query
+                with asked.queries.replacing(earlier):
+                    # What is wrong with the new statement shall not stop the old one.
+                    plan_insert(asked, statement, sink, self.options.checkpoint)
+                earlier.stop()
+                self.live.draw()
+                note = f"It replaces the query that ran since {_began(earlier)}."
+        how = {"checkpoint": self.options.checkpoint, "trigger": self.options.trigger}
+        found = self._wait(lambda: outcome(asked, statement, once=self.options.once, **how))
+        match found:
+            case Running():
+                return self._follow(found, asked.params, note)
+            case Selected(frame=frame) if frame.isStreaming:
+                return self._select(asked, statement, found, shown)
+            case Selected(frame=frame) if shown:
+                self.screen.show(self._wait(lambda: first_rows(frame, self.options.limit)))
+            case Explanation() if shown:
+                opened = isinstance(statement, Explain) and statement.mode in ("ANALYZE", "FORMATTED")
+                self.screen.show(Plan(found, opened))
         if isinstance(statement, StopQuery):
             self.live.draw()
-        return frame
+        return found.frame if isinstance(found, Selected) else found
 
     def _wait(self, work: Callable[[], Result]) -> Result:
         return interruptible(self.session.spark, work)
 
-    def _insert(self, statement: InsertInto, values: Mapping[str, Any]) -> Any:
-        """Run an INSERT INTO: attach to its query where that runs, replace that of another, or start one."""
-        asked = self.session.context.asked(self.text, dict(values))
-        once, note = self.options.once, ""
-        sink = target_sink(asked.catalog, statement)
-        earlier = None if sink is None else self._earlier(statement, sink.name)
-        if sink is not None and earlier is not None:
-            if self._same(earlier, statement, values) and not (once or self.options.restart):
-                self._attach(earlier, values)
-                return earlier.query
-            with asked.queries.replacing(earlier):
-                # What is wrong with the new statement shall not stop the old one.
-                plan_insert(asked, statement, sink, self.options.checkpoint)
-            earlier.stop()
-            self.live.draw()
-            note = f"It replaces the query that ran since {_began(earlier)}."
-        how = {"checkpoint": self.options.checkpoint, "trigger": self.options.trigger}
-        running = self._wait(lambda: insert(asked, statement, once=once, **how))
-        if running is None:
-            return None
+    def _follow(self, running: Running, values: Mapping[str, Any], note: str) -> Any:
+        """Show a query into a sink that has just been started; with ``--once`` to its end."""
         self._begun.append(running)
-        cell = self.live.follow(running, values, note=note, waited_for=once)
-        if once:
+        cell = self.live.follow(running, values, note=note, waited_for=self.options.once)
+        if self.options.once:
             cell.wait()
             if running.stopped:
                 raise Interrupted
@@ -175,50 +171,45 @@ class Cell:
         with_values = {} if cell is None else cell.parameters
         return earlier.statement.of(earlier.text) == statement.span.of(self.text) and with_values == values
 
-    def _select(
-        self, frame: DataFrame, statement: Statement, values: Mapping[str, Any], *, shown: bool, kept: bool
-    ) -> Any:
+    def _select(self, asked: Asked, statement: Statement, selected: Selected, shown: bool) -> Any:
         """Run a SELECT over streams, and show its rows as they come."""
         once, background = self.options.once, self.options.background
-        if kept and self.options.keep is not None and once:
-            return self._collected(frame, statement, values, shown=shown)
+        frame = refuse_actions(selected.frame)
+        if statement is self._statements[-1] and self.options.keep is not None and once:
+            return self._collected(asked, statement, selected, shown)
         if not shown:
             return frame
         earlier = self._earlier(statement, None)
         if earlier is not None:
-            attach = background and not self.options.restart and self._same(earlier, statement, values)
-            if attach:
-                self._attach(earlier, values)
+            again = self.options.restart or not background
+            if not again and self._same(earlier, statement, asked.params):
+                self._attach(earlier, asked.params)
                 return frame
             earlier.stop()
             self.live.draw()
         rows = SelectRows(frame, self.options.limit, first=once)
-        every = self.session.context.settings.trigger(self.options.trigger)
-        cell = self._follow(rows.start(every), statement, values, rows)
+        query = rows.start(asked.settings.trigger(self.options.trigger))
+        cell = self._watch(selected.running(asked, statement, query), asked.params, rows)
         if background and not once:
             return frame
         cell.wait()
         return _STOPPED if cell.running.stopped else frame
 
-    def _follow(
-        self, query: Any, statement: Statement, values: Mapping[str, Any], rows: SelectRows | None
-    ) -> LiveCell:
+    def _watch(self, running: Running, values: Mapping[str, Any], rows: SelectRows | None = None) -> LiveCell:
+        """Show a SELECT over streams that has just been started."""
         queries = self.session.context.queries
-        name = queries.free_name("select")
-        running = Running(queries.follow(query), self.text, statement.span, statement.span, name)
+        running.name = queries.free_name("select")
         queries.add(running)
         self._begun.append(running)
         waited_for = self.options.once or not self.options.background
         return self.live.follow(running, values, rows=rows, waited_for=waited_for)
 
-    def _collected(
-        self, frame: DataFrame, statement: Statement, values: Mapping[str, Any], *, shown: bool
-    ) -> DataFrame:
+    def _collected(self, asked: Asked, statement: Statement, selected: Selected, shown: bool) -> DataFrame:
         """Return a table of all the rows that a SELECT finds in what its sources hold."""
         name = f"wjoin_kept_{next(_numbers)}"
-        writer = frame.writeStream.format("memory").queryName(name).outputMode("append")
+        writer = selected.frame.writeStream.format("memory").queryName(name).outputMode("append")
         query = begin(self.session.spark, writer.trigger(availableNow=True).start, "the SELECT")
-        cell = self._follow(query, statement, values, None)
+        cell = self._watch(selected.running(asked, statement, query), asked.params)
         cell.wait()
         if cell.running.stopped:
             raise Interrupted
