@@ -1,23 +1,28 @@
 """What is shown: tables, plans in narrow terminals, the line below the prompt, long results."""
 
 import os
+import re
 import stat
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.cells import cell_len
 
 from tests.explain.drawn import ALL, named, read
 from tests.tiers import tiers
+from wjoin.grammar.spans import Span
+from wjoin.measured.followed import Followed
 from wjoin.measured.progress import Progress
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.text import explain_text
+from wjoin.queries.running import Running
 from wjoin.shell.explained import explained
 from wjoin.shell.pager import show_lines
 from wjoin.shell.paint import Paint
-from wjoin.shell.status import QueryStatus, complete_text, status_line
+from wjoin.shell.status import complete_text, status_line, status_text
 from wjoin.shell.tables import Rows, records, table, table_width
 from wjoin.statements.explanation import Explanation
 
@@ -102,13 +107,26 @@ def test_the_time_by_which_results_are_complete_is_the_least_watermark():
     assert complete_text(progress(0, 0, 5, watermarks={"A": 17}), NOW) == "17"
 
 
-def test_the_line_below_the_prompt_fits():
-    one = QueryStatus("pairs", "running", 1234.4, 75.2, "12:00:00 UTC")
-    assert one.text() == "pairs running  1,234 rows/s  lag 1.3 min  τ 12:00:00 UTC"
-    assert status_line([one, QueryStatus("q", "starting")], 100) == f"{one.text()}  │  q starting"
-    assert status_line([one] * 9, 80) == f"{one.text()}  │  8 more"
+def running(state: str, *reports: Progress) -> Running:
+    """Return a query into pairs, as its follower knows it."""
+    followed = Followed(SimpleNamespace(id="id", runId="run", name="pairs"))
+    followed.works = state == "running"
+    for each in reports:
+        followed.totals.add(each)
+    return Running(followed, "", Span(0, 0), Span(0, 0), "pairs")
+
+
+def test_the_line_below_the_prompt_says_what_queries_do_and_fits():
+    noon = int(datetime(2026, 5, 1, 12, tzinfo=UTC).timestamp() * 1e6)
+    times = {"watermarks": {"A": noon}, "seen": {"A": noon + 3_000_000}}
+    one = status_text(running("running", progress(0, 70, 2469, **times)))
+    assert re.fullmatch(r"pairs running  1,2\d\d rows/s  lag -1 min  τ 2026-05-01 12:00:00 UTC", one)
+    assert status_text(running("starting")) == "pairs starting"
+    idle = running("idle", progress(0, 70, 5, seen={"A": noon}))
+    assert re.match(r"pairs idle  0 rows/s  lag", status_text(idle))
+    assert status_line([one, "q starting"], 100) == f"{one}  │  q starting"
+    assert status_line([one] * 9, 80) == f"{one}  │  8 more"
     assert status_line([], 80) == ""
-    assert QueryStatus("q", "idle", 0.0, 7200.0).text() == "q idle  0 rows/s  lag 2 h"
 
 
 @pytest.mark.parametrize(("count", "paged"), [(5, False), (50, True)])

@@ -4,9 +4,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from types import FrameType
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 _POLL_SECONDS = 0.05
@@ -43,45 +44,33 @@ class Interrupts:
         self._end()
 
 
-class Work(Generic[T]):
+class Work(Future[T]):
     """A call in a thread of its own; its thread does not keep the process alive."""
 
     def __init__(self, call: Callable[[], T]) -> None:
-        self._call = call
-        self._results: list[T] = []
-        self._error: BaseException | None = None
-        self._done = threading.Event()
+        super().__init__()
         self.began = time.monotonic()
-        threading.Thread(target=self._run, name="wjoin-statement", daemon=True).start()
+        threading.Thread(target=self._run, args=(call,), name="wjoin-statement", daemon=True).start()
 
-    def _run(self) -> None:
+    def _run(self, call: Callable[[], T]) -> None:
         try:
-            self._results.append(self._call())
+            self.set_result(call())
         except BaseException as error:  # noqa: BLE001 (it is raised where the result is asked for)
-            self._error = error
-        finally:
-            self._done.set()
-
-    @property
-    def done(self) -> bool:
-        """Whether it has ended."""
-        return self._done.is_set()
+            self.set_exception(error)
 
     @property
     def failed(self) -> bool:
         """Whether it has raised something."""
-        return self._error is not None
+        return self.done() and self.exception() is not None
+
+    @property
+    def good(self) -> bool:
+        """Whether it has ended, and its result is there."""
+        return self.done() and not self.failed
 
     def wait(self, seconds: float) -> bool:
         """Wait so long at most; return whether it has ended."""
-        return self._done.wait(seconds)
-
-    def result(self) -> T:
-        """Return what the call returned, once it has; or raise what it raised."""
-        self._done.wait()
-        if self._error is not None:
-            raise self._error
-        return self._results[0]
+        return bool(wait([self], seconds).done)
 
     def attend(
         self, interrupts: Interrupts, cancel: Callable[[], None], tick: Callable[[float, bool], None]

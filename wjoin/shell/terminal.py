@@ -23,7 +23,7 @@ from wjoin.shell.pager import show_lines
 from wjoin.shell.paint import Paint
 from wjoin.shell.prompt import Prompt
 from wjoin.shell.shell import Choices, Leave, Shell
-from wjoin.shell.status import QueryStatus, status_line, status_of
+from wjoin.shell.status import status_line, status_text
 from wjoin.shell.tables import Rows, column_widths, head_lines, records, row_lines, table, table_width
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from wjoin.queries.running import Running
     from wjoin.session import Session
     from wjoin.shell.answers import Answer
-    from wjoin.shell.watched import Batch, Watched
 
 T = TypeVar("T")
 
@@ -42,6 +41,7 @@ _LOOK_SECONDS = 1.0
 """How often the line below the prompt is made anew."""
 
 _POLL_SECONDS = 0.05
+_STATUS_SECONDS = 0.2
 _AGAIN_SECONDS = 0.5
 _CLOSING_SECONDS = 5.0
 
@@ -138,13 +138,13 @@ class TerminalShell(Shell):
 
             if not self._tell_end(error):
                 self._print(paint.diagnostic(f"error: {cause(error)}"))
-        if self._start.done and not self._start.failed:
+        if self._start.good:
             self._known.refresh(self._start.result())
         return True
 
     def _tell_end(self, failure: BaseException | None = None) -> bool:
         """Tell that Spark is gone where it is, of which a failure may tell first; return whether it is."""
-        if not self._start.done or self._start.failed:
+        if not self._start.good:
             return False
         from wjoin.shell.gone import ENDING_SECONDS, NOT_REACHED, gone
 
@@ -196,7 +196,6 @@ class TerminalShell(Shell):
         from wjoin.queries.running import Running
         from wjoin.shell.answers import answer
         from wjoin.shell.explained import explained
-        from wjoin.shell.watched import Watched
         from wjoin.statements.explanation import Explanation
 
         self._statements += 1
@@ -204,7 +203,8 @@ class TerminalShell(Shell):
         before = {each.runId for each in session.spark.streams.active}
         began = time.monotonic()
         asked = session.context.asked(text, dict(self.choices.params))
-        work = Work(lambda: answer(asked, statement, self.choices, group, self._told.append))
+        shown = _Shown(self._screen, self._print)
+        work = Work(lambda: answer(asked, statement, self.choices, group, self._told.append, shown.show))
         left = threading.Event()
         try:
             found = self._attend(work, lambda: _cancel(session, group, before, work, left))
@@ -220,10 +220,10 @@ class TerminalShell(Shell):
             case Explanation():
                 self._show(explained(found, self._screen.size.columns, self._screen.paint))
                 self._remark("", seconds)
+            case Running(sink=None):
+                self._watch(found, shown, session)
             case Running(name=name):
                 self._remark(f"{name} runs: SHOW QUERIES, DESCRIBE QUERY {name}, STOP QUERY {name}", seconds)
-            case Watched():
-                self._watch(found, session)
             case _:
                 self._remark(found, seconds)
 
@@ -239,18 +239,16 @@ class TerminalShell(Shell):
         else:
             self._remark(f"{count:,} row{'s' * (count != 1)}", seconds)
 
-    def _watch(self, watched: "Watched", session: "Session") -> None:
-        """Show a SELECT over streams until it ends or is interrupted. Raises WJoinError where it fails."""
-        from wjoin.shell.watched import rest, watch
-
-        shown = _Shown(self._screen, self._print)
+    def _watch(self, running: "Running", shown: "_Shown", session: "Session") -> None:
+        """Tell of a SELECT over streams until it ends or is interrupted. Raises WJoinError where it fails."""
+        self._interrupts.count = 0
         with self._waiting(at_once=True) as tell:
-            watch(watched, self._interrupts, shown.show, tell)
-        running = watched.running
+            interrupts = self._interrupts
+            while running.followed.ended is None and not (interrupts.count or interrupts.ended or self._gone):
+                found = f"{shown.found:,} row{'s' * (shown.found != 1)} found"
+                tell(f"{status_text(running)}  {found}  (Ctrl-C stops it)")
+                time.sleep(_STATUS_SECONDS)
         self._attend(Work(running.stop), lambda: None)
-        for batch in rest(watched):
-            shown.show(batch)
-        running.followed.look()
         self._attend(Work(session.settle), lambda: None)
         self._print(self._screen.paint(running.line(), "dim"))
         if (error := running.failed) is not None:
@@ -306,38 +304,33 @@ class TerminalShell(Shell):
             self._closing.wait(_LOOK_SECONDS)
 
     def _status(self) -> str:
-        if not self._start.done:
+        if not self._start.done():
             return f"Spark is starting, {time.monotonic() - self._start.began:.0f} s"
         if self._start.failed:
             return "Spark could not be started"
         if self._gone or self._tell_end():
             return "Spark has ended"
-        from wjoin.measured.beside import UNREACHABLE
+        return status_line(self._running(self._start.result()), self._screen.size.columns - 2)
 
-        with contextlib.suppress(*UNREACHABLE):
-            return status_line(self._running(self._start.result()), self._screen.size.columns - 2)
-        return ""
-
-    def _running(self, session: "Session") -> list[QueryStatus]:
+    def _running(self, session: "Session") -> list[str]:
         """Return what the queries do that run; tell of those that have failed since the last time."""
         found = []
         for each in list(session.running):
             if any(each is told for told in self._told):
                 continue
-            status = status_of(each)
-            if status.state in ("failed", "stopped", "ended"):
+            if each.followed.ended is not None:
                 self._told.append(each)
                 if (error := each.failed) is not None:
                     self._print(self._screen.paint.diagnostic(error.render()))
             else:
-                found.append(status)
+                found.append(status_text(each))
         return found
 
     # The end ---------------------------------------------------------------
 
     def _may_leave(self) -> bool:
         """Return whether to leave: where queries run the user says."""
-        if self._interrupts.ended or not self._start.done or self._start.failed:
+        if self._interrupts.ended or not self._start.good:
             return True
         names = [each.name for each in _active(self._start.result())]
         if not names:
@@ -348,7 +341,7 @@ class TerminalShell(Shell):
     def close(self) -> None:
         """Stop queries and Spark, and say how far the queries have come."""
         self._closing.set()
-        if not self._start.done or self._start.failed:
+        if not self._start.good:
             # Java ends with this process.
             return
         from wjoin.measured.beside import UNREACHABLE
@@ -386,28 +379,27 @@ class _Shown:
     """Micro-batches below each other: columns keep their widths, and have their names above each screen."""
 
     def __init__(self, screen: Screen, show: Callable[[str], None]) -> None:
+        self.found = 0
         self._screen = screen
         self._print = show
         self._widths: tuple[int, ...] = ()
         self._lines = 0
 
-    def show(self, batch: "Batch") -> None:
-        """Show the rows of a micro-batch."""
+    def show(self, shown: Rows, count: int, whole: bool) -> None:
+        """Show the rows of a micro-batch, which has ``count``; ``whole``: all rows so far."""
         size, paint = self._screen.size, self._screen.paint
-        shown = batch.shown
+        self.found += count
         widths = column_widths(shown, size.columns)
-        if self._widths and not batch.whole:
+        if self._widths and not whole:
             wider = tuple(map(max, widths, self._widths))
             widths = wider if sum(wider) + 3 * len(wider) - 1 <= size.columns else widths
         head: list[str] = []
-        if batch.whole or widths != self._widths or self._lines >= size.lines - 2:
+        if whole or widths != self._widths or self._lines >= size.lines - 2:
             head = head_lines(shown, widths, paint)
             self._lines = 0
         lines = [*head, *row_lines(shown, widths, paint)]
         if shown.more:
-            lines.append(
-                paint(f"{counted(batch.count - len(shown.rows), 'more row')} of this micro-batch", "dim")
-            )
+            lines.append(paint(f"{counted(count - len(shown.rows), 'more row')} of this micro-batch", "dim"))
         self._widths = widths
         self._lines += len(lines)
         self._print("\n".join(lines))
@@ -415,10 +407,10 @@ class _Shown:
 
 def _stop_late(work: "Work[Answer]") -> None:
     """Stop the SELECT over streams that a statement starts which nobody waits for any more."""
-    from wjoin.shell.watched import Watched
+    from wjoin.queries.running import Running
 
-    if isinstance(found := work.result(), Watched):
-        found.running.stop()
+    if isinstance(found := work.result(), Running) and found.sink is None:
+        found.stop()
 
 
 def _cancel(
@@ -432,7 +424,7 @@ def _cancel(
     from wjoin.measured.beside import UNREACHABLE
 
     with contextlib.suppress(*UNREACHABLE):
-        while not work.done:
+        while not work.done():
             session.sparkContext.cancelJobGroup(group)
             for query in session.spark.streams.active:
                 if query.runId not in before and not left.is_set():
