@@ -1,6 +1,7 @@
 """The page of the live page in a real browser: numbers move, lines are drawn, by keyboard, in the dark."""
 
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -38,7 +39,11 @@ class Shown:
     def read(self):
         self.batches += 1
         moving = known("pairs", CHAIN, batches(self.batches, stages=2))
-        return [moving, *self.more]
+        return [replace(each, clock=self.clock) for each in (moving, *self.more)]
+
+    @property
+    def clock(self):
+        return BEGAN + self.batches + 1
 
 
 @pytest.fixture
@@ -49,7 +54,7 @@ def shown(monkeypatch):
     class Clock:
         @staticmethod
         def time():
-            return BEGAN + queries.batches + 1
+            return queries.clock
 
     monkeypatch.setattr(answers, "time", Clock)
     return queries

@@ -1,15 +1,16 @@
 """What Prometheus is told, read by its own parser."""
 
+from dataclasses import replace
+
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.explain.drawn import HOSTILE
 from tests.web.shown import BEGAN, CHAIN, batches, known, report
-from wjoin.web.present import now
 from wjoin.web.prometheus import exposition
 
 
 def families(*queries):
-    text = exposition([now(each, BEGAN + 10) for each in queries])
+    text = exposition([replace(each, clock=BEGAN + 10) for each in queries])
     assert text.endswith("\n")
     return {each.name: each for each in text_string_to_metric_families(text)}
 

@@ -1,17 +1,17 @@
 """What the page and its JSON tell of a query."""
 
 import json
+from dataclasses import replace
 
 from tests.plans.catalogue import plan
 from tests.web.shown import BEGAN, CHAIN, STAR, batches, known, report
 from wjoin.measured.expected import expected_rows
 from wjoin.measured.points import MOST_POINTS
-from wjoin.web.present import now
 from wjoin.web.told import detail, line
 
 
 def told(query, clock=BEGAN + 20.0, since=None, width=None):
-    found = detail(now(query, clock), since, width)
+    found = detail(replace(query, clock=clock), since, width)
     return json.loads(json.dumps(found, allow_nan=False))
 
 
@@ -79,7 +79,7 @@ def test_a_query_that_has_just_been_started_has_a_page():
     found = told(known(reports=[], state="starting"), BEGAN + 1)
     assert found["history"]["ends"] == []
     assert found["rows_per_second"] == 0
-    assert line(now(known(reports=[]), BEGAN))["state"] == "running"
+    assert line(known(reports=[], clock=BEGAN))["state"] == "running"
 
 
 def test_only_new_points_are_told_to_whoever_knows_the_others():

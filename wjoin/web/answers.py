@@ -11,7 +11,7 @@ from importlib.resources import files
 from wjoin.planner.explain.page import drawn, explained
 from wjoin.planner.explain.page_style import AROUND, STYLE
 from wjoin.sites.exposition import CONTENT_TYPE
-from wjoin.web.present import Known, Now, now
+from wjoin.web.present import Known
 from wjoin.web.prometheus import exposition
 from wjoin.web.told import detail, line
 
@@ -45,7 +45,7 @@ def answer(site: Site, path: str, asked: Mapping[str, str]) -> tuple[str, str]:
         known = _named(site, run)
         if rest:
             return _JSON, _plan(known)
-        new = detail(now(known, time.time()), _float(asked, "since"), _float(asked, "width"))
+        new = detail(known, _float(asked, "since"), _float(asked, "width"))
         return _JSON, json.dumps(new)
     raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
 
@@ -53,11 +53,6 @@ def answer(site: Site, path: str, asked: Mapping[str, str]) -> tuple[str, str]:
 def is_look(path: str) -> bool:
     """Return whether a request tells that somebody looks at the page."""
     return path.startswith("/api/")
-
-
-def _moments(site: Site) -> list[Now]:
-    clock = time.time()
-    return [now(each, clock) for each in site.read()]
 
 
 def _named(site: Site, run: str) -> Known:
@@ -91,7 +86,7 @@ _PAGES: dict[str, Callable[[Site], tuple[str, str]]] = {
     "/live.js": lambda site: (_SCRIPT, "\n".join(map(_read, ("numbers.js", "chart.js", "live.js")))),
     "/api/queries": lambda site: (
         _JSON,
-        json.dumps({"clock": time.time(), "queries": [line(each) for each in _moments(site)]}),
+        json.dumps({"clock": time.time(), "queries": [line(each) for each in site.read()]}),
     ),
-    "/metrics": lambda site: (CONTENT_TYPE, exposition(_moments(site))),
+    "/metrics": lambda site: (CONTENT_TYPE, exposition(site.read())),
 }

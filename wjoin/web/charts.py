@@ -6,7 +6,7 @@ from typing import Any
 
 from wjoin.measured.layers import LAYERS, WHOLE
 from wjoin.measured.points import Point
-from wjoin.web.present import Now, stage_name
+from wjoin.web.present import Known, stage_name
 
 ALL = "all sources"
 """The name of the rows of a query without a W-join: Spark tells of its sources together."""
@@ -28,7 +28,7 @@ class Chart:
     names: tuple[str, ...] = ()
 
 
-def charts(at: Now) -> list[Chart]:
+def charts(at: Known) -> list[Chart]:
     """Return the drawings of a query's last hour: those for which it has numbers."""
     total = at.hour.total
     stages = tuple(total.matches)
@@ -112,7 +112,7 @@ def _part(point: Point, name: str) -> float | None:
     return max(0, took) / point.batches / 1000
 
 
-def history(at: Now, since: float | None, width: float | None) -> dict[str, Any]:
+def history(at: Known, since: float | None, width: float | None) -> dict[str, Any]:
     """Return the drawings and their values, column by column."""
     known = since is not None and width == at.hour.width
     points = [each for each in at.hour.points if not known or since is None or each.begins >= since]

@@ -8,15 +8,15 @@ from wjoin.planner.cost.stream_statistics import units_per_second
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.physical import Method
 from wjoin.planner.planning import PlannedSelect
-from wjoin.web.present import Now, stage_name
+from wjoin.web.present import Known, stage_name
 
 FAR = 3.0
 """By how many times an estimate may be wrong before the page marks it."""
 
 
-def estimates(at: Now) -> Iterator[Compared]:
+def estimates(at: Known) -> Iterator[Compared]:
     """Yield what was expected beside what is: of streams, of W-joins, of several stages."""
-    plans = list(at.known.plans.values())
+    plans = list(at.plans.values())
     if not plans:
         return
     total = at.hour.total
@@ -27,7 +27,7 @@ def estimates(at: Now) -> Iterator[Compared]:
         yield from compared(plans, work_of(at.hour))
         yield state_size(plans, total.kept_bytes)
     expected = expected_rows(plans)
-    for number, each in at.known.plans.items():
+    for number, each in at.plans.items():
         unit = units_per_second(each.physical.time_kind)
         stages = list(stage_work(each)) if each.physical.method is Method.MULTIWAY else []
         for stage, (work, results) in enumerate(stages if len(stages) > 1 else ()):
@@ -41,7 +41,7 @@ def estimates(at: Now) -> Iterator[Compared]:
                 yield Compared(f"{name}: {label} a row", per_row, actual)
 
 
-def _stream_rates(at: Now, planned: PlannedSelect) -> Iterator[Compared]:
+def _stream_rates(at: Known, planned: PlannedSelect) -> Iterator[Compared]:
     """Yield the rows of each stream in a second of event time (a unit of it where it is integral)."""
     unit = units_per_second(planned.physical.time_kind)
     word = "second" if unit > 1 else "unit"

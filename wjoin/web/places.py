@@ -6,14 +6,14 @@ from wjoin.measured.progress import behind
 from wjoin.planner.explain.markup import fitted
 from wjoin.planner.explain.page_plan import LINE_SIZE, LINE_WIDTH
 from wjoin.planner.figures import figure
-from wjoin.web.present import Now, a_second
+from wjoin.web.present import Known, a_second
 
 
-def places(at: Now) -> Iterator[tuple[str, str]]:
+def places(at: Known) -> Iterator[tuple[str, str]]:
     """Yield the texts that move in the drawing of the plan, by their places there (``page_plan``)."""
     total, recent = at.hour.total, at.recent
     lag = at.lag
-    for number in at.known.plans:
+    for number in at.plans:
         for name in dict.fromkeys((*total.rows, *total.undated)):
             lost = sum(counts.get(name, 0) for counts in (total.late, total.undated, total.ahead))
             yield f"{number}:lost:{name}", _line(f"{figure(lost)} dropped" if lost else "none dropped")

@@ -1,7 +1,9 @@
-"""A query at present: what is known of it, what it does now, how far it is behind, and how that is said."""
+"""A query at a moment: what is known of it, what it does then, how far it is behind, and how that is said."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from wjoin.measured.points import Hour, Point
 from wjoin.measured.progress import lags
@@ -15,7 +17,7 @@ ENDINGS = ("ended", "stopped", "failed")
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a query.
+    """What is known of a query at a moment, its ``clock`` in seconds since 1970.
 
     ``run`` is Spark's name of this run of it, ``id`` that of all its runs, ``name`` its own among those that
     are shown. ``called`` is the name that it has also where others had it before. ``started`` is in seconds
@@ -36,52 +38,37 @@ class Known:
     statement: str | None = None
     plans: Mapping[int, PlannedSelect] = field(default_factory=dict)
     documents: Mapping[int, Document] = field(default_factory=dict)
+    clock: float = field(default_factory=time.time)
 
     @property
     def active(self) -> bool:
         """Whether it runs, as far as is known."""
         return self.state not in ENDINGS
 
-
-@dataclass(frozen=True)
-class Now:
-    """A query at a moment: ``clock`` in seconds since 1970, what is known, and what it does at present."""
-
-    known: Known
-    clock: float
-    recent: Point
-
-    @property
-    def hour(self) -> Hour:
-        """What is known of its last hour."""
-        return self.known.hour
+    @cached_property
+    def recent(self) -> Point:
+        """What it does at present: nothing, where it does not run."""
+        recent = self.hour.present(self.clock, rests=self.state == "idle")
+        return recent if self.active else Point(recent.begins, recent.ends)
 
     @property
     def lag(self) -> dict[str, float]:
         """Seconds by which the newest row of each stream is behind the clock, of a query that runs."""
         total = self.hour.total
-        if not self.known.active:
-            return dict(total.lag)
-        return lags(total.seen, self.clock)
+        return lags(total.seen, self.clock) if self.active else dict(total.lag)
 
     def rate(self, count: float) -> float:
         """Return how often a second something happens at present that ``recent`` has counted."""
         return self.recent.rate(count)
 
 
-def now(known: Known, clock: float) -> Now:
-    """Return a query at a moment."""
-    recent = known.hour.present(clock, rests=known.state == "idle")
-    return Now(known, clock, recent if known.active else Point(recent.begins, recent.ends))
-
-
-def joins_of(at: Now) -> list[int]:
+def joins_of(at: Known) -> list[int]:
     """Return the numbers under which the W-joins of a query were compiled, innermost first."""
     told = (int(key.partition(".")[0]) for key in at.hour.total.matches)
-    return sorted({*at.known.plans, *told})
+    return sorted({*at.plans, *told})
 
 
-def stage_name(at: Now, join: int, stage: int) -> str:
+def stage_name(at: Known, join: int, stage: int) -> str:
     """Return how a stage is called, counted from 1; with its W-join where there are several."""
     joins = joins_of(at)
     before = f"join {joins.index(join) + 1}, " if len(joins) > 1 else ""

@@ -7,12 +7,12 @@ from wjoin.measured.progress import LEAST_TIMESTAMP
 from wjoin.sites.exposition import Metric, Sample
 from wjoin.sites.exposition import exposition as as_text
 from wjoin.web.charts import rows_of
-from wjoin.web.present import Now, joins_of
+from wjoin.web.present import Known, joins_of
 
 
-def exposition(queries: Sequence[Now]) -> str:
+def exposition(queries: Sequence[Known]) -> str:
     """Return the text; of several queries of one name the newest counts."""
-    newest = {each.known.called: each for each in queries}
+    newest = {each.called: each for each in queries}
     found: dict[str, Metric] = {}
     for name, at in newest.items():
         for each in metrics(at):
@@ -22,15 +22,15 @@ def exposition(queries: Sequence[Now]) -> str:
     return as_text(found.values())
 
 
-def metrics(at: Now) -> Iterator[Metric]:
+def metrics(at: Known) -> Iterator[Metric]:
     """Yield the metrics of a query."""
-    known, total = at.known, at.hour.total
-    labels = {"run": known.run, "id": known.id, "sink": known.sink or ""}
+    total = at.hour.total
+    labels = {"run": at.run, "id": at.id, "sink": at.sink or ""}
     yield _gauge("query_info", "The run of a query.", [(labels, 1)])
-    yield _gauge("query_up", "1 while the query runs, else 0.", [({}, int(at.known.active))])
-    failed = int(at.known.state == "failed")
+    yield _gauge("query_up", "1 while the query runs, else 0.", [({}, int(at.active))])
+    failed = int(at.state == "failed")
     yield _gauge("query_failed", "1 where the query has failed, else 0.", [({}, failed)])
-    yield _gauge("query_start_time_seconds", "When the query was started.", [({}, known.started)])
+    yield _gauge("query_start_time_seconds", "When the query was started.", [({}, at.started)])
     yield _counter("micro_batches_total", "Micro-batches done.", [({}, total.batches)])
     yield _counter("micro_batch_seconds_total", "Time of the micro-batches.", [({}, total.seconds)])
     parts = [({"part": name}, took / 1000) for name, took in total.parts.items() if name != WHOLE]
@@ -57,7 +57,7 @@ def metrics(at: Now) -> Iterator[Metric]:
     yield _gauge("lag_seconds", "How far the newest row is behind the clock.", _by("stream", at.lag.items()))
     yield _gauge("event_time_seconds", "The greatest event time.", _times(total.seen.items()))
     yield _gauge("watermark_seconds", "The watermark.", _times(total.watermarks.items()))
-    costs = [each.chosen for each in at.known.documents.values()]
+    costs = [each.chosen for each in at.documents.values()]
     if costs:
         yield _gauge(
             "expected_state_rows", "Rows of state expected.", [({}, sum(e.state_rows for e in costs))]
@@ -76,7 +76,7 @@ def _by(label: str, values: Iterable[tuple[str, float]]) -> list[Sample]:
     return [({label: name}, value) for name, value in values]
 
 
-def _stages(at: Now, counts: Mapping[str, int]) -> list[Sample]:
+def _stages(at: Known, counts: Mapping[str, int]) -> list[Sample]:
     """Return the counts of stages; W-joins and stages are counted from 1."""
     joins = joins_of(at)
     found = ((*map(int, key.split(".")), count) for key, count in counts.items())

@@ -9,42 +9,42 @@ from wjoin.planner.figures import figure, seconds, size
 from wjoin.web.charts import history, rows_of
 from wjoin.web.estimates import estimates, factor_text, is_far
 from wjoin.web.places import places
-from wjoin.web.present import Now, a_second
+from wjoin.web.present import Known, a_second
 
 
-def line(at: Now) -> dict[str, Any]:
+def line(at: Known) -> dict[str, Any]:
     """Return what the list of queries tells of one."""
     return {
-        "run": at.known.run,
-        "name": at.known.name,
-        "state": at.known.state,
-        "failed": at.known.state == "failed",
+        "run": at.run,
+        "name": at.name,
+        "state": at.state,
+        "failed": at.state == "failed",
         "rows_per_second": at.rate(at.recent.rows_in),
         "matches_per_second": at.rate(at.recent.matched),
         "told": f"{a_second(at.rate(at.recent.rows_in))} rows/s",
     }
 
 
-def detail(at: Now, since: float | None, width: float | None) -> dict[str, Any]:
+def detail(at: Known, since: float | None, width: float | None) -> dict[str, Any]:
     """Return all that is told of a query.
 
     Of its last hour only what is new to whoever knows the points up to that which begins at ``since``, where
     they have the same ``width``.
     """
-    known, total = at.known, at.hour.total
+    total = at.hour.total
     comparisons = list(estimates(at))
     return {
         **line(at),
-        "error": known.error,
-        "started": known.started,
+        "error": at.error,
+        "started": at.started,
         "clock": at.clock,
         "reported": total.ends if total.batches else None,
-        "id": known.id,
-        "sink": known.sink,
-        "checkpoint": known.checkpoint,
-        "statement": known.statement,
-        "joins": list(known.plans),
-        "plans": [each.chosen.plan for each in known.documents.values()],
+        "id": at.id,
+        "sink": at.sink,
+        "checkpoint": at.checkpoint,
+        "statement": at.statement,
+        "joins": list(at.plans),
+        "plans": [each.chosen.plan for each in at.documents.values()],
         "numbers": numbers(at),
         "tiles": [list(each) for each in _tiles(at)],
         "streams": {"head": _STREAM_HEAD, "rows": [_stream_row(at, name) for name in total.rows]},
@@ -58,7 +58,7 @@ def detail(at: Now, since: float | None, width: float | None) -> dict[str, Any]:
     }
 
 
-def numbers(at: Now) -> dict[str, Any]:
+def numbers(at: Known) -> dict[str, Any]:
     """Return the numbers of a query by themselves: since its start, at present, and how things stand."""
     total, recent = at.hour.total, at.recent
     return {
@@ -87,11 +87,11 @@ def numbers(at: Now) -> dict[str, Any]:
     }
 
 
-def _tiles(at: Now) -> Iterator[tuple[str, str]]:
+def _tiles(at: Known) -> Iterator[tuple[str, str]]:
     """Yield the numbers at the top of the page, each with what it is."""
     total, recent = at.hour.total, at.recent
     yield a_second(at.rate(recent.rows_in)), f"rows/s; {figure(total.rows_in)} in all"
-    if at.known.plans or total.comparisons:
+    if at.plans or total.comparisons:
         yield (
             a_second(at.rate(recent.matched)),
             f"results of the join/s; {figure(total.matched)} in all",
@@ -122,7 +122,7 @@ _STREAM_HEAD = [
 ]
 
 
-def _stream_row(at: Now, name: str) -> list[str]:
+def _stream_row(at: Known, name: str) -> list[str]:
     total = at.hour.total
     lag = at.lag.get(name)
     return [
