@@ -14,18 +14,16 @@ from wjoin.sites.held import (
     extent_to_batch,
     parts_of_wanted,
 )
-from wjoin.sites.keys import PackedKeys, decode_keys
 from wjoin.sites.protocol import ROW, Request, count_of_numbers, decode_numbers
-from wjoin.sites.reduction import Passing, as_column
+from wjoin.sites.reduction import Passing
 from wjoin.sites.site import Site
 from wjoin.sites.store import StreamStore
+from wjoin.sites.value_filter import ValueFilter, unpacked_size
 
 Answer = tuple[pa.Schema, Iterator[pa.RecordBatch]]
 
 _MOST_NOISE = 8_000_000
 _NOISE_BLOCK = 500_000
-_HASHED = 2
-"""Keys take so many times their bytes once they are looked up."""
 
 
 def answer(site: Site, request: Request, body: memoryview) -> Answer:
@@ -51,14 +49,10 @@ def answer(site: Site, request: Request, body: memoryview) -> Answer:
     return _KINDS[request.kind](site, store, request, body)
 
 
-def weight(site: Site, request: Request, body: memoryview) -> int:
+def weight(request: Request, body: memoryview) -> int:
     """Return about how many bytes a request takes while it is answered. Raises SiteError."""
-    if request.kind == "values":
-        return _HASHED * _keys(site, body).size
-    if request.kind == "reduced":
-        _, rest = parts_of_wanted(body)
-        return len(body) + (_HASHED * _keys(site, rest).size if len(rest) else 0)
-    return 2 * len(body)
+    _, keys = parts_of_wanted(body) if request.kind == "reduced" else (body, body[:0])
+    return 2 * len(body) + (unpacked_size(bytes(keys)) if len(keys) else 0)
 
 
 def _check_columns(store: StreamStore, columns: Sequence[str]) -> None:
@@ -100,26 +94,6 @@ def _full(site: Site, store: StreamStore, request: Request, body: memoryview) ->
     return _schema(store, request.columns, numbered=False), chain([next(parts)], parts)
 
 
-def _keys(site: Site, body: memoryview) -> PackedKeys:
-    return decode_keys(body, site.config.limits)
-
-
-def _values(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
-    keys = _keys(site, body).unpack()
-    _check_columns(store, keys.schema.names)
-    if not keys.schema.names:
-        raise SiteError("broken", "the keys have no column")
-    wanted = pa.schema([store.options.schema.field(name) for name in keys.schema.names])
-    try:
-        columns = [column.cast(each.type) for column, each in zip(keys.columns, wanted, strict=True)]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise SiteError("schema", f"the keys have other types than the columns: {error}") from error
-    keys = pa.RecordBatch.from_arrays(columns, schema=wanted)
-    block = _block(site, store, request)
-    rows = store.values(keys, request.start, request.stop, request.columns, block)
-    return _schema(store, request.columns), rows
-
-
 def _extent(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
     found = store.extent(request.start, request.stop, *decode_extent_request(body))
     return EXTENT_SCHEMA, iter([extent_to_batch(found)])
@@ -129,19 +103,16 @@ def _reduced(site: Site, store: StreamStore, request: Request, body: memoryview)
     wanted, rest = decode_wanted(body)
     _check_columns(store, [wanted.column])
     kind = store.options.schema.field(wanted.column).type
-    keys = None
+    filters = [] if wanted.filter is None else [site.filters.find(wanted.filter)]
     if len(rest):
-        found = _keys(site, rest).unpack()
-        if found.schema.names != [wanted.column]:
-            raise SiteError("broken", f"the keys are not the one column {wanted.column}")
-        keys = as_column(found.column(0), kind)
-    if keys is None and (wanted.filter is None or wanted.besides):
-        raise SiteError("broken", "held rows are asked for without a filter and without keys")
-    filter = None if wanted.filter is None else site.filters.find(wanted.filter)
-    if filter is not None:
+        limit = site.config.limits.max_request_bytes
+        filters.append(ValueFilter.decode(bytes(rest), most_bytes=limit))
+    if not filters:
+        raise SiteError("broken", "held rows are asked for without a filter")
+    for each in filters:
         # A filter of another kind is told before the answer begins.
-        filter.contains(pa.array([], kind))
-    passing = Passing(wanted.column, filter, keys, wanted.besides)
+        each.contains(pa.array([], kind))
+    passing = Passing(wanted.column, tuple(filters))
     block = _block(site, store, request)
     rows = store.reduced(wanted.ranges, passing, wanted.high, request.columns, block)
     return _schema(store, request.columns), rows
@@ -159,7 +130,6 @@ def _noise(count: int) -> Answer:
 _KINDS: dict[str, Callable[[Site, StreamStore, Request, memoryview], Answer]] = {
     "rows": _rows,
     "full": _full,
-    "values": _values,
     "extent": _extent,
     "reduced": _reduced,
 }

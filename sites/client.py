@@ -1,7 +1,6 @@
 """What asks a site for facts and rows: it waits for a site that cannot be reached, and goes on exactly."""
 
 import json
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,7 +14,6 @@ from wjoin.sites.calls import Caller
 from wjoin.sites.failures import SiteError
 from wjoin.sites.held import Extent, HeldRange, encode_extent_request, extent_from_batches
 from wjoin.sites.held_calls import HeldCalls
-from wjoin.sites.keys import NESTED_ROWS, distinct_keys, encode_keys, is_nested, plain_keys
 from wjoin.sites.protocol import (
     ROW,
     Link,
@@ -45,7 +43,7 @@ class SiteClient:
 
     All methods try again where the site cannot be reached, is slow, busy or restarting, until the address's
     ``patience`` is over, and raise SiteError. ``sent`` and ``received`` count bytes of messages by kind:
-    "rows", "full", "values", "reduced", "extent", "probe" and "action"; of compressed blocks by the first one
+    "rows", "full", "reduced", "extent", "probe" and "action"; of compressed blocks by the first one
     of each call. ``block_bytes`` is how many bytes before compression a block of an answer has at the most
     (wjoin.sites.block_size tells it by the link), None for the site's own choice.
     """
@@ -174,40 +172,6 @@ class SiteClient:
         ticket = encode_request(request, body)
         return self._caller.again(lambda: [*self._caller.get(request.kind, ticket)])
 
-    def values(
-        self,
-        stream: str,
-        lineage: str,
-        keys: pa.RecordBatch,
-        start: int,
-        stop: int,
-        columns: Sequence[str],
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of start..stop-1 whose key columns equal a row of ``keys``: ROW, then the columns.
-
-        The columns of ``keys`` are named as at the site. A row comes once, whatever keys it equals, and in
-        order of numbers within a request of the site's limit of keys. Equal means as in Spark's joins: NULL
-        never.
-        """
-        # Each once, so that a split of them gives no row twice.
-        keys = distinct_keys(plain_keys(keys))
-        most = min(self._limit("max_request_rows"), NESTED_ROWS if is_nested(keys) else sys.maxsize)
-        for low in range(0, keys.num_rows, most):
-            some = keys.slice(low, most)
-            yield from self._values(stream, lineage, some, start, stop, columns)
-
-    def _values(
-        self, stream: str, lineage: str, keys: pa.RecordBatch, start: int, stop: int, columns: Sequence[str]
-    ) -> Iterator[pa.RecordBatch]:
-        body, room = encode_keys(keys), self._limit("max_request_bytes") - 10_000
-        if max(len(body), keys.nbytes) > room and keys.num_rows > 1:
-            half = keys.num_rows // 2
-            for part in (keys.slice(0, half), keys.slice(half)):
-                yield from self._values(stream, lineage, part, start, stop, columns)
-            return
-        request = self._request("values", stream, lineage, columns, start, stop)
-        yield from self._following(request, body, whole=False)
-
     def extent(
         self, stream: str, lineage: str, start: int, stop: int, *, ceiling: int, mark: int | None = None
     ) -> Extent:
@@ -232,17 +196,17 @@ class SiteClient:
         columns: Sequence[str],
         *,
         filter: ValueFilter | None,
-        keys: pa.Array | None,
+        keys: ValueFilter | None,
         high: int | None,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of ``ranges`` whose value of ``column`` passes the filter or equals one of ``keys``.
+        """Yield the rows of ``ranges`` whose value of ``column`` passes ``filter`` or ``keys``.
 
-        ROW first, then the columns. A row comes once, and in order of numbers within a request of the site's
-        limit of keys; its event time is from its range's ``low`` to ``high`` (None: any). NULL never passes,
-        and with neither a filter nor keys no row does. Rows that have left the site's window are "gone" only
-        where one of them may have had such an event time, but for times that no clock shows
-        (wjoin.sites.far). A filter is pushed once, and again where the site does not have it any more; a lost
-        connection is taken up behind the last row that has come.
+        ROW first, then the columns. A row comes once, and in order of numbers; its event time is from its
+        range's ``low`` to ``high`` (None: any). NULL never passes, and with neither of the two no row does.
+        Rows that have left the site's window are "gone" only where one of them may have had such an event
+        time, but for times that no clock shows (wjoin.sites.far). ``filter`` is pushed once, and again where
+        the site does not have it any more; ``keys`` travel with each request. A lost connection is taken up
+        behind the last row that has come.
         """
         request = self._request("reduced", stream, lineage, columns)
         yield from self._held.reduced(request, ranges, column, high, filter, keys)

@@ -81,15 +81,13 @@ class Wanted:
     """Which rows of some ranges, disjoint and ascending, are asked for.
 
     Those with an event time up to ``high`` (None: any) and a value of ``column`` that passes the filter with
-    the digest ``filter``, or equals one of the keys beside it; with ``besides`` only those that equal one of
-    the keys and do not pass the filter.
+    the digest ``filter``, or the one that stands beside it.
     """
 
     column: str
     ranges: tuple[HeldRange, ...]
     high: int | None = None
     filter: str | None = None
-    besides: bool = False
 
 
 def disjoint(ranges: Sequence[HeldRange]) -> tuple[HeldRange, ...]:
@@ -158,14 +156,14 @@ def extent_from_batches(batches: Sequence[pa.RecordBatch]) -> Extent:
 
 
 def encode_wanted(wanted: Wanted, keys: bytes) -> bytes:
-    """Return the body of a request for held rows: a length, JSON, and the keys, which may be empty."""
+    """Return the body of a request for held rows: a length, JSON, and a filter, which may be empty."""
     plain = {**asdict(wanted), "ranges": [astuple(each) for each in wanted.ranges]}
     head = json.dumps(plain, separators=(",", ":")).encode()
     return b"".join((_LENGTH.pack(len(head)), head, keys))
 
 
 def parts_of_wanted(body: memoryview) -> tuple[memoryview, memoryview]:
-    """Return the JSON of a body, and its keys. Raises SiteError "broken"."""
+    """Return the JSON of a body, and its filter. Raises SiteError "broken"."""
     if len(body) < _LENGTH.size or _LENGTH.unpack_from(body)[0] > len(body) - _LENGTH.size:
         raise SiteError("broken", "the request for held rows has been cut off")
     end = _LENGTH.size + _LENGTH.unpack_from(body)[0]
@@ -173,10 +171,10 @@ def parts_of_wanted(body: memoryview) -> tuple[memoryview, memoryview]:
 
 
 def decode_wanted(body: memoryview) -> tuple[Wanted, memoryview]:
-    """Return what a body asks for, and its keys. Raises SiteError "broken" or "limit"."""
+    """Return what a body asks for, and its filter. Raises SiteError "broken" or "limit"."""
     head, keys = parts_of_wanted(body)
     plain = read_json(head, HEAD_BYTES + MOST_RANGES * RANGE_BYTES)
-    entries = {"column": str, "ranges": list, "besides": bool}
+    entries = {"column": str, "ranges": list}
     wrong = set(plain) != {*Wanted.__dataclass_fields__} or not all(
         isinstance(plain[name], kind) for name, kind in entries.items()
     )

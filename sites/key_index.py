@@ -1,10 +1,10 @@
-"""Rows by join value: hashes of key columns, an index over them, and an estimate of distinct values.
+"""Rows by join value: hashes of a key column, an index over them, and an estimate of distinct values.
 
 Hashes are of 64 bits and the same in every process; what they find is compared by value before it is served.
 A NULL equals nothing, -0.0 equals 0.0, and NaN equals NaN, as in Spark's equi-joins.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 Hashes = npt.NDArray[np.uint64]
 Positions = npt.NDArray[np.int64]
 
 SKETCH = 4096
 """Least hashes that are kept of a column: the error of the estimate is about 1/√4096."""
-
-_PAIRS = 1_000_000
-"""Pairs of rows and keys of equal hashes that are compared at a time."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -44,7 +40,7 @@ def column_hashes(column: pa.Array) -> Hashes:
     if pa.types.is_boolean(kind):
         return column_hashes(column.cast(pa.int8()))
     if pa.types.is_nested(kind):
-        # -0.0 and 0.0 are the same; what else becomes the same is told apart by value.
+        # -0.0 and 0.0 are the same.
         texts = [None if each is None else repr(each).replace("-0.0", "0.0") for each in column.to_pylist()]
         return column_hashes(pa.array(texts, pa.string()))
     values = column.cast(pa.string()) if pa.types.is_decimal(kind) else column
@@ -71,16 +67,6 @@ def _mixed(values: Hashes) -> Hashes:
         return values ^ (values >> np.uint64(31))
 
 
-def row_hashes(columns: Sequence[pa.Array]) -> tuple[Hashes, npt.NDArray[np.bool_]]:
-    """Return a hash for each row of several columns, and whether all of its values are there."""
-    found = column_hashes(columns[0])
-    there = np.asarray(columns[0].is_valid())
-    for column in columns[1:]:
-        found = _mixed(found ^ column_hashes(column))
-        there = there & np.asarray(column.is_valid())
-    return found, there
-
-
 @dataclass(frozen=True)
 class KeyIndex:
     """The hashes of a batch's rows in ascending order, and the position of each row."""
@@ -88,28 +74,20 @@ class KeyIndex:
     hashes: Hashes
     positions: npt.NDArray[np.int32]
 
-    def pairs(self, wanted: Hashes) -> Iterator[tuple[Positions, Positions]]:
-        """Yield the pairs (position of a row, position in ``wanted``) of equal hashes, some at a time."""
+    def holding(self, wanted: Hashes) -> Positions:
+        """Return the positions of rows with some of the distinct hashes ``wanted``, ascending."""
         low = np.searchsorted(self.hashes, wanted, "left")
         count = np.searchsorted(self.hashes, wanted, "right") - low
-        ends = np.cumsum(count)
-        begin = 0
-        while begin < len(wanted):
-            before = int(ends[begin - 1]) if begin else 0
-            end = max(begin + 1, int(np.searchsorted(ends, before + _PAIRS, "right")))
-            some = count[begin:end]
-            which = np.repeat(np.arange(begin, end), some)
-            within = np.arange(len(which)) - np.repeat(np.cumsum(some) - some, some)
-            yield self.positions[low[which] + within].astype(np.int64), which
-            begin = end
+        within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+        return np.sort(self.positions[np.repeat(low, count) + within].astype(np.int64))
 
 
-def make_index(columns: Sequence[pa.Array]) -> KeyIndex:
-    """Return the index of a batch by key columns; rows with a NULL there are not in it."""
-    hashes, there = row_hashes(columns)
-    positions = np.flatnonzero(there).astype(np.int32)
-    order = np.argsort(hashes[positions], kind="stable")
-    return KeyIndex(hashes[positions][order], positions[order])
+def make_index(column: pa.Array) -> KeyIndex:
+    """Return the index of a batch by a key column; rows with a NULL there are not in it."""
+    positions = np.flatnonzero(np.asarray(column.is_valid())).astype(np.int32)
+    hashes = column_hashes(column)[positions]
+    order = np.argsort(hashes, kind="stable")
+    return KeyIndex(hashes[order], positions[order])
 
 
 def save_index(index: KeyIndex, path: Path) -> None:
@@ -122,29 +100,6 @@ def load_index(path: Path) -> KeyIndex:
     """Return the index beside a segment, mapped. Raises OSError or ValueError where it cannot be read."""
     hashes, positions = (path.with_suffix(f".{name}.npy") for name in ("hashes", "positions"))
     return KeyIndex(np.load(hashes, mmap_mode="r"), np.load(positions, mmap_mode="r"))
-
-
-def matches(index: KeyIndex, columns: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Positions:
-    """Return the positions of rows whose columns equal some row of ``keys``, ascending, each once."""
-    hashes, there = row_hashes(keys)
-    wanted = np.flatnonzero(there)
-    found = [np.empty(0, np.int64)]
-    for rows, which in index.pairs(hashes[wanted]):
-        same = np.ones(len(rows), np.bool_)
-        for column, key in zip(columns, keys, strict=True):
-            same &= _equal(column.take(pa.array(rows)), key.take(pa.array(wanted[which])))
-        found.append(rows[same])
-    return np.unique(np.concatenate(found))
-
-
-def _equal(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
-    if pa.types.is_nested(left.type):
-        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
-        return np.array([one == other for one, other in pairs], np.bool_)
-    found = pc.equal(left, right)
-    if pa.types.is_floating(left.type):
-        found = pc.or_(found, pc.and_(pc.is_nan(left), pc.is_nan(right)))
-    return np.asarray(found.fill_null(False), np.bool_)
 
 
 def sketch(column: pa.Array) -> Hashes:

@@ -51,10 +51,10 @@ class Limits:
             message = f"{count} rows are asked for at once, and the limit is {self.max_request_rows}"
             raise SiteError("limit", message, help="ask for less, or raise max_request_rows in [site.limits]")
 
-    def check_bytes(self, count: int, what: str = "the request has") -> None:
+    def check_bytes(self, count: int) -> None:
         """Raise SiteError "limit" for a request of too many bytes."""
         if count > self.max_request_bytes:
-            message = f"{what} {count} bytes, and the limit is {self.max_request_bytes}"
+            message = f"the request has {count} bytes, and the limit is {self.max_request_bytes}"
             raise SiteError(
                 "limit", message, help="ask for less, or raise max_request_bytes in [site.limits]"
             )

@@ -108,9 +108,8 @@ def schema_from_text(text: str) -> pa.Schema:
 @dataclass(frozen=True)
 class Request:
     """A request for rows: ``kind`` "rows" (all from ``start`` to before ``stop``), "full" (those with some
-    numbers), "values" (those of start..stop-1 with some key), "reduced" (those of some ranges that pass a
-    filter or have some key), "extent" (how many rows start..stop-1 are, and their event times) or "probe"
-    (``stop`` bytes of noise).
+    numbers), "reduced" (those of some ranges that pass a filter), "extent" (how many rows start..stop-1 are,
+    and their event times) or "probe" (``stop`` bytes of noise).
 
     ``block_rows`` and ``block_bytes`` are how many rows, and bytes before compression, a batch of the answer
     has at the most, None for the site's own choice; ``compression`` is "zstd", "lz4" or None.
@@ -132,7 +131,7 @@ _TYPES: Mapping[str, Any] = {**get_type_hints(Request), "columns": list}
 
 
 def encode_request(request: Request, body: bytes = b"") -> bytes:
-    """Return a request with its body (numbers or keys) as bytes: 4 letters, a length, JSON, the body."""
+    """Return a request with its body (numbers or a filter) as bytes: 4 letters, a length, JSON, the body."""
     head = json.dumps(asdict(request), separators=(",", ":")).encode()
     return b"".join((_HEAD.pack(_MAGIC, len(head)), head, body))
 

@@ -1,4 +1,4 @@
-"""Rows out of the pieces of a stream: a range of them, some by number, some by join value."""
+"""Rows out of the pieces of a stream: a range of them, or some by number."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.sites.failures import SiteError
-from wjoin.sites.key_index import Positions, make_index, matches
+from wjoin.sites.key_index import Positions
 from wjoin.sites.protocol import ROW, Numbers
 from wjoin.sites.segments import Piece
 
@@ -120,29 +120,6 @@ def by_number(
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
     return rows.take(pa.array(back))
-
-
-def by_value(
-    parts: Sequence[Part],
-    keys: pa.RecordBatch,
-    indexed: Sequence[str],
-    columns: Sequence[str],
-    block: int,
-    settle: Settle,
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that equal a row of ``keys``: ROW, then the columns.
-
-    ``indexed`` are the columns of the pieces' index; others, and pieces without one, are looked through.
-    """
-    names = [*indexed] if set(keys.schema.names) == set(indexed) else keys.schema.names
-    wanted = [keys.column(name) for name in names]
-    for part in parts:
-        own = [part.piece.rows.column(name) for name in names]
-        index = part.piece.index if names == [*indexed] else None
-        found = matches(index or make_index(own), own, wanted)
-        found = found[(found >= part.begin) & (found < part.end)]
-        yield from rows_at(part.piece, columns, found, block)
-        settle()
 
 
 def numbered(rows: pa.RecordBatch, numbers: Numbers) -> pa.RecordBatch:

@@ -11,11 +11,11 @@ import pyarrow as pa
 from wjoin.sites.dropped import Dropped
 from wjoin.sites.failures import SiteError
 from wjoin.sites.held import NOTHING, Extent, HeldRange
-from wjoin.sites.key_index import Positions, make_index, matches
+from wjoin.sites.key_index import Hashes, Positions
 from wjoin.sites.reading import Part, Settle, blocks, gone, rows_at
 from wjoin.sites.segments import Piece, times
 from wjoin.sites.value_filter import ValueFilter
-from wjoin.sites.value_sets import Flags, ValueSet, distinct, exact_set, kind_of, normal
+from wjoin.sites.value_sets import Flags
 
 _CHUNK = 262_144
 """Rows that are looked through at once: what is computed of them takes some megabytes."""
@@ -69,50 +69,20 @@ def _read_extent(
 
 @dataclass(frozen=True, eq=False)
 class Passing:
-    """Which values of a column pass: those in ``filter`` or equal to one of ``keys``, of the column's type.
-
-    With ``besides`` only those that equal a key and are not in the filter.
-    """
+    """Which values of a column pass: those in one of some ``filters``."""
 
     column: str
-    filter: ValueFilter | None
-    keys: pa.Array | None
-    besides: bool = False
+    filters: tuple[ValueFilter, ...]
 
     def of(self, values: pa.Array) -> Flags:
         """Return for each value whether it passes."""
-        filtered = np.zeros(len(values), np.bool_) if self.filter is None else self.filter.contains(values)
-        equal = self._equal(values)
-        return equal & ~filtered if self.besides else equal | filtered
-
-    def _equal(self, values: pa.Array) -> Flags:
-        found = np.zeros(len(values), np.bool_)
-        if self.keys is None or len(self.keys) == 0:
-            return found
-        if kind_of(values.type) is not None and not pa.types.is_uint64(values.type):
-            return self._keys.contains(normal(values))
-        found[matches(make_index([values]), [values], [self.keys])] = True
+        found: Flags = np.logical_or.reduce([each.contains(values) for each in self.filters])
         return found
 
     @cached_property
-    def _keys(self) -> ValueSet:
-        return exact_set(distinct(normal(self.keys)))
-
-
-def as_column(keys: pa.Array, type: pa.DataType) -> pa.Array:
-    """Return keys as values of a column; integers that it cannot have are left out, they equal none.
-
-    Raises SiteError "schema" where keys are of another kind than the column.
-    """
-    try:
-        if keys.type != type and pa.types.is_integer(type) and pa.types.is_integer(keys.type):
-            bounds, plain = np.iinfo(type.to_pandas_dtype()), normal(keys).drop_null()
-            least, most = int(bounds.min), min(int(bounds.max), np.iinfo(np.int64).max)
-            values = plain.to_numpy()
-            keys = plain.filter(pa.array((values >= least) & (values <= most)))
-        return keys.cast(type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise SiteError("schema", f"the keys have another type than the column: {error}") from error
+    def hashes(self) -> Hashes | None:
+        """The hashes of all values that pass, None where they cannot be listed."""
+        return self.filters[0].hashes if len(self.filters) == 1 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,10 +170,11 @@ class Reduction:
         late = self.high is not None and piece.least > self.high
         if late or len(ranges.starts) == 0 or piece.greatest < int(ranges.lows.min()):
             return
-        index, keys = piece.index, self.passing.keys
-        if index is not None and keys is not None and self._index_pays(len(keys), ranges):
-            found = matches(index, [piece.rows.column(self.passing.column)], [keys])
-            yield self._in_time(piece, *ranges.holding(found + piece.start))
+        index, hashes = piece.index, self.passing.hashes
+        if index is not None and hashes is not None and self._index_pays(len(hashes), ranges):
+            yield self._valued(
+                piece, self._in_time(piece, *ranges.holding(index.holding(hashes) + piece.start))
+            )
             return
         for begin in range(int(ranges.starts[0]), int(ranges.stops[-1]), _CHUNK):
             some = ranges.within(begin, begin + _CHUNK)
@@ -211,15 +182,17 @@ class Reduction:
                 yield self._scanned(piece, some)
 
     def _index_pays(self, keys: int, ranges: Ranges) -> bool:
-        if self.passing.filter is not None or self.indexed != (self.passing.column,):
-            return False
-        return _INDEX_PAYS * keys < int((ranges.stops - ranges.starts).sum())
+        return self.indexed == (self.passing.column,) and _INDEX_PAYS * keys < int(
+            (ranges.stops - ranges.starts).sum()
+        )
 
     def _scanned(self, piece: Piece, ranges: Ranges) -> Positions:
         whole = bool((ranges.starts[1:] == ranges.stops[:-1]).all())
-        found = self._in_time(piece, *ranges.numbers(), whole=whole)
-        values = _taken(piece.rows.column(self.passing.column), found)
-        return found[self.passing.of(values)]
+        return self._valued(piece, self._in_time(piece, *ranges.numbers(), whole=whole))
+
+    def _valued(self, piece: Piece, positions: Positions) -> Positions:
+        """Return the positions of those rows whose value passes."""
+        return positions[self.passing.of(_taken(piece.rows.column(self.passing.column), positions))]
 
     def _in_time(
         self,

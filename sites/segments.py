@@ -15,6 +15,7 @@ import pyarrow as pa
 from wjoin.sites.disk import synced
 from wjoin.sites.far import greatest_time
 from wjoin.sites.key_index import Hashes, KeyIndex, load_index, make_index, save_index, sketch
+from wjoin.sites.value_sets import kind_of
 
 _FACTS = b"wjoin"
 
@@ -24,7 +25,7 @@ class Piece:
     """Rows with numbers from ``start`` on, in one batch, and their event times' least and greatest.
 
     ``latest`` is the greatest one that a clock shows (``wjoin.sites.far``), None where there is none.
-    ``index`` finds them by the key columns where they are sealed; ``sketches`` estimate the distinct values
+    ``index`` finds them by the key column where they are sealed; ``sketches`` estimate the distinct values
     of each key column. ``path`` is the file they are mapped from, ``mapping`` the map.
     """
 
@@ -73,11 +74,18 @@ def joined(pieces: Sequence[Piece]) -> pa.RecordBatch:
     return pa.concat_batches([each.rows for each in pieces])
 
 
+def indexed_column(schema: pa.Schema, keys: Sequence[str]) -> str | None:
+    """Return the column by which rows are looked up: the key where it is one that sets of values are of."""
+    (name,) = keys if len(keys) == 1 else (None,)
+    return name if name is not None and kind_of(schema.field(name).type) is not None else None
+
+
 def seal(folder: Path, whole: Piece, keys: Sequence[str], position: Mapping[str, Any], sync: bool) -> Piece:
     """Write a piece as a segment with its index, and return it mapped; it is there whole or not at all."""
     path = folder / f"{whole.start:020}.arrow"
-    if keys:
-        save_index(make_index([whole.rows.column(name) for name in keys]), path)
+    indexed = indexed_column(whole.rows.schema, keys)
+    if indexed is not None:
+        save_index(make_index(whole.rows.column(indexed)), path)
     ends = {"least": whole.least, "greatest": whole.greatest, "latest": whole.latest}
     facts: dict[str, Any] = {**ends, "position": position, "keys": [*keys]}
     for name in keys:
@@ -117,12 +125,13 @@ def open_sealed(path: Path, keys: Sequence[str]) -> tuple[Piece, dict[str, Any]]
     rows = reader.get_batch(0)
     rows = pa.RecordBatch.from_arrays(rows.columns, schema=rows.schema.remove_metadata())
     index: KeyIndex | None = None
-    if keys and facts["keys"] == [*keys]:
+    indexed = indexed_column(rows.schema, keys)
+    if indexed is not None and facts["keys"] == [*keys]:
         # Without its files the index is made anew below: they are written before the segment.
         with suppress(OSError, ValueError):
             index = load_index(path)
         if index is None or len(index.hashes) != len(index.positions):
-            index = make_index([rows.column(name) for name in keys])
+            index = make_index(rows.column(indexed))
     sketches = {
         name: np.array(facts[f"sketch {name}"], np.uint64)
         if f"sketch {name}" in facts

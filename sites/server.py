@@ -129,7 +129,7 @@ class SiteServer:
         ticket = read_ticket(message)
         self.site.config.limits.check_bytes(len(ticket))
         request, body = decode_request(ticket)
-        with self._calls.place(weight(self.site, request, body)):
+        with self._calls.place(weight(request, body)):
             schema, found = answer(self.site, request, body)
             blocks = Blocks(schema, pa.ipc.IpcWriteOptions(compression=request.compression))
             counts = self.site.counts

@@ -18,7 +18,7 @@ from wjoin.sites.held import Extent, HeldRange
 from wjoin.sites.key_index import united
 from wjoin.sites.log import Frame, Log, Position
 from wjoin.sites.protocol import Numbers, StreamFacts, schema_from_text, schema_to_text
-from wjoin.sites.reading import Part, Settle, by_number, by_value, in_order, parts_of
+from wjoin.sites.reading import Part, Settle, by_number, in_order, parts_of
 from wjoin.sites.records import empty
 from wjoin.sites.reduction import Passing, Reduction, extent_of, kept_ranges
 from wjoin.sites.retention import (
@@ -310,16 +310,6 @@ class StreamStore:
             return empty(pa.schema([self.options.schema.field(name) for name in columns]))
         parts = self._parts(int(numbers.min()), int(numbers.max()) + 1)
         return by_number(parts, numbers, columns, self._settle)
-
-    def values(
-        self, keys: pa.RecordBatch, start: int, stop: int, columns: Sequence[str], block: int
-    ) -> Iterator[pa.RecordBatch]:
-        """Return the rows of start..stop-1 whose columns named as in ``keys`` equal one of its rows.
-
-        ROW first, in order of numbers. Raises SiteError "gone" or "broken" at once.
-        """
-        parts = self._parts(start, stop)
-        return by_value(parts, keys, self.options.keys, columns, block, self._settle)
 
     def extent(self, start: int, stop: int, ceiling: int, mark: int | None) -> Extent:
         """Return how many rows start..stop-1 are, and their event times.

@@ -1,7 +1,7 @@
 """Filters of join values that are pushed to a site: of the rows there only those that pass are sent.
 
 A filter is the smaller one of an exact set, packed, and a Bloom filter, which about 1 % of other values pass;
-exact where that has up to a kilobyte.
+exact where there are few values, so that an index finds them.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.sites.failures import SiteError
-from wjoin.sites.key_index import column_hashes
+from wjoin.sites.key_index import Hashes, column_hashes
 from wjoin.sites.value_sets import (
     KINDS,
     Bloom,
@@ -35,8 +35,8 @@ _ANY = 1 << 62
 _MOST_EXACT = 16_000_000
 """Bytes that an exact set may have unpacked; what stands for more on the way is a Bloom filter."""
 
-_SMALL = 1_000
-"""Bytes of an exact set that need not be less."""
+_FEW, _SMALL = 256, 16_000
+"""Values, and bytes on the way, up to which a set is exact whatever a Bloom filter would have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +69,9 @@ class ValueFilter:
         exact = exact_set(single)
         data = _packed(exact)
         body = pa.compress(data, codec="zstd", asbytes=True)
-        few = max(len(data), 8 * len(single)) <= _MOST_EXACT
-        if few and len(body) <= max(_SMALL, Bloom.bytes_for(len(single))):
+        fits = max(len(data), 8 * len(single)) <= _MOST_EXACT
+        small = _SMALL if len(single) <= _FEW else Bloom.bytes_for(len(single))
+        if fits and len(body) <= small:
             head = _head(kind, _EXACT, len(single), len(data))
             return cls._made(kind, len(single), exact, head + body)
         bloom = Bloom.of(single)
@@ -89,18 +90,12 @@ class ValueFilter:
         Raises SiteError "broken" where the bytes are none, and "limit" where it would have more than
         ``most_bytes`` in memory.
         """
-        if len(data) < _HEAD.size:
-            raise SiteError("broken", "the filter is shorter than its head")
-        magic, number, form, check, count, size = _HEAD.unpack_from(data)
-        if magic != _MAGIC or number >= len(KINDS) or form not in (_EXACT, _BLOOM):
-            raise SiteError("broken", f"the filter does not begin as one of {_MAGIC.decode()}")
-        if check != _hash_of_known_text():
-            raise SiteError("broken", "the filter was made with other hashes: by another version of pandas?")
+        kind, form, count, size = _read_head(data)
         most_bytes = min(_ANY if most_bytes is None else most_bytes, _MOST_EXACT if form == _EXACT else _ANY)
-        if max(size, 8 * count if form == _EXACT else 0) > most_bytes:
+        if unpacked_size(data) > most_bytes:
             message = f"a filter of {count} values is larger than {most_bytes} bytes"
             raise SiteError("limit", message, help="raise max_filter_bytes in [site.limits]")
-        kind, body = KINDS[number], data[_HEAD.size :]
+        body = data[_HEAD.size :]
         found = _bloom(body, count, size) if form == _BLOOM else _exact(kind, body, count, size)
         return cls._made(kind, count, found, bytes(data))
 
@@ -118,6 +113,13 @@ class ValueFilter:
         """Bytes that it has in memory."""
         return self._set.size + len(self._encoded)
 
+    @property
+    def hashes(self) -> Hashes | None:
+        """The hashes of its values, each once, None where it is not exact."""
+        if not isinstance(self._set, Numbers | Texts):
+            return None
+        return np.unique(column_hashes(pa.array(self._set.values)))
+
     def contains(self, values: pa.Array) -> Flags:
         """Return for each value whether it passes.
 
@@ -133,6 +135,27 @@ class ValueFilter:
 
 def _head(kind: str, form: bytes, count: int, size: int) -> bytes:
     return _HEAD.pack(_MAGIC, KINDS.index(kind), form, _hash_of_known_text(), count, size)
+
+
+def _read_head(data: bytes) -> tuple[str, bytes, int, int]:
+    """Return the kind of a filter, its form, number of values and bytes. Raises SiteError "broken"."""
+    if len(data) < _HEAD.size:
+        raise SiteError("broken", "the filter is shorter than its head")
+    magic, number, form, check, count, size = _HEAD.unpack_from(data)
+    if magic != _MAGIC or number >= len(KINDS) or form not in (_EXACT, _BLOOM):
+        raise SiteError("broken", f"the filter does not begin as one of {_MAGIC.decode()}")
+    if check != _hash_of_known_text():
+        raise SiteError("broken", "the filter was made with other hashes: by another version of pandas?")
+    return KINDS[number], form, count, size
+
+
+def unpacked_size(data: bytes) -> int:
+    """Return how many bytes an encoded filter has once it is unpacked, which its head tells.
+
+    Raises SiteError "broken".
+    """
+    _, form, count, size = _read_head(data)
+    return max(size, 8 * count if form == _EXACT else 0)
 
 
 def _hash_of_known_text() -> int:

@@ -158,10 +158,10 @@ class HeldInput:
             least = max((time for time in (each.low, low) if time is not None), default=None)
             if least is None or least <= min(each.latest, last):
                 wanted.setdefault(each.site, []).append(replace(each, low=least))
-        filter, rest = self._pushed(values, worker) if pushed else (None, values)
+        filters = self._pushed(values, worker) if pushed else (None, _filter_of(values))
         with ThreadPoolExecutor(max(1, len(wanted))) as pool:
             asked = [
-                (site, pool.submit(self._from_site, site, own, filter, rest, last))
+                (site, pool.submit(self._from_site, site, own, *filters, last))
                 for site, own in sorted(wanted.items())
             ]
             for site, answer in asked:
@@ -173,7 +173,7 @@ class HeldInput:
         site: int,
         ranges: Sequence[HeldRows],
         filter: "ValueFilter | None",
-        values: pa.Array,
+        keys: "ValueFilter | None",
         high: int,
     ) -> list[pa.RecordBatch]:
         from wjoin.sites.held import HeldRange
@@ -188,7 +188,7 @@ class HeldInput:
                     self.names[self._key],
                     [self.names[name] for name in self._columns],
                     filter=filter,
-                    keys=values if len(values) else None,
+                    keys=keys,
                     high=high,
                 )
             )
@@ -235,23 +235,28 @@ class HeldInput:
             return block.filter(block.column(key).is_valid())
         return block
 
-    def _pushed(self, values: pa.Array, worker: int) -> "tuple[ValueFilter | None, pa.Array]":
-        """Return the filter that a site is to use, and the values that have come since it was made."""
+    def _pushed(self, values: pa.Array, worker: int) -> "tuple[ValueFilter | None, ValueFilter | None]":
+        """Return the filter that a site keeps, and one of the values that have come since it was made."""
         if len(values) <= FEW_VALUES:
-            return None, values
-        from wjoin.sites.value_filter import ValueFilter
-
+            return None, _filter_of(values)
         place = (self.place, self.stage, self.number, worker)
         filter, count = _filters.get(place, (None, 0))
         if filter is not None and count <= _STALE * len(values):
             rest = values.filter(pa.array(~filter.contains(values)))
             if len(rest) <= max(FEW_VALUES, count // 2):
-                return filter, rest
-        filter = ValueFilter.of(values)
+                return filter, _filter_of(rest) if len(rest) else None
+        filter = _filter_of(values)
         _filters[place] = filter, len(values)
         while len(_filters) > _REMEMBERED:
             _filters.pop(next(iter(_filters)))
-        return filter, values.slice(0, 0)
+        return filter, None
+
+
+def _filter_of(values: pa.Array) -> "ValueFilter":
+    # What makes filters takes a while to import, and only who reads a site needs it.
+    from wjoin.sites.value_filter import ValueFilter
+
+    return ValueFilter.of(values)
 
 
 _REMEMBERED = 64

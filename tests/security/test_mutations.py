@@ -37,7 +37,6 @@ from tests.web.shown import asked, batches, known
 from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import unpacked
 from wjoin.sites.held import HeldRange, Wanted, encode_extent_request, encode_wanted
-from wjoin.sites.keys import encode_keys
 from wjoin.sites.protocol import Request, encode_request
 from wjoin.sites.value_filter import ValueFilter
 from wjoin.testing.waiting import free_ports
@@ -64,15 +63,12 @@ class Door:
 def tickets(lineage: str) -> list[bytes]:
     """Return a good request of each kind."""
     columns = ("id", "name")
-    keys = encode_keys(pa.record_batch({"id": [1, 2, 3], "name": ["row 1", "row 2", None]}))
-    one = encode_keys(pa.record_batch({"id": [1, 2, 3]}))
-    nested = encode_keys(pa.record_batch({"id": [[1], [2, 3]]}))
-    held = encode_wanted(Wanted("id", (HeldRange(0, 500), HeldRange(600, 700, 5))), one)
+    wanted = Wanted("id", (HeldRange(0, 500), HeldRange(600, 700, 5)))
+    held = (encode_wanted(wanted, ValueFilter.of(pa.array(each)).encode()) for each in ([1, 2, 3], ["row 1"]))
     return [
         encode_request(Request("rows", "a", lineage, columns, 0, 1000)),
         encode_request(Request("full", "a", lineage, columns), b"4" + bytes(8) + bytes(400)),
-        *(encode_request(Request("values", "a", lineage, columns, 0, 1000), k) for k in (keys, one, nested)),
-        encode_request(Request("reduced", "a", lineage, columns), held),
+        *(encode_request(Request("reduced", "a", lineage, columns), each) for each in held),
         encode_request(Request("extent", "a", lineage, (), 0, 1000), encode_extent_request(5, 7)),
         encode_request(Request("probe", stop=100_000)),
     ]

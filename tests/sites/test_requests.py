@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from tests.sites.processes import Process, Sites, put, rows_of, stream_of, wait_for_rows
 from tests.tiers import examples
 from wjoin.sites.failures import SiteError, unpacked
-from wjoin.sites.keys import encode_keys
-from wjoin.sites.protocol import ROW, Request, decode_numbers, encode_numbers, encode_request
+from wjoin.sites.held import HeldRange, Wanted, encode_wanted
+from wjoin.sites.protocol import Request, decode_numbers, encode_numbers, encode_request
+from wjoin.sites.value_filter import ValueFilter
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 
@@ -64,24 +65,11 @@ def test_rows_by_number_in_any_order_and_more_than_a_request_may_have(site, line
     assert 0 < client.received["full"] < found.nbytes
 
 
-def test_rows_by_value_also_with_more_keys_than_a_request_may_have(site, lineage):
-    client = site.client()
-    keys = pa.record_batch({"id": pa.array([5, 7, 7, None, 5000], pa.int32())})
-    found = pa.Table.from_batches(client.values("a", lineage, keys, 150_000, 160_000, ["id", "name"]))
-    wanted = rows_of(150_000, 160_000).append_column(ROW, pa.array(range(150_000, 160_000)))
-    mask = pa.compute.is_in(wanted["id"], pa.array([5, 7]))
-    assert found == wanted.filter(mask).select([ROW, "id", "name"]).cast(found.schema)
-    many = pa.record_batch({"name": pa.array([f"row {at}" for at in range(140_000, 160_000)])})
-    found = pa.Table.from_batches(client.values("a", lineage, many, 150_000, 160_000, ["name"]))
-    assert sorted(found[ROW].to_pylist()) == list(range(150_000, 160_000))
-
-
 def test_rows_that_have_left_the_window(site, lineage):
     client = site.client()
     for call in (
         lambda: [*client.rows("a", lineage, 0, 10, ["id"])],
         lambda: client.full("a", lineage, np.array([199_999, 3]), ["id"]),
-        lambda: [*client.values("a", lineage, pa.record_batch({"id": [1]}), 5, 10, ["id"])],
     ):
         error = refused(call)
         assert error.kind == "gone"
@@ -95,8 +83,6 @@ def test_unknown_names_and_rows_that_are_not_there_yet(site, lineage):
     error = refused(lambda: [*client.rows("a", lineage, 199_999, 200_000, ["nam"])])
     assert (error.kind, error.help) == ("schema", "its columns are id, ts, name, price")
     assert refused(lambda: [*client.rows("a", lineage, 199_999, 200_001, ["id"])]).kind == "broken"
-    text = pa.record_batch({"id": ["x"]})
-    assert refused(lambda: [*client.values("a", lineage, text, 199_999, 200_000, ["id"])]).kind == "schema"
 
 
 def raw(site, ticket: bytes) -> SiteError:
@@ -113,9 +99,6 @@ def test_requests_too_large(site, lineage):
     assert raw(site, rows).kind == "limit"
     bytes_ = encode_request(Request("full", "a", lineage, ("id",)), b"8" + bytes(80_000))
     assert "the limit is 60000" in raw(site, bytes_).message
-    keys = pa.record_batch({"id": range(5001)})
-    values = encode_request(Request("values", "a", lineage, ("id",), 110_000, 110_001), encode_keys(keys))
-    assert raw(site, values).kind == "limit"
     assert raw(site, encode_request(Request("probe", stop=1 << 40))).kind == "limit"
 
 
@@ -137,12 +120,10 @@ def test_requests_too_large(site, lineage):
         encode_request(Request("full", "a", "LINEAGE", ("id",)), b"4123"),
         encode_request(Request("full", "a", "LINEAGE", ("id",)), b"8123"),
         encode_request(Request("full", "a", "LINEAGE", ()), encode_numbers(np.array([150_000]))),
-        encode_request(Request("values", "a", "LINEAGE", ("id",), 150_000, 150_001), b"no arrow"),
-        encode_request(Request("values", "a", "LINEAGE", ("id",), 150_000, 150_001)),
         b"WJS1" + struct.pack("<I", 24) + b'{"kind":"rows","stop":1.5}'[:24],
         b"WJS1" + struct.pack("<I", 25) + b'{"kind":"rows","stop":[]}',
     ],
-    ids=range(19),
+    ids=range(17),
 )
 def test_malformed_tickets(site, lineage, ticket):
     whole = ticket.replace(b"LINEAGE", lineage.encode())
@@ -155,8 +136,9 @@ def test_malformed_tickets(site, lineage, ticket):
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200), st.integers(0, 200))
 def test_no_bytes_bring_it_down(site, lineage, noise, at):
-    keys = encode_keys(pa.record_batch({"id": [1, 2, 3]}))
-    good = encode_request(Request("values", "a", lineage, ("id",), 150_000, 150_100), keys)
+    wanted = Wanted("id", (HeldRange(150_000, 150_100),))
+    body = encode_wanted(wanted, ValueFilter.of(pa.array([1, 2, 3])).encode())
+    good = encode_request(Request("reduced", "a", lineage, ("id",)), body)
     with flight.FlightClient(site.url) as client:
         for ticket in (noise, good[:at] + noise + good[at + len(noise) :]):
             try:

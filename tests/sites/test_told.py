@@ -15,6 +15,7 @@ from tests.packages import ROOT
 from tests.sites.processes import put, rows_of, stream_of, wait_for, wait_for_rows
 from wjoin.sites.held import HeldRange
 from wjoin.sites.status import _cells
+from wjoin.sites.value_filter import ValueFilter
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 
@@ -52,7 +53,7 @@ def test_metrics_and_status(sites, tmp_path):
     lineage = wait_for_rows(client, "a", 5000)
     client.full("a", lineage, np.arange(10), ["name"])
     assert len([*client.rows("a", lineage, 0, 100, ["id"])]) == 1
-    ranges, keys = [HeldRange(0, 5000)], pa.array([7919 * 3 % 1000])
+    ranges, keys = [HeldRange(0, 5000)], ValueFilter.of(pa.array([7919 * 3 % 1000]))
     held = client.reduced("a", lineage, ranges, "id", ["id"], filter=None, keys=keys, high=None)
     assert sum(each.num_rows for each in held) == 5
     assert client.extent("a", lineage, 0, 5000, ceiling=0).ahead == 5000
