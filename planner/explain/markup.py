@@ -98,22 +98,3 @@ def fitted(text: str, size: float, width: float, *, middle: bool = False) -> str
     while head and text_width(f"{head}…{tail}", size) > width:
         head, tail = (head[:-1], tail) if len(head) > len(tail) else (head, tail[1:])
     return f"{head.rstrip()}…{tail.lstrip()}"
-
-
-def wrapped(text: str, size: float, width: float, lines: int) -> list[str]:
-    """Return a text as at most so many lines of a width; the last is cut where it is too long.
-
-    No line ends at a no-break space.
-    """
-    words = re.split("[ \t\r\n]+", clean(text).strip())
-    found = [""]
-    for number, word in enumerate(words):
-        longer = f"{found[-1]} {word}".strip()
-        if text_width(longer, size) <= width or not found[-1]:
-            found[-1] = longer
-        elif len(found) == lines:
-            found[-1] = " ".join([found[-1], *words[number:]])
-            break
-        else:
-            found.append(word)
-    return [fitted(line, size, width) for line in found]

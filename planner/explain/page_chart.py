@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from wjoin.planner.explain.cost import TERMS, beyond, shared_line, unranked_line
 from wjoin.planner.explain.document import CandidateEntry, Document
-from wjoin.planner.explain.markup import Markup, fitted, picture, tag
+from wjoin.planner.explain.markup import Markup, picture, tag
 from wjoin.planner.figures import seconds
 
 CUT = 3.0
@@ -15,51 +15,48 @@ CUT = 3.0
 SHOWN = 12
 """Candidates in the first drawing; the others are in a second one that can be opened."""
 
-_SIZE = 12
-_ROW = 42
-_LINE = 21
-"""The name of a candidate is above its bar, so that bars and costs are seen on a narrow screen, too."""
-
-_BAR = 14
-_AXIS = 34
-_LEFT = 12
-_BARS = 328
-_COST = 96
-_REASON = 370
-_WIDTH = _LEFT + _BARS + _COST + _REASON
+_BARS, _BAR = 328, 14
+_EDGE = 16
+"""Room beside the bars, where the first and the last number of the scale reach."""
 
 
 @dataclass(frozen=True)
 class _Scale:
-    """A linear scale of costs from 0 at ``left`` to ``end`` at the end of the bars."""
+    """A linear scale of costs from 0 to ``end`` at the end of the bars, and the cost of the chosen plan."""
 
-    left: float
     end: float
     chosen: float
 
     def place(self, cost: float) -> float:
-        return self.left + _BARS * min(cost, self.end) / self.end if self.end else self.left
+        return _EDGE + (_BARS * min(cost, self.end) / self.end if self.end else 0.0)
+
+    def ticks(self) -> list[float]:
+        """Return round costs along the scale."""
+        if self.end <= 0:
+            return []
+        power = 10.0 ** math.floor(math.log10(self.end / 5))
+        step = next(power * each for each in (1, 2, 2.5, 5, 10) if power * each >= self.end / 5 * (1 - 1e-9))
+        return [step * place for place in range(math.floor(self.end / step + 1e-9) + 1)]
 
 
 def chart(document: Document) -> list[Markup]:
     """Return the bars of all candidates on one linear scale, with a legend and notes."""
     found = document.ranked
     scale = _scale(found, document.shared)
-    first, rest = found[:SHOWN], found[SHOWN:]
-    drawn = [_legend(document), tag("div", _picture(first, scale, document), class_="scroll")]
-    if rest:
+    rows = [_row(each, scale, document, best=each is found[0]) for each in found]
+    drawn = [_legend(document), _costs(rows[:SHOWN], scale)]
+    if rest := rows[SHOWN:]:
         name = f"{len(rest)} more, all more expensive than those above"
-        if min(each.cost for each in rest) < max(each.cost for each in first):
+        if min(each.cost for each in found[SHOWN:]) < max(each.cost for each in found[:SHOWN]):
             name = f"{len(rest)} more"
-        opened = _picture(rest, scale, document, len(first))
-        drawn.append(tag("details", tag("summary", name), tag("div", opened, class_="scroll")))
+        drawn.append(tag("details", tag("summary", name), _costs(rest, scale)))
     return [*drawn, *_notes(document, scale), *_unranked(document)]
 
 
 def _scale(candidates: Sequence[CandidateEntry], shared: Mapping[str, float]) -> _Scale:
     costs = [sum(beyond(each, shared).values()) for each in candidates]
     most = max(CUT * costs[0], candidates[0].cost)
-    return _Scale(_LEFT, min(most, max(costs) * 1.02), costs[0])
+    return _Scale(min(most, max(costs) * 1.02), costs[0])
 
 
 def terms(candidates: Sequence[CandidateEntry]) -> list[str]:
@@ -80,89 +77,63 @@ def _legend(document: Document) -> Markup:
     return tag("p", *keys, class_="legend")
 
 
-def _picture(
-    candidates: Sequence[CandidateEntry], scale: _Scale, document: Document, before: int = 0
-) -> Markup:
-    height = _AXIS + _ROW * len(candidates) + 6
-    rows = [
-        each
-        for place, candidate in enumerate(candidates)
-        for each in _row(candidate, _AXIS + _ROW * place, scale, document, place + before == 0)
+def _costs(rows: Sequence[Markup], scale: _Scale) -> Markup:
+    """Return some candidates below the numbers of the scale."""
+    numbers = [
+        tag("text", seconds(each), x=scale.place(each), y=12, text_anchor="middle", class_="tick")
+        for each in scale.ticks()
     ]
-    x = scale.place(scale.chosen)
-    mark = tag("line", x1=x, x2=x, y1=_AXIS - 4, y2=height - 4, class_="chosen-cost")
-    title = "Costs of the candidates, stacked by their terms"
-    return picture(_WIDTH, height, title, *_axis(scale, height), mark, *rows, class_="costs")
+    return tag("div", _strip("The scale of the costs", *numbers), *rows, class_="costs")
 
 
-def _axis(scale: _Scale, height: float) -> Iterator[Markup]:
-    step = _tick(scale.end)
-    count = math.floor(scale.end / step + 1e-9) if step else 0
-    for place in range(count + 1):
-        x = scale.place(step * place)
-        yield tag("line", x1=x, x2=x, y1=_AXIS - 6, y2=height - 4, class_="grid")
-        yield tag("text", seconds(step * place), x=x, y=_AXIS - 12, text_anchor="middle", class_="tick")
+def _strip(title: str, *drawn: Markup) -> Markup:
+    return picture(_BARS + 2 * _EDGE, _BAR + 6, title, *drawn)
 
 
-def _tick(end: float) -> float:
-    """Return a round distance of ticks."""
-    if end <= 0:
-        return 0.0
-    rough = end / 5
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(power * each for each in (1, 2, 2.5, 5, 10) if power * each >= rough * (1 - 1e-9))
-
-
-def _row(
-    candidate: CandidateEntry, top: float, scale: _Scale, document: Document, best: bool
-) -> Iterator[Markup]:
+def _row(candidate: CandidateEntry, scale: _Scale, document: Document, *, best: bool) -> Markup:
+    """Return a candidate: its name, and below it the bar, the cost and why it was not chosen."""
     cost = sum(beyond(candidate, document.shared).values())
-    bar, end = top + _LINE, scale.left + _BARS + _COST
-    middle = bar + _BAR / 2 + 4
-    content = [
-        *([tag("rect", x=0, y=top + 1, width=_WIDTH, height=_ROW - 2, rx=4, class_="mark")] if best else []),
-        tag("text", _named(candidate, best), x=6, y=top + _LINE - 5, class_="name"),
-        tag("title", candidate.words),
-        *_bar(candidate, bar, scale, document),
-        tag("text", seconds(cost), x=end - 16, y=middle, text_anchor="end", class_="cost"),
-        tag("text", _reason(candidate, document, best), x=end, y=middle, class_="reason"),
+    lines = [(each, "grid") for each in scale.ticks()]
+    marks = [
+        tag("line", x1=scale.place(each), x2=scale.place(each), y1=0, y2=_BAR + 6, class_=class_)
+        for each, class_ in (*lines, (scale.chosen, "chosen-cost"))
     ]
-    yield tag("g", *content, class_="candidate chosen" if best else "candidate", data_plan=candidate.plan)
+    bar = _strip(f"What {candidate.plan} costs, by its terms", *marks, *_bar(candidate, scale, document))
+    content = (
+        tag("div", f"{'✓ ' if best else ''}{candidate.words}", class_="name"),
+        tag("div", bar, class_="bar"),
+        tag("div", seconds(cost), class_="cost"),
+        tag("div", "chosen" if best else _reason(candidate, document), class_="reason"),
+    )
+    return tag("div", *content, class_="candidate chosen" if best else "candidate", data_plan=candidate.plan)
 
 
-def _named(candidate: CandidateEntry, best: bool) -> str:
-    return ("✓ " if best else "") + fitted(candidate.words, _SIZE + 1, _WIDTH - 30)
-
-
-def _reason(candidate: CandidateEntry, document: Document, best: bool) -> str:
-    if best:
-        return "chosen"
+def _reason(candidate: CandidateEntry, document: Document) -> str:
     chosen = document.candidates[0]
     names = terms(document.candidates)
     more = {each: candidate.terms.get(each, 0.0) - chosen.terms.get(each, 0.0) for each in names}
     name = max(more, key=lambda each: more[each], default="")
     dearer = candidate.cost * (1 - document.worth_a_change) > chosen.cost and "times" in candidate.lost
-    cause = f", most for {name}" if name and dearer else ""
-    return fitted(f"{candidate.lost}{cause}", _SIZE, _REASON - 4)
+    return f"{candidate.lost}{f', most for {name}' if name and dearer else ''}"
 
 
-def _bar(candidate: CandidateEntry, top: float, scale: _Scale, document: Document) -> Iterator[Markup]:
+def _bar(candidate: CandidateEntry, scale: _Scale, document: Document) -> Iterator[Markup]:
     before = 0.0
     more = beyond(candidate, document.shared)
     for name in terms([candidate]):
         start, end = scale.place(before), scale.place(before + more[name])
         before += more[name]
         hint = tag("title", f"{name}: {seconds(more[name])} CPU time per {document.unit} of event time")
-        bar = {"x": start, "y": top, "width": max(end - start, 0.0), "height": _BAR}
+        bar = {"x": start, "y": 3, "width": max(end - start, 0.0), "height": _BAR}
         yield tag("rect", hint, **bar, class_=f"term {_term_class(name)}", data_term=name)
     if before > scale.end:
-        yield _break(scale.left + _BARS - 16, top)
+        yield _break(_EDGE + _BARS - 16)
 
 
-def _break(x: float, top: float) -> Markup:
+def _break(x: float) -> Markup:
     """Return the mark of a bar that goes on beyond the scale."""
-    low, high = top + _BAR + 3, top - 3
-    points = f"{x:.1f},{low:.1f} {x + 6:.1f},{high:.1f} {x + 11:.1f},{high:.1f} {x + 5:.1f},{low:.1f}"
+    low, high = _BAR + 6, 0
+    points = f"{x:.1f},{low} {x + 6:.1f},{high} {x + 11:.1f},{high} {x + 5:.1f},{low}"
     edges = [tag("line", x1=x + d, y1=low, x2=x + d + 6, y2=high) for d in (0, 5)]
     return tag("g", tag("polygon", points=points), *edges, class_="break")
 

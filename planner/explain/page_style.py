@@ -47,7 +47,7 @@ _RULES = """
 & .scroll { overflow-x: auto; max-width: 100%; }
 & svg.picture { display: inline-block; max-width: none; height: auto; overflow: visible;
   font: 12px system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif; }
-& figure svg.picture, & .scroll svg.picture { display: block; }
+& figure svg.picture { display: block; }
 & svg text { fill: var(--text); stroke: none; }
 & table { border-collapse: collapse; border: 0; margin: 6px 0; font-size: 13px; color: inherit;
   background: transparent; }
@@ -79,34 +79,54 @@ _RULES = """
 & .node.static rect { stroke-dasharray: 4 3; }
 & .name { font-weight: 650; }
 
-& .box rect { fill: var(--panel); stroke: var(--line); stroke-width: 1.2; }
-& .box.stage rect { fill: var(--mark); stroke: var(--accent); stroke-width: 1.6; }
-& .box.result rect { stroke: var(--accent); stroke-width: 2.4; }
-& .box.static rect { stroke-dasharray: 4 3; }
+& .plan { display: flex; }
+& .branch { display: flex; align-items: center; }
+& .feeds > .branch { position: relative; justify-content: flex-end; padding: 8px 46px 8px 0; }
+& .feeds > .branch::before { content: ""; position: absolute; right: 23px; top: 0; bottom: 0;
+  border-right: 1.6px solid var(--flow); }
+& .feeds > .branch:first-child::before { top: 50%; }
+& .feeds > .branch:last-child::before { bottom: 50%; }
+& .feeds > .branch::after, & .feeds + .box::before { content: ""; position: absolute; width: 23px; top: 50%;
+  border-top: 1.6px solid var(--flow); }
+& .feeds > .branch::after { right: 23px; }
+& .feeds + .box::before { right: 100%; }
+& .feeds + .box::after { content: ""; position: absolute; right: 100%; top: calc(50% - 4px);
+  border: solid transparent; border-width: 5px 0 5px 9px; border-left-color: var(--flow); }
+& .box { position: relative; flex: none; width: 236px; padding: 10px 12px; border-radius: 8px;
+  border: 1.2px solid var(--line); background: var(--panel); font-size: 12px; line-height: 17px;
+  overflow-wrap: anywhere; }
+& .box.stage { background: var(--mark); border: 1.6px solid var(--accent); }
+& .box.result { border: 2.4px solid var(--accent); }
+& .box.static { border-style: dashed; }
 & .box .name { font-size: 13px; }
-& .box .meaning { fill: var(--soft); }
-& .box .kept { fill: var(--accent); }
-& .box .live { fill: var(--warm); font-weight: 600; font-variant-numeric: tabular-nums; }
+& .box .meaning { color: var(--soft); }
+& .box.stage .meaning { padding-left: 12px; }
+& .box .kept { color: var(--accent); }
+& .box .live { color: var(--warm); font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap;
+  overflow: hidden; text-overflow: ellipsis; }
 & .box .port, & .box .choice { font-weight: 600; }
-& .flow path { fill: none; stroke: var(--flow); stroke-width: 1.6; }
-& .flow polygon { fill: var(--flow); }
 
-& .slice rect { fill: var(--panel); stroke: var(--line); stroke-width: 1.2; }
-& .slice.own rect { fill: var(--mark); stroke: var(--accent); stroke-width: 1.6; }
-& .slices .tick { fill: var(--soft); }
-& circle.keeps { fill: var(--accent); stroke: var(--accent); }
-& circle.copies { fill: var(--mark); stroke: var(--accent); stroke-width: 2; }
-& circle.meets { fill: none; stroke: var(--flow); stroke-width: 1.6; }
+& .slice { display: inline-block; min-width: 46px; padding: 2px 6px; text-align: center; font-size: 12px;
+  background: var(--panel); border: 1.2px solid var(--line); }
+& .slice.own { background: var(--mark); border: 1.6px solid var(--accent); }
+& .slices table td, & .slices table th { text-align: center; padding: 4px 14px; border: 0; }
+& .sign { display: inline-block; width: 14px; height: 14px; border-radius: 50%; vertical-align: -2px;
+  border: 1.6px solid var(--flow); }
+& .sign.keeps { background: var(--accent); border-color: var(--accent); }
+& .sign.copies { background: var(--mark); border: 2px solid var(--accent); }
 
+& .costs { overflow-x: auto; max-width: 966px; }
+& .candidate { display: grid; grid-template-columns: 360px 74px 1fr; padding: 3px 6px; font-size: 12px;
+  align-items: center; }
+& .candidate .name { grid-column: 1 / -1; font-size: 13px; font-weight: 400; }
+& .candidate.chosen { background: var(--mark); border-radius: 4px; }
 & .costs .grid { stroke: var(--line); stroke-width: 1; }
 & .costs .tick { fill: var(--soft); font-size: 11px; }
-& .costs .mark { fill: var(--mark); }
-& .costs .candidate .name { font-weight: 400; paint-order: stroke; stroke: var(--back); stroke-width: 4px; }
-& .costs .chosen .name, & .costs .chosen .cost, & .costs .chosen .reason {
-  font-weight: 650; fill: var(--accent); }
-& .costs .chosen .name { stroke: var(--mark); }
-& .costs .cost { font-variant-numeric: tabular-nums; }
-& .costs .reason { fill: var(--soft); }
+& .costs > svg { margin-left: 6px; }
+& .candidate .bar { line-height: 0; }
+& .candidate .cost { text-align: right; padding-right: 16px; font-variant-numeric: tabular-nums; }
+& .candidate .reason { color: var(--soft); }
+& .chosen .name, & .chosen .cost, & .chosen .reason { font-weight: 650; color: var(--accent); }
 & .costs .chosen-cost { stroke: var(--accent); stroke-width: 1.4; stroke-dasharray: 5 3; }
 & .costs .break polygon { fill: var(--back); }
 & .costs .break line { stroke: var(--text); stroke-width: 1.4; }

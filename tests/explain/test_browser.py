@@ -19,7 +19,7 @@ BOXES = """
 return [...document.querySelectorAll(arguments[0])].map(each => {
   const box = each.getBoundingClientRect();
   return {left: box.left, right: box.right, top: box.top, bottom: box.bottom,
-          name: each.textContent.trim(), inside: each.closest('svg').getAttribute('class')};
+          name: each.textContent.trim()};
 });
 """
 STYLE_OF = """
@@ -31,14 +31,14 @@ COLORS = {
     "note": ".wjoin-plan .note",
     "warning": ".wjoin-plan .warning",
     "cell": ".wjoin-plan td",
+    "source": ".wjoin-plan .box.source",
+    "kept": ".wjoin-plan .box .kept",
+    "reason": ".wjoin-plan .candidate:not(.chosen) .reason",
 }
 FILLS = {
     "label": ".wjoin-plan .label.given text",
     "tightened": ".wjoin-plan .label.tightened .interval",
     "node": ".wjoin-plan .node text",
-    "source": ".wjoin-plan .box.source text",
-    "kept": ".wjoin-plan .box .kept",
-    "reason": ".wjoin-plan .candidate:not(.chosen) .reason",
 }
 
 
@@ -88,7 +88,7 @@ def test_pictures_have_a_size_and_hold_their_texts(show, name):
         assert each["right"] - each["left"] > 5
         assert each["bottom"] - each["top"] > 5
     script = """
-    return [...document.querySelectorAll('.wjoin-plan :is(.box, .node, .label)')].map(each => {
+    return [...document.querySelectorAll('.wjoin-plan :is(.node, .label)')].map(each => {
       const frame = each.querySelector('rect').getBoundingClientRect();
       return [...each.querySelectorAll('text')].map(text => {
         const box = text.getBoundingClientRect();
@@ -99,6 +99,11 @@ def test_pictures_have_a_size_and_hold_their_texts(show, name):
     """
     outside = [each for each in browser.execute_script(script) if min(each[1:]) < -1]
     assert not outside
+    script = """
+    return [...document.querySelectorAll('.wjoin-plan .box')]
+      .filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent);
+    """
+    assert not browser.execute_script(script)
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -131,10 +136,10 @@ def test_the_chosen_bar_is_the_marked_one(show):
     browser = show(document)
     chosen = browser.find_elements(By.CSS_SELECTOR, ".wjoin-plan .candidate.chosen")
     assert [each.get_attribute("data-plan") for each in chosen] == [document["chosen"]["plan"]]
-    mark = browser.execute_script(BOXES, ".wjoin-plan .candidate .mark")
+    mark = browser.execute_script(BOXES, ".wjoin-plan .candidate.chosen")
     names = browser.execute_script(BOXES, ".wjoin-plan .candidate .name")
     assert [each["name"] for each in names if _touch(each, mark[0])] == [f"✓ {document['chosen']['words']}"]
-    (line,) = browser.execute_script(BOXES, ".wjoin-plan :not(details) > .scroll .chosen-cost")
+    (line,) = browser.execute_script(BOXES, ".wjoin-plan .candidate.chosen .chosen-cost")
     ends = [each["right"] for each in browser.execute_script(BOXES, ".wjoin-plan .candidate.chosen .term")]
     assert max(ends) == pytest.approx(line["left"], abs=1.5)
 
@@ -147,10 +152,11 @@ def test_names_numbers_and_reasons_of_bars_do_not_overlap(show, name):
     browser.execute_script("document.querySelectorAll('details').forEach(each => { each.open = true; })")
     rows = browser.find_elements(By.CSS_SELECTOR, ".wjoin-plan .candidate")
     assert len(rows) == len([each for each in document["candidates"] if each["ranked"]])
-    script = "return [...arguments[0].querySelectorAll('text')].map(e => e.getBoundingClientRect().toJSON())"
-    beside = script.replace("'text'", "'.cost, .break'")
+    parts = "'.name, .bar, .cost, .reason'"
+    script = (
+        f"return [...arguments[0].querySelectorAll({parts})].map(e => e.getBoundingClientRect().toJSON())"
+    )
     for row in rows:
-        assert not any(_touch(*pair) for pair in combinations(browser.execute_script(beside, row), 2))
         for first, second in combinations(browser.execute_script(script, row), 2):
             assert not _touch(first, second)
 
@@ -170,8 +176,8 @@ def test_texts_are_readable_in_light_and_dark(show, scheme):
             style = browser.execute_script(STYLE_OF, selector)
             own, opaque = color(style[2])
             assert contrast(color(style[place])[0], own if opaque else back) > 4.5, name
-    panel, _ = color(browser.execute_script(STYLE_OF, ".wjoin-plan .box.source rect")[1])
-    assert contrast(color(browser.execute_script(STYLE_OF, ".wjoin-plan .box .kept")[1])[0], panel) > 4.5
+    panel, _ = color(browser.execute_script(STYLE_OF, ".wjoin-plan .box.source")[2])
+    assert contrast(color(browser.execute_script(STYLE_OF, ".wjoin-plan .box .kept")[0])[0], panel) > 4.5
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -211,7 +217,7 @@ def test_on_a_narrow_screen_the_page_is_as_wide_as_the_screen(show, narrow, name
     assert browser.execute_script(script) <= 0
     # Of each candidate bar and cost are seen without scrolling, on the wider one the reason as well.
     seen = ".cost" if width == 500 else ":is(.cost, .reason)"
-    for each in browser.execute_script(BOXES, f".wjoin-plan :not(details) > .scroll .candidate {seen}"):
+    for each in browser.execute_script(BOXES, f".wjoin-plan :not(details) > .costs .candidate {seen}"):
         assert each["right"] < width - 24
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 
 from wjoin.measured.progress import behind
-from wjoin.planner.explain.markup import fitted
-from wjoin.planner.explain.page_plan import LINE_SIZE, LINE_WIDTH
 from wjoin.planner.figures import figure
 from wjoin.web.present import Known, a_second
 
@@ -16,23 +14,19 @@ def places(at: Known) -> Iterator[tuple[str, str]]:
     for number in at.plans:
         for name in dict.fromkeys((*total.rows, *total.undated)):
             lost = sum(counts.get(name, 0) for counts in (total.late, total.undated, total.ahead))
-            yield f"{number}:lost:{name}", _line(f"{figure(lost)} dropped" if lost else "none dropped")
+            yield f"{number}:lost:{name}", f"{figure(lost)} dropped" if lost else "none dropped"
             if name in total.rows:
                 rate = f"{a_second(at.rate(recent.rows.get(name, 0)))} rows/s"
                 late = f", {behind(lag[name])} behind" if name in lag else ""
-                yield f"{number}:rows:{name}", _line(rate + late)
+                yield f"{number}:rows:{name}", rate + late
             if name in total.kept:
-                yield f"{number}:kept:{name}", _line(f"{figure(total.kept[name])} rows kept")
+                yield f"{number}:kept:{name}", f"{figure(total.kept[name])} rows kept"
         results = 0.0
         for key in total.matches:
             join, _, stage = key.partition(".")
             if int(join) == number:
                 results = at.rate(recent.matches.get(key, 0))
                 work = a_second(at.rate(recent.comparisons.get(key, 0)))
-                yield f"{number}:compared:{stage}", _line(f"{work} comparisons/s")
-                yield f"{number}:matched:{stage}", _line(f"{a_second(results)} matches/s")
-        yield f"{number}:results", _line(f"{a_second(results)} joined rows/s")
-
-
-def _line(text: str) -> str:
-    return fitted(text, LINE_SIZE, LINE_WIDTH)
+                yield f"{number}:compared:{stage}", f"{work} comparisons/s"
+                yield f"{number}:matched:{stage}", f"{a_second(results)} matches/s"
+        yield f"{number}:results", f"{a_second(results)} joined rows/s"
