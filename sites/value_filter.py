@@ -54,15 +54,16 @@ class ValueFilter:
     _encoded: bytes = field(repr=False)
 
     @classmethod
-    def of(cls, values: pa.Array | pa.ChunkedArray) -> "ValueFilter":
+    def of(cls, values: pa.Array | pa.ChunkedArray, kind: str | None = None) -> "ValueFilter":
         """Return the filter of values: NULL is left out, and what stands there twice counts once.
 
+        ``kind``: of which kind normal values (``wjoin.sites.value_sets.normal``) are, None for their own.
         Integers of all widths, booleans, date32, timestamp[us] and strings, also dictionaries of these;
         of others, and of unsigned integers from 2**63 on, it raises SiteError "schema".
         """
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
-        kind, plain = checked_kind(values.type), normal(values)
+        kind, plain = kind or checked_kind(values.type), normal(values)
         if plain.null_count > values.null_count:
             raise SiteError("schema", "there is no filter of unsigned integers from 2**63 on")
         single = distinct(plain)
@@ -130,7 +131,11 @@ class ValueFilter:
             raise SiteError(
                 "schema", f"a filter of the kind {self.kind} is asked for values of {values.type}"
             )
-        return self._set.contains(normal(values))
+        return self.has(normal(values))
+
+    def has(self, values: pa.Array) -> Flags:
+        """Return for each normal value whether it passes."""
+        return self._set.contains(values)
 
 
 def _head(kind: str, form: bytes, count: int, size: int) -> bytes:

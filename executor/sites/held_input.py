@@ -8,7 +8,6 @@ has come there. In the state is only which numbers of rows are held, and from wh
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -27,10 +26,10 @@ from wjoin.planner.choose.held_streams import FEW_VALUES, key_column, site_colum
 from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.plan.block_columns import code_name
 from wjoin.planner.plan.physical import PhysicalPlan, StageEdge
+from wjoin.sites.held import HeldRange
 from wjoin.sites.protocol import ROW
-
-if TYPE_CHECKING:
-    from wjoin.sites.value_filter import ValueFilter
+from wjoin.sites.value_filter import ValueFilter
+from wjoin.sites.value_sets import kind_of
 
 _STALE = 4
 """A filter is made anew where it has so many times as many values as the windows have."""
@@ -96,9 +95,7 @@ class HeldInput:
         Raises WJoinError WJ713, WJ714 and WJ715.
         """
         number, shape = self.number, shapes[self.number]
-        keys = OtherKeys.of(
-            self.plan, self.stage, number, working, arrivals.blocks, manifest.seen, self.key_type
-        )
+        keys = OtherKeys.of(self.plan, self.stage, number, working, arrivals.blocks, manifest.seen)
         runs: list[SortedRun] = []
         waiting: list[pa.RecordBatch] = []
         for block in self.old(self._known(manifest), keys):
@@ -158,7 +155,7 @@ class HeldInput:
             least = max((time for time in (each.low, low) if time is not None), default=None)
             if least is None or least <= min(each.latest, last):
                 wanted.setdefault(each.site, []).append(replace(each, low=least))
-        filters = self._pushed(values, worker) if pushed else (None, _filter_of(values))
+        filters = self._pushed(values, worker) if pushed else (None, self._filter(values))
         with ThreadPoolExecutor(max(1, len(wanted))) as pool:
             asked = [
                 (site, pool.submit(self._from_site, site, own, *filters, last))
@@ -172,12 +169,10 @@ class HeldInput:
         self,
         site: int,
         ranges: Sequence[HeldRows],
-        filter: "ValueFilter | None",
-        keys: "ValueFilter | None",
+        filter: ValueFilter | None,
+        keys: ValueFilter | None,
         high: int,
     ) -> list[pa.RecordBatch]:
-        from wjoin.sites.held import HeldRange
-
         client = client_of(self.site.addresses[site])
         with told():
             return list(
@@ -196,11 +191,6 @@ class HeldInput:
     @property
     def _ceiling(self) -> int:
         return greatest_time(self.plan.time_kind)
-
-    @property
-    def key_type(self) -> pa.DataType:
-        """Arrow's type of the key."""
-        return self.types[self._key]
 
     @property
     def _key(self) -> str:
@@ -235,30 +225,27 @@ class HeldInput:
             return block.filter(block.column(key).is_valid())
         return block
 
-    def _pushed(self, values: pa.Array, worker: int) -> "tuple[ValueFilter | None, ValueFilter | None]":
+    def _pushed(self, values: pa.Array, worker: int) -> tuple[ValueFilter | None, ValueFilter | None]:
         """Return the filter that a site keeps, and one of the values that have come since it was made."""
         if len(values) <= FEW_VALUES:
-            return None, _filter_of(values)
+            return None, self._filter(values)
         place = (self.place, self.stage, self.number, worker)
         filter, count = _filters.get(place, (None, 0))
         if filter is not None and count <= _STALE * len(values):
-            rest = values.filter(pa.array(~filter.contains(values)))
+            rest = values.filter(pa.array(~filter.has(values)))
             if len(rest) <= max(FEW_VALUES, count // 2):
-                return filter, _filter_of(rest) if len(rest) else None
-        filter = _filter_of(values)
+                return filter, self._filter(rest) if len(rest) else None
+        filter = self._filter(values)
         _filters[place] = filter, len(values)
         while len(_filters) > _REMEMBERED:
             _filters.pop(next(iter(_filters)))
         return filter, None
 
-
-def _filter_of(values: pa.Array) -> "ValueFilter":
-    # What makes filters takes a while to import, and only who reads a site needs it.
-    from wjoin.sites.value_filter import ValueFilter
-
-    return ValueFilter.of(values)
+    def _filter(self, values: pa.Array) -> ValueFilter:
+        """Return the filter of some of the keys of others."""
+        return ValueFilter.of(values, kind_of(self.types[self._key]))
 
 
 _REMEMBERED = 64
-_filters: "dict[tuple[str, int, int, int], tuple[ValueFilter, int]]" = {}
+_filters: dict[tuple[str, int, int, int], tuple[ValueFilter, int]] = {}
 """What this process has pushed, and how many values each filter had when it was made."""

@@ -14,6 +14,7 @@ from wjoin.parts.kernels.runs import Int64Array, SortedRun, int64_view
 from wjoin.planner.plan.block_columns import meeting_name, stored_column, time_name
 from wjoin.planner.plan.physical import PhysicalPlan, StageEdge
 from wjoin.planner.windows.bounds import Windows
+from wjoin.sites.value_sets import normal
 
 Span = tuple[int, int]
 """The least and the greatest event time of some rows."""
@@ -50,7 +51,6 @@ class OtherKeys:
     """What the other inputs of a stage have; ``windows`` are those of the plan."""
 
     inputs: tuple[InputKeys, ...]
-    kind: pa.DataType
     windows: Windows
 
     @classmethod
@@ -62,19 +62,15 @@ class OtherKeys:
         working: Sequence[Sequence[SortedRun]],
         arrived: Sequence[Arrived],
         seen: Mapping[int, int],
-        kind: pa.DataType,
     ) -> "OtherKeys":
-        """Return what meets input ``number``: the runs kept, and new rows that are in time after ``seen``.
-
-        ``kind``: Arrow's type of the key.
-        """
+        """Return what meets input ``number``: the runs kept, and new rows that are in time after ``seen``."""
         inputs = plan.stages[stage].inputs
         found = tuple(
             _input_keys(plan, each, working[place], arrived[place], seen)
             for place, each in enumerate(inputs)
             if place != number
         )
-        return cls(found, kind, plan.windows)
+        return cls(found, plan.windows)
 
     @cached_property
     def _all(self) -> pa.Table:
@@ -87,14 +83,9 @@ class OtherKeys:
         return first
 
     @cached_property
-    def _as_asked(self) -> pa.Array:
-        """The values of all keys in the type of the column; NULL where that has no such value."""
-        return _of_type(self._all["value"].combine_chunks(), self.kind)
-
-    @property
     def values(self) -> pa.Array:
-        """The keys that every other input has."""
-        return self._as_asked.drop_null()
+        """The keys that every other input has, as int64 or strings."""
+        return normal(self._all["value"].combine_chunks())
 
     @cached_property
     def new_values(self) -> pa.Array:
@@ -103,11 +94,11 @@ class OtherKeys:
             return self.values
         value = self._all["value"].combine_chunks()
         came = pa.concat_arrays([each.new["value"].combine_chunks() for each in self.inputs])
-        return self._as_asked.filter(pc.is_in(value, value_set=came)).drop_null()
+        return self.values.filter(pc.is_in(value, value_set=came))
 
     def codes_of(self, values: pa.Array) -> pa.Array:
         """Return the codes of values of the column, NULL for one that not every other input has."""
-        place = pc.index_in(values, value_set=self._as_asked)
+        place = pc.index_in(normal(values), value_set=self.values)
         return self._all["code"].combine_chunks().take(place)
 
     def reach_of_all(self, stream: int) -> Reach:
@@ -212,24 +203,3 @@ def _distinct(tables: Sequence[pa.Table]) -> pa.Table:
         return tables[0]
     whole = pa.concat_tables(filled)
     return whole.group_by(["code", "value"], use_threads=False).aggregate([]).combine_chunks()
-
-
-def _of_type(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return values of a key's code or of text in a column's type; NULL where that has no such value."""
-    if values.type == wanted:
-        return values
-    if pa.types.is_boolean(wanted):
-        return pc.equal(values, 1)
-    if pa.types.is_date32(wanted):
-        return _of_type(values, pa.int32()).view(pa.date32())
-    if pa.types.is_timestamp(wanted):
-        return values.view(wanted)
-    if pa.types.is_integer(wanted):
-        least, greatest = _limits(wanted)
-        fits = pc.and_(pc.greater_equal(values, least), pc.less_equal(values, greatest))
-        return pc.if_else(fits, values, pa.scalar(None, values.type)).cast(wanted)
-    return values.cast(wanted)
-
-
-def _limits(kind: pa.DataType) -> tuple[int, int]:
-    return -(1 << (kind.bit_width - 1)), (1 << (kind.bit_width - 1)) - 1
