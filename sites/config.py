@@ -2,10 +2,10 @@
 
 import difflib
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -18,6 +18,8 @@ from wjoin.sites.records import EPOCHS
 from wjoin.sites.retention import Retention
 from wjoin.sites.source_folder import FORMATS
 from wjoin.sites.units import microseconds, size
+
+T = TypeVar("T")
 
 STANDARD_INPUT = "-"
 KAFKA = "kafka://"
@@ -83,22 +85,19 @@ def read_config(path: Path) -> SiteConfig:
     found = tuple(_stream(name, value, path.parent) for name, value in streams.items())
     if sum(each.source == STANDARD_INPUT for each in found) > 1:
         raise WJoinError("WJ901", "two streams read standard input", help="give one of them another source")
-    listen = _listen(site, "listen", "127.0.0.1:7777")
-    if listen is None:
-        raise AssertionError("it has a default")
-    memory = site.size("memory", "1 GB")
+    memory = site.get("memory", _SIZE, "1 GB")
     if memory < 64_000_000:
         raise site.wrong("memory", "is less than 64 MB")
     config = SiteConfig(
-        listen=listen,
-        data=path.parent / site.text("data", "site-data"),
+        listen=site.get("listen", _LISTEN, "127.0.0.1:7777"),
+        data=path.parent / site.get("data", _TEXT, "site-data"),
         token_file=_file(site, "token_file", path.parent),
         certificate=_file(site, "certificate", path.parent),
         key=_file(site, "key", path.parent),
         memory=memory,
-        segment_bytes=min(site.size("segment_bytes", "128 MB"), memory // (4 * len(found))),
-        sync=site.boolean("sync", False),
-        metrics=_listen(site, "metrics", None),
+        segment_bytes=min(site.get("segment_bytes", _SIZE, "128 MB"), memory // (4 * len(found))),
+        sync=site.get("sync", _BOOLEAN, False),
+        metrics=site.optional("metrics", _LISTEN),
         metrics_token_file=_file(site, "metrics_token_file", path.parent),
         limits=_limits(site).within(memory),
         streams=found,
@@ -131,28 +130,16 @@ def _check_access(config: SiteConfig) -> None:
         raise WJoinError("WJ902", f"{where}, and the site's own token would be sent unencrypted", help=help)
 
 
-def _listen(site: "_Table", name: str, default: str | None) -> Listen | None:
-    text = site.optional(name) or default
-    if text is None:
-        return None
-    found = parse_listen(text)
-    if found is None:
-        raise site.wrong(name, f"is {text!r}, not HOST:PORT")
-    return found
-
-
 def _file(site: "_Table", name: str, folder: Path) -> Path | None:
-    text = site.optional(name)
+    text = site.optional(name, _TEXT)
     return None if text is None else folder / text
 
 
 def _limits(site: "_Table") -> Limits:
     names = [*Limits.__dataclass_fields__]
     table = _Table(site.table("limits"), "site.limits", names)
-    given: dict[str, int] = {}
-    for name in table.names():
-        given[name] = table.size(name, "") if name.endswith("bytes") else table.number(name, 1)
-    return Limits(**given)
+    kinds = {name: _SIZE if name.endswith("bytes") else _whole(1) for name in table.plain}
+    return Limits(**{name: table.get(name, kind) for name, kind in kinds.items()})
 
 
 def _stream(name: str, plain: Any, folder: Path) -> StreamConfig:
@@ -162,15 +149,16 @@ def _stream(name: str, plain: Any, folder: Path) -> StreamConfig:
     if not isinstance(plain, dict):
         raise WJoinError("WJ901", f"{where} is not a table", help=f"write [{where}]")
     table = _Table(plain, where, _STREAM)
-    source = table.text("source")
+    source = table.get("source", _TEXT)
     lines = source == STANDARD_INPUT or source.startswith(KAFKA)
-    format = table.one_of("format", ("json",) if lines else FORMATS, "json" if lines else "parquet")
-    declared = table.optional("schema")
+    formats = _one_of(("json",) if lines else FORMATS)
+    format = table.get("format", formats, "json" if lines else "parquet")
+    declared = table.optional("schema", _TEXT)
     if declared is None and format != "parquet":
         raise table.wrong("schema", f"is missing, and {format} has no column types")
     schema = None if declared is None else parse_columns(declared, f"{where}.schema")
-    time = table.text("time")
-    keys = table.texts("key")
+    time = table.get("time", _TEXT)
+    keys = table.get("key", _NAMES, [])
     if schema is not None:
         check_columns(schema, time, keys, where)
     return StreamConfig(
@@ -181,11 +169,11 @@ def _stream(name: str, plain: Any, folder: Path) -> StreamConfig:
         time=time,
         keys=keys,
         retention=_retention(table),
-        epoch=table.one_of("epoch", EPOCHS, "seconds"),
-        header=table.boolean("header", True),
-        delimiter=table.text("delimiter", ","),
-        poll=table.time("poll", "1 second") / 1e6,
-        start=table.one_of("start", ("earliest", "latest"), "earliest"),
+        epoch=table.get("epoch", _one_of(EPOCHS), "seconds"),
+        header=table.get("header", _BOOLEAN, True),
+        delimiter=table.get("delimiter", _TEXT, ","),
+        poll=table.get("poll", _TIME, "1 second") / 1e6,
+        start=table.get("start", _one_of(("earliest", "latest")), "earliest"),
         options={key: str(value) for key, value in table.table("options").items()},
     )
 
@@ -202,16 +190,14 @@ def check_columns(schema: pa.Schema, time: str, keys: Collection[str], where: st
 
 
 def _retention(table: "_Table") -> Retention:
-    window: int | None = None
-    rows = table.number("window_rows", 1) if "window_rows" in table.names() else None
-    if "window" in table.names():
-        given = table.plain["window"]
-        whole = isinstance(given, int) and not isinstance(given, bool) and given > 0
-        window = given if whole else table.time("window", "")
+    rows = table.optional("window_rows", _whole(1))
+    # Where event time is a number, so is the window.
+    number = _whole(1).value(table.plain.get("window"))
+    window = table.optional("window", _TIME) if number is None else number
     if (window is None) == (rows is None):
         raise table.wrong("window", "or window_rows is needed, but not both")
-    most = table.size("max_bytes", "") if "max_bytes" in table.names() else None
-    return Retention(window, rows, most, table.time("consumer_lease", "1 day") / 1e6)
+    most = table.optional("max_bytes", _SIZE)
+    return Retention(window, rows, most, table.get("consumer_lease", _TIME, "1 day") / 1e6)
 
 
 @dataclass(frozen=True)
@@ -231,10 +217,6 @@ class _Table:
     def _full(self, entry: str) -> str:
         return f"{self.name}.{entry}" if self.name else entry
 
-    def names(self) -> list[str]:
-        """Return the entries that are given."""
-        return [*self.plain]
-
     def wrong(self, entry: str, why: str) -> WJoinError:
         """Return the error of an entry."""
         return WJoinError("WJ901", f"{self._full(entry)} {why}")
@@ -246,64 +228,58 @@ class _Table:
             raise self.wrong(entry, "is not a table")
         return found
 
-    def optional(self, entry: str) -> str | None:
-        """Return a text, None where it is not given."""
-        found = self.plain.get(entry)
-        if found is not None and (not isinstance(found, str) or not found):
-            raise self.wrong(entry, f"is {found!r:.60}, not a string")
-        return found
+    def optional(self, entry: str, read: "_Read[T]") -> T | None:
+        """Return an entry, None where it is not given."""
+        return self.get(entry, read) if entry in self.plain else None
 
-    def text(self, entry: str, default: str | None = None) -> str:
-        """Return a text."""
-        found = self.optional(entry)
-        if found is None and default is None:
+    def get(self, entry: str, read: "_Read[T]", default: Any = None) -> T:
+        """Return an entry; ``default`` is what stands for it where it is not given."""
+        given = self.plain.get(entry, default)
+        if given is None:
             raise self.wrong(entry, "is missing")
-        return found or default or ""
-
-    def texts(self, entry: str) -> tuple[str, ...]:
-        """Return a list of texts; one text is a list of one."""
-        found = self.plain.get(entry, [])
-        listed = [found] if isinstance(found, str) else found
-        if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-            raise self.wrong(entry, f"is {found!r:.60}, not a list of names")
-        return tuple(listed)
-
-    def one_of(self, entry: str, choices: Collection[str], default: str) -> str:
-        """Return one of some words."""
-        found = self.text(entry, default)
-        if found not in choices:
-            raise self.wrong(entry, f"is {found!r:.60}, not one of {', '.join(choices)}")
+        found = read.value(given)
+        if found is None:
+            raise self.wrong(entry, f"is {given!r:.60}, not {read.what}")
         return found
 
-    def boolean(self, entry: str, default: bool) -> bool:
-        """Return true or false."""
-        found = self.plain.get(entry, default)
-        if not isinstance(found, bool):
-            raise self.wrong(entry, f"is {found!r:.60}, not true or false")
-        return found
 
-    def number(self, entry: str, least: int) -> int:
-        """Return a whole number."""
-        found = self.plain.get(entry)
-        if not isinstance(found, int) or isinstance(found, bool) or found < least:
-            raise self.wrong(entry, f"is {found!r:.60}, not a whole number of at least {least}")
-        return found
+@dataclass(frozen=True)
+class _Read(Generic[T]):
+    """How an entry is read: its ``value``, None for what is none, and in words what it must be."""
 
-    def size(self, entry: str, default: str) -> int:
-        """Return a size in bytes."""
-        found = self.plain.get(entry, default)
-        read = size(found) if isinstance(found, str) else found
-        if not isinstance(read, int) or isinstance(read, bool) or read <= 0:
-            raise self.wrong(entry, f"is {found!r:.60}, not a size such as '64 MB'")
-        return read
+    value: Callable[[Any], T | None]
+    what: str
 
-    def time(self, entry: str, default: str) -> int:
-        """Return a time in microseconds."""
-        found = self.plain.get(entry, default)
-        read = microseconds(found) if isinstance(found, str) else None
-        if not read:
-            raise self.wrong(entry, f"is {found!r:.60}, not a time such as '10 minutes'")
-        return read
+
+def _whole(least: int) -> _Read[int]:
+    def value(given: Any) -> int | None:
+        return given if type(given) is int and given >= least else None
+
+    return _Read(value, f"a whole number of at least {least}")
+
+
+def _one_of(choices: Collection[str]) -> _Read[str]:
+    return _Read(lambda given: given if given in [*choices] else None, f"one of {', '.join(choices)}")
+
+
+def _names(given: Any) -> tuple[str, ...] | None:
+    listed = [given] if isinstance(given, str) else given
+    is_list = isinstance(listed, list) and all(isinstance(each, str) for each in listed)
+    return tuple(listed) if is_list else None
+
+
+_TEXT = _Read(lambda given: given if isinstance(given, str) and given else None, "a string")
+_NAMES = _Read(_names, "a list of names")
+_BOOLEAN = _Read(lambda given: given if isinstance(given, bool) else None, "true or false")
+_SIZE = _Read(
+    lambda given: size(given) or None if isinstance(given, str) else _whole(1).value(given),
+    "a size such as '64 MB'",
+)
+_LISTEN = _Read(lambda given: parse_listen(given) if isinstance(given, str) else None, "HOST:PORT")
+_TIME = _Read(
+    lambda given: microseconds(given) or None if isinstance(given, str) else None,
+    "a time such as '10 minutes'",
+)
 
 
 def _nearest(name: str, known: Collection[str]) -> str | None:

@@ -5,12 +5,13 @@ import json
 import struct
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from wjoin.grammar.plain import typed
 from wjoin.grammar.syntax import ROW_NUMBER
 from wjoin.sites.failures import SiteError
 
@@ -126,10 +127,6 @@ class Request:
     block_bytes: int | None = None
 
 
-_TYPES: Mapping[str, Any] = {**get_type_hints(Request), "columns": list}
-"""What the entries of a request are in JSON."""
-
-
 def encode_request(request: Request, body: bytes = b"") -> bytes:
     """Return a request with its body (numbers or a filter) as bytes: 4 letters, a length, JSON, the body."""
     head = json.dumps(asdict(request), separators=(",", ":")).encode()
@@ -148,14 +145,10 @@ def decode_request(ticket: bytes | memoryview) -> tuple[Request, memoryview]:
         raise SiteError("broken", "the request has been cut off")
     body = view[_HEAD.size + length :]
     plain = read_json(view[_HEAD.size : _HEAD.size + length])
-    for name, value in plain.items():
-        # JSON has true and false where Python takes them for numbers.
-        if name not in _TYPES or not isinstance(value, _TYPES[name]) or isinstance(value, bool):
-            raise SiteError("broken", f"the request has an unknown or wrong entry {name!r:.100}")
-    columns = plain.pop("columns", [])
-    if "kind" not in plain or not all(isinstance(each, str) for each in columns):
-        raise SiteError("broken", "the request has no kind, or columns that are no names")
-    return Request(**plain, columns=tuple(columns)), body
+    try:
+        return typed(Request, plain), body
+    except ValueError as error:
+        raise SiteError("broken", f"the request cannot be read: {error}") from error
 
 
 def read_json(text: memoryview | bytes, most_bytes: int = HEAD_BYTES) -> dict[str, Any]:

@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-from wjoin.executor.state.stored import whole
 
 
 @dataclass(frozen=True)
@@ -20,12 +17,9 @@ class HeldRows:
     low: int | None
     latest: int
 
-
-def decode_held(body: Sequence[Any]) -> HeldRows:
-    """Read what is held as a manifest has it. Raises ValueError and TypeError for what is none."""
-    site, start, stop, low, latest = body
-    lowest = None if low is None else whole(low, least=None)
-    return HeldRows(whole(site), whole(start), whole(stop, whole(start)), lowest, whole(latest, least=None))
+    def __post_init__(self) -> None:
+        if self.site < 0 or not 0 <= self.start <= self.stop:
+            raise ValueError("rows of a site that cannot be")
 
 
 @dataclass(frozen=True)

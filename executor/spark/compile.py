@@ -166,7 +166,6 @@ def compile_plan(
     sites: Mapping[int, SiteStream] | None = None,
     held: Mapping[int, HeldStream] | None = None,
     cores: int | None = None,
-    fingerprints: Sequence[str] = (),
     state: Path | None = None,
 ) -> Compiled:
     """Return a plan as DataFrames; ``inputs`` are in FROM order.
@@ -175,9 +174,8 @@ def compile_plan(
     ``statement``: words for it, with which a failure of one is told. ``sites``: the streams at sites, by
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
     their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
-    where that is not known. ``fingerprints``: under which the state of each stage lies, where a checkpoint
-    has it. ``state``: the folder of the state where this is in files. Raises ValueError for a plan with
-    results that no stage makes yet.
+    where that is not known. ``state``: the folder of the state where this is in files. Raises ValueError for
+    a plan with results that no stage makes yet.
     """
     if plan.optional:
         raise ValueError("no stage makes the outer join that a result without a row of a stream needs")
@@ -189,7 +187,7 @@ def compile_plan(
             (output,) = plan.outputs
             unpacking = _unpacking(plan, output, inputs, sites or {})
         logic = StageLogic(plan, 0, stretch, predicates or {}, statement)
-        made = _joined(logic, inputs, counting, held or {}, cores, fingerprints, state, unpacking)
+        made = _joined(logic, inputs, counting, held or {}, cores, state, unpacking)
     return Compiled(plan, inputs, counting, sites or {}, made, output)
 
 
@@ -199,7 +197,6 @@ def _joined(
     counting: Counting,
     held: Mapping[int, HeldStream],
     cores: int | None,
-    fingerprints: Sequence[str],
     state: Path | None,
     unpacking: tuple[Unpack, StructType] | None,
 ) -> DataFrame:
@@ -252,11 +249,10 @@ def _joined(
             for to in destinations(plan, number)
             if to is not None
         }
-        known = fingerprints[number] if fingerprints else fingerprint(plan, stage)
         own = replace(logic, number=number, elsewhere=asking)
         folder = None if state is None else stage_folder(state, number)
         unpack, schema = (None, MESSAGES) if routers or unpacking is None else unpacking
-        operator = Operator(own, workers[number], routers, known, folder, unpack)
+        operator = Operator(own, workers[number], routers, fingerprint(plan, stage), folder, unpack)
         results.append(_run(plan, operator, arriving, counting, tasks[number], schema))
     return results[-1]
 

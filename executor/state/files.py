@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from wjoin.executor.blocks import decode_block, encoded
 from wjoin.executor.faults import fault_point
-from wjoin.executor.state.manifest import listed_slices
+from wjoin.executor.state.manifest import written_manifest
 from wjoin.executor.state.slices import Slice, Stored, digest_of
 from wjoin.executor.state.writing import Cutting
 from wjoin.grammar.errors import WJoinError
@@ -153,9 +153,9 @@ class WorkerFiles:
         """Remove what no micro-batch needs from which the query may go on, or be copied."""
         if not self._before:
             return
-        listed = [listed_slices(body) for body in self._bodies]
-        needed = {slice_file(each.name, each.digest) for _, slices in listed for each in slices}
-        written, first = listed[-1][0], self._before[-KEPT:][0]
+        manifests = [written_manifest(body) for body in self._bodies]
+        needed = {slice_file(each.name, each.digest) for one in manifests for each in one.all_slices}
+        written, first = manifests[-1].written, self._before[-KEPT:][0]
         for name in self._names:
             slice_, manifest = _SLICE.fullmatch(name), _MANIFEST.fullmatch(name)
             # What has a later number may be of an attempt that is under way.

@@ -9,21 +9,22 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from wjoin.executor.routing import worker_count
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plain import plain, typed
 from wjoin.grammar.plurals import counted
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.plan.checks import Comparison, of_kind
-from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Stage, StreamScan
+from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Stage
 from wjoin.planner.windows.bounds import Clock
 from wjoin.planner.windows.lengths import human
 
-STATE_FORMAT = 6
+STATE_FORMAT = 7
 """The state format that is written and read: raised whenever an older version could not read this one's."""
 
 COMPUTED = "computed"
@@ -36,23 +37,35 @@ _PLACE = re.compile(r"\$(\d+)\.(\d+)")
 def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
     """Return what must stay the same of a stage and its plan for the life of a checkpoint, as plain data.
 
-    Written by hand, for it outlives the classes of plans: what is said here of a statement may change only
-    together with STATE_FORMAT. Bounds, kernels and orders are not in it, nor is what follows from them:
-    they may change under a checkpoint, whose state holds at least what EXACT needs.
+    It is the same for all spellings of a statement. Written by hand, for it outlives the classes of plans:
+    what is said here of a statement may change only together with STATE_FORMAT. Bounds, kernels and orders
+    are not in it, nor is what follows from them: they may change under a checkpoint, whose state holds at
+    least what EXACT needs.
     """
     where = stage.placement
+    own = numbered([scan.alias for scan in plan.streams])
+
+    def texts(expressions: Sequence[str]) -> list[str]:
+        return [canonical(each, own) for each in expressions]
+
     return {
         "time": plan.time_kind.value,
         "streams": [
             {
-                "alias": scan.alias,
                 "streaming": scan.streaming,
-                "event_time": scan.event_time,
+                "event_time": scan.event_time.lower(),
                 "delay": scan.delay,
-                "filters": list(scan.filters),
-                "columns": [[each.expression, each.type, each.output] for each in scan.columns],
+                "filters": sorted(texts(scan.filters)),
+                "columns": [
+                    [
+                        *texts([each.expression]),
+                        each.type,
+                        None if each.output is None else each.output.lower(),
+                    ]
+                    for each in scan.columns
+                ],
                 "codes": [
-                    [list(each.expressions), list(each.types), each.exact, list(each.verify)]
+                    [texts(each.expressions), list(each.types), each.exact, list(each.verify)]
                     for each in scan.codes
                 ],
             }
@@ -102,47 +115,6 @@ def fingerprint(plan: PhysicalPlan, stage: Stage) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def meaning(plan: PhysicalPlan, stage: Stage) -> str:
-    """Return the identity of a stage as one word, whatever the spelling of the statement."""
-    aliases = [scan.alias for scan in plan.streams]
-    return fingerprint(replace(plan, streams=tuple(_meant(scan, aliases) for scan in plan.streams)), stage)
-
-
-def _meant(scan: StreamScan, aliases: Sequence[str]) -> StreamScan:
-    own = numbered(aliases)
-
-    def texts(expressions: Sequence[str]) -> tuple[str, ...]:
-        return tuple(canonical(each, own) for each in expressions)
-
-    return replace(
-        scan,
-        alias="",
-        event_time=scan.event_time.lower(),
-        filters=tuple(sorted(texts(scan.filters))),
-        columns=tuple(
-            replace(
-                each,
-                expression=canonical(each.expression, own),
-                output=None if each.output is None else each.output.lower(),
-            )
-            for each in scan.columns
-        ),
-        codes=tuple(replace(each, expressions=texts(each.expressions)) for each in scan.codes),
-    )
-
-
-def kept_fingerprints(plan: PhysicalPlan, kept: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return under which fingerprints the state of each stage lies: those of ``kept`` that mean the same.
-
-    ``kept``: the stages of the join in the identity of the checkpoint; empty where that is not known.
-    """
-    known = [*kept, *({} for _ in plan.stages[len(kept) :])]
-    return tuple(
-        was["plan"] if was and was["meaning"] == meaning(plan, stage) else fingerprint(plan, stage)
-        for was, stage in zip(known, plan.stages, strict=False)
-    )
-
-
 @dataclass(frozen=True)
 class Whole:
     """What a statement is besides the stages of its joins.
@@ -160,16 +132,12 @@ def identity(plans: Sequence[PhysicalPlan], partitions: int, whole: Whole) -> di
     return {
         "state": STATE_FORMAT,
         "meaning": dict(whole.meaning),
-        "written": [each.encoded() for each in whole.written],
+        "written": plain(whole.written),
         "joins": [
             {
                 "method": plan.method.value,
                 "stages": [
-                    {
-                        "plan": fingerprint(plan, stage),
-                        "meaning": meaning(plan, stage),
-                        "workers": worker_count(stage, partitions),
-                    }
+                    {"plan": fingerprint(plan, stage), "workers": worker_count(stage, partitions)}
                     for stage in plan.stages
                 ],
                 "words": list(_words(plan)),
@@ -189,7 +157,7 @@ def checked(body: Any) -> dict[str, Any]:
         if found["state"] != STATE_FORMAT:
             return {"state": found["state"]}
         _ = _plans(found), dict(found["meaning"]), [each["words"] for each in found["joins"]]
-        if len([Written.decoded(each) for each in found["written"]]) != len(found["joins"]):
+        if len([typed(Written, each) for each in found["written"]]) != len(found["joins"]):
             raise ValueError("as many joins are not written as there are")
     except (LookupError, TypeError) as error:
         raise ValueError(f"it lacks something: {error}") from error
@@ -275,7 +243,7 @@ def _refuse_meaning(kept: Mapping[str, Any], own: Mapping[str, Any], checkpoint:
 
 
 def _plans(body: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    return [(each["method"], [stage["meaning"] for stage in each["stages"]]) for each in body["joins"]]
+    return [(each["method"], [stage["plan"] for stage in each["stages"]]) for each in body["joins"]]
 
 
 def _difference(kept: Mapping[str, Any], own: Mapping[str, Any]) -> str:

@@ -1,16 +1,18 @@
 """The table of contents of a worker's state: a plain, versioned value."""
 
 import contextlib
+import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import dataclass
+from typing import Any
 
-from wjoin.executor.sites.ranges import HeldRows, decode_held
+from wjoin.executor.sites.ranges import HeldRows
 from wjoin.executor.state.identity import STATE_FORMAT, refuse_format, refuse_workers
-from wjoin.executor.state.slices import Slice, decode_slice
-from wjoin.executor.state.stored import whole
-from wjoin.executor.state.writing import Writing, decode_writing
+from wjoin.executor.state.slices import Slice
+from wjoin.executor.state.writing import Writing, refuse_rules
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plain import plain, typed
 
 Elsewhere = tuple[HeldRows, ...]
 """What the state knows of the rows of an input that are not in it."""
@@ -47,62 +49,54 @@ class Manifest:
 
     def encode(self) -> bytes:
         """Return the manifest as JSON with the number of the state format."""
-        body = {
-            "format": STATE_FORMAT,
-            "plan": self.plan,
-            "workers": self.workers,
-            "written": self.written,
-            "seen": {str(stream): time for stream, time in self.seen.items()},
-            "slices": [[asdict(each) for each in group] for group in self.slices],
-            "writing": None if self.writing is None else self.writing.encode(),
-            "held": [[list(astuple(each)) for each in group] for group in self.held],
-        }
-        return json.dumps(body, separators=(",", ":")).encode()
+        return json.dumps({"format": STATE_FORMAT, **plain(self)}, separators=(",", ":")).encode()
+
+    def __post_init__(self) -> None:
+        if self.written < 0:
+            raise ValueError("fewer than no slices")
+
+    @property
+    def all_slices(self) -> tuple[Slice, ...]:
+        """The slices of all inputs."""
+        return tuple(itertools.chain(*self.slices))
 
 
-def written_by(data: bytes) -> tuple[str, int]:
-    """Return the fingerprint of the stage that a manifest is of, and the number of its workers.
+def written_manifest(data: bytes) -> Manifest:
+    """Read a manifest that a worker of any stage wrote.
 
-    Raises WJoinError WJ701 for another state format.
+    Raises WJoinError WJ701 for another state format, and for what is none.
     """
     with _readable():
-        body = json.loads(data)
-        refuse_format(body["format"])
-        return str(body["plan"]), whole(body["workers"])
+        return _manifest(_body(data))
 
 
-def listed_slices(data: bytes) -> tuple[int, list[Slice]]:
-    """Return how many slices a worker has ever written, and those that its manifest lists.
-
-    Raises WJoinError WJ701 for another state format.
-    """
-    with _readable():
-        body = json.loads(data)
-        refuse_format(body["format"])
-        return whole(body["written"]), [decode_slice(each) for group in body["slices"] for each in group]
-
-
-def decode_manifest(data: bytes, plan: str, workers: int) -> Manifest:
-    """Read a manifest that a worker of ``plan`` with ``workers`` workers wrote.
+def decode_manifest(data: bytes, fingerprint: str, workers: int) -> Manifest:
+    """Read a manifest that a worker of a stage with so many workers wrote.
 
     Raises WJoinError WJ701, WJ702 or WJ703 where the checkpoint is of another state format,
     another statement or another number of workers.
     """
     with _readable():
-        body = json.loads(data)
-        refuse_format(body["format"])
-        if body["plan"] != plan:
+        body = _body(data)
+        if body["plan"] != fingerprint:
             raise WJoinError("WJ702", "the checkpoint was written by another statement or another plan of it")
         refuse_workers(body["workers"], workers)
-        return Manifest(
-            plan,
-            workers,
-            whole(body["written"]),
-            {int(stream): whole(time, least=None) for stream, time in body["seen"].items()},
-            tuple(tuple(decode_slice(each) for each in group) for group in body["slices"]),
-            None if body["writing"] is None else decode_writing(body["writing"]),
-            tuple(tuple(decode_held(each) for each in group) for group in body["held"]),
-        )
+        return _manifest(body)
+
+
+def _body(data: bytes) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(data)
+    refuse_format(body.pop("format"))
+    return body
+
+
+def _manifest(body: dict[str, Any]) -> Manifest:
+    if body["writing"] is not None:
+        refuse_rules(body["writing"]["version"])
+    found = typed(Manifest, body)
+    for each in found.all_slices:
+        each.check()
+    return found
 
 
 @contextlib.contextmanager

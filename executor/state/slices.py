@@ -3,16 +3,15 @@
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.blocks import concatenate, cut
-from wjoin.executor.state.stored import whole
-from wjoin.executor.state.writing import Cutting, compression
+from wjoin.executor.state.writing import Cutting, check_compression
 from wjoin.parts.kernels.runs import BoolArray, RunShape, SortedRun, select
 
 _DIGEST = re.compile("[0-9a-f]{32}")
@@ -37,21 +36,15 @@ class Slice:
     pieces: int = 1
     compression: str | None = None
 
-
-def decode_slice(body: Mapping[str, Any]) -> Slice:
-    """Read a slice in a manifest. Raises ValueError, KeyError and TypeError for what is none."""
-    found = Slice(**body)
-    # The copy of a slice on this machine is a file of this name.
-    if not _DIGEST.fullmatch(found.digest):
-        raise ValueError("a digest that is none")
-    for number in (found.rows, found.size):
-        whole(number)
-    for time in (found.earliest, found.latest):
-        whole(time, least=None)
-    whole(found.pieces, 1, _MOST_PIECES)
-    if found.compression is not None:
-        compression(found.compression)
-    return found
+    def check(self) -> None:
+        """Raise ValueError for what no worker has stored."""
+        # The copy of a slice on this machine is a file of this name.
+        if not _DIGEST.fullmatch(self.digest):
+            raise ValueError("a digest that is none")
+        if self.rows < 0 or self.size < 0 or not 0 < self.pieces <= _MOST_PIECES:
+            raise ValueError("a slice with a number that cannot be")
+        if self.compression is not None:
+            check_compression(self.compression)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from wjoin.executor.state.files import (
     stage_folder,
     worker_folder,
 )
-from wjoin.executor.state.manifest import listed_slices
+from wjoin.executor.state.manifest import written_manifest
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 
@@ -89,7 +89,7 @@ def _last(folder: Path, known: Sequence[int], committed: int) -> int | None:
 
 def _check(folder: Path, number: int) -> None:
     """Raise WJoinError WJ719 where a slice that a manifest names is missing, or has another size."""
-    for each in listed_slices(read_manifest(folder, number).body)[1]:
+    for each in written_manifest(read_manifest(folder, number).body).all_slices:
         path = folder / slice_file(each.name, each.digest)
         if not path.is_file():
             raise damaged(path, "is missing")

@@ -5,13 +5,11 @@ micro-batch of which Spark keeps what the first attempt has written. So whatever
 is decided one micro-batch ahead.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from wjoin.executor.state.stored import whole
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.hash_window import HashWindow
 from wjoin.parts.kernels.runs import RunShape
@@ -20,6 +18,12 @@ from wjoin.planner.plan.probes import retention
 
 VERSION = 1
 """Raised whenever slices are cut in another way than these rules tell (``state.slices.maintain``)."""
+
+
+def check_compression(name: str) -> None:
+    """Raise ValueError for a compression that Arrow does not have."""
+    if not pa.Codec.is_available(name):
+        raise ValueError("a compression that is not known")
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,12 @@ class Cutting:
     costly_slice: int
     costly_at_once: int
     compression: str
+
+    def __post_init__(self) -> None:
+        bytes_ = (self.stretch, self.merged_bytes, self.piece, self.costly_slice)
+        if min(bytes_) < 1 or min(self.merged_at_once, self.costly_at_once) < 2 or self.large_slice < 0:
+            raise ValueError("slices are not cut by such numbers")
+        check_compression(self.compression)
 
 
 FIRST_CUTTING = Cutting(
@@ -72,6 +82,7 @@ class Writing:
     orders: tuple[str, ...]
     retentions: tuple[tuple[Retention, ...], ...]
     cutting: Cutting
+    version: int = VERSION
 
     @classmethod
     def of(cls, stage: Stage, shapes: Sequence[RunShape], stretch: int) -> "Writing":
@@ -91,54 +102,12 @@ class Writing:
             FIRST_CUTTING,
         )
 
-    def encode(self) -> dict[str, Any]:
-        """Return the rules as plain data."""
-        return {
-            "version": VERSION,
-            **asdict(self.cutting),
-            "inputs": [
-                {
-                    "order": order,
-                    "retention": [[each.stream, [list(pair) for pair in each.distances]] for each in kept],
-                }
-                for order, kept in zip(self.orders, self.retentions, strict=True)
-            ],
-        }
 
-
-def compression(name: str) -> str:
-    """Return the name of a compression that Arrow has. Raises ValueError."""
-    if not pa.Codec.is_available(name):
-        raise ValueError("a compression that is not known")
-    return name
-
-
-def decode_writing(body: Mapping[str, Any]) -> Writing:
-    """Read the rules in a manifest; raises WJoinError WJ701 where this version does not cut by them."""
-    if body["version"] != VERSION:
+def refuse_rules(version: object) -> None:
+    """Raise WJoinError WJ701 for rules by which this version does not cut."""
+    if version != VERSION:
         raise WJoinError(
             "WJ701",
-            f"the checkpoint's next micro-batch is to be written by rules number {body['version']}, "
+            f"the checkpoint's next micro-batch is to be written by rules number {version}, "
             f"this version of wjoin knows number {VERSION}",
         )
-    return Writing(
-        tuple(str(each["order"]) for each in body["inputs"]),
-        tuple(
-            tuple(
-                Retention(stream, tuple((member, distance) for member, distance in pairs))
-                for stream, pairs in each["retention"]
-            )
-            for each in body["inputs"]
-        ),
-        Cutting(
-            whole(body["merged_at_once"], 2),
-            whole(body["large_slice"]),
-            float(body["dead_share"]),
-            whole(body["stretch"], 1),
-            whole(body["merged_bytes"], 1),
-            whole(body["piece"], 1),
-            whole(body["costly_slice"], 1),
-            whole(body["costly_at_once"], 2),
-            compression(body["compression"]),
-        ),
-    )

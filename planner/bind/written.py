@@ -41,25 +41,6 @@ class Written:
         """What the conditions mean, in any order."""
         return " AND ".join(sorted(each.meaning for each in self.conditions))
 
-    def encoded(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return {
-            "aliases": list(self.aliases),
-            "columns": [list(each) for each in self.columns],
-            "conditions": [[each.meaning, each.turned] for each in self.conditions],
-            "sides": dict(self.sides),
-        }
-
-    @classmethod
-    def decoded(cls, body: Mapping[str, list[list[str]]]) -> "Written":
-        """Read what ``encoded`` returns. Raises LookupError, TypeError or ValueError for anything else."""
-        return cls(
-            tuple(map(str, body["aliases"])),
-            tuple(tuple(each) for each in body["columns"]),
-            tuple(Condition(meaning, bool(turned)) for meaning, turned in body["conditions"]),
-            dict(body["sides"]),
-        )
-
     def text(self, part: KeyPart, aliases: Sequence[str]) -> str:
         """Return the expression of a part of a key as it was spelled; ``aliases`` are those of now."""
         known = self.sides.get(_side(part.side, aliases), part.side.text)

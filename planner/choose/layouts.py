@@ -5,8 +5,7 @@ Rows that are held at their site are in no state, so that belongs to it.
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Placement
@@ -43,20 +42,6 @@ class Layout:
             tuple(each if ROUTES[each.route].slices else None for each in places),
             tuple(itertools.compress(names, held)),
         )
-
-    def encoded(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        placements = [None if each is None else asdict(each) for each in self.placements]
-        return {"stages": self.stages, "placements": placements, "held": list(self.held)}
-
-    @classmethod
-    def decoded(cls, body: Any) -> "Layout":
-        """Read what ``encoded`` has made. Raises ValueError for anything else."""
-        try:
-            placements = (None if each is None else Placement(**each) for each in body["placements"])
-            return cls(str(body["stages"]), tuple(placements), tuple(body["held"]))
-        except (LookupError, TypeError) as error:
-            raise ValueError(f"not a layout of state: {error}") from error
 
 
 @dataclass(frozen=True)

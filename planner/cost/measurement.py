@@ -4,10 +4,10 @@ A measurement is a few sums and the newest counts of keys. It is kept as JSON be
 goes on from there at the next start, and forgets by halves, so that it follows a change of the load.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 REMEMBERED = 16
 """Micro-batches whose counts of keys are remembered."""
@@ -69,6 +69,11 @@ class Measurement:
     keys: Mapping[str, tuple[KeyCount, ...]] = field(default_factory=dict)
     met: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        sums = (self.rows, self.passed, self.size, self.paced, self.advance, self.first, self.first_span)
+        if min(self.disorder, *sums, *itertools.chain(*self.met.values())) < 0:
+            raise ValueError("not a measurement: a sum is below 0")
+
     def add(self, each: Arrived) -> "Measurement":
         """Return the measurement with one micro-batch more."""
         paced, advance, disorder = self.paced, self.advance, self.disorder
@@ -129,32 +134,6 @@ class Measurement:
             values[f"distinct.{name}"] = distinct
             values[f"heaviest.{name}"] = heaviest_share(counts, distinct)
         return {name: value for name, value in values.items() if value > 0 or name in ("disorder", "width")}
-
-    def encoded(self) -> dict[str, Any]:
-        """Return the measurement as a value for JSON."""
-        counts = {
-            name: [[each.rows, each.distinct, each.heaviest] for each in group]
-            for name, group in self.keys.items()
-        }
-        met = {stage: list(sums) for stage, sums in self.met.items()}
-        return {**{name: getattr(self, name) for name in _SUMS}, "keys": counts, "met": met}
-
-
-_SUMS = ("rows", "passed", "size", "paced", "advance", "first", "first_span", "disorder")
-
-
-def decode_measurement(body: Any) -> Measurement:
-    """Read what ``encoded`` has made. Raises ValueError where it is anything else."""
-    try:
-        sums = {name: float(body[name]) for name in _SUMS}
-        keys = {name: tuple(KeyCount(*each) for each in group) for name, group in body["keys"].items()}
-        met = {name: (float(rows), float(made)) for name, (rows, made) in body["met"].items()}
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"not a measurement: {error!r}") from error
-    numbers = [*sums.values(), *(each for pair in met.values() for each in pair)]
-    if not all(math.isfinite(each) and each >= 0 for each in numbers):
-        raise ValueError("not a measurement: a sum is not a number from 0 on")
-    return Measurement(**sums, keys=keys, met=met)
 
 
 def stage_name(aliases: Iterable[str]) -> str:

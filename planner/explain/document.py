@@ -5,8 +5,7 @@ bound; costs are seconds of one core per second of event time (per unit there, t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass
 
 FORMAT = 2
 """Raised whenever a program that reads an older document could misread a newer one."""
@@ -421,12 +420,3 @@ class Document:
     def unranked(self) -> tuple[CandidateEntry, ...]:
         """The plans that only a hint takes."""
         return tuple(each for each in self.candidates if not each.ranked)
-
-
-def plain(value: Any) -> Any:
-    """Return a document, or a piece of it, as plain data that can be written as JSON."""
-    if is_dataclass(value):
-        return {each.name.rstrip("_"): plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Mapping):
-        return {name: plain(each) for name, each in value.items()}
-    return [plain(each) for each in value] if isinstance(value, tuple) else value

@@ -1,4 +1,4 @@
-"""Writes the stored checkpoint of a state format, by hand and once: ``python -m tests.checkpoints.write 6``.
+"""Writes the stored checkpoint of a state format, by hand and once: ``python -m tests.checkpoints.write 7``.
 
 It makes a folder of that name beside this file:
 

@@ -10,7 +10,8 @@ from choices import COLUMNS, SECOND, Workload, planned
 from tests.kit.local import LocalWorkers
 from tests.kit.planned import plan_over, stream_of
 from wjoin.executor.counts import Counts
-from wjoin.planner.cost.measurement import Arrived, KeyCount, Measurement, decode_measurement, stage_name
+from wjoin.grammar.plain import plain, typed
+from wjoin.planner.cost.measurement import Arrived, KeyCount, Measurement, stage_name
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import statistics_lines
 from wjoin.planner.explain.describe import describe
@@ -100,10 +101,10 @@ def test_explain_says_what_rests_on_independence() -> None:
 
 def test_results_are_kept_and_fade() -> None:
     each = Measurement(passed=10).meet(stage_name(["B", "A"]), 10, 30)
-    assert decode_measurement(each.encoded()) == each
+    assert typed(Measurement, plain(each)) == each
     assert each.results_of_row() == {"A, B": 3.0}
     assert each.faded().met == {"A, B": (5.0, 15.0)}
     assert each.faded().results_of_row() == {"A, B": 3.0}
     assert Measurement().meet("A, B", 10, 0).results_of_row() == {"A, B": 0.05}
-    with pytest.raises(ValueError, match="number from 0 on"):
-        decode_measurement({**each.encoded(), "met": {"A, B": [1, -1]}})
+    with pytest.raises(ValueError, match="a sum is below 0"):
+        typed(Measurement, {**plain(each), "met": {"A, B": [1, -1]}})

@@ -9,13 +9,13 @@ import pytest
 
 from wjoin.executor.key_counts import SAMPLE, count_keys
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN, Report
+from wjoin.grammar.plain import plain, typed
 from wjoin.parts.kernels.runs import Order, RunShape
 from wjoin.planner.cost.measurement import (
     REMEMBERED,
     Arrived,
     KeyCount,
     Measurement,
-    decode_measurement,
     distinct_values,
     heaviest_share,
 )
@@ -100,8 +100,8 @@ def test_what_was_measured_long_ago_fades() -> None:
 
 def test_a_measurement_outlives_its_encoding_and_nothing_else_is_read() -> None:
     kept = Measurement().add(BATCH)
-    assert decode_measurement(kept.encoded()) == kept
-    body = kept.encoded()
+    assert typed(Measurement, plain(kept)) == kept
+    body = plain(kept)
     for broken in (
         None,
         [],
@@ -113,7 +113,7 @@ def test_a_measurement_outlives_its_encoding_and_nothing_else_is_read() -> None:
         {name: value for name, value in body.items() if name != "advance"},
     ):
         with pytest.raises(ValueError):
-            decode_measurement(broken)
+            typed(Measurement, broken)
 
 
 @pytest.mark.parametrize("order", Order)

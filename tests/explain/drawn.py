@@ -9,12 +9,13 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from tests.kit.planned import plan_over, stream_of
 from tests.plans.catalogue import plan
+from wjoin.grammar.plain import plain
 from wjoin.planner.catalog import Estimate, Origin, SiteFacts
 from wjoin.planner.choose.layouts import FREE, of_checkpoint
 from wjoin.planner.explain import page as html
 from wjoin.planner.explain import phrases
 from wjoin.planner.explain.describe import describe
-from wjoin.planner.explain.document import Document, plain
+from wjoin.planner.explain.document import Document
 
 HOSTILE = '<script>alert("x")</script> & \\ \' ]]> %s \x1b\u202e'
 """An alias with everything that ends a string, a tag or a line somewhere."""

@@ -8,7 +8,7 @@ import pytest
 from tests.explain.drawn import ALL, named, path, read, static
 from tests.packages import ROOT
 from tests.tiers import tiers
-from wjoin.planner.explain.document import plain
+from wjoin.grammar.plain import plain
 
 FOLDER = ROOT / "planner" / "explain"
 BELOW = (

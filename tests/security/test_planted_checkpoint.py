@@ -12,7 +12,7 @@ import pytest
 from tests.packages import ROOT
 from wjoin.executor.sites.ranges import HeldRows
 from wjoin.executor.spark.cache import SliceCache
-from wjoin.executor.state.manifest import Manifest, decode_manifest, written_by
+from wjoin.executor.state.manifest import Manifest, decode_manifest, written_manifest
 from wjoin.executor.state.slices import Slice
 from wjoin.executor.state.writing import FIRST_CUTTING, Writing
 from wjoin.grammar.errors import WJoinError
@@ -38,7 +38,7 @@ def test_nothing_is_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(WJoinError, match="WJ701"):
         decode_manifest(data, "plan", 2)
     with pytest.raises(WJoinError, match="WJ701"):
-        written_by(data)
+        written_manifest(data)
     assert not Path("planted").exists()
     pickle.loads(data)
     assert Path("planted").exists(), "the attack works where something is unpickled"
@@ -90,13 +90,14 @@ def test_such_a_digest_would_remove_a_file(tmp_path: Path):
         (("slices", 0, 0, "compression"), "/bin/sh"),
         (("slices", 0, 0, "more"), 1),
         (("slices", 0), {"a": 1}),
-        (("writing", "piece"), 0),
-        (("writing", "merged_at_once"), 0),
-        (("writing", "dead_share"), "much"),
-        (("writing", "compression"), "none such"),
-        (("writing", "piece"), None),
-        (("held", 0, 0), [-1, 1, 5, None, 9]),
-        (("held", 0, 0), [0, 5, 1, None, 9]),
+        (("writing", "cutting", "piece"), 0),
+        (("writing", "cutting", "merged_at_once"), 0),
+        (("writing", "cutting", "dead_share"), "much"),
+        (("writing", "cutting", "compression"), "none such"),
+        (("writing", "cutting", "piece"), None),
+        (("writing",), 5),
+        (("held", 0, 0, "site"), -1),
+        (("held", 0, 0, "stop"), 0),
         (("held", 0, 0), [0, 5]),
     ],
 )

@@ -107,22 +107,20 @@ IDENTITY = {
     "time": "integral",
     "streams": [
         {
-            "alias": "A",
             "streaming": True,
             "event_time": "n",
             "delay": 3,
             "filters": [],
-            "columns": [["A.v", "int", "v"]],
-            "codes": [[["A.w"], ["int"], True, []]],
+            "columns": [["$0 . v", "int", "v"]],
+            "codes": [[["$0 . w"], ["int"], True, []]],
         },
         {
-            "alias": "B",
             "streaming": True,
             "event_time": "n",
             "delay": 3,
             "filters": [],
             "columns": [],
-            "codes": [[["B.w"], ["int"], True, []]],
+            "codes": [[["$1 . w"], ["int"], True, []]],
         },
     ],
     "windows": [[0, 5], [-2, 0]],
@@ -157,4 +155,4 @@ IDENTITY = {
     "comparisons": [],
     "bands": [],
 }
-FINGERPRINT = "2bf546a228b84776"
+FINGERPRINT = "a345afe631da9613"

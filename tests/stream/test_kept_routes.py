@@ -10,6 +10,7 @@ import pytest
 
 import wjoin
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plain import typed
 from wjoin.planner.choose.layouts import Layout
 from wjoin.udfs.built_in import known_predicates
 
@@ -52,7 +53,7 @@ def write(session: wjoin.Session, folder: Path, start: int) -> None:
 
 def kept(folder: Path) -> list[Layout]:
     (found,) = (folder / "checkpoints" / "out" / "wjoin" / "layouts").glob("*/*.txt")
-    return [Layout.decoded(each) for each in json.loads(found.read_text())["value"]]
+    return [typed(Layout, each) for each in json.loads(found.read_text())["value"]]
 
 
 def results_are_right(session: wjoin.Session, folder: Path) -> None:

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 import wjoin
 from wjoin.checkpoints.repartition import Repartitioned
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plain import typed
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.choose.layouts import Layout
 
@@ -145,7 +146,7 @@ TWO = "a [] x b []"
 
 def layout(checkpoint: Path) -> list[Layout]:
     (found,) = (checkpoint / "wjoin" / "layouts").glob("*/*.txt")
-    return [Layout.decoded(each) for each in json.loads(found.read_text())["value"]]
+    return [typed(Layout, each) for each in json.loads(found.read_text())["value"]]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 import wjoin
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plain import plain, typed
 from wjoin.measured.beside import KeptWarning
 from wjoin.planner.choose.layouts import Layout
 
@@ -53,7 +54,7 @@ def first_stage(text: str) -> str:
 
 def kept(folder: Path) -> list[Layout]:
     (found,) = (folder / "checkpoints" / "out" / "wjoin" / "layouts").glob("*/*.txt")
-    return [Layout.decoded(each) for each in json.loads(found.read_text())["value"]]
+    return [typed(Layout, each) for each in json.loads(found.read_text())["value"]]
 
 
 def results_are_right(session: wjoin.Session, folder: Path) -> None:
@@ -77,7 +78,7 @@ def test_the_first_start_chooses_and_later_ones_stay_with_it(streams: wjoin.Sess
     # What a start that was cut off has left beside a checkpoint without a query binds nobody.
     left = tmp_path / "checkpoints" / "out" / "wjoin" / "layouts" / "1"
     left.mkdir(parents=True)
-    (left / "part.txt").write_text(json.dumps({"format": 1, "number": 1, "value": [FIRST.encoded()]}))
+    (left / "part.txt").write_text(json.dumps({"format": 1, "number": 1, "value": [plain(FIRST)]}))
     streams.run_script(INSERT)
     assert kept(tmp_path) == [OTHER]
 

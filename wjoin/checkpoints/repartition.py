@@ -37,13 +37,14 @@ from wjoin.executor.spark.moved_state import (
     write_state,
 )
 from wjoin.executor.state.files import stage_folder
-from wjoin.executor.state.identity import Whole, identity
-from wjoin.executor.state.manifest import written_by
+from wjoin.executor.state.identity import Whole, fingerprint, identity
+from wjoin.executor.state.manifest import written_manifest
 from wjoin.executor.state.moving import StageMove
 from wjoin.executor.state.starting import STATE, begin
 from wjoin.executor.workers import worker_ids
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
+from wjoin.grammar.plain import plain
 from wjoin.grammar.syntax import AnalyzeStream, InsertInto, Query, Statement
 from wjoin.homes.handed import folder_of
 from wjoin.homes.homes import AUTO, FILES, keeps_state, state_workers
@@ -91,9 +92,8 @@ class _Task:
     """The checkpoint of one query, and the W-joins of its statement before and after.
 
     ``place`` is its folder below those of all, empty where it is the only one. ``whole`` and ``layouts`` are
-    what is kept beside it, ``layouts`` None where a query keeps nothing; ``fingerprints`` those under which
-    the state of the stages of each join lies. ``files``: the checkpoint where its state is in files, which
-    the new one's will be as ``to_files`` says.
+    what is kept beside it, ``layouts`` None where a query keeps nothing. ``files``: the checkpoint where its
+    state is in files, which the new one's will be as ``to_files`` says.
     """
 
     statement: Statement
@@ -103,7 +103,6 @@ class _Task:
     last: LastBatch
     before: tuple[PhysicalPlan, ...]
     after: tuple[PhysicalPlan, ...]
-    fingerprints: Sequence[Sequence[str]]
     whole: Whole
     layouts: Sequence[Layout] | None
     files: Path | None
@@ -251,12 +250,9 @@ class _Script:
         )
         whole = Whole() if joins is None else joins.whole
         kept.refuse_other(identity(before, last.partitions, whole))
-        fingerprints = [kept.fingerprints(*each) for each in enumerate(before)]
         keeps = joins is not None and isinstance(statement, InsertInto)
         layouts = [each.layout for each in planned] if keeps else None
-        return _Task(
-            statement, name, folder, place, last, before, after, fingerprints, whole, layouts, filed, to_files
-        )
+        return _Task(statement, name, folder, place, last, before, after, whole, layouts, filed, to_files)
 
 
 def _write(
@@ -276,7 +272,7 @@ def _write(
     if task.layouts is not None:
         beside = Beside(spark, made)
         beside.write(IDENTITY, 1, identity(task.after, partitions, task.whole))
-        beside.write(LAYOUTS, 1, [each.encoded() for each in task.layouts])
+        beside.write(LAYOUTS, 1, plain(task.layouts))
 
 
 @dataclass(frozen=True)
@@ -349,7 +345,8 @@ class _Writing:
                 send_times(self.spark, worker_ids(self.partitions), {}, sent)
                 self._to_spark(operator, sent, None, ())
             return
-        told, count = written_by(next(iter(manifests.values())))
+        begun = written_manifest(next(iter(manifests.values())))
+        told, count = begun.plan, begun.workers
         join, move = _move(self.task, told, count, self.partitions)
         send(move, told, sent)
         seen, held = greatest_seen(manifests, told, count), held_rows(manifests, told, count)
@@ -388,11 +385,9 @@ def _move(task: _Task, told: str, count: int, partitions: int) -> tuple[int, Sta
 
     Raises WJoinError WJ702 where the statement has none.
     """
-    for join, (before, after, known) in enumerate(
-        zip(task.before, task.after, task.fingerprints, strict=True)
-    ):
-        for number in range(len(before.stages) if before.method is Method.MULTIWAY else 0):
-            if known[number] == told:
+    for join, (before, after) in enumerate(zip(task.before, task.after, strict=True)):
+        for number, stage in enumerate(before.stages if before.method is Method.MULTIWAY else ()):
+            if fingerprint(before, stage) == told:
                 new = worker_count(after.stages[number], partitions)
                 old_workers = _ids(count, task.last.partitions, filed=task.files is not None)
                 new_workers = _ids(new, partitions, filed=task.to_files)

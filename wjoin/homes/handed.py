@@ -16,7 +16,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.executor.spark.operator import HANDED, REFUSED, task_name
-from wjoin.executor.state.identity import meaning
+from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.state.starting import STATE, Joins, begin, resume
 from wjoin.grammar.errors import WJoinError
 from wjoin.homes.homes import IN_WORDS, SPARK, check_shared
@@ -41,7 +41,7 @@ class Stages:
 
 def folder_of(plan: PhysicalPlan) -> str:
     """Return the name of the folder of a join's state in a query that somebody else starts."""
-    return "-".join(dict.fromkeys(meaning(plan, stage) for stage in plan.stages))
+    return "-".join(dict.fromkeys(fingerprint(plan, stage) for stage in plan.stages))
 
 
 def hand_over(spark: SparkSession, number: int, stages: Stages) -> None:

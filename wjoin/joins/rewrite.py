@@ -242,7 +242,6 @@ class Rewriting:
                 join.sites,
                 join.held,
                 lasting_cores(self._spark, self.asked.settings.costs()),
-                () if self.kept is None else self.kept.fingerprints(number, plan),
                 self._state(number, join) if plan.streaming else None,
             )
             self.frames[name] = compiled.rows(join.planned.output)

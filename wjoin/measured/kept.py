@@ -8,9 +8,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from wjoin.executor.state.identity import CHECKPOINT, checked, kept_fingerprints, refuse_other
+from wjoin.executor.state.identity import CHECKPOINT, checked, refuse_other
 from wjoin.executor.state.starting import STATE, begin, resume
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plain import plain, typed
 from wjoin.homes.homes import AUTO, Home, check_shared, home, state_workers
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.measured.recorder import Measured, Recorder, read_measured
@@ -39,7 +40,7 @@ def read_layouts(beside: Beside) -> list[Layout]:
             return []
         if not isinstance(value, list):
             raise ValueError("not a list of layouts")
-        return [Layout.decoded(each) for each in value]
+        return [typed(Layout, each) for each in value]
     except ValueError as error:
         message = f"the layouts of state beside {beside.folder} cannot be read: {error}"
         warnings.warn(message, KeptWarning, stacklevel=2)
@@ -75,15 +76,10 @@ class Kept:
         kept = self._layouts[join] if join < len(self._layouts) else None
         return of_checkpoint(kept, moving=self._moving, written=self._written(join))
 
-    def fingerprints(self, join: int, plan: PhysicalPlan) -> tuple[str, ...]:
-        """Return under which fingerprints the state of W-join ``join`` lies, or will lie."""
-        joins = self._identity.get("joins", ()) if self._identity else ()
-        return kept_fingerprints(plan, joins[join]["stages"] if join < len(joins) else ())
-
     def _written(self, join: int) -> Written | None:
         """Return how W-join ``join`` was written; None where an earlier version has begun the query."""
         joins = self._identity.get("written", ()) if self._identity else ()
-        return Written.decoded(joins[join]) if join < len(joins) else None
+        return typed(Written, joins[join]) if join < len(joins) else None
 
     def keep(self, layouts: Sequence[Layout], own: Mapping[str, Any]) -> None:
         """Keep the layouts of state and the identity of a query that is about to start for the first time.
@@ -92,7 +88,7 @@ class Kept:
         """
         if self._beside is not None and not self.begun:
             self._beside.write(IDENTITY, 1, own)
-            self._beside.write(LAYOUTS, 1, [each.encoded() for each in layouts])
+            self._beside.write(LAYOUTS, 1, plain(list(layouts)))
 
     def refuse_other(self, own: Mapping[str, Any], checkpoint: str = CHECKPOINT) -> None:
         """Compare a statement with the one that the checkpoint belongs to.

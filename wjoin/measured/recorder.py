@@ -7,6 +7,7 @@ from typing import Any
 
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.executor.spark.observe import MEASURED
+from wjoin.grammar.plain import plain, typed
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning, stopped
 from wjoin.measured.progress import observations
 from wjoin.measured.reports import Report
@@ -14,7 +15,6 @@ from wjoin.planner.cost.measurement import (
     Arrived,
     KeyCount,
     Measurement,
-    decode_measurement,
     measured_key,
     stage_name,
 )
@@ -50,7 +50,7 @@ def decode_measured(value: Any) -> Measured:
         return []
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise ValueError("not a list of joins")
-    return [{alias: decode_measurement(body) for alias, body in each.items()} for each in value]
+    return [{alias: typed(Measurement, body) for alias, body in each.items()} for each in value]
 
 
 class Recorder:
@@ -105,9 +105,7 @@ class Recorder:
             self._keep()
 
     def _keep(self) -> None:
-        value = [
-            {alias: each.encoded() for alias, each in streams.items()} for streams in self._measured.values()
-        ]
+        value = plain([*self._measured.values()])
         self._kept, self._kept_at = self._batches, time.monotonic()
         try:
             self._beside.write(STATISTICS, self._number + 1, value)

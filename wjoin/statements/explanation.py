@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plain import plain
 from wjoin.planner.explain import FORMATS
-from wjoin.planner.explain.document import Document, plain
+from wjoin.planner.explain.document import Document
 from wjoin.planner.explain.page import fragment, page
 
 
