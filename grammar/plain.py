@@ -26,14 +26,16 @@ def plain(value: Any) -> Any:
 
 
 def typed(kind: type[T], value: Any) -> T:
-    """Return what ``plain`` has made of a dataclass.
+    """Return what ``plain`` has made of a dataclass, which may also stand as the list of its values.
 
     Raises ValueError for anything else, for whole numbers that 64 bits do not hold, and for numbers that are
     not finite.
     """
+    hints = _hints(kind)
+    if isinstance(value, list):
+        value = dict(zip(hints, value, strict=True))
     if not isinstance(value, dict):
         raise ValueError(f"{value!r:.60} is no {kind.__name__}")
-    hints = _hints(kind)
     if value.keys() != hints.keys():
         raise ValueError(f"a {kind.__name__} has entries that are missing or unknown")
     return kind(**{name: _field(hints[name], each) for name, each in value.items()})

@@ -1,9 +1,10 @@
 """What a site knows of the rows that have left a stream's window: how late the latest of them was."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
+from wjoin.grammar.plain import plain, typed
 from wjoin.sites.segments import write_whole
 
 
@@ -34,7 +35,7 @@ class Dropped:
 
 def save_dropped(path: Path, dropped: Dropped, sync: bool) -> None:
     """Write it to a file, whole or not at all. Raises OSError."""
-    write_whole(path, json.dumps(asdict(dropped)), sync=sync)
+    write_whole(path, json.dumps(plain(dropped)), sync=sync)
 
 
 def load_dropped(path: Path, first: int) -> Dropped:
@@ -45,7 +46,7 @@ def load_dropped(path: Path, first: int) -> Dropped:
     """
     unknown = Dropped(first, first, None)
     try:
-        found = Dropped(**json.loads(path.read_text("utf-8")))
+        found = typed(Dropped, json.loads(path.read_text("utf-8")))
         return found if found.below >= first else unknown
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError):
         return unknown

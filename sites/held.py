@@ -4,19 +4,20 @@ import heapq
 import json
 import struct
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple, dataclass
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
+from wjoin.grammar.plain import plain
 from wjoin.sites.failures import SiteError
-from wjoin.sites.protocol import HEAD_BYTES, read_json
+from wjoin.sites.protocol import HEAD_BYTES, read_typed
 
 MOST_RANGES = 10_000
 """Ranges of one request at the most."""
 
-RANGE_BYTES = 66
+RANGE_BYTES = 86
 """A range in JSON at the most."""
 
 _LENGTH = struct.Struct("<I")
@@ -122,18 +123,21 @@ def behind(ranges: Sequence[HeldRange], at: int) -> tuple[HeldRange, ...]:
     return tuple(HeldRange(max(each.start, at), each.stop, each.low) for each in ranges if each.stop > at)
 
 
+@dataclass(frozen=True)
+class _ExtentAsked:
+    ceiling: int
+    mark: int | None
+
+
 def encode_extent_request(ceiling: int, mark: int | None) -> bytes:
     """Return the body of a request for an extent."""
-    return json.dumps({"ceiling": ceiling, "mark": mark}, separators=(",", ":")).encode()
+    return json.dumps(plain(_ExtentAsked(ceiling, mark)), separators=(",", ":")).encode()
 
 
 def decode_extent_request(body: memoryview) -> tuple[int, int | None]:
     """Return ceiling and mark of a body. Raises SiteError "broken"."""
-    plain = read_json(body)
-    ceiling, mark = plain.pop("ceiling", None), plain.pop("mark", None)
-    if plain or not _is_int64(ceiling) or not (mark is None or _is_int64(mark)):
-        raise SiteError("broken", "the ceiling or the mark of the request is missing or wrong")
-    return ceiling, mark
+    asked = read_typed(_ExtentAsked, body)
+    return asked.ceiling, asked.mark
 
 
 def extent_to_batch(extent: Extent) -> pa.RecordBatch:
@@ -157,8 +161,7 @@ def extent_from_batches(batches: Sequence[pa.RecordBatch]) -> Extent:
 
 def encode_wanted(wanted: Wanted, keys: bytes) -> bytes:
     """Return the body of a request for held rows: a length, JSON, and a filter, which may be empty."""
-    plain = {**asdict(wanted), "ranges": [astuple(each) for each in wanted.ranges]}
-    head = json.dumps(plain, separators=(",", ":")).encode()
+    head = json.dumps(plain(wanted), separators=(",", ":")).encode()
     return b"".join((_LENGTH.pack(len(head)), head, keys))
 
 
@@ -173,26 +176,9 @@ def parts_of_wanted(body: memoryview) -> tuple[memoryview, memoryview]:
 def decode_wanted(body: memoryview) -> tuple[Wanted, memoryview]:
     """Return what a body asks for, and its filter. Raises SiteError "broken" or "limit"."""
     head, keys = parts_of_wanted(body)
-    plain = read_json(head, HEAD_BYTES + MOST_RANGES * RANGE_BYTES)
-    entries = {"column": str, "ranges": list}
-    wrong = set(plain) != {*Wanted.__dataclass_fields__} or not all(
-        isinstance(plain[name], kind) for name, kind in entries.items()
-    )
-    if wrong or not (plain["filter"] is None or isinstance(plain["filter"], str)):
-        raise SiteError("broken", "the request for held rows has an unknown, missing or wrong entry")
-    if not (plain["high"] is None or _is_int64(plain["high"])) or not all(map(_is_range, plain["ranges"])):
-        raise SiteError("broken", "the request for held rows has ranges or times that are none")
-    ranges = tuple(HeldRange(*each) for each in plain["ranges"])
-    if any(one.stop > other.start for one, other in pairwise(ranges)):
+    wanted = read_typed(Wanted, head, HEAD_BYTES + MOST_RANGES * RANGE_BYTES)
+    if not all(0 <= each.start < each.stop for each in wanted.ranges):
+        raise SiteError("broken", "the request for held rows has ranges that are none")
+    if any(one.stop > other.start for one, other in pairwise(wanted.ranges)):
         raise SiteError("broken", "the ranges of the request do not ascend")
-    return Wanted(**{**plain, "ranges": ranges}), keys
-
-
-def _is_range(given: Any) -> bool:
-    if not isinstance(given, list) or len(given) != 3 or not all(map(_is_int64, given[:2])):
-        return False
-    return 0 <= given[0] < given[1] and (given[2] is None or _is_int64(given[2]))
-
-
-def _is_int64(given: Any) -> bool:
-    return isinstance(given, int) and not isinstance(given, bool) and _LEAST <= given <= _GREATEST
+    return wanted, keys

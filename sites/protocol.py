@@ -5,7 +5,7 @@ import json
 import struct
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from wjoin.sites.failures import SiteError
 ROW = ROW_NUMBER
 """The int64 column with a row's number: its offset in the stream, and its id at the site."""
 
+T = TypeVar("T")
 Numbers = npt.NDArray[np.int64]
 
 _HEAD = struct.Struct("<4sI")
@@ -144,9 +145,13 @@ def decode_request(ticket: bytes | memoryview) -> tuple[Request, memoryview]:
     if length > len(view) - _HEAD.size:
         raise SiteError("broken", "the request has been cut off")
     body = view[_HEAD.size + length :]
-    plain = read_json(view[_HEAD.size : _HEAD.size + length])
+    return read_typed(Request, view[_HEAD.size : _HEAD.size + length]), body
+
+
+def read_typed(kind: type[T], text: memoryview, most_bytes: int = HEAD_BYTES) -> T:
+    """Return the dataclass that stands in a JSON text. Raises SiteError "broken" or "limit"."""
     try:
-        return typed(Request, plain), body
+        return typed(kind, read_json(text, most_bytes))
     except ValueError as error:
         raise SiteError("broken", f"the request cannot be read: {error}") from error
 

@@ -2,11 +2,11 @@
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from wjoin.grammar.plain import plain, typed
 from wjoin.sites.segments import Piece, write_whole
 
 _LOG = logging.getLogger("wjoin.sites")
@@ -93,25 +93,16 @@ def above(sizes: Sequence[int], most: int | None) -> int:
 
 def save_consumers(path: Path, consumers: Iterable[Consumer]) -> None:
     """Write consumers to a file, whole or not at all."""
-    write_whole(path, json.dumps([asdict(each) for each in consumers]))
+    write_whole(path, json.dumps(plain([*consumers])))
 
 
 def load_consumers(path: Path) -> list[Consumer]:
-    """Return the consumers of a file, none where it is not there or cannot be read.
-
-    One that is told in another form may ask for all rows.
-    """
+    """Return the consumers of a file, none where it is not there or cannot be read."""
     if not path.exists():
         return []
     try:
-        found = [_consumer(each) for each in json.loads(path.read_text("utf-8"))]
+        found = [typed(Consumer, each) for each in json.loads(path.read_text("utf-8"))]
         return [each for each in found if each.name.isprintable()]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError) as error:
         _LOG.warning("%s cannot be read; its consumers tell again what they need: %r", path, error)
         return []
-
-
-def _consumer(plain: Mapping[str, Any]) -> Consumer:
-    name, read, seen = str(plain["name"]), int(plain.get("read", 0)), float(plain["seen"])
-    floor = plain.get("floor")
-    return Consumer(name, read, floor if isinstance(floor, int) else None, seen)

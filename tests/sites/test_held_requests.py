@@ -1,7 +1,7 @@
 """Rows that are held at a site, asked for over a socket: extents, pushed filters, limits, restarts."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from tests.kit.slow_link import SlowLink, port_of
 from tests.sites.processes import BEGIN, Process, Sites, put, stream_of, wait_for_rows
 from tests.sites.stores import extent_by_hand, without_size
 from tests.tiers import examples
+from wjoin.grammar.plain import plain
 from wjoin.sites.block_size import block_bytes
 from wjoin.sites.failures import SiteError, unpacked
 from wjoin.sites.held import HeldRange, Wanted, encode_wanted
@@ -224,8 +225,12 @@ WANTED = Wanted("id", (HeldRange(0, 9),))
 
 
 def held(**entries) -> bytes:
-    head = json.dumps({**asdict(WANTED), "ranges": [[0, 9, None]], **entries}).encode()
+    head = json.dumps({**plain(WANTED), **entries}).encode()
     return len(head).to_bytes(4, "little") + head + KEYS
+
+
+def span(start, stop, low=None) -> dict:
+    return {"start": start, "stop": stop, "low": low}
 
 
 @pytest.mark.slow
@@ -241,12 +246,12 @@ def held(**entries) -> bytes:
         encode_wanted(WANTED, KEYS[:-1]),
         held(other=1),
         held(column=5),
-        held(ranges=[[0, 9]]),
-        held(ranges=[[9, 0, None]]),
-        held(ranges=[[0, 9, 1.5]]),
-        held(ranges=[[0, 9, True]]),
-        held(ranges=[[0, 1 << 70, None]]),
-        held(ranges=[[0, 9, None], [8, 10, None]]),
+        held(ranges=[{"start": 0, "stop": 9}]),
+        held(ranges=[span(9, 0)]),
+        held(ranges=[span(0, 9, 1.5)]),
+        held(ranges=[span(0, 9, True)]),
+        held(ranges=[span(0, 1 << 70)]),
+        held(ranges=[span(0, 9), span(8, 10)]),
         held(ranges=5),
         held(high="x"),
         held(high=1 << 64),
