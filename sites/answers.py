@@ -105,8 +105,8 @@ def _reduced(site: Site, store: StreamStore, request: Request, body: memoryview)
     kind = store.options.schema.field(wanted.column).type
     filters = [] if wanted.filter is None else [site.filters.find(wanted.filter)]
     if len(rest):
-        limit = site.config.limits.max_request_bytes
-        filters.append(ValueFilter.decode(bytes(rest), most_bytes=limit))
+        most = site.config.limits.max_request_bytes
+        filters.append(ValueFilter.decode(bytes(rest), most_bytes=most, limit="max_request_bytes"))
     if not filters:
         raise SiteError("broken", "held rows are asked for without a filter")
     for each in filters:

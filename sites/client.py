@@ -118,21 +118,17 @@ class SiteClient:
         most = min(_REQUEST_ROWS, self._limit("max_request_rows"))
         for low in range(start, stop, most):
             what = ("rows", stream, lineage, columns, low, min(stop, low + most))
-            yield from self._following(self._request(*what, block_rows=block_rows), b"", whole=True)
+            yield from self._following(self._request(*what, block_rows=block_rows))
 
-    def _following(self, request: Request, body: bytes, *, whole: bool) -> Iterator[pa.RecordBatch]:
-        """Yield the blocks of an answer in order of numbers, taken up behind the last row that has come.
-
-        ``whole``: all rows of the request's range must come.
-        """
+    def _following(self, request: Request) -> Iterator[pa.RecordBatch]:
+        """Yield all rows of a request's range, taken up behind the last one that has come."""
         tries, at = self._caller.tries(), request.start
         while at < request.stop:
             try:
-                ticket = encode_request(replace(request, start=at), body)
-                for block in self._caller.get(request.kind, ticket):
+                for block in self._caller.get(request.kind, encode_request(replace(request, start=at))):
                     if block.num_rows:
                         before, at = at, self._caller.after(block, at, request.stop, request.stream)
-                        if whole and at - before != block.num_rows:
+                        if at - before != block.num_rows:
                             raise self._wrong(
                                 f"of rows {before} to {at - 1} of {request.stream} some are missing"
                             )
@@ -141,7 +137,7 @@ class SiteClient:
             except SiteError as error:
                 tries.wait(error)
                 continue
-            if whole and at < request.stop:
+            if at < request.stop:
                 raise self._wrong(f"row {at} of {request.stream} is missing")
             return
 

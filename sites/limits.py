@@ -26,7 +26,7 @@ class Limits:
     max_request_rows: int = 1_000_000
     """Rows that one request may ask for."""
     max_request_bytes: int = 16_000_000
-    """Bytes of a request itself: row numbers, keys."""
+    """Bytes of a request itself: row numbers, a filter."""
     max_block_bytes: int = 8_000_000
     """Bytes of a batch of an answer, before compression."""
     max_filter_bytes: int = 64_000_000

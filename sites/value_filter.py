@@ -35,6 +35,9 @@ _ANY = 1 << 62
 _MOST_EXACT = 16_000_000
 """Bytes that an exact set may have unpacked; what stands for more on the way is a Bloom filter."""
 
+_MOST_LETTERS = 1_000_000
+"""Bytes that an exact set of texts has at the most: a site with little memory takes it in a request, too."""
+
 _FEW, _SMALL = 256, 16_000
 """Values, and bytes on the way, up to which a set is exact whatever a Bloom filter would have."""
 
@@ -70,7 +73,7 @@ class ValueFilter:
         exact = exact_set(single)
         data = _packed(exact)
         body = pa.compress(data, codec="zstd", asbytes=True)
-        fits = max(len(data), 8 * len(single)) <= _MOST_EXACT
+        fits = max(len(data), 8 * len(single)) <= (_MOST_LETTERS if kind == "text" else _MOST_EXACT)
         small = _SMALL if len(single) <= _FEW else Bloom.bytes_for(len(single))
         if fits and len(body) <= small:
             head = _head(kind, _EXACT, len(single), len(data))
@@ -85,17 +88,19 @@ class ValueFilter:
         return cls(kind, count, digest, found, encoded)
 
     @classmethod
-    def decode(cls, data: bytes, *, most_bytes: int | None = None) -> "ValueFilter":
+    def decode(
+        cls, data: bytes, *, most_bytes: int | None = None, limit: str = "max_filter_bytes"
+    ) -> "ValueFilter":
         """Return the filter of ``encode``.
 
         Raises SiteError "broken" where the bytes are none, and "limit" where it would have more than
-        ``most_bytes`` in memory.
+        ``most_bytes`` in memory; ``limit`` names that.
         """
         kind, form, count, size = _read_head(data)
         most_bytes = min(_ANY if most_bytes is None else most_bytes, _MOST_EXACT if form == _EXACT else _ANY)
         if unpacked_size(data) > most_bytes:
             message = f"a filter of {count} values is larger than {most_bytes} bytes"
-            raise SiteError("limit", message, help="raise max_filter_bytes in [site.limits]")
+            raise SiteError("limit", message, help=f"raise {limit} in [site.limits]")
         body = data[_HEAD.size :]
         found = _bloom(body, count, size) if form == _BLOOM else _exact(kind, body, count, size)
         return cls._made(kind, count, found, bytes(data))

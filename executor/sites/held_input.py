@@ -31,6 +31,9 @@ from wjoin.sites.protocol import ROW
 from wjoin.sites.value_filter import ValueFilter
 from wjoin.sites.value_sets import kind_of
 
+_MOST_BESIDE = 100_000
+"""Values that travel beside a filter with each request at the most."""
+
 _STALE = 4
 """A filter is made anew where it has so many times as many values as the windows have."""
 
@@ -233,7 +236,7 @@ class HeldInput:
         filter, count = _filters.get(place, (None, 0))
         if filter is not None and count <= _STALE * len(values):
             rest = values.filter(pa.array(~filter.has(values)))
-            if len(rest) <= max(FEW_VALUES, count // 2):
+            if len(rest) <= max(FEW_VALUES, min(count // 2, _MOST_BESIDE)):
                 return filter, self._filter(rest) if len(rest) else None
         filter = self._filter(values)
         _filters[place] = filter, len(values)
