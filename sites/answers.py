@@ -40,8 +40,6 @@ def answer(site: Site, request: Request, body: memoryview) -> Answer:
     if not request.columns and request.kind == "full":
         raise SiteError("broken", "full rows are asked for without a column")
     _check_columns(store, request.columns)
-    if request.block_rows is not None and request.block_rows < 1:
-        raise SiteError("broken", "a block has at least one row")
     if request.block_bytes is not None and request.block_bytes < 1:
         raise SiteError("broken", "a block has at least one byte")
     if body and request.kind == "rows":
@@ -73,7 +71,7 @@ def _schema(store: StreamStore, columns: Sequence[str], *, numbered: bool = True
 def _block(site: Site, store: StreamStore, request: Request) -> int:
     widths = store.widths()
     width = 8 + sum(widths[name] for name in request.columns)
-    return site.config.limits.block_rows(request.block_rows, request.block_bytes, width)
+    return site.config.limits.block_rows(request.block_bytes, width)
 
 
 def _rows(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:

@@ -102,14 +102,7 @@ class SiteClient:
         return self._act("status", {})
 
     def rows(
-        self,
-        stream: str,
-        lineage: str,
-        start: int,
-        stop: int,
-        columns: Sequence[str],
-        *,
-        block_rows: int | None = None,
+        self, stream: str, lineage: str, start: int, stop: int, columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
         """Yield rows start..stop-1 in order: ROW first, then the columns; exactly these, or SiteError.
 
@@ -118,7 +111,7 @@ class SiteClient:
         most = min(_REQUEST_ROWS, self._limit("max_request_rows"))
         for low in range(start, stop, most):
             what = ("rows", stream, lineage, columns, low, min(stop, low + most))
-            yield from self._following(self._request(*what, block_rows=block_rows))
+            yield from self._following(self._request(*what))
 
     def _following(self, request: Request) -> Iterator[pa.RecordBatch]:
         """Yield all rows of a request's range, taken up behind the last one that has come."""
@@ -215,10 +208,8 @@ class SiteClient:
         columns: Sequence[str],
         start: int = 0,
         stop: int = 0,
-        *,
-        block_rows: int | None = None,
     ) -> Request:
-        how = (block_rows, self._compression, self._block_bytes)
+        how = (self._compression, self._block_bytes)
         return Request(kind, stream, lineage, tuple(columns), start, stop, *how)
 
     def link(self) -> Link:

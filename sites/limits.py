@@ -59,21 +59,15 @@ class Limits:
                 "limit", message, help="ask for less, or raise max_request_bytes in [site.limits]"
             )
 
-    def block_rows(self, rows: int | None, size: int | None, width: float) -> int:
+    def block_rows(self, size: int | None, width: float) -> int:
         """Return how many rows a block has, where a row has ``width`` bytes.
 
-        A request may tell how many ``rows``, and how many bytes (``size``), a block has at the most.
+        A request may tell how many bytes (``size``) a block has at the most.
         """
         width = max(width, 1.0)
-        bounds = [self.max_block_bytes / width]
-        if rows is not None:
-            bounds.append(rows)
-        if size is not None:
-            bounds.append(size / width)
-        if rows is None and size is None:
-            # A megabyte is large enough to fill a link, and small enough to come soon.
-            bounds.append(max(1024, 1_000_000 / width))
-        return max(1, int(min(bounds)))
+        # A megabyte is large enough to fill a link, and small enough to come soon.
+        wished = max(1024 * width, 1_000_000) if size is None else size
+        return max(1, int(min(self.max_block_bytes, wished) / width))
 
 
 class Calls:

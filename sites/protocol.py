@@ -113,8 +113,8 @@ class Request:
     numbers), "reduced" (those of some ranges that pass a filter), "extent" (how many rows start..stop-1 are,
     and their event times) or "probe" (``stop`` bytes of noise).
 
-    ``block_rows`` and ``block_bytes`` are how many rows, and bytes before compression, a batch of the answer
-    has at the most, None for the site's own choice; ``compression`` is "zstd", "lz4" or None.
+    ``block_bytes`` is how many bytes before compression a batch of the answer has at the most, None for the
+    site's own choice; ``compression`` is "zstd", "lz4" or None.
     """
 
     kind: str
@@ -123,7 +123,6 @@ class Request:
     columns: tuple[str, ...] = ()
     start: int = 0
     stop: int = 0
-    block_rows: int | None = None
     compression: str | None = None
     block_bytes: int | None = None
 

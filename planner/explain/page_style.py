@@ -124,7 +124,8 @@ _RULES = """
 & .costs .tick { fill: var(--soft); font-size: 11px; }
 & .costs > svg { margin-left: 6px; }
 & .candidate .bar { line-height: 0; }
-& .candidate .cost { text-align: right; padding-right: 16px; font-variant-numeric: tabular-nums; }
+& .candidate .cost { text-align: right; padding-right: 16px; white-space: nowrap;
+  font-variant-numeric: tabular-nums; }
 & .candidate .reason { color: var(--soft); }
 & .chosen .name, & .chosen .cost, & .chosen .reason { font-weight: 650; color: var(--accent); }
 & .costs .chosen-cost { stroke: var(--accent); stroke-width: 1.4; stroke-dasharray: 5 3; }

@@ -115,7 +115,7 @@ def test_requests_too_large(site, lineage):
         encode_request(Request("rows", "a", "LINEAGE", ("id",), -5, 3)),
         encode_request(Request("rows", "a", "LINEAGE", ("id",), 5, 3)),
         encode_request(Request("rows", "a", "LINEAGE", ("id", "id"), 5, 3)),
-        encode_request(Request("rows", "a", "LINEAGE", ("id",), 150_000, 150_001, block_rows=0)),
+        encode_request(Request("rows", "a", "LINEAGE", ("id",), 150_000, 150_001, block_bytes=0)),
         encode_request(Request("rows", "a", "LINEAGE", ("id",), 150_000, 150_001, compression="x")),
         encode_request(Request("full", "a", "LINEAGE", ("id",)), b"4123"),
         encode_request(Request("full", "a", "LINEAGE", ("id",)), b"8123"),

@@ -22,7 +22,7 @@ COLUMNS = ["id", "ts", "name", "price"]
 
 
 def whole(client, lineage: str, count: int) -> pa.Table:
-    return pa.Table.from_batches(client.rows("a", lineage, 0, count, COLUMNS, block_rows=997))
+    return pa.Table.from_batches(client.rows("a", lineage, 0, count, COLUMNS))
 
 
 @pytest.mark.parametrize("format", tiers(["parquet", "json", "csv"], long=["json"]))
@@ -82,12 +82,13 @@ def test_restarted_while_a_client_reads(sites, tmp_path):
     client = site.client(patience=60.0)
     lineage = wait_for_rows(client, "a", 200_000)
     port = int(site.url.rpartition(":")[2])
+    client._block_bytes = 20_000
     found: list[pa.RecordBatch] = []
     numbers = np.random.default_rng(1).integers(0, 200_000, 2000)
     fetched: list[pa.RecordBatch] = []
 
     def read() -> None:
-        for block in client.rows("a", lineage, 0, 200_000, COLUMNS, block_rows=500):
+        for block in client.rows("a", lineage, 0, 200_000, COLUMNS):
             found.append(block)
             time.sleep(0.002)
 
