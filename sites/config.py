@@ -277,7 +277,7 @@ _SIZE = _Read(
 )
 _LISTEN = _Read(lambda given: parse_listen(given) if isinstance(given, str) else None, "HOST:PORT")
 _TIME = _Read(
-    lambda given: microseconds(given) or None if isinstance(given, str) else None,
+    lambda given: microseconds(given) if isinstance(given, str) else None,
     "a time such as '10 minutes'",
 )
 

@@ -2,28 +2,26 @@
 
 import re
 
+from wjoin.grammar.durations import from_pairs
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
+
 _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[A-Za-z]+)")
-_TIMES = {
-    "microsecond": 1,
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 604_800_000_000,
-}
-_TIMES |= {"us": 1, "ms": _TIMES["millisecond"], "s": _TIMES["second"], "min": _TIMES["minute"]}
 _SIZES = {"b": 1, "byte": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _SIZES |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 
 
 def microseconds(text: str) -> int | None:
-    """Return a time in microseconds, None where it cannot be read.
+    """Return a time in microseconds, None where it cannot be read, or is none.
 
-    >>> microseconds("1.5 minutes"), microseconds("100 ms")
-    (90000000, 100000)
+    >>> microseconds("1.5 minutes"), microseconds("100 ms"), microseconds("-5 s")
+    (90000000, 100000, None)
     """
-    return _read(text, _TIMES)
+    try:
+        found = from_pairs(text, Span(0, len(text)))
+    except WJoinError:
+        return None
+    return found if found > 0 else None
 
 
 def size(text: str) -> int | None:
@@ -32,15 +30,11 @@ def size(text: str) -> int | None:
     >>> size("64 MB"), size("1 GiB")
     (64000000, 1073741824)
     """
-    return _read(text, _SIZES)
-
-
-def _read(text: str, units: dict[str, int]) -> int | None:
     found = _NUMBER.fullmatch(text.strip())
     if found is None:
         return None
     word = found["unit"].lower()
-    unit = units.get(word, units.get(word.removesuffix("s")))
+    unit = _SIZES.get(word, _SIZES.get(word.removesuffix("s")))
     return None if unit is None else round(float(found["number"]) * unit)
 
 
