@@ -5,11 +5,12 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from math import isfinite
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
+_LEAVES = frozenset((int, str, bool, float, NoneType))
 _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 
 
@@ -18,11 +19,13 @@ def plain(value: Any) -> Any:
 
     A trailing underscore of a field's name is left out.
     """
-    if is_dataclass(value):
-        return {each.name.rstrip("_"): plain(getattr(value, each.name)) for each in fields(value)}
+    if type(value) in _LEAVES:
+        return value
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
     if isinstance(value, Mapping):
         return {str(name): plain(each) for name, each in value.items()}
-    return [plain(each) for each in value] if isinstance(value, tuple | list) else value
+    return {each.name.rstrip("_"): plain(getattr(value, each.name)) for each in fields(value)}
 
 
 def typed(kind: type[T], value: Any) -> T:
@@ -34,33 +37,40 @@ def typed(kind: type[T], value: Any) -> T:
     hints = _hints(kind)
     if isinstance(value, list):
         value = dict(zip(hints, value, strict=True))
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or value.keys() != hints.keys():
         raise ValueError(f"{value!r:.60} is no {kind.__name__}")
-    if value.keys() != hints.keys():
-        raise ValueError(f"a {kind.__name__} has entries that are missing or unknown")
-    return kind(**{name: _field(hints[name], each) for name, each in value.items()})
+    return kind(**{name: _field(*hints[name], each) for name, each in value.items()})
 
 
-def _field(kind: Any, value: Any) -> Any:
-    arguments, origin = get_args(kind), get_origin(kind)
-    if is_dataclass(kind):
-        return typed(kind, value)  # type: ignore[arg-type]  # it is a type
-    if origin is UnionType:
+def _field(kind: Any, origin: Any, arguments: tuple[Any, ...], value: Any) -> Any:
+    """Return a value of a type, whose origin and arguments are given."""
+    if type(value) is kind and kind in _LEAVES:
+        if (kind is not int or _LEAST <= value <= _GREATEST) and (kind is not float or isfinite(value)):
+            return value
+    elif origin is UnionType:
         for each in arguments:
             with suppress(ValueError):
-                return _field(each, value)
+                return _field(*_parts(each), value)
     elif origin is tuple and isinstance(value, list):
         kinds = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
-        return tuple(_field(*pair) for pair in zip(kinds, value, strict=True))
+        return tuple([_field(*_parts(each), item) for each, item in zip(kinds, value, strict=True)])
     elif origin is not None and isinstance(value, dict):
-        key = int if arguments[0] is int else str
-        return {key(name): _field(arguments[1], each) for name, each in value.items()}
-    elif kind is float:
-        if type(value) in (int, float) and isfinite(value):
-            return float(value)
-    elif type(value) is kind and (kind is not int or _LEAST <= value <= _GREATEST):
-        return value
+        key, inside = (int if arguments[0] is int else str), _parts(arguments[1])
+        return {key(name): _field(*inside, each) for name, each in value.items()}
+    elif kind is float and type(value) is int:
+        return float(value)
+    elif is_dataclass(kind):
+        return typed(kind, value)  # type: ignore[arg-type]  # it is a type
     raise ValueError(f"{value!r:.60} is no {getattr(kind, '__name__', kind)}")
 
 
-_hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
+@cache
+def _parts(kind: Any) -> tuple[Any, Any, tuple[Any, ...]]:
+    return kind, get_origin(kind), get_args(kind)
+
+
+def _hints_of(kind: Any) -> dict[str, tuple[Any, Any, tuple[Any, ...]]]:
+    return {name: _parts(hint) for name, hint in get_type_hints(kind).items()}
+
+
+_hints: Callable[[Any], dict[str, tuple[Any, Any, tuple[Any, ...]]]] = cache(_hints_of)
