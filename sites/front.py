@@ -79,6 +79,8 @@ def tls(certificate: bytes, key: bytes, protocols: Sequence[str] = ("h2",)) -> s
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION
+    # A client prefers what its processor has instructions for.
+    context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
     context.set_alpn_protocols([*protocols])
     with tempfile.TemporaryDirectory(prefix="wjoin-tls-") as folder:
         # OpenSSL takes them from files only.

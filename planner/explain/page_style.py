@@ -116,17 +116,16 @@ _RULES = """
 & .sign.copies { background: var(--mark); border: 2px solid var(--accent); }
 
 & .costs { overflow-x: auto; max-width: 966px; }
-& .candidate { display: grid; grid-template-columns: 360px 74px 1fr; padding: 3px 6px; font-size: 12px;
-  align-items: center; }
-& .candidate .name { grid-column: 1 / -1; font-size: 13px; font-weight: 400; }
+& .candidate { display: flex; flex-wrap: wrap; padding: 3px 6px; font-size: 12px; align-items: center; }
+& .candidate .name { flex: 1 0 100%; font-size: 13px; font-weight: 400; }
 & .candidate.chosen { background: var(--mark); border-radius: 4px; }
 & .costs .grid { stroke: var(--line); stroke-width: 1; }
 & .costs .tick { fill: var(--soft); font-size: 11px; }
 & .costs > svg { margin-left: 6px; }
-& .candidate .bar { line-height: 0; }
-& .candidate .cost { text-align: right; padding-right: 16px; white-space: nowrap;
+& .candidate .bar { line-height: 0; width: 360px; }
+& .candidate .cost { width: 74px; text-align: right; padding-right: 16px; white-space: nowrap;
   font-variant-numeric: tabular-nums; }
-& .candidate .reason { color: var(--soft); }
+& .candidate .reason { flex: 1 0 200px; color: var(--soft); }
 & .chosen .name, & .chosen .cost, & .chosen .reason { font-weight: 650; color: var(--accent); }
 & .costs .chosen-cost { stroke: var(--accent); stroke-width: 1.4; stroke-dasharray: 5 3; }
 & .costs .break polygon { fill: var(--back); }
