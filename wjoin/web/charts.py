@@ -1,6 +1,6 @@
 """The last hour of a query as lines: the drawings that there are, and their values."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,66 +16,37 @@ ALL = "all sources"
 class Chart:
     """A drawing of the last hour: a line for each of its ``series``, or areas one on the other.
 
-    ``value`` gives the value of a series at a point, None where there is none.
+    ``series`` are by key, each with its name in the drawing. ``value`` gives the value of a key at a point,
+    None where there is none.
     """
 
     key: str
     title: str
     unit: str
-    series: tuple[str, ...]
+    series: Mapping[str, str]
     value: Callable[[Point, str], float | None]
     stacked: bool = False
-    names: tuple[str, ...] = ()
 
 
 def charts(at: Known) -> list[Chart]:
     """Return the drawings of a query's last hour: those for which it has numbers."""
     total = at.hour.total
-    stages = tuple(total.matches)
-    names = tuple(stage_name(at, *map(int, key.split("."))) for key in stages)
+    stages = {key: stage_name(at, *map(int, key.split("."))) for key in total.matches}
     of_spark = [_SPARK] if any(each.spark_rows for each in at.hour.points) else []
-    parts = tuple(
-        sorted((each for each in total.parts if each != WHOLE), key=total.parts.__getitem__, reverse=True)
-    )
+    parts = sorted(total.parts, key=total.parts.__getitem__, reverse=True)
+    parts = [each for each in parts if each != WHOLE]
     layers = {name: words for name, words in LAYERS.items() if total.layers.get(name)}
+    sizes = [*([_OWN] if total.kept else []), *of_spark]
     found = [
-        Chart(
-            "rows",
-            "Rows read",
-            "rows/s",
-            tuple(rows_of(total)),
-            lambda p, s: _per_second(p, rows_of(p).get(s, 0)),
-        ),
-        Chart("lag", "Behind the clock", "s", tuple(total.lag), lambda p, s: p.lag.get(s)),
-        Chart(
-            "compared",
-            "Comparisons",
-            "a second",
-            stages,
-            lambda p, s: _per_second(p, p.comparisons.get(s, 0)),
-            names=names,
-        ),
-        Chart(
-            "matched",
-            "Matches",
-            "a second",
-            stages,
-            lambda p, s: _per_second(p, p.matches.get(s, 0)),
-            names=names,
-        ),
-        Chart("kept", "Rows of state", "", (*total.kept, *of_spark), _kept),
-        Chart("bytes", "Size of the state", "bytes", (*([_OWN] if total.kept else []), *of_spark), _size),
-        Chart("lost", "Rows dropped", "rows/s", _LOST, lambda p, s: _per_second(p, _lost(p, s))),
-        Chart("parts", "Time per micro-batch", "s", (*parts, _REST), _part, stacked=True),
-        Chart(
-            "layers",
-            "Time of tasks per micro-batch",
-            "s",
-            tuple(layers),
-            lambda p, s: p.layers.get(s, 0) / p.batches / 1e6 if p.batches else None,
-            names=tuple(layers.values()),
-            stacked=True,
-        ),
+        Chart("rows", "Rows read", "rows/s", _same(rows_of(total)), _rows),
+        Chart("lag", "Behind the clock", "s", _same(total.lag), lambda p, s: p.lag.get(s)),
+        Chart("compared", "Comparisons", "a second", stages, lambda p, s: p.rate(p.comparisons.get(s, 0))),
+        Chart("matched", "Matches", "a second", stages, lambda p, s: p.rate(p.matches.get(s, 0))),
+        Chart("kept", "Rows of state", "", _same([*total.kept, *of_spark]), _kept),
+        Chart("bytes", "Size of the state", "bytes", _same(sizes), _size),
+        Chart("lost", "Rows dropped", "rows/s", _same(_LOST), lambda p, s: p.rate(_lost(p, s))),
+        Chart("parts", "Time per micro-batch", "s", _same([*parts, _REST]), _part, stacked=True),
+        Chart("layers", "Time of tasks per micro-batch", "s", layers, _layer, stacked=True),
     ]
     return [each for each in found if each.series]
 
@@ -85,8 +56,13 @@ _REST = "the rest"
 _OWN, _SPARK = "window joins", "Spark's own operators"
 
 
-def _per_second(point: Point, count: float) -> float:
-    return count / max(point.ends - point.begins, 1e-3)
+def _same(keys: Iterable[str]) -> dict[str, str]:
+    """Return series that are named as their keys."""
+    return {key: key for key in keys}
+
+
+def _rows(point: Point, name: str) -> float:
+    return point.rate(rows_of(point).get(name, 0))
 
 
 def _lost(point: Point, reason: str) -> int:
@@ -112,6 +88,10 @@ def _part(point: Point, name: str) -> float | None:
     return max(0, took) / point.batches / 1000
 
 
+def _layer(point: Point, name: str) -> float | None:
+    return point.layers.get(name, 0) / point.batches / 1e6 if point.batches else None
+
+
 def history(at: Known, since: float | None, width: float | None) -> dict[str, Any]:
     """Return the drawings and their values, column by column."""
     known = since is not None and width == at.hour.width
@@ -124,7 +104,7 @@ def history(at: Known, since: float | None, width: float | None) -> dict[str, An
                 "title": each.title,
                 "unit": each.unit,
                 "stacked": each.stacked,
-                "series": list(each.names or each.series),
+                "series": list(each.series.values()),
             }
             for each in found
         ],

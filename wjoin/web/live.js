@@ -19,35 +19,34 @@ function show(node, visible) {
   if (node.hidden === visible) node.hidden = !visible;
 }
 
+function built(name, ...children) {
+  const node = document.createElement(name);
+  node.append(...children);
+  return node;
+}
+
+// Gives a node a child for each of the items, which `fill` puts into it.
+function fit(node, items, made, fill) {
+  while (node.children.length > items.length) node.lastElementChild.remove();
+  items.forEach((item, place) => fill(node.children[place] || node.appendChild(made()), item));
+}
+
 function list(queries) {
   show(at("none"), !queries.length);
-  const known = new Map([...at("queries").children].map((item) => [item.dataset.run, item]));
-  queries.forEach((query, place) => {
-    let item = known.get(query.run);
-    if (!item) {
-      item = document.createElement("li");
-      item.dataset.run = query.run;
-      const link = document.createElement("a");
-      link.href = `#${query.run}`;
-      ["name", "state", "rate"].forEach((each) => {
-        const part = document.createElement("span");
-        part.className = each;
-        link.append(part, " ");
-      });
-      item.append(link);
-    }
-    known.delete(query.run);
+  const made = () => built("li", built("a", built("span"), " ", built("span"), " ", built("span")));
+  fit(at("queries"), queries, made, (item, query) => {
     const link = item.firstChild;
     const [name, state, rate] = link.children;
+    link.href = `#${query.run}`;
+    name.className = "name";
     setText(name, query.name);
     setText(state, query.state);
     state.className = `state ${query.state}`;
+    rate.className = "rate";
     setText(rate, query.told);
     if (query.run === page.run) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
-    if (at("queries").children[place] !== item) at("queries").insertBefore(item, at("queries").children[place] || null);
   });
-  known.forEach((item) => item.remove());
 }
 
 // The query in view: the one that the address names, or else one that runs.
@@ -67,43 +66,16 @@ function turnTo(run) {
 }
 
 function rows(table, told, marked) {
-  const head = table.tHead || table.createTHead();
   const body = table.tBodies[0] || table.createTBody();
-  cells(head, [told.head], () => {
-    const cell = document.createElement("th");
-    cell.scope = "col";
-    return cell;
-  });
-  cells(body, told.rows, () => document.createElement("td"));
+  const head = () => Object.assign(built("th"), { scope: "col" });
+  fit(table.tHead || table.createTHead(), [told.head], () => built("tr"), (row, line) => fit(row, line, head, setText));
+  fit(body, told.rows, () => built("tr"), (row, line) => fit(row, line, () => built("td"), setText));
   [...body.rows].forEach((row, number) => row.classList.toggle("far", (marked || []).includes(number)));
 }
 
-function cells(part, lines, made) {
-  while (part.rows.length > lines.length) part.deleteRow(-1);
-  lines.forEach((line, number) => {
-    const row = part.rows[number] || part.insertRow();
-    while (row.cells.length > line.length) row.deleteCell(-1);
-    line.forEach((text, place) => {
-      const cell = row.cells[place] || row.appendChild(made());
-      setText(cell, text);
-    });
-  });
-}
-
 function tiles(told) {
-  const box = at("tiles");
-  while (box.children.length > told.length) box.lastChild.remove();
-  told.forEach(([value, label], number) => {
-    let tile = box.children[number];
-    if (!tile) {
-      tile = document.createElement("div");
-      tile.className = "tile";
-      tile.append(document.createElement("b"), document.createElement("span"));
-      box.append(tile);
-    }
-    setText(tile.children[0], value);
-    setText(tile.children[1], label);
-  });
+  const made = () => Object.assign(built("div", built("b"), built("span")), { className: "tile" });
+  fit(at("tiles"), told, made, (tile, texts) => texts.forEach((text, place) => setText(tile.children[place], text)));
 }
 
 // Adds the new points of the last hour to those that are known.
