@@ -67,11 +67,9 @@ def test_a_join_is_shown_as_a_table(kernel: Kernel) -> None:
         kernel.run(f"%%wjoin\nSELECT A.obj_id, A.ts AS at_1, NULL AS `<b>` {JOIN.format('5 SECONDS')}")
     )
     assert output.texts() == [
-        "+------+-------------------+----+\n"
-        "|obj_id|at_1               |<b> |\n"
-        "+------+-------------------+----+\n"
-        "|     1|2024-05-01 12:00:00|NULL|\n"
-        "+------+-------------------+----+\n"
+        " obj_id │ at_1                │ <b>\n"
+        "────────┼─────────────────────┼──────\n"
+        "      1 │ 2024-05-01 12:00:00 │ NULL\n"
         "1 row"
     ]
     assert '<th class="number">obj_id</th><th>at_1</th><th>&lt;b&gt;</th>' in output.html()
@@ -91,10 +89,10 @@ def test_every_kind_of_value_is_shown_as_spark_writes_it(kernel: Kernel) -> None
             "SELECT TIMESTAMP '2024-05-01 12:00:00Z' AS t, X'0AFF' AS b, map('a', 1) AS m, 1.5D AS d, "
             "INTERVAL 5 SECONDS AS i, array(NULL, 2) AS a, named_struct('x', 1) AS s, 1 AS x, 2 AS x"
         )
-        row = good(kernel.run(f"%wjoin {statement}")).texts()[0].splitlines()[3]
+        row = good(kernel.run(f"%wjoin {statement}")).texts()[0].splitlines()[2]
     finally:
         good(kernel.run("%wjoin RESET spark.sql.session.timeZone"))
-    values = [each.strip() for each in row.strip("|").split("|")]
+    values = [each.strip() for each in row.split("│")]
     assert values == [
         *(
             "2024-05-01 08:00:00",

@@ -32,7 +32,7 @@ def test_cells_of_the_page_run(tmp_path: Path, jupyter_environment: dict[str, st
             outputs.append(kernel.output(run))
             if cell.startswith("%%wjoin\nSELECT") and "live1" in cell:
                 # It runs until it is interrupted.
-                kernel.until(lambda: "micro-batch" in "".join(outputs[-1].texts()).split("+--")[-1], "rows")
+                kernel.until(lambda: "micro-batch" in "".join(outputs[-1].texts()).split("───")[-1], "rows")
                 kernel.manager.interrupt_kernel()
             assert kernel.end(run).status == "ok", outputs[-1].error
         assert kernel.run("pairs.count()").texts() == ["2"]

@@ -96,11 +96,11 @@ def _stale(at: datetime) -> Markup:
 
 def _lines(points: Sequence[Point], at: datetime) -> Iterator[Markup]:
     begins, ends = points[0].begins, max(at.timestamp(), points[-1].ends)
-    found = [(each, each.ends - each.begins) for each in _fewer(points) if each.ends > each.begins]
-    of_rows = [(each.begins, each.ends, each.rows_in / span) for each, span in found]
-    of_matches = [(each.begins, each.ends, each.matched / span) for each, span in found]
-    of_state = [(each.begins, each.ends, float(each.rows_of_state)) for each, _ in found]
-    of_lag = [(each.begins, each.ends, max(each.lag.values())) for each, _ in found if each.lag]
+    found = [each for each in _fewer(points) if each.ends > each.begins]
+    of_rows = [(each.begins, each.ends, each.rate(each.rows_in)) for each in found]
+    of_matches = [(each.begins, each.ends, each.rate(each.matched)) for each in found]
+    of_state = [(each.begins, each.ends, float(each.rows_of_state)) for each in found]
+    of_lag = [(each.begins, each.ends, max(each.lag.values())) for each in found if each.lag]
     over = f"the last {_span(ends - begins)}"
     for name, steps in (
         ("rows a second", of_rows),

@@ -7,8 +7,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from wjoin.grammar.plurals import counted
-from wjoin.planner.explain.markup import Markup, clean, escape, join, tag
+from wjoin.planner.explain.markup import Markup, escape, join, tag
 from wjoin.queries.texts import Texts, first_texts, numeric
+from wjoin.shell.paint import Paint
+from wjoin.shell.tables import Rows
+from wjoin.shell.tables import table as table_lines
 
 _LONGEST = 500
 """Characters of a value that are shown."""
@@ -51,18 +54,9 @@ class Table:
 
     def text(self) -> str:
         """Return the table as lines of text."""
-        grid = [
-            self.columns,
-            *(["NULL" if each is None else _cut(each) for each in row] for row in self.rows),
-        ]
-        lines = [[clean(each).replace("\n", "\\n") for each in row] for row in grid]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        rule = "+".join(["", *("-" * width for width in widths), ""])
-        rows = [
-            "|".join(["", *(_padded(*each) for each in zip(line, widths, self.numbers, strict=True)), ""])
-            for line in lines
-        ]
-        return "\n".join([rule, rows[0], rule, *rows[1:], rule, *([self.note] if self.note else [])])
+        rows = tuple(tuple(None if each is None else _cut(each) for each in row) for row in self.rows)
+        lines = table_lines(Rows(self.columns, self.numbers, rows), Paint(False))
+        return "\n".join([*lines, *([self.note] if self.note else [])])
 
     def _heads(self) -> "zip[tuple[str, bool]]":
         return zip(self.columns, self.numbers, strict=True)
@@ -80,10 +74,6 @@ def _cell(value: str | None, number: bool) -> Markup:
 
 def _cut(value: str) -> str:
     return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}… ({len(value):,} characters)"
-
-
-def _padded(text: str, width: int, number: bool) -> str:
-    return text.rjust(width) if number else text.ljust(width)
 
 
 def first_rows(frame: DataFrame, most: int) -> Table:
