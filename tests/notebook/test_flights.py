@@ -35,7 +35,7 @@ def test_flights(tmp_path: Path, jupyter_environment: dict[str, str]) -> None:
     assert live.startswith("planes: stopped at")
     # As many as DuckDB finds with 1_planes.oracle.sql of the demo.
     assert "406 results of the join" in live
-    rows = next(each for each in texts if "|tailnum" in each and "|times" in each)
+    rows = next(each for each in texts if " tailnum │" in each and "│ times" in each)
     assert rows.endswith("the first 5 rows: --limit shows more")
     assert any("image/png" in each.get("data", {}) for outputs in shown.values() for each in outputs)
     assert not [each for outputs in shown.values() for each in outputs if each["output_type"] == "error"]

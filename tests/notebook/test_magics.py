@@ -111,7 +111,7 @@ def test_every_kind_of_value_is_shown_as_spark_writes_it(kernel: Kernel) -> None
 def test_parameters_are_variables(kernel: Kernel) -> None:
     good(kernel.run("import datetime, numpy\nwidth, least = datetime.timedelta(seconds=10), numpy.int64(1)"))
     statement = f"SELECT A.obj_id {JOIN.format(':width')} AND A.obj_id > :least"
-    assert "|     2|\n" in good(kernel.run(f"%wjoin {statement}")).texts()[0]
+    assert good(kernel.run(f"%wjoin {statement}")).texts()[0].splitlines()[2:] == ["      2", "1 row"]
     good(kernel.run(f"%%wjoin kept <<\n{statement}"))
     assert good(kernel.run("[row.obj_id for row in kept.collect()]")).texts() == ["[2]"]
 

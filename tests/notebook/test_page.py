@@ -42,4 +42,4 @@ def test_cells_of_the_page_run(tmp_path: Path, jupyter_environment: dict[str, st
     assert first[-1].splitlines()[-1] == "1 row"
     assert parameters[0].splitlines()[2:] == ["      2", "1 row"]
     assert insert[0].startswith("pairs: stopped at")
-    assert stop[0].splitlines()[3].startswith("|pairs|")
+    assert stop[0].splitlines()[2].startswith(" pairs │")
