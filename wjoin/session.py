@@ -35,7 +35,6 @@ from wjoin.sources.catalog import (
 )
 from wjoin.spark.doors import LOOPBACK
 from wjoin.spark.engine import Engine
-from wjoin.spark.failures import RAISED_BY_SPARK, failure
 from wjoin.spark.held import held
 from wjoin.spark.notices import tell
 from wjoin.spark.process import log_path
@@ -213,23 +212,12 @@ class Session:
             with asked.placed(statement.span):
                 started = insert(asked, statement, once=once, checkpoint=checkpoint)
             if once and started is not None:
-                self._await(started, text, statement)
+                started.wait()
+                if started.waits:
+                    tell(waits(f"the query {started.name}", started.waits))
             return [started.query] if started is not None else []
         with asked.placed(statement.span):
             return [execute(asked, statement)]
-
-    def _await(self, running: Running, text: str, statement: InsertInto) -> None:
-        """Wait for the end of a query. Raises WJoinError where it failed."""
-        name = statement.target[-1]
-        try:
-            running.query.awaitTermination()
-        except RAISED_BY_SPARK as error:
-            raise failure(error, name.span, text, sink=name.name, checkpoint=running.checkpoint) from error
-        finally:
-            self.settle()
-        running.followed.look()
-        if running.waits:
-            tell(waits(f"the query {running.name}", running.waits))
 
     def repartition(
         self, text: str, old: str, new: str, partitions: int, *, name: str = "<script>", **params: Any

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.shown import redacted
 from wjoin.grammar.spans import Span
-from wjoin.measured.followed import Followed
+from wjoin.measured.followed import Followed, settle
 from wjoin.measured.totals import Totals
 from wjoin.planner.explain.describe import describe
 from wjoin.queries.open_groups import waiting
-from wjoin.spark.failures import failure
+from wjoin.spark.failures import RAISED_BY_SPARK, failure
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
@@ -77,8 +77,9 @@ class Running:
     def failed(self) -> WJoinError | None:
         """The query's failure, at its statement; None where it has not failed."""
         error = self.followed.error or self.query.exception()
-        if error is None:
-            return None
+        return None if error is None else self._failure(error)
+
+    def _failure(self, error: Exception) -> WJoinError:
         return failure(
             error, self.span, self.text, subject="the SELECT", sink=self.sink, checkpoint=self.checkpoint
         )
@@ -103,6 +104,16 @@ class Running:
     def waits(self) -> str:
         """What it has read and not yet given, and for what that waits; empty where nothing does."""
         return waiting(self.totals.newest, self.planned) if self.append else ""
+
+    def wait(self) -> None:
+        """Wait until the query has ended. Raises WJoinError where it has failed."""
+        try:
+            self.query.awaitTermination()
+        except RAISED_BY_SPARK as error:
+            raise self._failure(error) from error
+        finally:
+            settle()
+        self.followed.look()
 
     def stop(self) -> None:
         """Stop the query where it still runs, without waiting for its micro-batch."""

@@ -35,7 +35,8 @@ def answer(
     found = outcome(asked, statement, once=choices.once, checkpoint=choices.checkpoint)
     if isinstance(found, Running) and choices.once:
         started(found)
-        return _to_its_end(asked, found)
+        found.wait()
+        return found.line()
     if not isinstance(found, Selected):
         return found or "done"
     if found.frame.isStreaming and not choices.once:
@@ -43,14 +44,3 @@ def answer(
     with asked.placed(statement.span):
         rows = rows_once(found.frame, choices.rows) if found.frame.isStreaming else found.frame
         return fetched(rows, choices.rows)
-
-
-def _to_its_end(asked: Asked, running: Running) -> str:
-    """Wait for the end of a query; return what it has done. Raises WJoinError where it has failed."""
-    while running.query.isActive:
-        running.query.awaitTermination(1)
-    running.followed.look()
-    asked.queries.settle()
-    if (error := running.failed) is not None:
-        raise error
-    return running.line()
