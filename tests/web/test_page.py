@@ -266,7 +266,7 @@ def test_hostile_names_do_not_run(show, shown):
     shown.more = [hostile]
     browser = show("#hostile", ready=False)
     until(lambda: text(browser, "#name") == HOSTILE)
-    until(lambda: browser.find_elements(By.CSS_SELECTOR, "#pictures svg"))
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "#pictures .plan"))
     assert len(browser.find_elements(By.TAG_NAME, "script")) == 1
     assert [each for each in browser.get_log("browser") if "alert" in each["message"]] == []
 
@@ -293,7 +293,7 @@ def test_it_is_readable_and_fits(show, shown, scheme, width):
         (".lines .tick", "fill"),
         ("#streams td", "color"),
         ("#compared tr.far td:last-child", "color"),
-        ("#pictures .live", "fill"),
+        ("#pictures .live", "color"),
     ):
         assert contrast(color(browser.execute_script(style, selector, property))[0], back) > 4.5, selector
     for number in range(3):
