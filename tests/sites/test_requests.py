@@ -162,7 +162,8 @@ def test_malformed_actions(site, kind, body):
 
 def test_more_calls_than_are_answered_at_once_wait(site, lineage):
     with flight.FlightClient(site.url) as plain:
-        ticket = encode_request(Request("rows", "a", lineage, tuple(COLUMNS), 150_000, 155_000, 1))
+        request = Request("rows", "a", lineage, tuple(COLUMNS), 150_000, 155_000, block_bytes=1)
+        ticket = encode_request(request)
         readers = [plain.do_get(flight.Ticket(ticket)) for _ in range(4)]
         for each in readers:
             each.read_chunk()
