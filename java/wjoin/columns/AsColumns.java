@@ -14,12 +14,14 @@ import org.apache.spark.sql.catalyst.expressions.PythonUDF;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.ColumnarRule;
 import org.apache.spark.sql.execution.ColumnarToRowExec;
+import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.python.MapInArrowExec;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
+import wjoin.lines.FastScans;
 
 /**
  * The rule by which the rows that a join reads go to its Python function as blocks of columns.
@@ -67,6 +69,10 @@ final class AsColumns extends ColumnarRule {
     while (below instanceof ProjectExec project && projected(project).stream().allMatch(AsColumns::isPlain)) {
       wanted = merged(wanted, projected(project));
       below = project.child();
+    }
+    if (below instanceof FileSourceScanExec scan && !scan.supportsColumnar()) {
+      SparkPlan columnar = new FastScans().columnar(scan);
+      return columnar == scan ? BlocksExec.of(named(rows.output()), rows) : BlocksExec.of(wanted, columnar);
     }
     return below instanceof ColumnarToRowExec columns
         ? BlocksExec.of(wanted, columns.child())
