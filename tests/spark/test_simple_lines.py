@@ -318,6 +318,7 @@ INSERT INTO pairs SELECT A.n, A.x, B.at, B._corrupt_record AS broken FROM a A, b
 """
 
 
+@pytest.mark.long
 def test_streams_of_csv_join_and_count_alike(session: wjoin.Session, tmp_path: Path) -> None:
     """Broken lines and rows without a time are counted, read by wjoin or, with an option, by Spark."""
     for name, last in (("a", "x"), ("b", "3,4")):
