@@ -73,13 +73,18 @@ def write_streams(load: Load, folder: Path) -> None:
     write_files(load, folder, lambda stream, batch: rows(random, load, stream, batch))
 
 
-def write_files(load: Load, folder: Path, made: Callable[[str, int], pa.Table]) -> None:
+def write_files(
+    load: Load,
+    folder: Path,
+    made: Callable[[str, int], pa.Table],
+    save: Callable[[pa.Table, Path], None] = pq.write_table,
+) -> None:
     """Write a file for each micro-batch and stream, in this order; ``made`` makes its rows."""
     for stream in load.names:
         (folder / stream).mkdir(parents=True)
     for batch in range(load.batches):
         for stream in load.names:
-            pq.write_table(made(stream, batch), folder / stream / f"{batch:04}.parquet")
+            save(made(stream, batch), folder / stream / f"{batch:04}.parquet")
 
 
 def rows(random: np.random.Generator, load: Load, stream: str, batch: int) -> pa.Table:

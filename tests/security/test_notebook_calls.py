@@ -26,6 +26,9 @@ class Query(SimpleNamespace):
         self.isActive = False
         self.ended.set()
 
+    def exception(self) -> None:
+        """It does not fail."""
+
 
 def button(name: str) -> tuple[Button, Query]:
     """Return the button of a query of a name, and the query."""
