@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 import wjoin
 from tests.spark.test_column_blocks import assert_same, blocks_node, gone_through, through
+from tests.tiers import tiers
 from wjoin import progress
 
 TYPES = {
@@ -241,7 +242,7 @@ def check_random_csv(spark: SparkSession, folder: Path, seed: int, lines: int) -
         )
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", tiers([0, 1], long=[1]))
 def test_random_lines_of_csv(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     check_random_csv(spark, tmp_path, seed, 200)
 
