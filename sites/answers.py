@@ -50,7 +50,7 @@ def answer(site: Site, request: Request, body: memoryview) -> Answer:
 def weight(request: Request, body: memoryview) -> int:
     """Return about how many bytes a request takes while it is answered. Raises SiteError."""
     _, keys = parts_of_wanted(body) if request.kind == "reduced" else (body, body[:0])
-    return 2 * len(body) + (unpacked_size(bytes(keys)) if len(keys) else 0)
+    return 2 * len(body) + (unpacked_size(keys) if len(keys) else 0)
 
 
 def _check_columns(store: StreamStore, columns: Sequence[str]) -> None:

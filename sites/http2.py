@@ -93,8 +93,8 @@ class Stream:
 
     ``body`` is gRPC's message with its head; ``size`` what that says. Of the answer ``pending`` is the
     message that is being sent, ``slow`` since when it hardly leaves and what was left then, and ``end`` the
-    headers that it ends with. ``work`` makes messages; only one
-    thread does at a time (``working``), and what it makes for a stream that is ``gone`` is thrown away.
+    headers that it ends with. ``work`` makes messages; only one thread does at a time (``working``), and what
+    it makes for a stream that is ``gone`` is thrown away.
     """
 
     number: int

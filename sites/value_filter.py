@@ -7,6 +7,7 @@ exact where there are few values, so that an index finds them.
 import hashlib
 import struct
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -98,7 +99,7 @@ class ValueFilter:
         """
         kind, form, count, size = _read_head(data)
         most_bytes = min(_ANY if most_bytes is None else most_bytes, _MOST_EXACT if form == _EXACT else _ANY)
-        if unpacked_size(data) > most_bytes:
+        if _unpacked(form, count, size) > most_bytes:
             message = f"a filter of {count} values is larger than {most_bytes} bytes"
             raise SiteError("limit", message, help=f"raise {limit} in [site.limits]")
         body = data[_HEAD.size :]
@@ -147,7 +148,7 @@ def _head(kind: str, form: bytes, count: int, size: int) -> bytes:
     return _HEAD.pack(_MAGIC, KINDS.index(kind), form, _hash_of_known_text(), count, size)
 
 
-def _read_head(data: bytes) -> tuple[str, bytes, int, int]:
+def _read_head(data: bytes | memoryview) -> tuple[str, bytes, int, int]:
     """Return the kind of a filter, its form, number of values and bytes. Raises SiteError "broken"."""
     if len(data) < _HEAD.size:
         raise SiteError("broken", "the filter is shorter than its head")
@@ -159,15 +160,19 @@ def _read_head(data: bytes) -> tuple[str, bytes, int, int]:
     return KINDS[number], form, count, size
 
 
-def unpacked_size(data: bytes) -> int:
+def unpacked_size(data: bytes | memoryview) -> int:
     """Return how many bytes an encoded filter has once it is unpacked, which its head tells.
 
     Raises SiteError "broken".
     """
-    _, form, count, size = _read_head(data)
+    return _unpacked(*_read_head(data)[1:])
+
+
+def _unpacked(form: bytes, count: int, size: int) -> int:
     return max(size, 8 * count if form == _EXACT else 0)
 
 
+@cache
 def _hash_of_known_text() -> int:
     # Both sides must hash alike, or values that are in the filter would not pass.
     return int(column_hashes(pa.array(["wjoin"]))[0])

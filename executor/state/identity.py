@@ -45,8 +45,8 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
     where = stage.placement
     own = numbered([scan.alias for scan in plan.streams])
 
-    def texts(expressions: Sequence[str]) -> list[str]:
-        return [canonical(each, own) for each in expressions]
+    def text(expression: str) -> str:
+        return canonical(expression, own)
 
     return {
         "time": plan.time_kind.value,
@@ -55,17 +55,13 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
                 "streaming": scan.streaming,
                 "event_time": scan.event_time.lower(),
                 "delay": scan.delay,
-                "filters": sorted(texts(scan.filters)),
+                "filters": sorted(map(text, scan.filters)),
                 "columns": [
-                    [
-                        *texts([each.expression]),
-                        each.type,
-                        None if each.output is None else each.output.lower(),
-                    ]
+                    [text(each.expression), each.type, None if each.output is None else each.output.lower()]
                     for each in scan.columns
                 ],
                 "codes": [
-                    [texts(each.expressions), list(each.types), each.exact, list(each.verify)]
+                    [[*map(text, each.expressions)], list(each.types), each.exact, list(each.verify)]
                     for each in scan.codes
                 ],
             }

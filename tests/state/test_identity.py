@@ -49,7 +49,7 @@ def planned(
         items = [change(RELATIONS[item.parts[-1].name] if item.parts else ENTRIES) for item in block.items]
         rule = FREE
         if body is not None:
-            written = typed(Written, body["written"][len(joins)])  # type: ignore[index]
+            written = typed(Written, body["written"][len(joins)])  # type: ignore[index]  # JSON
             rule = of_checkpoint(layouts[len(joins)], written=written).over(len(items))
             if rule.written is not None:
                 items = [in_order(*each) for each in zip(items, written.columns, strict=True)]

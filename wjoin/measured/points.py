@@ -96,9 +96,14 @@ class Point:
 _STANDING = ("kept", "kept_bytes", "spark_rows", "spark_bytes", "seen", "watermarks", "lag")
 _SUMMED = tuple(each.name for each in fields(Point) if each.name not in ("begins", "ends", *_STANDING))
 _OTHER_NAMES = {
-    **{"rows": "rows_in", "undated": "null_times", "matched": "matches", "dropped": "dropped_by_spark"},
-    **{"kept": "state_rows", "kept_bytes": "state_bytes"},
-    **{"spark_rows": "spark_state_rows", "spark_bytes": "spark_state_bytes"},
+    "rows": "rows_in",
+    "undated": "null_times",
+    "matched": "matches",
+    "dropped": "dropped_by_spark",
+    "kept": "state_rows",
+    "kept_bytes": "state_bytes",
+    "spark_rows": "spark_state_rows",
+    "spark_bytes": "spark_state_bytes",
 }
 """What is called otherwise in the ``Progress`` of a micro-batch."""
 

@@ -46,16 +46,7 @@ def names_of(session: "Session") -> Names:
     """Return what a session knows by name now."""
     from wjoin.settings.session import SETTINGS
 
-    catalog = session.declarations
-    relations = [
-        Named(each.name, "view over streams" if each.source == "view" else "stream")
-        for each in catalog.streams.values()
-    ]
-    for row in session.context.engine.run("SHOW TABLES").collect():
-        if row.tableName.lower() not in catalog.streams:
-            relations.append(Named(row.tableName, "view" if row.isTemporary else "table"))
-    targets = [Named(each.name, "sink") for each in catalog.sinks.values()]
-    targets += [Named(each.name, "query") for each in session.running]
+    queries = [Named(each.name, "query") for each in session.running]
     settings = (Named(each, "setting") for each in SETTINGS)
 
     @cache
@@ -67,7 +58,26 @@ def names_of(session: "Session") -> Names:
             return tuple(Named(each.name, each.dataType.simpleString()) for each in fields)
         return ()
 
-    return Names(tuple(relations), tuple(targets), (*_functions(session), *settings), columns)
+    targets = (*sinks_of(session), *queries)
+    return Names(relations_of(session), targets, (*_functions(session), *settings), columns)
+
+
+def relations_of(session: "Session") -> tuple[Named, ...]:
+    """Return the streams, views and tables of a session."""
+    streams = session.declarations.streams
+    found = [
+        Named(each.name, "view over streams" if each.source == "view" else "stream")
+        for each in streams.values()
+    ]
+    for row in session.context.engine.run("SHOW TABLES").collect():
+        if row.tableName.lower() not in streams:
+            found.append(Named(row.tableName, "view" if row.isTemporary else "table"))
+    return tuple(found)
+
+
+def sinks_of(session: "Session") -> tuple[Named, ...]:
+    """Return the sinks of a session."""
+    return tuple(Named(each.name, "sink") for each in session.declarations.sinks.values())
 
 
 @cache

@@ -9,7 +9,7 @@ from pygments.token import Keyword, Name
 from wjoin.shell.words import KEYWORDS
 
 
-class StatementLexer(SqlLexer):  # type: ignore[misc]
+class StatementLexer(SqlLexer):  # type: ignore[misc]  # Pygments has no types
     """Knows Spark's and wjoin's keywords."""
 
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Any, str]]:

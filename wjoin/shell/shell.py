@@ -11,7 +11,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.shell import commands
 from wjoin.shell.commands import Command, read_command
-from wjoin.shell.known import names_of
+from wjoin.shell.known import relations_of, sinks_of
 from wjoin.shell.paint import Paint
 from wjoin.shell.tables import Rows, table
 
@@ -132,8 +132,8 @@ class Shell(ABC):
 
     def _listed(self) -> str:
         """Return a table of what can be read and written by name."""
-        names = names_of(self.session())
-        rows = [(each.name, each.what) for each in (*names.relations, *names.targets) if each.what != "query"]
+        session = self.session()
+        rows = [(each.name, each.what) for each in (*relations_of(session), *sinks_of(session))]
         shown = Rows(("name", "kind"), (False, False), tuple(sorted(rows)))
         return "\n".join(table(shown, Paint(False))) if rows else "nothing is declared yet"
 
