@@ -242,6 +242,7 @@ def check_random_csv(spark: SparkSession, folder: Path, seed: int, lines: int) -
         )
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("seed", tiers([0, 1], long=[1]))
 def test_random_lines_of_csv(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     check_random_csv(spark, tmp_path, seed, 200)
@@ -258,6 +259,7 @@ def test_very_many_random_lines_of_csv(spark: SparkSession, tmp_path: Path) -> N
     assert sum(check_random_csv(spark, tmp_path, first + n, 1000) for n in range(300)) > 100_000
 
 
+@pytest.mark.core
 def test_lines_go_to_python_as_columns(spark: SparkSession, tmp_path: Path) -> None:
     """With columns of folders and of the file's own, and expressions that are computed beside them."""
     chance = random.Random(7)
@@ -319,6 +321,7 @@ INSERT INTO pairs SELECT A.n, A.x, B.at, B._corrupt_record AS broken FROM a A, b
 """
 
 
+@pytest.mark.core
 @pytest.mark.long
 def test_streams_of_csv_join_and_count_alike(session: wjoin.Session, tmp_path: Path) -> None:
     """Broken lines and rows without a time are counted, read by wjoin or, with an option, by Spark."""
