@@ -61,7 +61,12 @@ def calls(sql: str) -> int:
 
 
 @pytest.mark.parametrize(
-    "kind", tiers(STATEMENTS, thorough=STATEMENTS.keys() - {"columns", "equalities", "conditions"})
+    "kind",
+    tiers(
+        STATEMENTS,
+        long=["equalities"],
+        thorough=STATEMENTS.keys() - {"columns", "equalities", "conditions"},
+    ),
 )
 def test_work_grows_as_the_statement_does(kind: str) -> None:
     few, many = (STATEMENTS[kind](number) for number in (FEW, MANY))

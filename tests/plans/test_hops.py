@@ -243,6 +243,7 @@ def test_without_a_known_checkpoint_a_hint_takes_the_pairs_that_it_always_took()
     assert [(each.route, each.workers) for each in layout.placements if each] == [("psp", None)] * 2
 
 
+@pytest.mark.long
 def test_alternatives_apart_are_not_for_hops() -> None:
     relations = [stream_of({"n": "bigint"})] * 3
     text = "SELECT {} A.n FROM a A, b B, c C PATH (A, B, C) WITHIN (1 SECOND, 2 SECONDS) BIDIRECTIONAL"

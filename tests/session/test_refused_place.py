@@ -6,6 +6,7 @@ import pytest
 from pyspark.errors import ParseException
 
 import wjoin
+from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.spark.failures import failure
@@ -19,20 +20,20 @@ JOIN = f"SELECT A.id, {{}} FROM {ROWS} A, {ROWS} B "
 WHERE = "WINDOW (A, B) = 5 SECONDS WHERE A.id = B.id AND {}"
 
 
-@pytest.mark.parametrize(
-    ("literal", "marked"),
-    [
-        (LONG, LONG),
-        (f"-{LONG}.5", f"{LONG}.5"),
-        ("1e400", "1e400"),
-        ("128Y", "128Y"),
-        (f"{LONG}L", f"{LONG}L"),
-        ("9" * 39 + "BD", "9" * 39 + "BD"),
-        (f"INTERVAL '{LONG}' SECOND", f"'{LONG}'"),
-        (f"INTERVAL {LONG} YEARS", LONG),
-        ("TIMESTAMP '9999999-01-01'", "'9999999-01-01'"),
-    ],
-)
+LITERALS = [
+    (LONG, LONG),
+    (f"-{LONG}.5", f"{LONG}.5"),
+    ("1e400", "1e400"),
+    ("128Y", "128Y"),
+    (f"{LONG}L", f"{LONG}L"),
+    ("9" * 39 + "BD", "9" * 39 + "BD"),
+    (f"INTERVAL '{LONG}' SECOND", f"'{LONG}'"),
+    (f"INTERVAL {LONG} YEARS", LONG),
+    ("TIMESTAMP '9999999-01-01'", "'9999999-01-01'"),
+]
+
+
+@pytest.mark.parametrize(("literal", "marked"), tiers(LITERALS, long=LITERALS[2:]))
 def test_a_literal_that_no_type_holds_is_marked(
     session: wjoin.Session, tmp_path: Path, literal: str, marked: str
 ) -> None:

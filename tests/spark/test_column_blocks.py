@@ -97,6 +97,8 @@ def test_columns_are_copied(spark: SparkSession, table: Path, kind: str) -> None
     assert_same(flat, rows.drop("list", "record"))
 
 
+@pytest.mark.long
+@pytest.mark.core
 def test_expressions_are_computed_beside_copies(spark: SparkSession, table: Path) -> None:
     rows = spark.read.parquet(str(table / "parquet"))
     wanted = rows.select(
@@ -120,7 +122,9 @@ def test_what_a_filter_removes_is_not_evaluated(spark: SparkSession, table: Path
     assert found.where("NOT __wjoin_keep AND ratio IS NOT NULL").isEmpty()
 
 
-@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.long), 3])
+@pytest.mark.long
+@pytest.mark.core
+@pytest.mark.parametrize("partitions", [1, 3])
 def test_other_rows_are_written_as_columns(spark: SparkSession, partitions: int) -> None:
     rows = (
         spark.range(ROWS)

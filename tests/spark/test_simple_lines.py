@@ -278,6 +278,8 @@ def not_simple(rows: DataFrame) -> bool:
     return "Batched: false" in blocks_node(gone_through(rows))
 
 
+@pytest.mark.long
+@pytest.mark.core
 def test_what_lines_mean_otherwise_is_read_by_spark(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1;x\n2;y\n")
     read = spark.read.schema("n BIGINT, word STRING").option("sep", ";")

@@ -78,6 +78,7 @@ def test_a_query_that_has_begun_without_goes_on_so(session: wjoin.Session, tmp_p
     assert results(session, tmp_path).total() > first.total() > 0
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_over_tables(session: wjoin.Session, tmp_path: Path) -> None:
     session.spark.conf.set("spark.sql.shuffle.partitions", "4")
