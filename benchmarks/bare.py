@@ -1,63 +1,63 @@
 """Spark's own engine in the shape of a join of wjoin: the same stages and no work in them."""
 
+import os
+import tempfile
 from collections.abc import Iterator
 from functools import reduce
-from typing import Any
+from pathlib import Path
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import StructType
+
+_MESSAGES = "worker INT, block BINARY"
+_WORKERS = 2
 
 
-def bare_stages(streams: list[DataFrame]) -> DataFrame:
-    """Return no rows, by the shortest program that goes the way of a join of one stage on two partitions.
+def mapped(streams: list[DataFrame]) -> DataFrame:
+    """Return one message for each of two workers from every batch of rows that Python gets."""
 
-    Python gets all rows of every stream and makes one message for each of two workers; a worker reads one
-    value of Spark's state and writes one; Python gets what the workers say. No engine that joins in Python
-    on Spark's state takes less.
-    """
-    messages = "worker INT, block BINARY"
-    # Spark parses a schema that is text in every task.
-    names, data = StructType().add("name", "string"), StructType().add("data", "binary")
-
-    # Defined here, so that Spark sends them to its workers whole.
+    # Defined here, so that Spark sends it to its workers whole.
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             # As many bytes as there are, half of them to each worker; which ones makes no difference.
             block = bytes(batch.nbytes // 2)
             yield pa.RecordBatch.from_pydict(
-                {
-                    "worker": pa.array([0, 1], pa.int32()),
-                    "block": pa.array([block] * 2, pa.binary()),
-                }
+                {"worker": pa.array([0, 1], pa.int32()), "block": pa.array([block] * 2, pa.binary())}
             )
 
-    class Worker(StatefulProcessor):
-        def init(self, handle: StatefulProcessorHandle) -> None:
-            self._state = handle.getMapState("state", names, data)
+    return reduce(DataFrame.union, (rows.mapInArrow(pack, _MESSAGES) for rows in streams))
 
-        def handleInputRows(  # noqa: N802 (Spark's name)
-            self,
-            key: Any,
-            rows: Iterator[pd.DataFrame],
-            timerValues: Any,  # noqa: N803 (Spark's name)
-        ) -> Iterator[pd.DataFrame]:
-            read = sum(len(frame) for frame in rows)
-            before = self._state.getValue(("rows",))
-            total = read + (0 if before is None else int(before[0]))
-            self._state.updateValue(("rows",), (str(total).encode(),))
-            yield pd.DataFrame({"worker": [key[0]], "block": [b""]})
 
-        def close(self) -> None:
-            pass
+def shuffled(streams: list[DataFrame]) -> DataFrame:
+    """Return no rows, once the messages have come to Python in the tasks of their workers."""
 
-    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def gone(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield batch.slice(0, 0)
 
-    packed = (rows.mapInArrow(pack, messages) for rows in streams)
-    grouped = reduce(DataFrame.union, packed).groupBy("worker")
-    worked = grouped.transformWithStateInPandas(Worker(), messages, "append", "none")
-    return worked.mapInArrow(unpack, messages)
+    return mapped(streams).repartition(_WORKERS, "worker").mapInArrow(gone, _MESSAGES)
+
+
+def bare_stages(streams: list[DataFrame]) -> DataFrame:
+    """Return no rows, by the shortest program that goes the way of a join of one stage on two partitions.
+
+    A worker also reads a small file, and writes one that is on the disk before its task ends. No engine
+    that joins in Python and keeps its state in files takes less.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="bare-state-"))
+
+    def worked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        workers: set[int] = set()
+        for batch in batches:
+            workers.update(batch.column("worker").to_pylist())
+            yield batch.slice(0, 0)
+        for worker in workers:
+            state = folder / str(worker)
+            before = int(state.read_text()) if state.exists() else 0
+            with (new := folder / f"{worker}.new").open("w") as written:
+                written.write(str(before + 1))
+                written.flush()
+                os.fsync(written.fileno())
+            new.replace(state)
+
+    return mapped(streams).repartition(_WORKERS, "worker").mapInArrow(worked, _MESSAGES)

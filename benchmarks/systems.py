@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial, reduce
 from pathlib import Path
 
-from bare import bare_stages
+from bare import bare_stages, mapped, shuffled
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from streams import DISORDER, SCHEMA, Load
@@ -128,9 +128,11 @@ def read_only(spark: SparkSession, folder: Path, load: Load) -> DataFrame:
     return reduce(DataFrame.union, _columns(spark, folder, load))
 
 
-def bare(spark: SparkSession, folder: Path, load: Load) -> DataFrame:
-    """Return no rows, by Spark's own engine in the shape of a join."""
-    return bare_stages(list(_columns(spark, folder, load)))
+def layers(
+    spark: SparkSession, folder: Path, load: Load, upto: Callable[[list[DataFrame]], DataFrame]
+) -> DataFrame:
+    """Return what Spark's own engine makes in the shape of a join, up to one of its layers."""
+    return upto(list(_columns(spark, folder, load)))
 
 
 def _columns(spark: SparkSession, folder: Path, load: Load) -> Iterator[DataFrame]:
@@ -147,5 +149,9 @@ SYSTEMS = {
     "tuned": System("Spark chain, RocksDB tuned", plain_session, spark_chain, _TUNED),
     # With the settings that make micro-batches of wjoin cheaper, so that none of its gain is Spark's.
     "drop": System("Spark reading and dropping", wjoin_session, read_only, joins=False, passes=True),
-    "bare": System("Spark's engine, no join", wjoin_session, bare, joins=False),
+    "mapped": System("+ an empty map in Python", wjoin_session, partial(layers, upto=mapped), joins=False),
+    "shuffled": System(
+        "+ a shuffle and a second map", wjoin_session, partial(layers, upto=shuffled), joins=False
+    ),
+    "bare": System("Spark's engine, no join", wjoin_session, partial(layers, upto=bare_stages), joins=False),
 }
