@@ -15,7 +15,6 @@ from wjoin.commands.complaints import printed_warnings
 from wjoin.commands.live import _cells
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
-from wjoin.measured.points import History
 from wjoin.measured.totals import Totals
 from wjoin.progress import read
 from wjoin.queries.open_groups import waiting
@@ -75,10 +74,10 @@ def test_a_micro_batch_without_rows_leaves_the_state_as_it_was() -> None:
     assert (second.rows_in, second.matches) == ({}, 0)
     assert silent.after(None) == silent
     # The page has no zero between two values, and the number of the table.
-    history = History(0.0)
+    totals = Totals()
     for each in (first, second, read(report(2, 4, "2024-05-01T12:00:20.000Z")).after(second)):
-        history.add(each)
-    kept = [each.rows_of_state for each in history.read().points]
+        totals.add(each)
+    kept = [each.rows_of_state for each in totals.hour().points]
     assert kept == [7, 10, 7]
     totals = Totals()
     totals.add(first)

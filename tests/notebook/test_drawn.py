@@ -9,12 +9,12 @@ from wjoin.notebook.tables import Table
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 POINTS = [
     Point(
-        AT.timestamp() - 10 + n,
-        AT.timestamp() - 9 + n,
-        rows={"A": n},
-        matched=n,
-        kept={"A": 7},
-        lag={"A": 2.5},
+        begins=AT.timestamp() - 10 + n,
+        ends=AT.timestamp() - 9 + n,
+        rows_in={"A": n},
+        matches=n,
+        state_rows={"A": 7},
+        seen={"A": round((AT.timestamp() - 11.5 + n) * 1e6)},
     )
     for n in range(10)
 ]
@@ -48,7 +48,7 @@ def test_lines_end_with_their_newest_value() -> None:
 
 def test_a_line_of_an_hour_has_few_points() -> None:
     begin = AT.timestamp() - 3600
-    hour = [Point(begin + 4 * n, begin + 4 * n + 4, rows={"A": 8}) for n in range(900)]
+    hour = [Point(begins=begin + 4 * n, ends=begin + 4 * n + 4, rows_in={"A": 8}) for n in range(900)]
     html = picture(points=hour).html()
     assert len(html) < 15_000
     assert "<span>rows a second</span><b>2</b>" in html

@@ -44,7 +44,10 @@ class Tags(HTMLParser):
 @pytest.mark.parametrize("text", MARKUP)
 def test_markup_is_text(text: str):
     rows = Table((text, "b"), (False, True), [(text, "1"), (None, text)], text)
-    points = [Point(AT.timestamp() - 2, AT.timestamp(), rows={text: 1}, matched=1, lag={text: 1.0})]
+    now = AT.timestamp()
+    points = [
+        Point(begins=now - 2, ends=now, rows_in={text: 1}, matches=1, seen={text: round((now - 1) * 1e6)})
+    ]
     picture = Picture(text, text, AT, True, text, points, (text, text), text, rows)
     for html in (str(picture.html()), str(preformatted(text)), str(rows.html())):
         found = Tags()

@@ -94,7 +94,7 @@ def progress(batch: int, second: int, rows: int, **more: object) -> Progress:
     started = (NOW - timedelta(seconds=second)).isoformat()
     counts = {"rows_in": {"A": rows}, "late": {}, "null_times": {}, "state_rows": {}, "watermarks": {}}
     values = {"matches": 0, "comparisons": 0, "state_bytes": 0, "started": started, **counts, **more}
-    return Progress("q", batch, 2.0, **values)
+    return Progress(query="q", batch=batch, seconds=2.0, **values)
 
 
 def test_the_time_by_which_results_are_complete_is_the_least_watermark():

@@ -92,7 +92,7 @@ def test_each_report_is_taken_once_whoever_looks() -> None:
     run.look()
     assert seen.taken == [0, 1, 2, 3, 4, 4]
     assert later.taken == seen.taken
-    assert (run.totals.total.batches, run.totals.total.rows_in) == (5, 5)
+    assert (run.totals.total.batches, run.totals.total.rows_read) == (5, 5)
     assert run.last is not None
     assert run.last.body is query.lastProgress
 

@@ -64,7 +64,7 @@ def test_what_was_not_there_in_time_is_started_again(declared: wjoin.Session, la
     (running,) = declared.running
     assert running.state == "ended"
     running.followed.look()
-    assert running.totals.total.matched == 10
+    assert running.totals.total.matches == 10
 
 
 def test_what_is_never_there_in_time_has_failed(

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.plans.catalogue import plan
-from wjoin.measured.points import History
+from wjoin.measured.points import Point
 from wjoin.measured.progress import Progress, read
+from wjoin.measured.totals import Totals
 from wjoin.planner.explain.describe import describe
 from wjoin.web.present import Known
 from wjoin.web.server import Web
@@ -75,13 +76,14 @@ def known(
     name: str = "pairs", sql: str | None = STAR, reports: list[Progress] | None = None, **more: Any
 ) -> Known:
     """Return what is known of a query: its plan by its statement, None of one without a W-join."""
-    history = History(BEGAN)
+    totals = Totals()
+    totals.total = Point(begins=BEGAN, ends=BEGAN)
     for each in reports or []:
-        history.add(each)
+        totals.add(each)
     plans = {} if sql is None else {7: plan(sql)}
     documents = {number: describe(each) for number, each in plans.items()}
     told = {"run": f"run-of-{name}", "id": "an-id", "name": name, "called": name, "state": "running"} | more
-    return Known(started=BEGAN, hour=history.read(), plans=plans, documents=documents, statement=sql, **told)
+    return Known(started=BEGAN, hour=totals.hour(), plans=plans, documents=documents, statement=sql, **told)
 
 
 def batches(count: int, **more: Any) -> list[Progress]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from tests.plans.catalogue import plan
 from tests.web.shown import BEGAN, CHAIN, STAR, batches, known, report
 from wjoin.measured.expected import expected_rows
-from wjoin.measured.points import MOST_POINTS
+from wjoin.measured.totals import MOST_POINTS
 from wjoin.web.told import detail, line
 
 

@@ -116,14 +116,14 @@ def _cells(totals: Totals) -> list[str]:
         return [""] * (len(_COLUMNS) - 2)
     return [
         str(newest.batch),
-        f"{total.rows_in:,}",
-        f"{total.matched:,}",
+        f"{total.rows_read:,}",
+        f"{total.matches:,}",
         f"{newest.rows_per_second:,.0f}",
         f"{total.rows_of_state:,}",
         f"{total.bytes_of_state / 1e6:,.1f} MB",
         _watermark(newest),
         f"{sum(total.late.values()):,}",
-        f"{sum(total.undated.values()):,}",
+        f"{sum(total.null_times.values()):,}",
     ]
 
 

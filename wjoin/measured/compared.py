@@ -9,7 +9,7 @@ from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.meter import Meter
 from wjoin.executor.spark.once import select_name
 from wjoin.grammar.plurals import counted
-from wjoin.measured.expected import compared, work_of
+from wjoin.measured.expected import compared
 from wjoin.measured.followed import Followed
 from wjoin.measured.layers import layer_lines
 from wjoin.measured.over_tables import measured_tables
@@ -33,10 +33,10 @@ def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect], meters: Se
     hour = _run(frame)
     total, seconds = hour.total, time.monotonic() - started
     batches = counted(total.batches, "micro-batch")
-    head = f"Measured over {counted(total.rows_in, 'row')} in {batches}, {seconds:.2f} s"
-    if not total.rows_in:
+    head = f"Measured over {counted(total.rows_read, 'row')} in {batches}, {seconds:.2f} s"
+    if not total.rows_read:
         return head
-    lines = [("", "estimated", "measured"), *(each.texts for each in compared(planned, work_of(hour)))]
+    lines = [("", "estimated", "measured"), *(each.texts for each in compared(planned, hour))]
     late = f"  {sum(total.late.values()):,} late rows were dropped"
     layers = layer_lines(total.parts, total.layers, total.batches)
     return "\n".join([head, *aligned(lines), late, *aligned(layers)])
@@ -50,4 +50,4 @@ def _run(frame: DataFrame) -> Hour:
     while followed.ended is None:
         query.awaitTermination(_POLL_SECONDS)
         followed.look()
-    return followed.totals.history.read()
+    return followed.totals.hour()

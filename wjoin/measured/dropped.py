@@ -57,7 +57,7 @@ class Losses:
         self._tell(None)
         total = self._totals.total
         for alias, passed in self._passed.items():
-            dated = total.rows.get(alias, 0) - total.undated.get(alias, 0) - total.ahead.get(alias, 0)
+            dated = total.rows_in.get(alias, 0) - total.null_times.get(alias, 0) - total.ahead.get(alias, 0)
             if dated and not passed:
                 message = f"{self._subject} could join none of {counted(dated, 'row')} of {alias}: "
                 reasons = "each has a NULL in its key, or the filters remove it"
@@ -67,31 +67,30 @@ class Losses:
         """Tell of rows dropped since they were last told of; ``now`` is None at the end of the query."""
         total = self._totals.total
         # Elsewhere Spark fails where records are lost: what is missing there never was one.
-        lost = Counter({each: count for each, count in total.missing.items() if self._may_lose(each)})
-        furthest = f", the furthest at {_times(self._furthest)}"
-        for code, noun, kind, found, more in (
-            ("WJ803", "late row", "", total.late, ""),
-            ("WJ804", "row", " without an event time", total.undated, ""),
-            ("WJ809", "unreadable record", "", total.broken, ""),
-            ("WJ807", "row", " too far ahead", total.ahead, furthest),
+        lost = {each: count for each, count in total.missing.items() if self._may_lose(each)}
+        gone = ": they were deleted before they were read, removed by compaction, or are transaction markers"
+        for code, done, noun, kind, counts, more in (
+            ("WJ803", "dropped", "late row", "", total.late, ""),
+            ("WJ804", "dropped", "row", " without an event time", total.null_times, ""),
+            ("WJ809", "dropped", "unreadable record", "", total.broken, ""),
+            (
+                "WJ807",
+                "dropped",
+                "row",
+                " too far ahead",
+                total.ahead,
+                f", the furthest at {_times(self._furthest)}",
+            ),
+            ("WJ810", "has not found", "record", "", lost, gone),
         ):
-            counts = Counter(found)
-            rows = f"{counted(counts.total(), noun)}{kind}{_by_stream(counts)}{more}"
-            self._tell_one(now, code, f"{self._subject} dropped {rows}", counts.total())
-        self._tell_one(
-            now,
-            "WJ810",
-            f"{self._subject} has not found {counted(lost.total(), 'record')}{_by_stream(lost)}: they were "
-            "deleted before they were read, removed by compaction, or are transaction markers",
-            lost.total(),
+            count = sum(counts.values())
+            rows = f"{counted(count, noun)}{kind}{_by_stream(counts)}{more}"
+            self._tell_one(now, code, f"{self._subject} {done} {rows}", count)
+        by_spark = counted(total.dropped_by_spark, "row")
+        message = (
+            f"{self._subject} dropped {by_spark} in Spark's own operators, older than the watermark there"
         )
-        by_spark = counted(total.dropped, "row")
-        self._tell_one(
-            now,
-            "WJ805",
-            f"{self._subject} dropped {by_spark} in Spark's own operators, older than the watermark there",
-            total.dropped,
-        )
+        self._tell_one(now, "WJ805", message, total.dropped_by_spark)
 
     def _may_lose(self, topics: str) -> bool:
         return not self._losable.isdisjoint(topics.split(", "))
@@ -122,6 +121,6 @@ def _instant(latest: int) -> str:
     return str(np.datetime64(whole, "s")).replace("T", " ") + fraction
 
 
-def _by_stream(counts: Counter[str]) -> str:
+def _by_stream(counts: Mapping[str, int]) -> str:
     found = [f"{count:,} of {alias}" for alias, count in counts.items() if count]
     return f" ({', '.join(found)})" if found else ""

@@ -35,29 +35,12 @@ class Compared:
         return "-" if value is None else self.words(value)
 
 
-@dataclass(frozen=True)
-class Work:
-    """What all W-joins of a statement did: rows read, comparisons, results, rows of state, seconds."""
-
-    rows: int
-    comparisons: int
-    results: int
-    state_rows: int
-    seconds: float
-
-
-def work_of(hour: Hour) -> Work:
-    """Return what the W-joins of a query did."""
-    total = hour.total
-    most = max((sum(each.kept.values()) for each in hour.points), default=0)
-    return Work(total.rows_in, sum(total.comparisons.values()), total.matched, most, total.seconds)
-
-
-def compared(planned: Sequence[PlannedSelect], done: Work) -> list[Compared]:
+def compared(planned: Sequence[PlannedSelect], hour: Hour) -> list[Compared]:
     """Return what was expected of all W-joins of a statement, for a row read, beside what they did.
 
     How much event time was read is not known, so nothing is for a second of it.
     """
+    done, most = hour.total, max((sum(each.state_rows.values()) for each in hour.points), default=0)
     costs = [each.candidates[0].estimated.cost for each in planned]
     expected = expected_rows(planned)
 
@@ -65,12 +48,12 @@ def compared(planned: Sequence[PlannedSelect], done: Work) -> list[Compared]:
         label: str, estimated: float, actual: float, words: Callable[[float], str] = figure
     ) -> Compared:
         per_row = estimated / expected if expected else None
-        return Compared(label, per_row, actual / done.rows if done.rows else None, words)
+        return Compared(label, per_row, actual / done.rows_read if done.rows_read else None, words)
 
     return [
         a_row("comparisons a row", sum(cost.comparisons for cost in costs), done.comparisons),
-        a_row("results a row", sum(cost.results for cost in costs), done.results),
-        Compared("rows of state, at most", sum(cost.state_rows for cost in costs), done.state_rows),
+        a_row("results a row", sum(cost.results for cost in costs), done.matches),
+        Compared("rows of state, at most", sum(cost.state_rows for cost in costs), most),
         a_row("time a row", sum(cost.seconds for cost in costs), done.seconds, in_words),
     ]
 

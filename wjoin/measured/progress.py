@@ -3,7 +3,7 @@
 import ast
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -33,55 +33,77 @@ _JOIN_OPERATOR = "transformWithState"
 """With what the names of Spark's operators begin in which W-joins run."""
 
 
-@dataclass(frozen=True)
-class Progress:
-    """The counts of one micro-batch of one query, by stream alias where they are per stream.
+Counts = Mapping[str, int]
 
-    ``rows_in``: rows read. ``late``, ``null_times`` and ``ahead``: rows dropped as older than their
-    stream's watermark, without event time, or too far ahead; ``furthest`` is the greatest event time of
-    those. ``comparisons`` of a combination with a row, in
-    all stages. ``state_rows``: rows kept (those of an input of
-    several streams at its first). ``watermarks`` and ``seen``, the greatest event time: microseconds, or
-    the event time's own unit; a stream that has sent nothing has none. ``stages`` has each stage of each
-    W-join by ``join.stage``, as they were compiled, with its ``comparisons`` and ``matches``. ``seconds`` is
-    the length of the micro-batch, ``parts`` that of its parts in milliseconds, in Spark's words, ``layers``
-    the microseconds of tasks in each layer of the W-joins (``measured.layers``), ``started``
-    when it began (ISO 8601, UTC). ``source_rows``: rows that Spark counts at its sources, also of a
-    query without W-joins. ``spark_state_rows`` and ``spark_state_bytes`` are in the state of Spark's own
-    operators, which have dropped ``dropped_by_spark`` rows as older than their watermark. ``joins`` are the
-    numbers under which the W-joins were compiled. ``broken``: records that could not be read and were
-    dropped, by the name of their stream. ``missing``: places in topics of Kafka that had no record, by
-    topic. ``groups`` are in the state of Spark's aggregates: in append mode they wait until the query's
-    ``watermark`` (UTC, empty where it has none yet) has passed them. An ``idle`` report is of no micro-batch:
-    it has the number of the next one.
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """What micro-batches of one query did, and how things stood after the last of them.
+
+    By stream alias where it is per stream. ``rows_in``: rows read. ``late``, ``null_times`` and ``ahead``:
+    rows dropped as older than their stream's watermark, without event time, or too far ahead. ``broken``:
+    records that could not be read and were dropped, by the name of their stream. ``missing``: places in
+    topics of Kafka that had no record, by topic. ``dropped_by_spark``: rows that Spark's own operators have
+    dropped as older than their watermark. ``source_rows``: rows that Spark counts at its sources, also of a
+    query without W-joins. ``comparisons`` of a combination with a row, in all stages; ``matches`` are the
+    results of the W-joins. ``stages`` has each stage of each W-join by ``join.stage``, as they were compiled,
+    with its ``comparisons`` and ``matches``. ``seconds`` is the length of the micro-batches, ``parts`` that
+    of their parts in milliseconds, in Spark's words, ``layers`` the microseconds of tasks in each layer of
+    the W-joins (``measured.layers``).
+
+    After the last one: ``state_rows`` are kept (those of an input of several streams at its first);
+    ``spark_state_rows`` and ``spark_state_bytes`` are in the state of Spark's own operators. ``watermarks``
+    and ``seen``, the greatest event time: microseconds, or the event time's own unit; a stream that has sent
+    nothing has none.
+    """
+
+    seconds: float = 0.0
+    rows_in: Counts = field(default_factory=dict)
+    late: Counts = field(default_factory=dict)
+    null_times: Counts = field(default_factory=dict)
+    ahead: Counts = field(default_factory=dict)
+    broken: Counts = field(default_factory=dict)
+    missing: Counts = field(default_factory=dict)
+    dropped_by_spark: int = 0
+    source_rows: int = 0
+    comparisons: int = 0
+    matches: int = 0
+    stages: Mapping[str, Counts] = field(default_factory=dict)
+    parts: Counts = field(default_factory=dict)
+    layers: Counts = field(default_factory=dict)
+    state_rows: Counts = field(default_factory=dict)
+    state_bytes: int = 0
+    spark_state_rows: int = 0
+    spark_state_bytes: int = 0
+    watermarks: Counts = field(default_factory=dict)
+    seen: Counts = field(default_factory=dict)
+
+    def some(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return some of what is told, by name."""
+        return {name: getattr(self, name) for name in names}
+
+
+OF_JOINS = ("state_rows", "state_bytes", "watermarks", "seen")
+"""What W-joins tell of how things stand."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress(Done):
+    """The counts of one micro-batch of one query.
+
+    ``started`` is when it began (ISO 8601, UTC). ``furthest`` is the greatest event time of the rows dropped
+    as too far ``ahead``. ``joins`` are the numbers under which the W-joins were compiled. ``groups`` are in
+    the state of Spark's aggregates: in append mode they wait until the query's ``watermark`` (UTC, empty
+    where it has none yet) has passed them. An ``idle`` report is of no micro-batch: it has the number of the
+    next one.
     """
 
     query: str
     batch: int
-    seconds: float
-    rows_in: dict[str, int]
-    late: dict[str, int]
-    null_times: dict[str, int]
-    matches: int
-    comparisons: int
-    state_rows: dict[str, int]
-    state_bytes: int
-    watermarks: dict[str, int]
-    source_rows: int = 0
     started: str = ""
     idle: bool = False
-    ahead: dict[str, int] = field(default_factory=dict)
-    furthest: dict[str, int] = field(default_factory=dict)
-    seen: dict[str, int] = field(default_factory=dict)
-    stages: dict[str, dict[str, int]] = field(default_factory=dict)
-    parts: dict[str, int] = field(default_factory=dict)
-    layers: dict[str, int] = field(default_factory=dict)
-    spark_state_rows: int = 0
-    spark_state_bytes: int = 0
-    dropped_by_spark: int = 0
+    furthest: Counts = field(default_factory=dict)
     joins: tuple[int, ...] = ()
-    broken: dict[str, int] = field(default_factory=dict)
-    missing: dict[str, int] = field(default_factory=dict)
     groups: int = 0
     watermark: str = ""
 
@@ -97,13 +119,7 @@ class Progress:
         """
         if before is None or self.idle or self.state_rows or not before.state_rows:
             return self
-        return replace(
-            self,
-            state_rows=before.state_rows,
-            state_bytes=before.state_bytes,
-            watermarks=before.watermarks,
-            seen=before.seen,
-        )
+        return replace(self, **before.some(OF_JOINS))
 
     @property
     def lag(self) -> dict[str, float]:
@@ -126,7 +142,8 @@ class Progress:
 
     def as_json(self) -> str:
         """Return the counts as one line of JSON."""
-        return json.dumps({**self.__dict__, "rows_per_second": round(self.rows_per_second, 1)})
+        first = self.some(("query", "batch"))
+        return json.dumps({**first, **self.__dict__, "rows_per_second": round(self.rows_per_second, 1)})
 
 
 def lags(seen: Mapping[str, int], clock: float) -> dict[str, float]:

@@ -1,23 +1,36 @@
-"""What a query has done since it was started, added up over its micro-batches."""
+"""What a query has done since it was started, and its last hour, in bounded memory: later coarser."""
 
+import threading
 import time
+from collections import deque
 from datetime import UTC, datetime
 
 from wjoin.grammar.plurals import counted
-from wjoin.measured.points import History, Point
+from wjoin.measured.points import Hour, Point, point
 from wjoin.measured.progress import Progress
+
+KEPT_SECONDS = 3600.0
+"""How long points are kept."""
+
+MOST_POINTS = 1000
+"""Points of a query: where there would be more, each covers twice the time: 4 s in an hour."""
 
 
 class Totals:
-    """What one query has done: ``total`` in all, ``history`` in the last hour.
+    """What one query has done, ``total`` in all.
 
-    ``newest`` are the counts of the last micro-batch; reports of idle times change none of them.
+    ``newest`` are the counts of the last micro-batch; reports of idle times change none of them. A point of
+    the last hour covers one second at first; a longer micro-batch is a point of its own.
     """
 
     def __init__(self) -> None:
-        self.history = History(time.time())
+        now = time.time()
+        self.total = Point(begins=now, ends=now)
         self.newest: Progress | None = None
         self.idle_since: datetime | None = None
+        self._width = 1.0
+        self._points: deque[Point] = deque()
+        self._changing = threading.Lock()
 
     def add(self, progress: Progress) -> None:
         """Take the next report."""
@@ -25,12 +38,30 @@ class Totals:
             self.newest, self.idle_since = progress, _time(progress.ended)
         elif self.idle_since is None:
             self.idle_since = _time(progress.ended)
-        self.history.add(progress)
+        with self._changing:
+            if not self._points and progress.started:
+                began = min(self.total.begins, datetime.fromisoformat(progress.started).timestamp())
+                self.total = Point(begins=began, ends=began)
+            new = point(progress, self.total)
+            self.total = self.total.joined(new)
+            self._put(new)
+            while self._points[0].ends < new.ends - KEPT_SECONDS:
+                self._points.popleft()
+            while len(self._points) > MOST_POINTS:
+                self._width *= 2
+                before, self._points = self._points, deque()
+                for each in before:
+                    self._put(each)
 
-    @property
-    def total(self) -> Point:
-        """All that it has done."""
-        return self.history.total
+    def _put(self, new: Point) -> None:
+        if self._points and self._points[-1].ends // self._width == new.ends // self._width:
+            new = self._points.pop().joined(new)
+        self._points.append(new)
+
+    def hour(self) -> Hour:
+        """Return what is known now."""
+        with self._changing:
+            return Hour(self._width, tuple(self._points), self.total)
 
     @property
     def known(self) -> bool:
@@ -40,14 +71,14 @@ class Totals:
     def line(self) -> str:
         """Return what has been done, in a few words."""
         total = self.total
-        if not total.rows_in:
+        if not total.rows_read:
             return "no new rows"
-        rows = f"{counted(total.rows_in, 'row')} in"
-        if total.rows:
-            by_stream = ", ".join(f"{alias} {count:,}" for alias, count in sorted(total.rows.items()))
-            late, undated, ahead = (sum(each.values()) for each in (total.late, total.undated, total.ahead))
+        rows = f"{counted(total.rows_read, 'row')} in"
+        if total.rows_in:
+            by_stream = ", ".join(f"{alias} {count:,}" for alias, count in sorted(total.rows_in.items()))
+            late, undated, ahead = (sum(each.values()) for each in total.losses.values())
             rows = (
-                f"{rows} ({by_stream}), {counted(total.matched, 'result')} of the join, {late:,} late,"
+                f"{rows} ({by_stream}), {counted(total.matches, 'result')} of the join, {late:,} late,"
                 f" {undated:,} without event time"
             )
             if ahead:

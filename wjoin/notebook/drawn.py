@@ -4,11 +4,12 @@ The picture is replaced every second while the query runs. When nobody replaces 
 the page is another one, its style turns it gray after a while and shows since when there is no news.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from wjoin.measured.points import KEPT_SECONDS, Point, merged
+from wjoin.measured.points import Point, merged
+from wjoin.measured.totals import KEPT_SECONDS
 from wjoin.notebook.tables import Table, preformatted
 from wjoin.planner.explain.markup import Markup, picture, tag
 from wjoin.planner.figures import figure, seconds
@@ -96,23 +97,22 @@ def _stale(at: datetime) -> Markup:
 
 def _lines(points: Sequence[Point], at: datetime) -> Iterator[Markup]:
     begins, ends = points[0].begins, max(at.timestamp(), points[-1].ends)
-    found = [each for each in _fewer(points) if each.ends > each.begins]
-    of_rows = [(each.begins, each.ends, each.rate(each.rows_in)) for each in found]
-    of_matches = [(each.begins, each.ends, each.rate(each.matched)) for each in found]
-    of_state = [(each.begins, each.ends, float(each.rows_of_state)) for each in found]
-    of_lag = [(each.begins, each.ends, max(each.lag.values())) for each in found if each.lag]
     over = f"the last {_span(ends - begins)}"
-    for name, steps in (
-        ("rows a second", of_rows),
-        ("results a second", of_matches),
-        ("rows of state", of_state),
-        ("lag", of_lag),
-    ):
+    for name, value, words in _LINES:
+        told = [(each.begins, each.ends, value(each)) for each in _fewer(points) if each.ends > each.begins]
+        steps = [(begin, end, height) for begin, end, height in told if height is not None]
         if steps:
-            value = seconds(steps[-1][2]) if name == "lag" else figure(steps[-1][2])
             drawing = _drawing(steps, begins, ends, f"{name}, {over}")
-            yield tag("div", tag("span", name), tag("b", value), drawing, class_="line")
+            yield tag("div", tag("span", name), tag("b", words(steps[-1][2])), drawing, class_="line")
     yield tag("p", f"Lines: {over}.", class_="note", style="flex-basis: 100%")
+
+
+_LINES: tuple[tuple[str, Callable[[Point], float | None], Callable[[float], str]], ...] = (
+    ("rows a second", lambda each: each.rate(each.rows_read), figure),
+    ("results a second", lambda each: each.rate(each.matches), figure),
+    ("rows of state", lambda each: float(each.rows_of_state), figure),
+    ("lag", lambda each: max(each.lag.values(), default=None), seconds),
+)
 
 
 def _fewer(points: Sequence[Point]) -> list[Point]:

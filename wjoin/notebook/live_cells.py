@@ -112,7 +112,7 @@ class LiveCell:
             now,
             living,
             done.removeprefix(f"{running.name}: "),
-            running.totals.history.read().points,
+            running.totals.hour().points,
             notes,
             # Where the cell waits it ends with the error.
             self._failed.render() if self._failed is not None and not self.waited_for else None,

@@ -22,8 +22,8 @@ def status_text(running: "Running") -> str:
     newest, state, now = running.totals.newest, running.state, datetime.now(UTC)
     parts = [f"{running.name} {state}"]
     if newest is not None:
-        recent = running.totals.history.read().present(now.timestamp(), rests=state == "idle")
-        parts.append(f"{recent.rate(recent.rows_in):,.0f} rows/s")
+        recent = running.totals.hour().present(now.timestamp(), rests=state == "idle")
+        parts.append(f"{recent.rate(recent.rows_read):,.0f} rows/s")
         if newest.lag:
             parts.append(f"lag {behind(max(newest.lag.values()))}")
         if complete := complete_text(newest, now):

@@ -26,9 +26,9 @@ def show_queries(asked: Asked, _: ShowQueries) -> DataFrame:
                 each.state,
                 each.started,
                 newest.batch if newest is not None else None,
-                total.rows_in,
+                total.rows_read,
                 newest.rows_per_second if newest is not None else None,
-                total.matched,
+                total.matches,
                 total.rows_of_state if newest is not None else None,
                 sum(total.late.values()),
             )

@@ -31,27 +31,35 @@ class Chart:
 def charts(at: Known) -> list[Chart]:
     """Return the drawings of a query's last hour: those for which it has numbers."""
     total = at.hour.total
-    stages = {key: stage_name(at, *map(int, key.split("."))) for key in total.matches}
-    of_spark = [_SPARK] if any(each.spark_rows for each in at.hour.points) else []
+    stages = {key: stage_name(at, *map(int, key.split("."))) for key in total.stages}
+    of_spark = [_SPARK] if any(each.spark_state_rows for each in at.hour.points) else []
     parts = sorted(total.parts, key=total.parts.__getitem__, reverse=True)
     parts = [each for each in parts if each != WHOLE]
     layers = {name: words for name, words in LAYERS.items() if total.layers.get(name)}
-    sizes = [*([_OWN] if total.kept else []), *of_spark]
+    sizes = [*([_OWN] if total.state_rows else []), *of_spark]
     found = [
         Chart("rows", "Rows read", "rows/s", _same(rows_of(total)), _rows),
         Chart("lag", "Behind the clock", "s", _same(total.lag), lambda p, s: p.lag.get(s)),
-        Chart("compared", "Comparisons", "a second", stages, lambda p, s: p.rate(p.comparisons.get(s, 0))),
-        Chart("matched", "Matches", "a second", stages, lambda p, s: p.rate(p.matches.get(s, 0))),
-        Chart("kept", "Rows of state", "", _same([*total.kept, *of_spark]), _kept),
+        Chart(
+            "compared", "Comparisons", "a second", stages, lambda p, s: p.rate(p.of_stage(s, "comparisons"))
+        ),
+        Chart("matched", "Matches", "a second", stages, lambda p, s: p.rate(p.of_stage(s, "matches"))),
+        Chart("kept", "Rows of state", "", _same([*total.state_rows, *of_spark]), _kept),
         Chart("bytes", "Size of the state", "bytes", _same(sizes), _size),
-        Chart("lost", "Rows dropped", "rows/s", _same(_LOST), lambda p, s: p.rate(_lost(p, s))),
+        Chart(
+            "lost",
+            "Rows dropped",
+            "rows/s",
+            _same([*total.losses, _BY_SPARK]),
+            lambda p, s: p.rate(_lost(p, s)),
+        ),
         Chart("parts", "Time per micro-batch", "s", _same([*parts, _REST]), _part, stacked=True),
         Chart("layers", "Time of tasks per micro-batch", "s", layers, _layer, stacked=True),
     ]
     return [each for each in found if each.series]
 
 
-_LOST = ("late", "no time", "too far ahead", "by Spark")
+_BY_SPARK = "by Spark"
 _REST = "the rest"
 _OWN, _SPARK = "window joins", "Spark's own operators"
 
@@ -66,16 +74,15 @@ def _rows(point: Point, name: str) -> float:
 
 
 def _lost(point: Point, reason: str) -> int:
-    counts = dict(zip(_LOST, (point.late, point.undated, point.ahead), strict=False))
-    return sum(counts[reason].values()) if reason in counts else point.dropped
+    return point.dropped_by_spark if reason == _BY_SPARK else sum(point.losses[reason].values())
 
 
 def _kept(point: Point, name: str) -> float | None:
-    return point.spark_rows if name == _SPARK else point.kept.get(name)
+    return point.spark_state_rows if name == _SPARK else point.state_rows.get(name)
 
 
 def _size(point: Point, name: str) -> float:
-    return point.kept_bytes if name == _OWN else point.spark_bytes
+    return point.state_bytes if name == _OWN else point.spark_state_bytes
 
 
 def _part(point: Point, name: str) -> float | None:
@@ -127,4 +134,4 @@ def _rounded(value: float | None) -> float | None:
 
 def rows_of(point: Point) -> Mapping[str, int]:
     """Return the rows read by stream; of all sources together where there is no W-join."""
-    return point.rows or {ALL: point.source_rows}
+    return point.rows_in or {ALL: point.source_rows}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from wjoin.measured.expected import Compared, compared, expected_rows, stage_work, state_size, work_of
+from wjoin.measured.expected import Compared, compared, expected_rows, stage_work, state_size
 from wjoin.measured.points import Hour
 from wjoin.planner.cost.stream_statistics import units_per_second
 from wjoin.planner.figures import figure
@@ -24,20 +24,18 @@ def estimates(at: Known) -> Iterator[Compared]:
         yield from _stream_rates(at, each)
     counted = total.batches and all(each.physical.method is Method.MULTIWAY for each in plans)
     if counted:
-        yield from compared(plans, work_of(at.hour))
-        yield state_size(plans, total.kept_bytes)
+        yield from compared(plans, at.hour)
+        yield state_size(plans, total.state_bytes)
     expected = expected_rows(plans)
     for number, each in at.plans.items():
         unit = units_per_second(each.physical.time_kind)
         stages = list(stage_work(each)) if each.physical.method is Method.MULTIWAY else []
         for stage, (work, results) in enumerate(stages if len(stages) > 1 else ()):
             name, key = stage_name(at, number, stage), f"{number}.{stage}"
-            for label, guess, counts in (
-                ("comparisons", work, total.comparisons),
-                ("matches", results, total.matches),
-            ):
+            for label, guess in (("comparisons", work), ("matches", results)):
                 per_row = None if guess is None or not expected else guess * unit / expected
-                actual = counts.get(key, 0) / total.rows_in if total.rows_in else None
+                done = total.of_stage(key, label)
+                actual = done / total.rows_read if total.rows_read else None
                 yield Compared(f"{name}: {label} a row", per_row, actual)
 
 
@@ -60,7 +58,7 @@ def _event_rate(hour: Hour, name: str) -> float | None:
     points = [each for each in hour.points if name in each.seen]
     if not points or points[-1].seen[name] <= points[0].seen[name]:
         return None
-    rows = sum(each.rows.get(name, 0) for each in points[1:])
+    rows = sum(each.rows_in.get(name, 0) for each in points[1:])
     return rows / (points[-1].seen[name] - points[0].seen[name])
 
 

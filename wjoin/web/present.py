@@ -49,13 +49,13 @@ class Known:
     def recent(self) -> Point:
         """What it does at present: nothing, where it does not run."""
         recent = self.hour.present(self.clock, rests=self.state == "idle")
-        return recent if self.active else Point(recent.begins, recent.ends)
+        return recent if self.active else Point(begins=recent.begins, ends=recent.ends)
 
     @property
     def lag(self) -> dict[str, float]:
         """Seconds by which the newest row of each stream is behind the clock, of a query that runs."""
         total = self.hour.total
-        return lags(total.seen, self.clock) if self.active else dict(total.lag)
+        return lags(total.seen, self.clock) if self.active else total.lag
 
     def rate(self, count: float) -> float:
         """Return how often a second something happens at present that ``recent`` has counted."""
@@ -64,7 +64,7 @@ class Known:
 
 def joins_of(at: Known) -> list[int]:
     """Return the numbers under which the W-joins of a query were compiled, innermost first."""
-    told = (int(key.partition(".")[0]) for key in at.hour.total.matches)
+    told = (int(key.partition(".")[0]) for key in at.hour.total.stages)
     return sorted({*at.plans, *told})
 
 

@@ -1,6 +1,6 @@
 """The numbers of queries as Prometheus reads them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from wjoin.measured.layers import WHOLE
 from wjoin.measured.progress import LEAST_TIMESTAMP
@@ -40,20 +40,22 @@ def metrics(at: Known) -> Iterator[Metric]:
     yield _counter("rows_total", "Rows read.", _by("stream", rows_of(total).items()))
     lost = [
         ({"stream": stream, "reason": reason}, float(count))
-        for reason, counts in (("late", total.late), ("no_time", total.undated), ("ahead", total.ahead))
+        for reason, counts in zip(("late", "no_time", "ahead"), total.losses.values(), strict=True)
         for stream, count in counts.items()
     ]
-    lost += [({"stream": "", "reason": "spark"}, float(total.dropped))]
+    lost += [({"stream": "", "reason": "spark"}, float(total.dropped_by_spark))]
     yield _counter("rows_dropped_total", "Rows dropped, by reason.", lost)
     yield _counter(
-        "comparisons_total", "Comparisons of a combination with a row.", _stages(at, total.comparisons)
+        "comparisons_total", "Comparisons of a combination with a row.", _stages(at, "comparisons")
     )
-    yield _counter("matches_total", "Combinations that a stage has made.", _stages(at, total.matches))
-    yield _counter("results_total", "Results of the window joins.", [({}, total.matched)])
-    yield _gauge("state_rows", "Rows that the window joins keep.", _by("stream", total.kept.items()))
-    yield _gauge("state_bytes", "Size of what they keep.", [({}, total.kept_bytes)])
-    yield _gauge("spark_state_rows", "Rows in the state of Spark's operators.", [({}, total.spark_rows)])
-    yield _gauge("spark_state_bytes", "Size of that state.", [({}, total.spark_bytes)])
+    yield _counter("matches_total", "Combinations that a stage has made.", _stages(at, "matches"))
+    yield _counter("results_total", "Results of the window joins.", [({}, total.matches)])
+    yield _gauge("state_rows", "Rows that the window joins keep.", _by("stream", total.state_rows.items()))
+    yield _gauge("state_bytes", "Size of what they keep.", [({}, total.state_bytes)])
+    yield _gauge(
+        "spark_state_rows", "Rows in the state of Spark's operators.", [({}, total.spark_state_rows)]
+    )
+    yield _gauge("spark_state_bytes", "Size of that state.", [({}, total.spark_state_bytes)])
     yield _gauge("lag_seconds", "How far the newest row is behind the clock.", _by("stream", at.lag.items()))
     yield _gauge("event_time_seconds", "The greatest event time.", _times(total.seen.items()))
     yield _gauge("watermark_seconds", "The watermark.", _times(total.watermarks.items()))
@@ -76,10 +78,10 @@ def _by(label: str, values: Iterable[tuple[str, float]]) -> list[Sample]:
     return [({label: name}, value) for name, value in values]
 
 
-def _stages(at: Known, counts: Mapping[str, int]) -> list[Sample]:
+def _stages(at: Known, name: str) -> list[Sample]:
     """Return the counts of stages; W-joins and stages are counted from 1."""
     joins = joins_of(at)
-    found = ((*map(int, key.split(".")), count) for key, count in counts.items())
+    found = ((*map(int, key.split(".")), count) for key, count in at.hour.total.by_stage(name).items())
     return [
         ({"join": str(joins.index(join) + 1), "stage": str(stage + 1)}, count) for join, stage, count in found
     ]

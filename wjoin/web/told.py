@@ -19,9 +19,9 @@ def line(at: Known) -> dict[str, Any]:
         "name": at.name,
         "state": at.state,
         "failed": at.state == "failed",
-        "rows_per_second": at.rate(at.recent.rows_in),
-        "matches_per_second": at.rate(at.recent.matched),
-        "told": f"{a_second(at.rate(at.recent.rows_in))} rows/s",
+        "rows_per_second": at.rate(at.recent.rows_read),
+        "matches_per_second": at.rate(at.recent.matches),
+        "told": f"{a_second(at.rate(at.recent.rows_read))} rows/s",
     }
 
 
@@ -47,7 +47,7 @@ def detail(at: Known, since: float | None, width: float | None) -> dict[str, Any
         "plans": [each.chosen.plan for each in at.documents.values()],
         "numbers": numbers(at),
         "tiles": [list(each) for each in _tiles(at)],
-        "streams": {"head": _STREAM_HEAD, "rows": [_stream_row(at, name) for name in total.rows]},
+        "streams": {"head": _STREAM_HEAD, "rows": [_stream_row(at, name) for name in total.rows_in]},
         "compared": {
             "head": ["", "estimated", "actual", "actual / estimated"],
             "rows": [[*each.texts, factor_text(each)] for each in comparisons],
@@ -61,45 +61,45 @@ def detail(at: Known, since: float | None, width: float | None) -> dict[str, Any
 def numbers(at: Known) -> dict[str, Any]:
     """Return the numbers of a query by themselves: since its start, at present, and how things stand."""
     total, recent = at.hour.total, at.recent
+    per_second = {
+        name: {stage: at.rate(count) for stage, count in recent.by_stage(name).items()}
+        for name in ("comparisons", "matches")
+    }
     return {
         "micro_batches": total.batches,
         "seconds": round(total.seconds, 3),
         "rows": dict(rows_of(total)),
         "rows_per_second": {name: at.rate(count) for name, count in rows_of(recent).items()},
         "lag_seconds": at.lag,
-        "late": dict(total.late),
-        "null_times": dict(total.undated),
-        "ahead": dict(total.ahead),
-        "dropped_by_spark": total.dropped,
-        "comparisons": dict(total.comparisons),
-        "matches": dict(total.matches),
-        "comparisons_per_second": {name: at.rate(count) for name, count in recent.comparisons.items()},
-        "matches_per_second_by_stage": {name: at.rate(count) for name, count in recent.matches.items()},
-        "results": total.matched,
-        "state_rows": dict(total.kept),
-        "state_bytes": total.kept_bytes,
-        "spark_state_rows": total.spark_rows,
-        "spark_state_bytes": total.spark_bytes,
-        "watermarks": dict(total.watermarks),
-        "seen": dict(total.seen),
+        **total.some(_NUMBERS),
+        **{name: total.by_stage(name) for name in ("comparisons", "matches")},
+        "comparisons_per_second": per_second["comparisons"],
+        "matches_per_second_by_stage": per_second["matches"],
+        "results": total.matches,
         "parts_ms": {name: each / recent.batches for name, each in recent.parts.items()},
         "layers_ms": {name: each / recent.batches / 1000 for name, each in recent.layers.items()},
     }
 
 
+_NUMBERS = (
+    *("late", "null_times", "ahead", "dropped_by_spark", "state_rows", "state_bytes", "spark_state_rows"),
+    *("spark_state_bytes", "watermarks", "seen"),
+)
+
+
 def _tiles(at: Known) -> Iterator[tuple[str, str]]:
     """Yield the numbers at the top of the page, each with what it is."""
     total, recent = at.hour.total, at.recent
-    yield a_second(at.rate(recent.rows_in)), f"rows/s; {figure(total.rows_in)} in all"
-    if at.plans or total.comparisons:
+    yield a_second(at.rate(recent.rows_read)), f"rows/s; {figure(total.rows_read)} in all"
+    if at.plans or total.stages:
         yield (
-            a_second(at.rate(recent.matched)),
-            f"results of the join/s; {figure(total.matched)} in all",
+            a_second(at.rate(recent.matches)),
+            f"results of the join/s; {figure(total.matches)} in all",
         )
     if lag := at.lag:
         name = max(lag, key=lambda each: lag[each])
         yield behind(lag[name]), f"behind the clock: {name}"
-    if total.kept or total.spark_rows:
+    if total.state_rows or total.spark_state_rows:
         yield figure(total.rows_of_state), f"rows of state, {size(total.bytes_of_state)}"
     yield figure(total.lost), "rows dropped: late, no time, too far ahead"
     if total.batches:
@@ -127,13 +127,13 @@ def _stream_row(at: Known, name: str) -> list[str]:
     lag = at.lag.get(name)
     return [
         name,
-        a_second(at.rate(at.recent.rows.get(name, 0))),
-        f"{total.rows[name]:,}",
+        a_second(at.rate(at.recent.rows_in.get(name, 0))),
+        f"{total.rows_in[name]:,}",
         "–" if lag is None else behind(lag),
         _time(total.seen.get(name)),
         _time(total.watermarks.get(name)),
-        f"{total.kept[name]:,}" if name in total.kept else "–",
-        *(f"{counts.get(name, 0):,}" for counts in (total.late, total.undated, total.ahead)),
+        f"{total.state_rows[name]:,}" if name in total.state_rows else "–",
+        *(f"{counts.get(name, 0):,}" for counts in total.losses.values()),
     ]
 
 

@@ -35,7 +35,7 @@ class Watched:
 
     def known(self, *, reached: bool) -> Known:
         """Return what was known of it at the follower's last look, at which Spark was ``reached`` or not."""
-        running, hour = self.running, self.running.totals.history.read()
+        running, hour = self.running, self.running.totals.hour()
         state, error = running.state, None
         if state not in ENDINGS and not reached:
             state, error = "ended", _LOST
