@@ -7,13 +7,7 @@ from itertools import chain
 import pyarrow as pa
 
 from wjoin.sites.failures import SiteError
-from wjoin.sites.held import (
-    EXTENT_SCHEMA,
-    decode_extent_request,
-    decode_wanted,
-    extent_to_batch,
-    parts_of_wanted,
-)
+from wjoin.sites.held import decode_wanted, parts_of_wanted
 from wjoin.sites.protocol import ROW, Request, count_of_numbers, decode_numbers
 from wjoin.sites.reduction import Passing
 from wjoin.sites.site import Site
@@ -92,11 +86,6 @@ def _full(site: Site, store: StreamStore, request: Request, body: memoryview) ->
     return _schema(store, request.columns, numbered=False), chain([next(parts)], parts)
 
 
-def _extent(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
-    found = store.extent(request.start, request.stop, *decode_extent_request(body))
-    return EXTENT_SCHEMA, iter([extent_to_batch(found)])
-
-
 def _reduced(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
     wanted, rest = decode_wanted(body)
     _check_columns(store, [wanted.column])
@@ -128,6 +117,5 @@ def _noise(count: int) -> Answer:
 _KINDS: dict[str, Callable[[Site, StreamStore, Request, memoryview], Answer]] = {
     "rows": _rows,
     "full": _full,
-    "extent": _extent,
     "reduced": _reduced,
 }

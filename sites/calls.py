@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.flight as flight
 
@@ -127,16 +126,6 @@ class Caller:
             if reader is not None:
                 # Whoever read has stopped before the end.
                 reader.cancel()
-
-    def after(self, block: pa.RecordBatch, at: int, stop: int, stream: str) -> int:
-        """Return the number behind the last row of a block, which has some, with numbers from at..stop-1.
-
-        Raises SiteError "broken" where they do not ascend.
-        """
-        numbers = block.column(0).to_numpy()
-        if not at <= numbers[0] <= numbers[-1] < stop or not bool((np.diff(numbers) > 0).all()):
-            raise SiteError("broken", f"rows of {stream} came out of order", site=self.address.url)
-        return int(numbers[-1]) + 1
 
     def close(self) -> None:
         """Let the connection go; a later call raises SiteError "failed"."""

@@ -2,18 +2,28 @@
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from wjoin.grammar.plain import plain, typed
 from wjoin.grammar.plurals import counted
 from wjoin.sites.calls import Caller
 from wjoin.sites.failures import SiteError
-from wjoin.sites.held import Extent, HeldRange, encode_extent_request, extent_from_batches
-from wjoin.sites.held_calls import HeldCalls
+from wjoin.sites.held import (
+    MOST_RANGES,
+    RANGE_BYTES,
+    Extent,
+    ExtentAsked,
+    HeldRange,
+    Wanted,
+    behind,
+    disjoint,
+    encode_wanted,
+)
 from wjoin.sites.protocol import (
     ROW,
     Link,
@@ -43,7 +53,7 @@ class SiteClient:
 
     All methods try again where the site cannot be reached, is slow, busy or restarting, until the address's
     ``patience`` is over, and raise SiteError. ``sent`` and ``received`` count bytes of messages by kind:
-    "rows", "full", "reduced", "extent", "probe" and "action"; of compressed blocks by the first one
+    "rows", "full", "reduced", "probe" and "action"; of compressed blocks by the first one
     of each call. ``block_bytes`` is how many bytes before compression a block of an answer has at the most
     (wjoin.sites.block_size tells it by the link), None for the site's own choice.
     """
@@ -52,7 +62,6 @@ class SiteClient:
         self, address: SiteAddress, *, compression: str | None = "zstd", block_bytes: int | None = None
     ) -> None:
         self._caller = Caller(address)
-        self._held = HeldCalls(self._caller, self._limit)
         self._compression = compression
         self._block_bytes = block_bytes
         self._limits: dict[str, int] | None = None
@@ -111,28 +120,22 @@ class SiteClient:
         most = min(_REQUEST_ROWS, self._limit("max_request_rows"))
         for low in range(start, stop, most):
             what = ("rows", stream, lineage, columns, low, min(stop, low + most))
-            yield from self._following(self._request(*what))
+            yield from self._range(self._request(*what))
 
-    def _following(self, request: Request) -> Iterator[pa.RecordBatch]:
-        """Yield all rows of a request's range, taken up behind the last one that has come."""
-        tries, at = self._caller.tries(), request.start
-        while at < request.stop:
-            try:
-                for block in self._caller.get(request.kind, encode_request(replace(request, start=at))):
-                    if block.num_rows:
-                        before, at = at, self._caller.after(block, at, request.stop, request.stream)
-                        if at - before != block.num_rows:
-                            raise self._wrong(
-                                f"of rows {before} to {at - 1} of {request.stream} some are missing"
-                            )
-                        tries.reset()
-                        yield block
-            except SiteError as error:
-                tries.wait(error)
-                continue
-            if at < request.stop:
-                raise self._wrong(f"row {at} of {request.stream} is missing")
-            return
+    def _range(self, request: Request) -> Iterator[pa.RecordBatch]:
+        """Yield all rows of a request's range."""
+
+        def ticket(at: int) -> bytes | None:
+            return encode_request(replace(request, start=at)) if at < request.stop else None
+
+        at, stream = request.start, request.stream
+        for block in self._following(request, ticket, at, request.stop):
+            before, at = at, int(block.column(0)[-1].as_py()) + 1
+            if at - before != block.num_rows:
+                raise self._wrong(f"of rows {before} to {at - 1} of {stream} some are missing")
+            yield block
+        if at < request.stop:
+            raise self._wrong(f"row {at} of {stream} is missing")
 
     def full(self, stream: str, lineage: str, numbers: Numbers, columns: Sequence[str]) -> pa.RecordBatch:
         """Return rows by number, in the order of the numbers; each is fetched once."""
@@ -169,12 +172,11 @@ class SiteClient:
         Those with an event time above ``ceiling`` are told apart, and those below ``mark`` counted:
         microseconds, or the unit of an integral event time.
         """
-        request = self._request("extent", stream, lineage, (), start, stop)
-        blocks = self._whole(request, encode_extent_request(ceiling, mark))
+        asked = ExtentAsked(stream, lineage, start, stop, ceiling, mark)
         try:
-            return extent_from_batches(blocks)
-        except SiteError as error:
-            raise error.at(self._caller.address.url) from error
+            return typed(Extent, self._act("extent", plain(asked)))
+        except ValueError as error:
+            raise self._wrong(f"the extent of the rows cannot be read: {error}") from error
 
     def reduced(
         self,
@@ -197,8 +199,67 @@ class SiteClient:
         the site does not have it any more; ``keys`` travel with each request. A lost connection is taken up
         behind the last row that has come.
         """
-        request = self._request("reduced", stream, lineage, columns)
-        yield from self._held.reduced(request, ranges, column, high, filter, keys)
+        if not any(each is not None and each.count for each in (filter, keys)):
+            return
+        request, whole = self._request("reduced", stream, lineage, columns), disjoint(ranges)
+        most = max(1, min(MOST_RANGES, self._limit("max_request_bytes") // (2 * RANGE_BYTES)))
+        digest = None if filter is None else filter.digest
+        for low in range(0, len(whole), most):
+            wanted = Wanted(column, whole[low : low + most], high, digest)
+            yield from self._held(request, wanted, b"" if keys is None else keys.encode(), filter)
+
+    def _held(
+        self, request: Request, wanted: Wanted, keys: bytes, filter: ValueFilter | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield what one request for held rows asks for, in order of numbers."""
+
+        def ticket(at: int) -> bytes | None:
+            left = behind(wanted.ranges, at)
+            asked = encode_wanted(replace(wanted, ranges=left), keys)
+            return encode_request(request, asked) if left else None
+
+        return self._following(request, ticket, wanted.ranges[0].start, wanted.ranges[-1].stop, filter)
+
+    def _following(
+        self,
+        request: Request,
+        ticket: Callable[[int], bytes | None],
+        at: int,
+        stop: int,
+        filter: ValueFilter | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield a request's rows, of numbers from at..stop-1, taken up behind the last one that has come.
+
+        ``ticket`` returns what asks for the rows from a number on, None where there are no more. ``filter``
+        is pushed where the site does not have it.
+        """
+        tries, pushed = self._caller.tries(), False
+        while (asked := ticket(at)) is not None:
+            try:
+                for block in self._caller.get(request.kind, asked):
+                    if block.num_rows:
+                        at, pushed = self._behind(block, at, stop, request.stream), False
+                        tries.reset()
+                        yield block
+                return
+            except SiteError as error:
+                if error.kind != "filter" or filter is None:
+                    tries.wait(error)
+                    continue
+            if pushed:
+                # Others have pushed so many that it has gone already.
+                tries.wait(
+                    SiteError("busy", "the site does not keep a filter", site=self._caller.address.url)
+                )
+            self._caller.again(lambda: self._caller.act("filter", filter.encode()))
+            pushed = True
+
+    def _behind(self, block: pa.RecordBatch, at: int, stop: int, stream: str) -> int:
+        """Return the number behind the last row of a block, whose numbers ascend from at..stop-1."""
+        numbers = block.column(0).to_numpy()
+        if not at <= numbers[0] <= numbers[-1] < stop or not bool((np.diff(numbers) > 0).all()):
+            raise self._wrong(f"rows of {stream} came out of order")
+        return int(numbers[-1]) + 1
 
     def _request(
         self,

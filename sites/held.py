@@ -4,11 +4,9 @@ import heapq
 import json
 import struct
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
-
-import pyarrow as pa
 
 from wjoin.grammar.plain import plain
 from wjoin.sites.failures import SiteError
@@ -59,8 +57,6 @@ class Extent:
 
 NOTHING = Extent(0, 0, 0, None, None, None, 0)
 """The extent of no rows."""
-
-EXTENT_SCHEMA = pa.schema([pa.field(name, pa.int64()) for name in Extent.__dataclass_fields__])
 
 
 def _either(choose: Any, one: int | None, other: int | None) -> int | None:
@@ -124,39 +120,15 @@ def behind(ranges: Sequence[HeldRange], at: int) -> tuple[HeldRange, ...]:
 
 
 @dataclass(frozen=True)
-class _ExtentAsked:
+class ExtentAsked:
+    """A request for the extent of rows start..stop-1 of a stream, by a ceiling and a mark."""
+
+    stream: str
+    lineage: str
+    start: int
+    stop: int
     ceiling: int
     mark: int | None
-
-
-def encode_extent_request(ceiling: int, mark: int | None) -> bytes:
-    """Return the body of a request for an extent."""
-    return json.dumps(plain(_ExtentAsked(ceiling, mark)), separators=(",", ":")).encode()
-
-
-def decode_extent_request(body: memoryview) -> tuple[int, int | None]:
-    """Return ceiling and mark of a body. Raises SiteError "broken"."""
-    asked = read_typed(_ExtentAsked, body)
-    return asked.ceiling, asked.mark
-
-
-def extent_to_batch(extent: Extent) -> pa.RecordBatch:
-    """Return an extent as one row."""
-    arrays = [pa.array([each], pa.int64()) for each in astuple(extent)]
-    return pa.RecordBatch.from_arrays(arrays, schema=EXTENT_SCHEMA)
-
-
-def extent_from_batches(batches: Sequence[pa.RecordBatch]) -> Extent:
-    """Return the extent of a row. Raises SiteError "broken"."""
-    rows = [row for batch in batches for row in batch.to_pylist()]
-    try:
-        (row,) = rows
-        found = Extent(**row)
-    except (TypeError, ValueError) as error:
-        raise SiteError("broken", f"the extent of the rows cannot be read: {error}") from error
-    if None in (found.rows, found.size, found.ahead, found.late):
-        raise SiteError("broken", "the extent of the rows has no count")
-    return found
 
 
 def encode_wanted(wanted: Wanted, keys: bytes) -> bytes:

@@ -110,8 +110,7 @@ def schema_from_text(text: str) -> pa.Schema:
 @dataclass(frozen=True)
 class Request:
     """A request for rows: ``kind`` "rows" (all from ``start`` to before ``stop``), "full" (those with some
-    numbers), "reduced" (those of some ranges that pass a filter), "extent" (how many rows start..stop-1 are,
-    and their event times) or "probe" (``stop`` bytes of noise).
+    numbers), "reduced" (those of some ranges that pass a filter) or "probe" (``stop`` bytes of noise).
 
     ``block_bytes`` is how many bytes before compression a batch of the answer has at the most, None for the
     site's own choice; ``compression`` is "zstd", "lz4" or None.
@@ -147,7 +146,7 @@ def decode_request(ticket: bytes | memoryview) -> tuple[Request, memoryview]:
     return read_typed(Request, view[_HEAD.size : _HEAD.size + length]), body
 
 
-def read_typed(kind: type[T], text: memoryview, most_bytes: int = HEAD_BYTES) -> T:
+def read_typed(kind: type[T], text: memoryview | bytes, most_bytes: int = HEAD_BYTES) -> T:
     """Return the dataclass that stands in a JSON text. Raises SiteError "broken" or "limit"."""
     try:
         return typed(kind, read_json(text, most_bytes))

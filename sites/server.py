@@ -7,13 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from wjoin.grammar.plain import plain
 from wjoin.sites.access import admits
 from wjoin.sites.answers import answer, weight
 from wjoin.sites.failures import SiteError
 from wjoin.sites.front import Front, raise_file_limit, tls
+from wjoin.sites.held import ExtentAsked
 from wjoin.sites.http2 import Room, Rules
 from wjoin.sites.limits import MOST_NAME, Calls
-from wjoin.sites.protocol import decode_request, facts_to_json, read_json
+from wjoin.sites.protocol import decode_request, facts_to_json, read_json, read_typed
 from wjoin.sites.secret_files import read_secret
 from wjoin.sites.site import Site
 from wjoin.sites.wire import DO_ACTION, DO_GET, Blocks, Message, failure, read_action, read_ticket, result
@@ -34,7 +36,8 @@ class SiteServer:
     Failures travel as JSON beside their message (wjoin.sites.failures). Actions are "streams" (names, and
     limits of requests), "describe" (a stream), "next" (how far its numbers go), "consumer" (what a query
     still needs), "release" (have it need nothing any more), "filter" (join values that later requests name by
-    their digest), "status" (numbers of all streams) and "ping" (nothing).
+    their digest), "extent" (how many rows a range of numbers has, and their event times), "status" (numbers
+    of all streams) and "ping" (nothing).
     """
 
     def __init__(self, site: Site, token: str | None) -> None:
@@ -86,11 +89,18 @@ class SiteServer:
         """Answer an action with one JSON text."""
         self.site.config.limits.check_bytes(len(message))
         kind, body = read_action(message)
-        found = self._push(body) if kind == "filter" else self._act(kind, read_json(body))
+        if kind == "filter":
+            found: Any = {"digest": self.site.filters.push(body).digest}
+        else:
+            found = self._extent(body) if kind == "extent" else self._act(kind, read_json(body))
         yield result(json.dumps(found).encode())
 
-    def _push(self, body: bytes) -> dict[str, Any]:
-        return {"digest": self.site.filters.push(body).digest}
+    def _extent(self, body: bytes) -> Any:
+        asked = read_typed(ExtentAsked, body)
+        with self._calls.place(0):
+            store = self.site.store(asked.stream, asked.lineage)
+            self.site.counts.add("requests_total", kind="extent", stream=asked.stream)
+            return plain(store.extent(asked.start, asked.stop, asked.ceiling, asked.mark))
 
     def _act(self, kind: str, given: dict[str, Any]) -> Any:
         if kind == "ping":

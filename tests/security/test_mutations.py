@@ -6,7 +6,7 @@ import random
 import socket
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,7 +36,7 @@ from tests.tiers import tiers
 from tests.web.shown import asked, batches, known
 from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import unpacked
-from wjoin.sites.held import HeldRange, Wanted, encode_extent_request, encode_wanted
+from wjoin.sites.held import ExtentAsked, HeldRange, Wanted, encode_wanted
 from wjoin.sites.protocol import Request, encode_request
 from wjoin.sites.value_filter import ValueFilter
 from wjoin.testing.waiting import free_ports
@@ -69,7 +69,6 @@ def tickets(lineage: str) -> list[bytes]:
         encode_request(Request("rows", "a", lineage, columns, 0, 1000)),
         encode_request(Request("full", "a", lineage, columns), b"4" + bytes(8) + bytes(400)),
         *(encode_request(Request("reduced", "a", lineage, columns), each) for each in held),
-        encode_request(Request("extent", "a", lineage, (), 0, 1000), encode_extent_request(5, 7)),
         encode_request(Request("probe", stop=100_000)),
     ]
 
@@ -79,6 +78,7 @@ def actions(lineage: str) -> list[tuple[str, bytes]]:
     told = {"stream": "a", "lineage": lineage, "name": "q", "read": 5, "floor": None}
     filters = [ValueFilter.of(pa.array(values)) for values in ([1, 2, 9], ["a", "bc"], range(5000))]
     plain = [("describe", {"stream": "a"}), ("next", {"stream": "a"}), ("consumer", told), ("status", {})]
+    plain.append(("extent", asdict(ExtentAsked("a", lineage, 0, 1000, 5, 7))))
     texts = [(kind, json.dumps(given).encode()) for kind, given in [*plain, ("release", {"name": "q"})]]
     return [*texts, *(("filter", each.encode()) for each in filters)]
 

@@ -18,7 +18,7 @@ from tests.tiers import examples
 from wjoin.grammar.plain import plain
 from wjoin.sites.block_size import block_bytes
 from wjoin.sites.failures import SiteError, unpacked
-from wjoin.sites.held import HeldRange, Wanted, encode_wanted
+from wjoin.sites.held import ExtentAsked, HeldRange, Wanted, encode_wanted
 from wjoin.sites.protocol import ROW, Link, Request, encode_request
 from wjoin.sites.value_filter import ValueFilter
 
@@ -113,7 +113,6 @@ def test_the_extent_of_a_range(site, lineage):
     found = client.extent("a", lineage, 123, 45_678, ceiling=ceiling, mark=mark)
     assert without_size(found) == extent_by_hand(TIMES[123:45_678].tolist(), ceiling, mark)
     assert client.extent("a", lineage, 7, 7, ceiling=0).rows == 0
-    assert client.received["extent"] > 0
     for call, kind in (
         (lambda: client.extent("a", lineage, 0, COUNT + 1, ceiling=0), "broken"),
         (lambda: client.extent("a", "x", 0, 1, ceiling=0), "lineage"),
@@ -264,23 +263,39 @@ def test_malformed_requests_for_held_rows(site, lineage, body):
     assert raw(site, encode_request(Request("reduced", "a", lineage, ("id",)), body)).kind == "broken"
 
 
+def asked(lineage: str, **entries) -> bytes:
+    whole = plain(ExtentAsked("a", lineage, 0, 9, 1, None))
+    return json.dumps({**whole, **entries}).encode()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "body",
+    "entries",
     [
-        b"",
-        b"[]",
-        b"{",
-        b'{"mark": 5}',
-        b'{"ceiling": 1.5}',
-        b'{"ceiling": true}',
-        b'{"ceiling": 1, "more": 2}',
-        b'{"ceiling": 1, "mark": "x"}',
-        b'{"ceiling": 99999999999999999999}',
+        {"ceiling": 1.5},
+        {"ceiling": True},
+        {"ceiling": None},
+        {"more": 2},
+        {"mark": "x"},
+        {"ceiling": 99999999999999999999},
+        {"stop": -1},
+        {"start": "0"},
     ],
 )
-def test_malformed_requests_for_an_extent(site, lineage, body):
-    assert raw(site, encode_request(Request("extent", "a", lineage, (), 0, 9), body)).kind == "broken"
+def test_malformed_requests_for_an_extent(site, lineage, entries):
+    assert acted(site, "extent", asked(lineage, **entries)).kind == "broken"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"{}"])
+def test_no_requests_for_an_extent(site, lineage, body):
+    assert acted(site, "extent", body).kind == "broken"
+
+
+def acted(site, kind: str, body: bytes) -> SiteError:
+    with flight.FlightClient(site.url) as client, pytest.raises(flight.FlightError) as caught:
+        list(client.do_action(flight.Action(kind, body)))
+    return unpacked(caught.value.extra_info, site.url)
 
 
 @pytest.mark.slow
@@ -293,9 +308,7 @@ def test_limits_of_held_requests(site, lineage):
     assert raw(site, encode_request(request, unknown)).kind == "filter"
     small = encode_request(replace(request, block_bytes=0), encode_wanted(WANTED, KEYS))
     assert raw(site, small).kind == "broken"
-    with flight.FlightClient(site.url) as client, pytest.raises(flight.FlightError) as caught:
-        list(client.do_action(flight.Action("filter", b"nothing")))
-    assert unpacked(caught.value.extra_info, site.url).kind == "broken"
+    assert acted(site, "filter", b"nothing").kind == "broken"
 
 
 @pytest.mark.slow
