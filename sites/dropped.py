@@ -4,8 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from wjoin.grammar.plain import plain, typed
-from wjoin.sites.segments import write_whole
+from wjoin.grammar.plain import typed
 
 
 @dataclass(frozen=True)
@@ -31,11 +30,6 @@ class Dropped:
         if start < self.known_from:
             return False
         return self.greatest is None or (low is not None and self.greatest < low)
-
-
-def save_dropped(path: Path, dropped: Dropped, sync: bool) -> None:
-    """Write it to a file, whole or not at all. Raises OSError."""
-    write_whole(path, json.dumps(plain(dropped)), sync=sync)
 
 
 def load_dropped(path: Path, first: int) -> Dropped:

@@ -21,7 +21,6 @@ SKETCH = 4096
 """Least hashes that are kept of a column: the error of the estimate is about 1/√4096."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def column_hashes(column: pa.Array) -> Hashes:
@@ -59,12 +58,9 @@ def _text(value: Any) -> str:
 
 
 def _mixed(values: Hashes) -> Hashes:
-    """Return the values mixed (the finalizer of SplitMix64)."""
+    """Return the values mixed: pandas does as SplitMix64 at its end."""
     with np.errstate(over="ignore"):
-        values = values + _ODD
-        values = (values ^ (values >> np.uint64(30))) * _MIX[0]
-        values = (values ^ (values >> np.uint64(27))) * _MIX[1]
-        return values ^ (values >> np.uint64(31))
+        return np.asarray(pd.util.hash_array(values + _ODD), np.uint64)
 
 
 @dataclass(frozen=True)

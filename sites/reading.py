@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,33 +56,38 @@ def gone(stream: str, start: int, last: int, first: int) -> SiteError:
     return SiteError("gone", message, help=help)
 
 
-def in_order(
-    parts: Sequence[Part], columns: Sequence[str], block: int, settle: Settle
-) -> Iterator[pa.RecordBatch]:
-    """Yield rows in batches of ``block`` rows, the last with less: ROW, then the columns."""
-    return blocks(_slices(parts, columns, block, settle), block)
-
-
-def _slices(
-    parts: Sequence[Part], columns: Sequence[str], most: int, settle: Settle
-) -> Iterator[pa.RecordBatch]:
-    for part in parts:
-        rows = part.piece.rows.select([*columns])
-        for begin in range(part.begin, part.end, most):
-            some = rows.slice(begin, min(most, part.end - begin))
-            at = part.piece.start + begin
-            yield numbered(some, np.arange(at, at + some.num_rows))
-            settle()
-
-
 def rows_at(
-    piece: Piece, columns: Sequence[str], positions: Positions, most: int
+    found: Iterable[tuple[Piece, Positions]], columns: Sequence[str], block: int, settle: Settle
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows at some positions of a piece, ``most`` of them at a time: ROW, then the columns."""
-    rows = piece.rows.select([*columns])
-    for low in range(0, len(positions), most):
-        some = positions[low : low + most]
-        yield numbered(rows.take(pa.array(some)), some + piece.start)
+    """Yield the rows at ascending positions of pieces, in batches of ``block`` rows, the last with less.
+
+    ROW comes first, then the columns.
+    """
+
+    def some() -> Iterator[pa.RecordBatch]:
+        for piece, positions in found:
+            rows = piece.rows.select([*columns])
+            for low in range(0, len(positions), block):
+                own = positions[low : low + block]
+                yield numbered(taken(rows, own), own + piece.start)
+                settle()
+
+    return blocks(some(), block)
+
+
+def in_order(parts: Iterable[Part], block: int) -> Iterator[tuple[Piece, Positions]]:
+    """Yield the positions of all rows of parts, ``block`` of them at a time."""
+    for each in parts:
+        for low in range(each.begin, each.end, block):
+            yield each.piece, np.arange(low, min(low + block, each.end))
+
+
+def taken(rows: Any, positions: Positions) -> Any:
+    """Return values or rows by ascending position; where all are neighbours, without copying them."""
+    count = len(positions)
+    if count and int(positions[-1]) - int(positions[0]) == count - 1:
+        return rows.slice(int(positions[0]), count)
+    return rows.take(pa.array(positions, pa.int64()))
 
 
 def blocks(found: Iterable[pa.RecordBatch], block: int) -> Iterator[pa.RecordBatch]:

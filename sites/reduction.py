@@ -12,7 +12,7 @@ from wjoin.sites.dropped import Dropped
 from wjoin.sites.failures import SiteError
 from wjoin.sites.held import NOTHING, Extent, HeldRange
 from wjoin.sites.key_index import Hashes, Positions
-from wjoin.sites.reading import Part, Settle, blocks, gone, rows_at
+from wjoin.sites.reading import Part, Settle, gone, taken
 from wjoin.sites.segments import Piece, times
 from wjoin.sites.value_filter import ValueFilter
 from wjoin.sites.value_sets import Flags
@@ -150,19 +150,9 @@ class Reduction:
     indexed: tuple[str, ...]
     """The columns of the pieces' index."""
 
-    def rows(
-        self, pieces: Sequence[Piece], columns: Sequence[str], block: int, settle: Settle
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that pass in batches of ``block`` rows or less: ROW, then the columns."""
-        return blocks(self._passing(pieces, columns, block, settle), block)
-
-    def _passing(
-        self, pieces: Sequence[Piece], columns: Sequence[str], most: int, settle: Settle
-    ) -> Iterator[pa.RecordBatch]:
-        for piece in pieces:
-            for found in self._positions(piece):
-                yield from rows_at(piece, columns, found, most)
-                settle()
+    def rows(self, pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Positions]]:
+        """Yield the pieces, each with the ascending positions of rows that pass."""
+        return ((piece, found) for piece in pieces for found in self._positions(piece))
 
     def _positions(self, piece: Piece) -> Iterator[Positions]:
         """Yield the positions of rows of a piece that pass, ascending."""
@@ -192,7 +182,7 @@ class Reduction:
 
     def _valued(self, piece: Piece, positions: Positions) -> Positions:
         """Return the positions of those rows whose value passes."""
-        return positions[self.passing.of(_taken(piece.rows.column(self.passing.column), positions))]
+        return positions[self.passing.of(taken(piece.rows.column(self.passing.column), positions))]
 
     def _in_time(
         self,
@@ -213,11 +203,3 @@ class Reduction:
             self.time,
         )
         return positions[(found >= lows) & (found <= high)]
-
-
-def _taken(column: pa.Array, positions: Positions) -> pa.Array:
-    """Return values by ascending position; where all are neighbours, without copying them."""
-    count = len(positions)
-    if count and int(positions[-1]) - int(positions[0]) == count - 1:
-        return column.slice(int(positions[0]), count)
-    return column.take(pa.array(positions, pa.int64()))

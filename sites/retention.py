@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from wjoin.grammar.plain import plain, typed
-from wjoin.sites.segments import Piece, write_whole
+from wjoin.grammar.plain import typed
+from wjoin.sites.segments import Piece
 
 _LOG = logging.getLogger("wjoin.sites")
 
@@ -89,11 +89,6 @@ def above(sizes: Sequence[int], most: int | None) -> int:
         total -= sizes[count]
         count += 1
     return count
-
-
-def save_consumers(path: Path, consumers: Iterable[Consumer]) -> None:
-    """Write consumers to a file, whole or not at all."""
-    write_whole(path, json.dumps(plain([*consumers])))
 
 
 def load_consumers(path: Path) -> list[Consumer]:

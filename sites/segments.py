@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from wjoin.grammar.plain import plain
 from wjoin.sites.disk import synced
 from wjoin.sites.far import greatest_time
 from wjoin.sites.key_index import Hashes, KeyIndex, load_index, make_index, save_index, sketch
@@ -102,10 +103,10 @@ def seal(folder: Path, whole: Piece, keys: Sequence[str], position: Mapping[str,
     return open_sealed(path, keys)[0]
 
 
-def write_whole(path: Path, text: str, *, sync: bool = False) -> None:
-    """Write a text to a file, whole or not at all; ``sync``: it is on the disk then. Raises OSError."""
+def write_whole(path: Path, value: Any, *, sync: bool = False) -> None:
+    """Write a value as JSON to a file, whole or not at all, with ``sync`` for good. Raises OSError."""
     unfinished = path.with_suffix(".part")
-    unfinished.write_text(text, "utf-8")
+    unfinished.write_text(json.dumps(plain(value)), "utf-8")
     if sync:
         synced(unfinished)
     unfinished.replace(path)

@@ -12,13 +12,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from wjoin.sites import facts, log, segments
-from wjoin.sites.dropped import load_dropped, save_dropped
+from wjoin.sites.dropped import load_dropped
 from wjoin.sites.failures import SiteError
 from wjoin.sites.held import Extent, HeldRange
 from wjoin.sites.key_index import united
 from wjoin.sites.log import Frame, Log, Position
 from wjoin.sites.protocol import Numbers, StreamFacts, schema_from_text, schema_to_text
-from wjoin.sites.reading import Part, Settle, by_number, in_order, parts_of
+from wjoin.sites.reading import Part, Settle, by_number, in_order, parts_of, rows_at
 from wjoin.sites.records import empty
 from wjoin.sites.reduction import Passing, Reduction, extent_of, kept_ranges
 from wjoin.sites.retention import (
@@ -28,7 +28,6 @@ from wjoin.sites.retention import (
     expired,
     is_of,
     load_consumers,
-    save_consumers,
 )
 from wjoin.sites.segments import Piece
 
@@ -233,7 +232,7 @@ class StreamStore:
         """Remove the oldest segments; that they have left is written first, for a kill between the two."""
         dropped = self._dropped.and_also(leaving[-1].stop, segments.latest_of(leaving))
         try:
-            save_dropped(self.folder / _DROPPED, dropped, self.options.sync)
+            segments.write_whole(self.folder / _DROPPED, dropped, sync=self.options.sync)
         except OSError as error:
             # A full disk must get its room back. A restart sees that the file does not tell of these rows.
             _LOG.warning("stream %s: %s cannot be written: %s", self.options.stream, _DROPPED, error)
@@ -292,7 +291,7 @@ class StreamStore:
             self._saved = time.time()
             with self._lock:
                 known = [*self._consumers.values()]
-            save_consumers(self.folder / "consumers.json", known)
+            segments.write_whole(self.folder / "consumers.json", known)
 
     def _parts(self, start: int, stop: int) -> list[Part]:
         return parts_of(self.pieces(), self._next, start, stop, self.options.stream)
@@ -302,7 +301,7 @@ class StreamStore:
 
         Raises SiteError "gone" or "broken" at once.
         """
-        return in_order(self._parts(start, stop), columns, block, self._settle)
+        return rows_at(in_order(self._parts(start, stop), block), columns, block, self._settle)
 
     def full(self, numbers: Numbers, columns: Sequence[str]) -> pa.RecordBatch:
         """Return rows by number, in the order of the numbers. Raises SiteError "gone" or "broken"."""
@@ -336,7 +335,7 @@ class StreamStore:
             pieces, dropped = self._sealed + self._open, self._dropped
         kept = kept_ranges(pieces, self._next, ranges, dropped, self.options.stream)
         reduction = Reduction(kept, passing, self.options.time, high, self.options.keys)
-        return reduction.rows(pieces, columns, block, self._settle)
+        return rows_at(reduction.rows(pieces), columns, block, self._settle)
 
     def facts(self) -> StreamFacts:
         """Return what is known of the stream."""
@@ -394,5 +393,5 @@ def _lineage(folder: Path, options: StoreOptions) -> str:
             raise SiteError("schema", message, help="delete that folder to start the stream anew")
         return str(known["lineage"])
     made = {"lineage": str(uuid.uuid4()), "schema": schema_to_text(options.schema)}
-    segments.write_whole(file, json.dumps(made), sync=True)
+    segments.write_whole(file, made, sync=True)
     return str(made["lineage"])

@@ -191,11 +191,11 @@ def test_killed_between_telling_of_rows_and_removing_them(tmp_path, monkeypatch)
 
     kept = Retention(300, None, None, 3600.0)
 
-    def kill(*_):
+    def kill(*_, **__):
         raise Killed
 
     for at, place in enumerate(
-        ["wjoin.sites.store.save_dropped", "wjoin.sites.store.segments.remove_sealed"]
+        ["wjoin.sites.store.segments.write_whole", "wjoin.sites.store.segments.remove_sealed"]
     ):
         folder = tmp_path / str(at)
         store = opened(folder, retention=kept)

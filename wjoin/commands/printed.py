@@ -137,35 +137,18 @@ def start_printing(
     """
     _print_heading(frame, form)
 
-    def show(rows: "DataFrame", batch: int, count: int) -> None:
-        if form == "table":
-            print_rows(rows, most)
-        else:
-            _print_lines(rows, count, most, form)
-        told = sys.stdout if form == "table" else sys.stderr
-        print(f"micro-batch {batch}: {counted(count, 'new row')}", file=told, flush=True)
-
-    return start_showing(frame, every, show)
-
-
-def start_showing(
-    frame: "DataFrame",
-    every: str | None,
-    show: "Callable[[DataFrame, int, int], None]",
-    mode: str = "append",
-) -> "StreamingQuery":
-    """Start a query that calls ``show`` with the rows of each micro-batch that has some.
-
-    It is given the rows, the number of the micro-batch, and how many rows it has. ``mode`` is Spark's
-    output mode.
-    """
-
     def take(rows: "DataFrame", batch: int) -> None:
         with run_once(rows) as (kept, count):
-            if count:
-                show(kept, batch, count)
+            if not count:
+                return
+            if form == "table":
+                print_rows(kept, most)
+            else:
+                _print_lines(kept, count, most, form)
+            told = sys.stdout if form == "table" else sys.stderr
+            print(f"micro-batch {batch}: {counted(count, 'new row')}", file=told, flush=True)
 
-    return start_select(frame, take, every, mode=mode)
+    return start_select(frame, take, every)
 
 
 def start_select(

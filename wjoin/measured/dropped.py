@@ -4,14 +4,11 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
-import numpy as np
-
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.grammar.plurals import counted
-from wjoin.measured.progress import losable, observations
+from wjoin.measured.progress import losable, observations, time_text
 from wjoin.measured.reports import Report
 from wjoin.measured.totals import Totals
-from wjoin.planner.plan.ahead import GREATEST_NUMBER
 from wjoin.spark.notices import tell
 
 _PASSED = "passed:"
@@ -104,21 +101,7 @@ class Losses:
 
 def _times(found: Mapping[str, int]) -> str:
     """Return the event times of streams, by alias, as people read them."""
-    return ", ".join(f"{_instant(latest)} in {alias}" for alias, latest in found.items())
-
-
-def _instant(latest: int) -> str:
-    """Return an event time too far ahead; a number where it may be an integral one.
-
-    >>> _instant(1_714_557_600_250 * 1_000_000)  # milliseconds that were read as seconds
-    '56302-03-03 16:04:10'
-    """
-    if latest > GREATEST_NUMBER:
-        return str(latest)
-    # Years of five digits are none of datetime's.
-    whole, rest = divmod(latest, 1_000_000)
-    fraction = f".{rest:06}" if rest else ""
-    return str(np.datetime64(whole, "s")).replace("T", " ") + fraction
+    return ", ".join(f"{time_text(latest)} in {alias}" for alias, latest in found.items())
 
 
 def _by_stream(counts: Mapping[str, int]) -> str:

@@ -5,12 +5,15 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
+
+import numpy as np
 
 from wjoin.executor.report import NOTHING_SEEN
 from wjoin.executor.spark.observe import COUNTS, PREFIX
 from wjoin.measured.layers import LAYERS
+from wjoin.planner.plan.ahead import GREATEST_NUMBER
 
 BROKEN = "wjoin-broken:"
 """With what the name begins under which a stream's dropped broken records are observed, before its own."""
@@ -152,10 +155,16 @@ def lags(seen: Mapping[str, int], clock: float) -> dict[str, float]:
 
 
 def time_text(time: int) -> str:
-    """Return an event time as a time in UTC, or as the number it is where its unit is another."""
-    if time < LEAST_TIMESTAMP:
+    """Return an event time as a time in UTC, or as the number it is where its unit is another.
+
+    >>> time_text(1_714_557_600_250 * 1_000_000)  # milliseconds that were read as seconds
+    '56302-03-03 16:04:10'
+    """
+    if not LEAST_TIMESTAMP <= time <= GREATEST_NUMBER:
         return str(time)
-    return str(datetime.fromtimestamp(time / 1e6, UTC).replace(tzinfo=None))
+    # Years of five digits are none of datetime's.
+    whole, rest = divmod(time, 1_000_000)
+    return str(np.datetime64(whole, "s")).replace("T", " ") + (f".{rest:06}" if rest else "")
 
 
 def behind(lag: float) -> str:

@@ -80,16 +80,15 @@ class Recorder:
 
     def take(self, report: Report) -> None:
         """Add what a micro-batch tells."""
-        found = list(arrivals(report.body, self._plans))
-        if not found:
+        found = list(_told(report.body, self._plans))
+        if all(arrived is None for _, _, arrived, *_ in found):
             return
         self._batches += 1
-        for query, alias, arrived in found:
-            streams = self._measured[query]
-            streams[alias] = streams.get(alias, Measurement()).add(arrived)
-        for query, alias, stage, passed, results in meetings(report.body, self._plans):
-            streams = self._measured[query]
-            streams[alias] = streams.get(alias, Measurement()).meet(stage, passed, results)
+        for join, alias, arrived, stage, passed, results in found:
+            known = self._measured[join].get(alias, Measurement())
+            if arrived is not None:
+                known = known.add(arrived)
+            self._measured[join][alias] = known.meet(stage, passed, results)
 
     def tend(self) -> None:
         """Keep what was measured where that is due."""
@@ -120,24 +119,12 @@ def _faded(streams: Mapping[str, Measurement]) -> dict[str, Measurement]:
     return {alias: each.faded() for alias, each in streams.items()}
 
 
-def arrivals(report: Any, plans: Mapping[int, PhysicalPlan]) -> Iterator[tuple[int, str, Arrived]]:
-    """Yield what a progress report tells of the streams that sent rows: plan, alias, measures."""
-    for query, stage, values in observations(report):
-        plan = plans.get(query)
-        for each in plan.stages[stage].inputs if plan is not None else ():
-            if plan is None or each.stage is not None:
-                continue
-            scan = plan.streams[each.members[0]]
-            found = {name: values.get(f"{name}:{scan.alias}") for name in ("rows", "seen", *MEASURED)}
-            arrived = _arrived(found, None if each.key is None else scan.codes[each.key[1]].expressions)
-            if arrived is not None:
-                yield query, scan.alias, arrived
+def _told(
+    report: Any, plans: Mapping[int, PhysicalPlan]
+) -> Iterator[tuple[int, str, Arrived | None, str, int, int]]:
+    """Yield what a progress report tells of the streams: number of the plan, alias, measures where rows came.
 
-
-def meetings(report: Any, plans: Mapping[int, PhysicalPlan]) -> Iterator[tuple[int, str, str, int, int]]:
-    """Yield what each stage got of each stream that enters there, and made of it all.
-
-    Plan, alias, name of the stage, rows, results.
+    Behind them of the stage that the stream enters: its name, the rows that it got of it, and its results.
     """
     for query, stage, values in observations(report):
         plan = plans.get(query)
@@ -146,8 +133,11 @@ def meetings(report: Any, plans: Mapping[int, PhysicalPlan]) -> Iterator[tuple[i
         name = stage_name(plan.streams[member].alias for member in plan.stages[stage].members)
         for each in plan.stages[stage].inputs:
             if each.stage is None:
-                alias = plan.streams[each.members[0]].alias
-                yield query, alias, name, values.get(f"passed:{alias}") or 0, values.get("matches") or 0
+                scan = plan.streams[each.members[0]]
+                found = {kind: values.get(f"{kind}:{scan.alias}") for kind in ("rows", "seen", *MEASURED)}
+                arrived = _arrived(found, None if each.key is None else scan.codes[each.key[1]].expressions)
+                passed = values.get(f"passed:{scan.alias}") or 0
+                yield query, scan.alias, arrived, name, passed, values.get("matches") or 0
 
 
 def _arrived(found: Mapping[str, int | None], key: Sequence[str] | None) -> Arrived | None:

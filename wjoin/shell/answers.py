@@ -1,20 +1,29 @@
-"""What a statement answers at a terminal: rows, a plan, or a query that has been started."""
+"""What a statement answers at a terminal: rows (of streams as they come), a plan, or a query."""
 
 from collections.abc import Callable
 
-from wjoin.commands.printed import rows_once
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+
+from wjoin.commands.printed import rows_once, run_once, start_select
 from wjoin.context import Asked
 from wjoin.grammar.shown import redacted
 from wjoin.grammar.syntax import Statement
 from wjoin.queries.running import Running
+from wjoin.queries.texts import first_texts, numeric
 from wjoin.shell.shell import Choices
 from wjoin.shell.tables import Rows
-from wjoin.shell.watched import Show, fetched, start_watching
+from wjoin.spark.failures import placed
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.outcome import Selected, outcome
 
 Answer = Rows | Running | Explanation | str
 """A text is what there is to say of a statement that answers nothing else."""
+
+Show = Callable[[Rows, int, bool], None]
+"""Shows rows of a micro-batch: as many as are shown, how many it has, and whether these are all so far."""
+
+_MODE = "STREAMING_OUTPUT_MODE"
 
 
 def answer(
@@ -40,7 +49,36 @@ def answer(
     if not isinstance(found, Selected):
         return found or "done"
     if found.frame.isStreaming and not choices.once:
-        return start_watching(asked, statement, found, choices.rows, show)
+        return _watched(asked, statement, found, choices.rows, show)
     with asked.placed(statement.span):
         rows = rows_once(found.frame, choices.rows) if found.frame.isStreaming else found.frame
-        return fetched(rows, choices.rows)
+        return _fetched(rows, choices.rows)
+
+
+def _fetched(frame: DataFrame, most: int) -> Rows:
+    """Return at most so many rows, and whether there are more."""
+    return Rows(tuple(frame.columns), numeric(frame.schema), *first_texts(frame, most))
+
+
+def _watched(asked: Asked, statement: Statement, selected: Selected, most: int, show: Show) -> Running:
+    """Start a SELECT over streams.
+
+    Its new rows are shown; of an aggregate that never ends its groups, all of them. Raises WJoinError WJ607.
+    """
+
+    def start(mode: str) -> Running:
+        def take(rows: DataFrame, batch: int) -> None:
+            with run_once(rows) as (kept, count):
+                if count:
+                    show(_fetched(kept, most), count, mode == "complete")
+
+        query = start_select(selected.frame, take, asked.settings.trigger(), mode=mode)
+        return selected.running(asked, statement, query)
+
+    with placed(asked.text, statement.span, "the SELECT"):
+        try:
+            return start("append")
+        except AnalysisException as error:
+            if not (error.getCondition() or "").startswith(_MODE):
+                raise
+            return start("complete")
