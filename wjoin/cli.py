@@ -105,9 +105,9 @@ def _told(statement: Statement) -> contextlib.AbstractContextManager[None]:
     """Tell on a terminal that a statement runs which prints nothing."""
     if not isinstance(statement, InsertInto) or not sys.stderr.isatty():
         return contextlib.nullcontext()
-    from wjoin.commands.waiting import Waiting
+    from wjoin.commands.waiting import waiting
 
-    return Waiting(f"INSERT INTO {'.'.join(each.name for each in statement.target)}").ticking()
+    return waiting(f"INSERT INTO {'.'.join(each.name for each in statement.target)}")
 
 
 @contextlib.contextmanager
@@ -164,10 +164,10 @@ def _checkpoint(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     old, new = absolute(options.old), absolute(options.new)
     from wjoin.checkpoints.repartition import repartition
-    from wjoin.commands.waiting import Waiting
+    from wjoin.commands.waiting import waiting
 
     with embedded(options) as session, stopping():
-        with Waiting("Rewriting the state").ticking():
+        with waiting("Rewriting the state"):
             try:
                 asked = session.context.asked(text, params)
                 done = repartition(asked, old, new, options.partitions, source_name(options))
@@ -236,10 +236,10 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 def _prepare(options: argparse.Namespace) -> int:
     from wjoin.commands.prepare import prepare
-    from wjoin.commands.waiting import Waiting
+    from wjoin.commands.waiting import waiting
 
     began = time.monotonic()
-    with Waiting("Running a small join, and saving the classes that Java loads").ticking():
+    with waiting("Running a small join, and saving the classes that Java loads"):
         file = prepare(LOG_TO_TERMINAL if options.debug else {})
     took, size = time.monotonic() - began, file.stat().st_size / 1e6
     print(f"wrote {file} ({size:.0f} MB) in {took:.0f} s; Spark now starts from it")

@@ -9,8 +9,8 @@ from pathlib import Path
 PROGRAM = """
 import sys, time
 from wjoin.spark.process import logged
-from wjoin.commands.waiting import Waiting
-with Waiting("Starting Spark", lambda: "3 of 4 tasks").ticking(), logged(sys.argv[1]):
+from wjoin.commands.waiting import waiting
+with waiting("Starting Spark", lambda: "3 of 4 tasks"), logged(sys.argv[1]):
     time.sleep(1.8)
 print("over")
 """
@@ -41,10 +41,7 @@ def test_the_terminal_is_drawn_on_while_standard_error_is_the_log_of_java(tmp_pa
 
 
 def test_elsewhere_it_is_said_once() -> None:
-    program = (
-        "import time; from wjoin.commands.waiting import Waiting\n"
-        "with Waiting('This').ticking(): time.sleep(0.7)"
-    )
+    program = "import time; from wjoin.commands.waiting import waiting\nwith waiting('This'): time.sleep(0.7)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "This ...\n")
 

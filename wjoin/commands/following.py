@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from wjoin.commands.live import LiveProgress
+from wjoin.commands import live
 from wjoin.grammar.shown import shown
 from wjoin.queries.running import Running
 
@@ -20,17 +20,17 @@ def follow(running: Sequence[Running], settle: Callable[[], None], out: TextIO, 
     """
     if not running:
         return
-    with LiveProgress(as_json, table=all(each.sink is not None for each in running)) as live:
+    with live.shown(running, as_json) as show:
         try:
             while any(each.query.isActive for each in running):
-                live.show(running)
+                show()
                 if any(each.query.exception() is not None for each in running):
                     break
                 time.sleep(_POLL_SECONDS)
         finally:
             for each in running:
                 each.stop()
-            live.show(running)
+            show()
             settle()
     if any(each.sink is None and _BROKEN in str(each.query.exception()) for each in running):
         raise BrokenPipeError

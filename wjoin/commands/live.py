@@ -1,10 +1,11 @@
 """Progress of running queries: a live table on a terminal, lines of JSON, or what is being waited for."""
 
+import contextlib
+import functools
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from rich.box import SIMPLE_HEAD
@@ -12,9 +13,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from wjoin.commands.waiting import Waiting
+from wjoin.commands.waiting import waiting
 from wjoin.executor.spark.beginning import tasks
-from wjoin.grammar.shown import shown
+from wjoin.grammar.shown import shown as shown_text
 from wjoin.measured.followed import Observer
 from wjoin.measured.progress import Progress, time_text
 from wjoin.measured.reports import Report
@@ -40,63 +41,47 @@ _COLUMNS = (
 _LEFT = ("query", "watermark", "now")
 
 
-class LiveProgress:
-    """Shows every report of Spark once as JSON, or what each query has done in a table on a terminal.
+@contextlib.contextmanager
+def shown(running: Sequence[Running], as_json: bool) -> Iterator[Callable[[], None]]:
+    """Show inside what queries have done, whenever the function is called that this gives.
 
-    Reports of a SELECT are on standard error, as its rows are on standard output.
-    Elsewhere it says which first micro-batch is being waited for.
+    Every report of Spark once as JSON, or what each query has done in a table on a terminal. Reports of a
+    SELECT are on standard error, as its rows are on standard output. Elsewhere it says which first
+    micro-batch is being waited for.
     """
+    for each in running if as_json else ():
+        each.followed.observe(_Printed(sys.stderr if each.sink is None else sys.stdout))
+    console, waits = Console(markup=False), False
+    drawn = all(each.sink is not None for each in running) and console.is_terminal and not as_json
+    with contextlib.ExitStack() as first, contextlib.ExitStack() as stack:
+        live = stack.enter_context(Live(console=console, refresh_per_second=4)) if drawn else None
 
-    def __init__(self, as_json: bool, *, table: bool = True) -> None:
-        self._json = as_json
-        self._told: list[Running] = []
-        console = Console(markup=False)
-        drawn = table and console.is_terminal and not as_json
-        self._live = Live(console=console, refresh_per_second=4) if drawn else None
-        self._waiting: Waiting | None = None
+        def show() -> None:
+            nonlocal waits
+            for each in running:
+                each.followed.look()
+            if live is not None:
+                live.update(_table(running))
+                return
+            begun = [each for each in running if not each.totals.known and each.query.isActive]
+            if begun and not waits:
+                names = ", ".join(each.name for each in begun)
+                work = functools.partial(_work, begun[0].query)
+                first.enter_context(waiting(f"First micro-batch of {names}", work))
+            elif not begun:
+                first.close()
+            waits = bool(begun)
 
-    def __enter__(self) -> "LiveProgress":
-        if self._live is not None:
-            self._live.start()
-        return self
+        yield show
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._wait_for([])
-        if self._live is not None:
-            self._live.stop()
 
-    def show(self, running: Sequence[Running]) -> None:
-        """Show what the queries have done since the last call."""
-        for each in running:
-            if self._json and not any(known is each for known in self._told):
-                self._told.append(each)
-                each.followed.observe(_Printed(sys.stdout if each.sink is not None else sys.stderr))
-            each.followed.look()
-        if self._live is not None:
-            self._live.update(self._table(running))
-        else:
-            self._wait_for([each for each in running if not each.totals.known and each.query.isActive])
-
-    def _wait_for(self, begun: Sequence[Running]) -> None:
-        if begun and self._waiting is None:
-            names = ", ".join(each.name for each in begun)
-            first = begun[0].query
-            self._waiting = Waiting(f"First micro-batch of {names}", lambda: _work(first)).__enter__()
-        elif begun and self._waiting is not None:
-            self._waiting.tick()
-        elif self._waiting is not None:
-            self._waiting.__exit__(None, None, None)
-            self._waiting = None
-
-    def _table(self, running: Sequence[Running]) -> Table:
-        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        for name in _COLUMNS:
-            table.add_column(name, justify="left" if name in _LEFT else "right")
-        for each in running:
-            table.add_row(shown(each.name), *_cells(each.totals), _now(each))
-        return table
+def _table(running: Sequence[Running]) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name in _COLUMNS:
+        table.add_column(name, justify="left" if name in _LEFT else "right")
+    for each in running:
+        table.add_row(shown_text(each.name), *_cells(each.totals), _now(each))
+    return table
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def embedded(options: argparse.Namespace) -> "Iterator[Session]":
     settings = spark_settings(options)
     if getattr(options, "checkpoint", None) is not None:
         options.checkpoint = absolute(options.checkpoint)
-    from wjoin.commands.waiting import Waiting
+    from wjoin.commands.waiting import waiting
     from wjoin.connecting import connect
 
     if files := getattr(options, "udf", []):
@@ -56,7 +56,7 @@ def embedded(options: argparse.Namespace) -> "Iterator[Session]":
         for file in files:
             load(file)
     with _script_folder(getattr(options, "file", None)):
-        with Waiting("Starting Spark").ticking():
+        with waiting("Starting Spark"):
             session = connect(None, **settings)
         try:
             yield session

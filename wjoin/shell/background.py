@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from wjoin.shell.attended import Work
+from wjoin.spark.process import redirected
 
 if TYPE_CHECKING:
     from wjoin.session import Session
@@ -47,17 +48,10 @@ def start_spark(
 def _printed_above(descriptors: Sequence[int]) -> Iterator[None]:
     """Let processes that are started inside print, line by line, by way of this one."""
     reading, writing = os.pipe()
-    kept = [os.dup(each) for each in descriptors]
-    for each in descriptors:
-        os.dup2(writing, each)
-    os.close(writing)
     threading.Thread(target=_print_lines, args=(reading,), name="wjoin-java", daemon=True).start()
-    try:
+    with redirected(descriptors, writing):
+        os.close(writing)
         yield
-    finally:
-        for before, each in zip(kept, descriptors, strict=True):
-            os.dup2(before, each)
-            os.close(before)
 
 
 def _print_lines(reading: int) -> None:

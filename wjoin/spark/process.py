@@ -7,12 +7,13 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 TERMINAL = "stderr"
 """The value of wjoin.log with which the log is written to standard error."""
 
+_ERR = 2
 _paths: list[Path] = []
 _folders: list[Path] = []
 _SCHEME = re.compile(r"[A-Za-z][\w+.-]*:")
@@ -51,7 +52,8 @@ def logged(wanted: str | None) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a") as log:
         try:
-            with _standard_error_to(log.fileno()):
+            sys.stderr.flush()
+            with redirected([_ERR], log.fileno()):
                 yield
         except Exception:  # whatever it is, what the JVM wrote tells why; it is raised again
             sys.stderr.write(path.read_text(errors="replace"))
@@ -67,13 +69,14 @@ def _temporary() -> Path:
 
 
 @contextlib.contextmanager
-def _standard_error_to(log: int) -> Iterator[None]:
-    """Give processes that are started inside another standard error."""
-    kept = os.dup(2)
-    sys.stderr.flush()
+def redirected(descriptors: Sequence[int], to: int) -> Iterator[None]:
+    """Give processes that are started inside another file for some of their file descriptors."""
+    kept = [os.dup(each) for each in descriptors]
     try:
-        os.dup2(log, 2)
+        for each in descriptors:
+            os.dup2(to, each)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        for before, each in zip(kept, descriptors, strict=True):
+            os.dup2(before, each)
+            os.close(before)
