@@ -2,6 +2,7 @@
 
 import io
 import socket
+import socketserver
 import ssl
 import threading
 import time
@@ -88,6 +89,18 @@ class BoundedServer(ThreadingHTTPServer):
 
     def turn_away(self, request: Any) -> None:
         """Say that there are too many; nothing unless a server does."""
+
+    def server_bind(self) -> None:
+        """Bind without asking for the name of this machine, which may take long."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: whoever asked has gone, or was too slow."""
+
+    def start(self, name: str, look_seconds: float = 0.5) -> None:
+        """Serve from now on, in a thread of that name that looks now and then whether it is to end."""
+        threading.Thread(target=self.serve_forever, args=[look_seconds], name=name, daemon=True).start()
 
 
 class Deadline(io.RawIOBase):

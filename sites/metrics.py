@@ -6,7 +6,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from typing import Any
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.sites.access import Listen, admits
@@ -63,13 +62,6 @@ class MetricsServer(BoundedServer):
             super().__init__((listen.host, listen.port), _Handler, _MOST_REQUESTS, context)
         except OSError as error:
             raise WJoinError("WJ903", f"metrics cannot be served at {listen}: {error.strerror}") from error
-
-    def start(self) -> None:
-        """Serve from now on."""
-        threading.Thread(target=self.serve_forever, name="site-metrics", daemon=True).start()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: whoever asked has gone, or was too slow."""
 
 
 class _Handler(BoundedHandler):

@@ -36,7 +36,9 @@ def serve(path: Path) -> None:
     try:
         site.start()
         if config.metrics is not None:
-            MetricsServer(*_metrics_door(config), lambda: exposition(_metrics(site, server), shown)).start()
+            MetricsServer(*_metrics_door(config), lambda: exposition(_metrics(site, server), shown)).start(
+                "site-metrics"
+            )
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())
         scheme = "grpc" if config.certificate is None else "grpc+tls"

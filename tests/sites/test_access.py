@@ -174,7 +174,7 @@ def test_metrics_elsewhere_need_the_token(tmp_path):
     from wjoin.sites.metrics import MetricsServer
 
     server = MetricsServer(Listen("127.0.0.1", 0), "a token of sixteen", None, lambda: "x 1\n")
-    server.start()
+    server.start("site-metrics")
     url = f"http://127.0.0.1:{server.server_address[1]}/metrics"
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(url, timeout=10)

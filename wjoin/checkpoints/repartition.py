@@ -142,8 +142,8 @@ def repartition(
         for number, task in enumerate(tasks):
             with asked.placed(task.statement.span):
                 own = f"{unfinished}/{number}"
-                made = task.below(f"{unfinished}/checkpoint")
-                _write(asked, files, task, partitions, own, made, task.below(new))
+                made, session = task.below(f"{unfinished}/checkpoint"), _session(spark, task.last, partitions)
+                _Writing(asked, files, session, task, partitions, own, made, task.below(new)).write()
         for task in tasks:
             if last_batch(files, task.folder).number != task.last.number:
                 raise WJoinError("WJ708", f"a query is running on the checkpoint {task.folder}")
@@ -255,29 +255,9 @@ class _Script:
         return _Task(statement, name, folder, place, last, before, after, whole, layouts, filed, to_files)
 
 
-def _write(
-    context: Context, files: Files, task: _Task, partitions: int, own: str, made: str, final: str
-) -> None:
-    """Write a checkpoint anew as ``made``, which will be ``final``; ``own`` is a folder to work in."""
-    last, spark = task.last, _session(context.engine.spark, task.last, partitions)
-    files.make_own(made)
-    for name in files.names(task.folder):
-        if name != "state":
-            files.copy(f"{task.folder}/{name}", f"{made}/{name}")
-    files.remove(f"{made}/{STATE}")
-    set_partitions(files, made, last.number, partitions)
-    _Writing(context, files, spark, task, partitions, own, made, final).write()
-    for name in (IDENTITY, LAYOUTS):
-        files.remove(f"{made}/wjoin/{name}")
-    if task.layouts is not None:
-        beside = Beside(spark, made)
-        beside.write(IDENTITY, 1, identity(task.after, partitions, task.whole))
-        beside.write(LAYOUTS, 1, plain(task.layouts))
-
-
 @dataclass(frozen=True)
 class _Writing:
-    """Writes the state of a task anew into the checkpoint ``made``; ``own`` is a folder to work in."""
+    """Writes the checkpoint of a task anew as ``made``, later ``final``; ``own`` is a folder to work in."""
 
     context: Context
     files: Files
@@ -289,7 +269,23 @@ class _Writing:
     final: str
 
     def write(self) -> None:
-        """Write the state of all stages."""
+        """Write all of it: the state of each stage, and what is beside it."""
+        files, task, made = self.files, self.task, self.made
+        files.make_own(made)
+        for name in files.names(task.folder):
+            if name != "state":
+                files.copy(f"{task.folder}/{name}", f"{made}/{name}")
+        files.remove(f"{made}/{STATE}")
+        set_partitions(files, made, task.last.number, self.partitions)
+        self._state()
+        for name in (IDENTITY, LAYOUTS):
+            files.remove(f"{made}/wjoin/{name}")
+        if task.layouts is not None:
+            beside = Beside(self.spark, made)
+            beside.write(IDENTITY, 1, identity(task.after, self.partitions, task.whole))
+            beside.write(LAYOUTS, 1, plain(task.layouts))
+
+    def _state(self) -> None:
         if self.task.to_files:
             begin(self._made_folder(), self._workers())
         for number, kind in operators(self.files, self.task.folder).items():

@@ -40,9 +40,9 @@ class LiveCell:
         self.ended = threading.Event()
         self._rows = rows
         self._note = ""
-        self._output: str | None = None
+        self._output: Any = None
         self._button: Any = None
-        self._button_output = ""
+        self._button_output: Any = None
         self._failed: WJoinError | None = None
         self._drawing = threading.Lock()
 
@@ -99,7 +99,7 @@ class LiveCell:
             # Ended is what was so before its last reports were taken.
             living = running.seconds is None
             rows = self._rows.table(running.totals.total.batches) if self._rows is not None else None
-            state, done, self._failed = _state(running, now), running.line(), running.failed
+            state, done, self._failed = _state(running, now), running.done(), running.failed
         except UNREACHABLE:
             living, rows, state = False, None, "ended"
             done = f"{running.totals.line()}; Spark has been stopped"
@@ -111,7 +111,7 @@ class LiveCell:
             state,
             now,
             living,
-            done.removeprefix(f"{running.name}: "),
+            done,
             running.totals.hour().points,
             notes,
             # Where the cell waits it ends with the error.

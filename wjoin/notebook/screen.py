@@ -1,10 +1,10 @@
 """What a cell shows, by whatever front end there is: a notebook, a console, a terminal."""
 
-import itertools
 import threading
-import uuid
 from collections.abc import Mapping
 from typing import Any, Protocol
+
+from IPython.display import display
 
 from wjoin.grammar.shown import shown_lines
 
@@ -30,8 +30,6 @@ class Screen:
         self._shell = shell
         # A terminal would print each of them anew.
         self.living = hasattr(shell, "kernel")
-        self._numbers = itertools.count()
-        self._of_process = uuid.uuid4().hex
         self._publishing = threading.Lock()
 
     @property
@@ -45,32 +43,28 @@ class Screen:
 
     def show(self, what: Shown | str) -> None:
         """Show a new output."""
-        self._publish(_bundle(what))
+        self.show_living(what)
 
-    def show_living(self, what: Shown | str) -> str:
-        """Show an output that will be replaced; return its name."""
-        return self._named(_bundle(what))
+    def show_living(self, what: Shown | str) -> Any:
+        """Show an output that will be replaced; return what it is replaced by."""
+        return self._displayed(_bundle(what))
 
-    def show_widget(self, widget: Any, text: str) -> str:
-        """Show a widget of ipywidgets, or a text where the front end has none; return the output's name."""
+    def show_widget(self, widget: Any, text: str) -> Any:
+        """Show a widget of ipywidgets, or a text where the front end has none; return as ``show_living``."""
         model = {"model_id": widget.model_id, "version_major": 2, "version_minor": 0}
-        return self._named({"text/plain": text, _WIDGET: model})
+        return self._displayed({"text/plain": text, _WIDGET: model})
 
-    def replace(self, name: str, what: Shown | str, *, last: bool = False) -> None:
+    def replace(self, shown: Any, what: Shown | str, *, last: bool = False) -> None:
         """Replace an output, from any thread, where that can be; elsewhere the ``last`` one is shown."""
         if self.living:
-            self._publish(_bundle(what), transient={"display_id": name}, update=True)
+            with self._publishing:
+                shown.update(_bundle(what), raw=True)
         elif last:
             self.show(what)
 
-    def _named(self, bundle: Mapping[str, Any]) -> str:
-        name = f"wjoin-{self._of_process}-{next(self._numbers)}"
-        self._publish(bundle, transient={"display_id": name})
-        return name
-
-    def _publish(self, bundle: Mapping[str, Any], **how: Any) -> None:
+    def _displayed(self, bundle: Mapping[str, Any]) -> Any:
         with self._publishing:
-            self._shell.display_pub.publish(data=dict(bundle), **how)
+            return display(dict(bundle), raw=True, display_id=True)  # type: ignore[no-untyped-call]
 
 
 def _bundle(what: Shown | str) -> dict[str, str]:

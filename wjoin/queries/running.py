@@ -90,6 +90,10 @@ class Running:
         return redacted(self.statement.of(self.text))
 
     def line(self) -> str:
+        """Return what the query has done, in one line with its name."""
+        return f"{self.name}: {self.done()}"
+
+    def done(self) -> str:
         """Return what the query has done, in one line."""
         seconds = time.monotonic() - self.began if self.seconds is None else self.seconds
         failed = self.query.exception() is not None
@@ -98,7 +102,7 @@ class Running:
             done = "no micro-batch has been reported"
         if waits := self.waits:
             done += f"; {waits}"
-        return f"{self.name}: {'failed, ' if failed else ''}{done}, {seconds:.1f} s"
+        return f"{'failed, ' if failed else ''}{done}, {seconds:.1f} s"
 
     @property
     def waits(self) -> str:

@@ -1,5 +1,6 @@
 """Files and folders wherever Spark can reach, through the file systems of its Hadoop."""
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,20 +73,14 @@ class Files:
     def read(self, path: str) -> str:
         """Return the text of a file."""
         files, at = self._at(path)
-        stream = files.open(at)
-        try:
+        with closing(files.open(at)) as stream:
             return str(self.jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
 
     def write(self, path: str, text: str) -> None:
         """Write the text of a file."""
         files, at = self._at(path)
-        stream = files.create(at, True)
-        try:
+        with closing(files.create(at, True)) as stream:
             stream.write(text.encode())
-        finally:
-            stream.close()
 
     def copy(self, path: str, to: str) -> None:
         """Copy a file or a whole folder to a path that is not there yet."""

@@ -51,7 +51,7 @@ def describe_query(asked: Asked, statement: DescribeQuery) -> DataFrame:
         ("started", running.started.isoformat(sep=" ", timespec="seconds")),
         ("sink", running.sink),
         ("checkpoint", running.checkpoint),
-        ("done", running.line().removeprefix(f"{running.name}: ")),
+        ("done", running.done()),
         *_newest(running),
         *(("plan", each.chosen.plan) for each in running.documents()),
         ("statement", running.written),
@@ -84,8 +84,7 @@ def stop_query(asked: Asked, statement: StopQuery) -> DataFrame:
     running.followed.look()
     running.stop()
     asked.queries.settle()
-    done = running.line().removeprefix(f"{running.name}: ")
-    return asked.engine.rows([(running.name, done)], STOPPED_SCHEMA)
+    return asked.engine.rows([(running.name, running.done())], STOPPED_SCHEMA)
 
 
 def find_query(queries: Queries, name: Identifier) -> Running:

@@ -106,13 +106,8 @@ def history(at: Known, since: float | None, width: float | None) -> dict[str, An
     found = charts(at)
     return {
         "charts": [
-            {
-                "key": each.key,
-                "title": each.title,
-                "unit": each.unit,
-                "stacked": each.stacked,
-                "series": list(each.series.values()),
-            }
+            {name: getattr(each, name) for name in ("key", "title", "unit", "stacked")}
+            | {"series": list(each.series.values())}
             for each in found
         ],
         "history": {

@@ -3,8 +3,6 @@
 import contextlib
 import html
 import socket
-import socketserver
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
@@ -70,18 +68,11 @@ class Web(BoundedServer):
         self.looked, self.open = float("-inf"), True
         super().__init__((str(host), int(free)), _Handler, MOST_REQUESTS)
 
-    def server_bind(self) -> None:
-        """Bind without asking for the name of this machine, which may take long."""
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = self.host, self.server_address[1]
-
     def begin(self, read: Callable[[], Sequence[Known]], closed: Callable[[], None]) -> Self:
         """Answer from now on with the queries that ``read`` gives; call ``closed`` at the end."""
         self._closed = closed
         self.site = Site(read, self._suffix())
-        threading.Thread(
-            target=self.serve_forever, args=[_END_SECONDS], name="wjoin-web", daemon=True
-        ).start()
+        self.start("wjoin-web", _END_SECONDS)
         return self
 
     @property
@@ -128,9 +119,6 @@ class Web(BoundedServer):
         request.settimeout(REQUEST_SECONDS)
         with contextlib.suppress(OSError):
             request.sendall(_BUSY)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: whoever asked has gone, or was too slow."""
 
 
 def serve(spark: SparkSession, queries: Queries, address: Address, token: str | None = None) -> Web:
