@@ -48,17 +48,17 @@ def weight(request: Request, body: memoryview) -> int:
 
 
 def _check_columns(store: StreamStore, columns: Sequence[str]) -> None:
-    known = store.options.schema.names
+    known = store.stream.schema.names
     for name in columns:
         if name not in known:
-            message = f"stream {store.options.stream} has no column {name:.100}"
+            message = f"stream {store.stream.name} has no column {name:.100}"
             raise SiteError("schema", message, help=f"its columns are {', '.join(known)}")
     if len(set(columns)) < len(columns):
         raise SiteError("broken", "a column is asked for twice")
 
 
 def _schema(store: StreamStore, columns: Sequence[str], *, numbered: bool = True) -> pa.Schema:
-    own = [store.options.schema.field(name) for name in columns]
+    own = [store.stream.schema.field(name) for name in columns]
     return pa.schema([pa.field(ROW, pa.int64(), nullable=False), *own] if numbered else own)
 
 
@@ -89,7 +89,7 @@ def _full(site: Site, store: StreamStore, request: Request, body: memoryview) ->
 def _reduced(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
     wanted, rest = decode_wanted(body)
     _check_columns(store, [wanted.column])
-    kind = store.options.schema.field(wanted.column).type
+    kind = store.stream.schema.field(wanted.column).type
     filters = [] if wanted.filter is None else [site.filters.find(wanted.filter)]
     if len(rest):
         most = site.config.limits.max_request_bytes

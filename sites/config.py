@@ -17,31 +17,10 @@ from wjoin.sites.limits import MOST_NAME, Limits
 from wjoin.sites.records import EPOCHS
 from wjoin.sites.retention import Retention
 from wjoin.sites.source_folder import FORMATS
+from wjoin.sites.sources import KAFKA, STANDARD_INPUT, StreamConfig
 from wjoin.sites.units import microseconds, size
 
 T = TypeVar("T")
-
-STANDARD_INPUT = "-"
-KAFKA = "kafka://"
-
-
-@dataclass(frozen=True)
-class StreamConfig:
-    """One stream: where its rows come from, which columns they have, and what is kept of them."""
-
-    name: str
-    source: str
-    format: str
-    schema: pa.Schema | None
-    time: str
-    keys: tuple[str, ...]
-    retention: Retention
-    epoch: str
-    header: bool
-    delimiter: str
-    poll: float
-    start: str
-    options: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True)

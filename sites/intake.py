@@ -34,7 +34,7 @@ class Intake:
         self._store = store
         self._source = source
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"site-{store.options.stream}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"site-{store.stream.name}", daemon=True)
 
     def start(self) -> None:
         """Begin to take rows in."""
@@ -66,7 +66,7 @@ class Intake:
                 self.failing = True
                 _LOG.error(
                     "stream %s: %s: %s; again in %.1f s",
-                    *(self._store.options.stream, type(error).__name__, error, pause),
+                    *(self._store.stream.name, type(error).__name__, error, pause),
                 )
                 self._stop.wait(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
@@ -74,7 +74,7 @@ class Intake:
     def _tell(self) -> None:
         """Log how many rows have come since this was told last."""
         if self.taken > self._told:
-            name, fresh = self._store.options.stream, self.taken - self._told
+            name, fresh = self._store.stream.name, self.taken - self._told
             _LOG.info(
                 "stream %s: %s taken in, %d since the start", name, counted(fresh, "new row"), self.taken
             )
@@ -82,13 +82,13 @@ class Intake:
 
     def _dated(self, read: Read) -> pa.RecordBatch:
         """Return the rows that have an event time, and count the others."""
-        rows, name = read.rows, self._store.options.stream
+        rows, name = read.rows, self._store.stream.name
         if read.broken:
             self.broken += read.broken
             _LOG.warning(
                 "stream %s: %s, such as %s", name, counted(read.broken, "broken record"), read.example
             )
-        there = np.asarray(rows.column(self._store.options.time).is_valid())
+        there = np.asarray(rows.column(self._store.stream.time).is_valid())
         without = len(there) - int(there.sum())
         if without:
             self.undated += without
@@ -100,14 +100,12 @@ class Intake:
 
     def _tell_of_far(self, rows: pa.RecordBatch) -> None:
         """Log how many rows are later than any clock shows."""
-        options = self._store.options
+        stream = self._store.stream
         far = int(
-            np.count_nonzero(
-                times(rows, options.time) > greatest_time(options.schema.field(options.time).type)
-            )
+            np.count_nonzero(times(rows, stream.time) > greatest_time(stream.schema.field(stream.time).type))
         )
         if far:
             _LOG.warning(
                 "stream %s: %s of the far future; they do not move its window, and joins drop them",
-                *(options.stream, counted(far, "row")),
+                *(stream.name, counted(far, "row")),
             )

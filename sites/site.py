@@ -5,14 +5,14 @@ import resource
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.sites.config import KAFKA, STANDARD_INPUT, SiteConfig, StreamConfig, check_columns
+from wjoin.sites.config import SiteConfig, check_columns
 from wjoin.sites.exposition import Metric
 from wjoin.sites.failures import SiteError
 from wjoin.sites.filters import Filters
@@ -23,8 +23,8 @@ from wjoin.sites.retention import Consumer
 from wjoin.sites.source_folder import FolderSource, first_schema
 from wjoin.sites.source_kafka import KafkaSource, client_library
 from wjoin.sites.source_lines import LineSource
-from wjoin.sites.sources import Source
-from wjoin.sites.store import StoreOptions, StreamStore, known_schema
+from wjoin.sites.sources import KAFKA, STANDARD_INPUT, Source, StreamConfig
+from wjoin.sites.store import StreamStore, known_schema
 
 _LOG = logging.getLogger("wjoin.sites")
 
@@ -97,18 +97,10 @@ class Site:
 
     def _serve(self, stream: StreamConfig, schema: pa.Schema) -> None:
         check_columns(schema, stream.time, stream.keys, f"streams.{stream.name}")
-        source = _source(stream, schema)
-        options = StoreOptions(
-            stream=stream.name,
-            schema=schema,
-            time=stream.time,
-            keys=stream.keys,
-            retention=stream.retention,
-            segment_bytes=self.config.segment_bytes,
-            sync=self.config.sync,
-        )
+        stream = replace(stream, schema=schema)
+        source, how = _source(stream), (self.config.segment_bytes, self.config.sync)
         try:
-            store = StreamStore(self._folder(stream), options, source.fold, self._memory.settle)
+            store = StreamStore(self._folder(stream), stream, source.fold, self._memory.settle, *how)
         except (OSError, SiteError, pa.ArrowException, ValueError) as error:
             raise WJoinError("WJ903", f"streams.{stream.name}: its data cannot be read: {error}") from error
         served = Served(store, Intake(store, source))
@@ -214,16 +206,13 @@ def _consumer_status(consumer: Consumer, next: int) -> dict[str, Any]:
     return {"behind": next - consumer.read, "floor": consumer.floor, "silent": round(silent, 1)}
 
 
-def _source(stream: StreamConfig, schema: pa.Schema) -> Source:
+def _source(stream: StreamConfig) -> Source:
     if stream.source == STANDARD_INPUT:
-        return LineSource(schema, stream.epoch)
-    if stream.source.startswith(KAFKA):
-        servers, _, topic = stream.source.removeprefix(KAFKA).rpartition("/")
-        if not servers or not topic:
-            message = f"streams.{stream.name}.source: {stream.source} has no topic"
-            raise WJoinError("WJ901", message, help="write kafka://host:port/topic")
-        return KafkaSource(servers, topic, schema, stream.epoch, stream.start, stream.options)
-    folder = Path(stream.source)
-    return FolderSource(
-        folder, stream.format, schema, stream.epoch, stream.header, stream.delimiter, stream.poll
-    )
+        return LineSource(stream)
+    if not stream.source.startswith(KAFKA):
+        return FolderSource(stream)
+    servers, _, topic = stream.source.removeprefix(KAFKA).rpartition("/")
+    if not servers or not topic:
+        message = f"streams.{stream.name}.source: {stream.source} has no topic"
+        raise WJoinError("WJ901", message, help="write kafka://host:port/topic")
+    return KafkaSource(servers, topic, stream)

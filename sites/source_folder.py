@@ -14,7 +14,7 @@ from wjoin.sites.columns import readable
 from wjoin.sites.log import Position
 from wjoin.sites.record_lines import lines, some_of
 from wjoin.sites.records import Read, csv_rows, empty, json_lines
-from wjoin.sites.sources import Taken
+from wjoin.sites.sources import StreamConfig, Taken
 
 FORMATS = ("parquet", "json", "csv")
 
@@ -31,13 +31,7 @@ class FolderSource:
     that are done, and how many records have been read of the one begun.
     """
 
-    folder: Path
-    format: str
-    schema: pa.Schema
-    epoch: str
-    header: bool
-    delimiter: str
-    poll: float
+    stream: StreamConfig
 
     def fold(self, position: Position, step: Position) -> Position:
         """Return the position after a step: names of files that are done, and how far another one is."""
@@ -50,7 +44,9 @@ class FolderSource:
         done = set(position.get("done", ()))
         begun = position.get("file")
         while not stop.is_set():
-            found = [path for path in files(self.folder, self.format) if path.name not in done]
+            found = [
+                path for path in files(Path(self.stream.source), self.stream.format) if path.name not in done
+            ]
             # The one begun goes on before others, whatever their times are.
             for path in sorted(found, key=lambda each: each.name != begun):
                 skip = int(position.get("records", 0)) if path.name == begun else 0
@@ -59,33 +55,34 @@ class FolderSource:
                 if stop.is_set():
                     return
             yield None
-            stop.wait(self.poll)
+            stop.wait(self.stream.poll)
 
     def _file(self, path: Path, skip: int) -> Iterator[Taken]:
         for read, records in self._records(path, skip):
             yield Taken(read, {"file": path.name, "records": records})
-        yield Taken(Read(empty(self.schema)), {"done": [path.name]})
+        yield Taken(Read(empty(self.stream.schema)), {"done": [path.name]})
 
     def _records(self, path: Path, skip: int) -> Iterator[tuple[Read, int]]:
-        if self.format == "csv":
-            return csv_rows(path, self.schema, self.epoch, self.header, self.delimiter, skip)
-        return self._lines(path, skip) if self.format == "json" else self._parquet(path, skip)
+        stream = self.stream
+        if stream.format == "csv":
+            return csv_rows(path, stream.schema, stream.epoch, stream.header, stream.delimiter, skip)
+        return self._lines(path, skip) if stream.format == "json" else self._parquet(path, skip)
 
     def _lines(self, path: Path, skip: int) -> Iterator[tuple[Read, int]]:
         with path.open("rb") as file:
             left = islice(lines(file), skip, None)
             while some := some_of(left, _LINES):
                 skip += len(some)
-                yield json_lines(some, self.schema, self.epoch), skip
+                yield json_lines(some, self.stream.schema, self.stream.epoch), skip
 
     def _parquet(self, path: Path, skip: int) -> Iterator[tuple[Read, int]]:
         with pq.ParquetFile(path) as file:
-            there = [name for name in self.schema.names if name in file.schema_arrow.names]
+            there = [name for name in self.stream.schema.names if name in file.schema_arrow.names]
             done = 0
             for batch in file.iter_batches(_ROWS, columns=there):
                 before, done = done, done + batch.num_rows
                 if done > skip:
-                    yield Read(_fitted(batch.slice(max(0, skip - before)), self.schema)), done
+                    yield Read(_fitted(batch.slice(max(0, skip - before)), self.stream.schema)), done
 
 
 def _fitted(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -1,19 +1,17 @@
 """Rows of a topic of Kafka, each record a JSON object; needs wjoin[site-kafka]."""
 
 import importlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import takewhile
 from threading import Event
 from typing import Any
-
-import pyarrow as pa
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.sites.log import Position
 from wjoin.sites.record_lines import MOST_RECORD, MOST_TAKEN
 from wjoin.sites.records import json_lines
-from wjoin.sites.sources import Taken
+from wjoin.sites.sources import StreamConfig, Taken
 
 _RECORDS = 10_000
 _AT_ONCE = 500
@@ -26,18 +24,11 @@ _ASK_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class KafkaSource:
-    """All partitions of a topic. The position holds the next offset of each; no consumer group is committed.
-
-    ``options`` are librdkafka's, such as 'security.protocol'; ``start`` is "earliest" or "latest", for
-    partitions that the position does not know.
-    """
+    """All partitions of a topic. The position holds the next offset of each; no group is committed."""
 
     servers: str
     topic: str
-    schema: pa.Schema
-    epoch: str
-    start: str
-    options: Mapping[str, str] = field(repr=False)
+    stream: StreamConfig
 
     def fold(self, position: Position, step: Position) -> Position:
         """Return the position after a step: the greatest next offset of each partition."""
@@ -49,7 +40,7 @@ class KafkaSource:
         settings = {
             "queued.max.messages.kbytes": _QUEUED_KILOBYTES,
             "fetch.max.bytes": 1024 * _QUEUED_KILOBYTES,
-            **self.options,
+            **self.stream.options,
             "bootstrap.servers": self.servers,
             "group.id": "wjoin-site",
             "enable.auto.commit": False,
@@ -75,7 +66,7 @@ class KafkaSource:
         if found.error is not None:
             raise kafka.KafkaException(found.error)
         known = position.get("offsets", {})
-        begin = kafka.OFFSET_BEGINNING if self.start == "earliest" else kafka.OFFSET_END
+        begin = kafka.OFFSET_BEGINNING if self.stream.start == "earliest" else kafka.OFFSET_END
         consumer.assign(
             [kafka.TopicPartition(self.topic, each, known.get(str(each), begin)) for each in found.partitions]
         )
@@ -87,7 +78,7 @@ class KafkaSource:
             value = each.value() or b""
             lines.append(value.replace(b"\n", b" ") if len(value) <= MOST_RECORD else b"a record is too long")
             offsets[str(each.partition())] = each.offset() + 1
-        return Taken(json_lines(lines, self.schema, self.epoch), {"offsets": offsets})
+        return Taken(json_lines(lines, self.stream.schema, self.stream.epoch), {"offsets": offsets})
 
 
 def _some(consumer: Any) -> list[Any]:

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-import pyarrow as pa
-
 from wjoin.sites.log import Position
 from wjoin.sites.record_lines import MOST_TAKEN, lines
 from wjoin.sites.records import json_lines
-from wjoin.sites.sources import Taken
+from wjoin.sites.sources import StreamConfig, Taken
 
 _LINES = 16_384
 _WAIT = 0.05
@@ -23,8 +21,7 @@ _WAIT = 0.05
 class LineSource:
     """JSON lines of a pipe. What a pipe has given it does not give again: the position counts lines only."""
 
-    schema: pa.Schema
-    epoch: str
+    stream: StreamConfig
 
     def fold(self, position: Position, step: Position) -> Position:
         """Return the position after a step."""
@@ -46,7 +43,7 @@ class LineSource:
                 yield None
                 continue
             count += len(some)
-            yield Taken(json_lines(some, self.schema, self.epoch), {"lines": count})
+            yield Taken(json_lines(some, self.stream.schema, self.stream.epoch), {"lines": count})
 
 
 class _Waiting:

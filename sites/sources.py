@@ -1,12 +1,39 @@
-"""What a source of a stream is: batches of rows, each with where the source stands after them."""
+"""A stream of a site, and what its source is: batches of rows, each with where it stands after them."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from threading import Event
-from typing import Protocol
+from typing import Any, Protocol
 
 from wjoin.sites.log import Position
 from wjoin.sites.records import Read
+from wjoin.sites.retention import Retention
+
+STANDARD_INPUT = "-"
+KAFKA = "kafka://"
+
+
+@dataclass(frozen=True)
+class StreamConfig:
+    """One stream: where its rows come from, which columns they have, and what is kept of them.
+
+    ``schema``: Arrow's, None where the first file tells it. ``options`` are librdkafka's, such as
+    'security.protocol'; ``start`` is "earliest" or "latest", for what of a topic is not known yet.
+    """
+
+    name: str
+    source: str
+    schema: Any
+    time: str
+    keys: tuple[str, ...]
+    retention: Retention
+    format: str = "parquet"
+    epoch: str = "seconds"
+    header: bool = True
+    delimiter: str = ","
+    poll: float = 1.0
+    start: str = "earliest"
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

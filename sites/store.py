@@ -6,7 +6,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,13 +22,13 @@ from wjoin.sites.records import empty
 from wjoin.sites.reduction import Passing, Reduction, extent_of, kept_ranges
 from wjoin.sites.retention import (
     Consumer,
-    Retention,
     above,
     expired,
     is_of,
     load_consumers,
 )
 from wjoin.sites.segments import Piece
+from wjoin.sites.sources import StreamConfig
 
 _LOG = logging.getLogger("wjoin.sites")
 
@@ -43,21 +42,6 @@ _SAVED_EVERY = 1.0
 _DROPPED = "dropped.json"
 
 
-@dataclass(frozen=True)
-class StoreOptions:
-    """How a stream is kept: its name, schema, event time and key columns; a segment is sealed at
-    ``segment_bytes``; ``sync`` has each batch on the disk before it is served.
-    """
-
-    stream: str
-    schema: pa.Schema
-    time: str
-    keys: tuple[str, ...]
-    retention: Retention
-    segment_bytes: int = 128_000_000
-    sync: bool = False
-
-
 Fold = Callable[[Position, Position], Position]
 """How a source's step joins the position before it."""
 
@@ -65,21 +49,30 @@ Fold = Callable[[Position, Position], Position]
 class StreamStore:
     """The rows of one stream. One thread appends; any number of threads read.
 
-    Readers take the tuple of pieces at once and never see one that changes.
+    Readers take the tuple of pieces at once and never see one that changes. A segment is sealed at
+    ``segment_bytes``; ``sync`` has each batch on the disk before it is served.
     """
 
     def __init__(
-        self, folder: Path, options: StoreOptions, fold: Fold, settle: Settle = lambda: None
+        self,
+        folder: Path,
+        stream: StreamConfig,
+        fold: Fold,
+        settle: Settle = lambda: None,
+        segment_bytes: int = 128_000_000,
+        sync: bool = False,
     ) -> None:
         self.folder = folder
-        self.options = options
+        self.stream = stream
+        self._segment_bytes = segment_bytes
+        self._sync = sync
         self._fold = fold
         self._settle = settle
         self._lock = threading.Lock()
         self._next = 0
         self._latest: int | None = None
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.lineage = _lineage(folder, options)
+        self.lineage = _lineage(folder, stream)
         self._sealed: tuple[Piece, ...] = ()
         self._open: tuple[Piece, ...] = ()
         self._consumers = {each.name: each for each in load_consumers(folder / "consumers.json")}
@@ -114,7 +107,7 @@ class StreamStore:
 
     def consumers(self) -> tuple[Consumer, ...]:
         """Return the consumers whose lease goes on."""
-        until = time.time() - self.options.retention.lease
+        until = time.time() - self.stream.retention.lease
         with self._lock:
             return tuple(each for each in self._consumers.values() if each.seen >= until)
 
@@ -129,7 +122,7 @@ class StreamStore:
         """
         self._log.append(Frame(rows, step))
         self._take(rows, step)
-        if sum(each.size for each in self._open) >= self.options.segment_bytes:
+        if sum(each.size for each in self._open) >= self._segment_bytes:
             self._seal()
         self.expire()
 
@@ -137,7 +130,7 @@ class StreamStore:
         self.position = self._fold(self.position, step)
         if rows.num_rows == 0:
             return
-        new = segments.piece(self._next, rows, self.options.time, self.options.keys)
+        new = segments.piece(self._next, rows, self.stream.time, self.stream.keys)
         pieces = [*self._open, new]
         # As in a log-structured merge: batches of like size are joined, so that a row is copied a few times.
         while len(pieces) > _PIECES or (len(pieces) > 1 and pieces[-2].size <= 2 * pieces[-1].size < 1 << 22):
@@ -151,16 +144,16 @@ class StreamStore:
     def _merged(self, pieces: Sequence[Piece]) -> Piece:
         rows = segments.joined(pieces)
         found = [each.sketches for each in pieces]
-        sketches = {name: united([each[name] for each in found]) for name in self.options.keys}
+        sketches = {name: united([each[name] for each in found]) for name in self.stream.keys}
         least, greatest = min(each.least for each in pieces), max(each.greatest for each in pieces)
         latest, size = segments.latest_of(pieces), rows.get_total_buffer_size()
         return Piece(pieces[0].start, rows, least, greatest, latest, size, sketches=sketches)
 
     def _seal(self) -> None:
         """Make a segment of the log's rows, and begin a new log with where the source stands."""
-        options = self.options
+        stream = self.stream
         whole = self._merged(self._open)
-        sealed = segments.seal(self.folder, whole, options.keys, self.position, options.sync)
+        sealed = segments.seal(self.folder, whole, stream.keys, self.position, self._sync)
         before = self.folder / _log_name(whole.start)
         try:
             fresh = self._new_log()
@@ -177,19 +170,17 @@ class StreamStore:
     def _new_log(self) -> Log:
         unfinished = self.folder / "log.part"
         unfinished.unlink(missing_ok=True)
-        first = Log(unfinished, self.options.sync)
-        first.append(Frame(empty(self.options.schema), self.position))
+        first = Log(unfinished, self._sync)
+        first.append(Frame(empty(self.stream.schema), self.position))
         first.close()
         path = unfinished.rename(self.folder / _log_name(self._next))
-        return Log(path, self.options.sync)
+        return Log(path, self._sync)
 
     def _recover(self) -> None:
         """Read what is there: sealed segments, then the log, cut behind its last whole frame."""
         for leftover in self.folder.glob("*.part"):
             leftover.unlink()
-        found = [
-            segments.open_sealed(path, self.options.keys) for path in sorted(self.folder.glob("*.arrow"))
-        ]
+        found = [segments.open_sealed(path, self.stream.keys) for path in sorted(self.folder.glob("*.arrow"))]
         self._sealed = tuple(piece for piece, _ in found)
         self._next = self._sealed[-1].stop if self._sealed else 0
         self._latest = segments.latest_of(self._sealed)
@@ -207,14 +198,14 @@ class StreamStore:
 
     def _read_log(self, start: int, path: Path) -> None:
         self._next = start
-        frames = log.recover(path, self.options.schema)
+        frames = log.recover(path, self.stream.schema)
         for frame in frames:
             self._take(frame.rows, frame.position)
-        self._log = Log(path, self.options.sync)
+        self._log = Log(path, self._sync)
 
     def expire(self) -> None:
         """Remove the segments that nobody needs, and the oldest where the disk's bound asks for it."""
-        kept, consumers = self.options.retention, self.consumers()
+        kept, consumers = self.stream.retention, self.consumers()
         sealed = self._sealed
         count = expired(sealed, self._latest, self._next, kept, consumers)
         if kept.most_bytes is not None:
@@ -232,10 +223,10 @@ class StreamStore:
         """Remove the oldest segments; that they have left is written first, for a kill between the two."""
         dropped = self._dropped.and_also(leaving[-1].stop, segments.latest_of(leaving))
         try:
-            segments.write_whole(self.folder / _DROPPED, dropped, sync=self.options.sync)
+            segments.write_whole(self.folder / _DROPPED, dropped, sync=self._sync)
         except OSError as error:
             # A full disk must get its room back. A restart sees that the file does not tell of these rows.
-            _LOG.warning("stream %s: %s cannot be written: %s", self.options.stream, _DROPPED, error)
+            _LOG.warning("stream %s: %s cannot be written: %s", self.stream.name, _DROPPED, error)
         with self._lock:
             self._sealed, self._dropped = self._sealed[len(leaving) :], dropped
         for each in leaving:
@@ -246,7 +237,7 @@ class StreamStore:
         waiting = [each.name for each in consumers if each.read < dropped[-1].stop]
         _LOG.warning(
             "stream %s: rows below %d are dropped, as its files are larger than max_bytes%s",
-            self.options.stream,
+            self.stream.name,
             dropped[-1].stop,
             f"; not yet read by {', '.join(waiting)}" if waiting else "",
         )
@@ -260,12 +251,12 @@ class StreamStore:
         with self._lock:
             fresh = name not in self._consumers
             if fresh and len(self._consumers) >= MOST_CONSUMERS:
-                until = now - self.options.retention.lease
+                until = now - self.stream.retention.lease
                 self._consumers = {key: each for key, each in self._consumers.items() if each.seen >= until}
             if fresh and len(self._consumers) >= MOST_CONSUMERS:
                 raise SiteError(
                     "limit",
-                    f"stream {self.options.stream} has {MOST_CONSUMERS} consumers already",
+                    f"stream {self.stream.name} has {MOST_CONSUMERS} consumers already",
                     help="release those that are no longer needed: wjoin site release",
                 )
             self._consumers[name] = Consumer(name, read, floor, now)
@@ -294,7 +285,7 @@ class StreamStore:
             segments.write_whole(self.folder / "consumers.json", known)
 
     def _parts(self, start: int, stop: int) -> list[Part]:
-        return parts_of(self.pieces(), self._next, start, stop, self.options.stream)
+        return parts_of(self.pieces(), self._next, start, stop, self.stream.name)
 
     def rows(self, start: int, stop: int, columns: Sequence[str], block: int) -> Iterator[pa.RecordBatch]:
         """Return rows start..stop-1 in batches of ``block`` rows or less: ROW, then the columns.
@@ -306,7 +297,7 @@ class StreamStore:
     def full(self, numbers: Numbers, columns: Sequence[str]) -> pa.RecordBatch:
         """Return rows by number, in the order of the numbers. Raises SiteError "gone" or "broken"."""
         if len(numbers) == 0:
-            return empty(pa.schema([self.options.schema.field(name) for name in columns]))
+            return empty(pa.schema([self.stream.schema.field(name) for name in columns]))
         parts = self._parts(int(numbers.min()), int(numbers.max()) + 1)
         return by_number(parts, numbers, columns, self._settle)
 
@@ -315,7 +306,7 @@ class StreamStore:
 
         Raises SiteError "gone" or "broken".
         """
-        return extent_of(self._parts(start, stop), self.options.time, ceiling, mark, self._settle)
+        return extent_of(self._parts(start, stop), self.stream.time, ceiling, mark, self._settle)
 
     def reduced(
         self,
@@ -333,34 +324,34 @@ class StreamStore:
         """
         with self._lock:
             pieces, dropped = self._sealed + self._open, self._dropped
-        kept = kept_ranges(pieces, self._next, ranges, dropped, self.options.stream)
-        reduction = Reduction(kept, passing, self.options.time, high, self.options.keys)
+        kept = kept_ranges(pieces, self._next, ranges, dropped, self.stream.name)
+        reduction = Reduction(kept, passing, self.stream.time, high, self.stream.keys)
         return rows_at(reduction.rows(pieces), columns, block, self._settle)
 
     def facts(self) -> StreamFacts:
         """Return what is known of the stream."""
-        options, pieces = self.options, self.pieces()
+        stream, pieces = self.stream, self.pieces()
         least = min((each.least for each in pieces), default=None)
         latest = self._latest
         return StreamFacts(
-            stream=options.stream,
+            stream=stream.name,
             lineage=self.lineage,
-            schema=options.schema,
-            time=options.time,
+            schema=stream.schema,
+            time=stream.time,
             first=pieces[0].start if pieces else self._next,
             next=pieces[-1].stop if pieces else self._next,
             latest=latest,
             span=None if least is None or latest is None else max(0, latest - least),
-            window=options.retention.window,
-            rate=facts.rate(pieces, options.schema.field(options.time).type),
+            window=stream.retention.window,
+            rate=facts.rate(pieces, stream.schema.field(stream.time).type),
             widths=self.widths(),
-            distinct=facts.distinct(pieces, options.keys),
-            packed=facts.packed(pieces[-2:], options.schema),
+            distinct=facts.distinct(pieces, stream.keys),
+            packed=facts.packed(pieces[-2:], stream.schema),
         )
 
     def widths(self) -> dict[str, float]:
         """Return the average bytes of a row by column, before compression."""
-        return facts.widths(self.pieces()[-2:], self.options.schema)
+        return facts.widths(self.pieces()[-2:], self.stream.schema)
 
     def let_go(self) -> None:
         """Have mapped pages leave this process."""
@@ -383,15 +374,15 @@ def known_schema(folder: Path) -> pa.Schema | None:
     return schema_from_text(json.loads(file.read_text("utf-8"))["schema"]) if file.exists() else None
 
 
-def _lineage(folder: Path, options: StoreOptions) -> str:
+def _lineage(folder: Path, stream: StreamConfig) -> str:
     """Return the stream's lineage, a new one where the folder is new. Raises SiteError "schema"."""
     file = folder / "stream.json"
     if file.exists():
         known = json.loads(file.read_text("utf-8"))
-        if not schema_from_text(known["schema"]).equals(options.schema):
-            message = f"the columns of stream {options.stream} differ from those in its data folder {folder}"
+        if not schema_from_text(known["schema"]).equals(stream.schema):
+            message = f"the columns of stream {stream.name} differ from those in its data folder {folder}"
             raise SiteError("schema", message, help="delete that folder to start the stream anew")
         return str(known["lineage"])
-    made = {"lineage": str(uuid.uuid4()), "schema": schema_to_text(options.schema)}
+    made = {"lineage": str(uuid.uuid4()), "schema": schema_to_text(stream.schema)}
     segments.write_whole(file, made, sync=True)
     return str(made["lineage"])

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from wjoin.sites.held import Extent
 from wjoin.sites.retention import Retention
-from wjoin.sites.store import StoreOptions, StreamStore
+from wjoin.sites.sources import StreamConfig
+from wjoin.sites.store import StreamStore
 
 FOREVER = Retention(None, 1 << 40, None, 3600.0)
 
@@ -19,8 +20,9 @@ def opened(
     folder: Path, schema: pa.Schema, keys: Sequence[str], retention: Retention, segment_bytes: int
 ) -> StreamStore:
     """Open the store of a stream with the event time ``ts``."""
-    options = StoreOptions("a", schema, "ts", tuple(keys), retention, segment_bytes)
-    _OPEN.append(StreamStore(folder, options, lambda before, step: {**before, **step}))
+    stream = StreamConfig("a", "", schema, "ts", tuple(keys), retention)
+    fold = lambda before, step: {**before, **step}  # noqa: E731
+    _OPEN.append(StreamStore(folder, stream, fold, segment_bytes=segment_bytes))
     return _OPEN[-1]
 
 

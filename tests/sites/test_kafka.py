@@ -2,16 +2,20 @@
 
 import json
 import threading
+from functools import partial
 
 import pyarrow as pa
 import pytest
 
+from tests.sites.stores import FOREVER
 from wjoin.sites.source_kafka import KafkaSource
+from wjoin.sites.sources import StreamConfig
 
 kafka = pytest.importorskip("confluent_kafka", reason="needs wjoin[site-kafka]")
 pytestmark = pytest.mark.slow
 
 SCHEMA = pa.schema({"id": pa.int64(), "ts": pa.int64()})
+STREAM = partial(StreamConfig, "a", "", SCHEMA, "ts", (), FOREVER)
 
 
 @pytest.fixture
@@ -22,7 +26,7 @@ def producer():
 def source(producer, start: str = "earliest") -> KafkaSource:
     brokers = producer.list_topics(timeout=10).brokers.values()
     servers = ",".join(f"{each.host}:{each.port}" for each in brokers)
-    return KafkaSource(servers, "topic", SCHEMA, "seconds", start, {})
+    return KafkaSource(servers, "topic", STREAM(start=start))
 
 
 def send(producer, start: int, stop: int) -> None:
@@ -63,6 +67,6 @@ def test_a_topic_from_its_beginning_and_on_from_a_position(producer):
 
 def test_brokers_that_cannot_be_asked(producer, monkeypatch):
     monkeypatch.setattr("wjoin.sites.source_kafka._ASK_SECONDS", 0.5)
-    found = KafkaSource("127.0.0.1:1", "topic", SCHEMA, "seconds", "earliest", {"log_level": "0"})
+    found = KafkaSource("127.0.0.1:1", "topic", STREAM(options={"log_level": "0"}))
     with pytest.raises(OSError, match="topic at 127"):
         next(found.batches({}, threading.Event()))

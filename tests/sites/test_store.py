@@ -21,7 +21,8 @@ from wjoin.sites.key_index import estimate, sketch
 from wjoin.sites.protocol import ROW
 from wjoin.sites.reduction import Passing
 from wjoin.sites.retention import Retention, load_consumers
-from wjoin.sites.store import StoreOptions, StreamStore
+from wjoin.sites.sources import StreamConfig
+from wjoin.sites.store import StreamStore
 from wjoin.sites.value_filter import ValueFilter
 
 SCHEMA = pa.schema(
@@ -287,9 +288,9 @@ def test_a_disk_that_is_full_at_sealing_costs_no_row(tmp_path):
 
 def test_another_schema_is_refused(tmp_path):
     store_in(tmp_path).close()
-    options = StoreOptions("a", pa.schema({"ts": pa.int64()}), "ts", (), FOREVER)
+    stream = StreamConfig("a", "", pa.schema({"ts": pa.int64()}), "ts", (), FOREVER)
     with pytest.raises(SiteError, match="the columns of stream a differ"):
-        StreamStore(tmp_path, options, lambda before, step: step)
+        StreamStore(tmp_path, stream, lambda before, step: step)
 
 
 def test_distinct_values_are_estimated_to_a_few_percent():
