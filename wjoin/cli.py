@@ -79,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
     running: list[Running] = []
     with embedded(options) as session, stopping(), _web(session, address):
         # Spark has been starting without them.
-        from wjoin.commands.following import follow, report
+        from wjoin.commands.live import follow, report
 
         # The paths of the options are whole ones now.
         how = How(options.once, options.rows, options.checkpoint, options.trigger, form)
@@ -89,9 +89,9 @@ def _run(options: argparse.Namespace) -> int:
                     started = carry_out(session.context.asked(text, params), statement, how)
                 running += started
                 if options.once:
-                    follow(started, session.settle, out, options.json)
+                    follow(started, out, options.json)
                     running.clear()
-            follow(running, session.settle, out, options.json)
+            follow(running, out, options.json)
         except KeyboardInterrupt:
             for each in running:
                 each.stop()

@@ -16,7 +16,7 @@ from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import ExecuteImmediate, InsertInto, SparkStatement, Statement
 from wjoin.grammar.tokens import scan
-from wjoin.measured.followed import unfollow
+from wjoin.measured.followed import settle, unfollow
 from wjoin.queries.open_groups import waits
 from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries
@@ -57,7 +57,7 @@ class Session:
     def __init__(self, spark: SparkSession, run_spark: Callable[..., DataFrame] | None = None) -> None:
         self.spark = spark
         engine = Engine(spark, run_spark or spark.sql)
-        self.context = Context(engine, catalog_of(spark), Settings(), Queries(spark))
+        self.context = Context(engine, catalog_of(spark), Settings(), Queries())
         self._web: Web | None = None
 
     @property
@@ -251,7 +251,7 @@ class Session:
 
     def settle(self) -> None:
         """Tell what queries have dropped, and see that what ended ones have measured is kept."""
-        self.context.queries.settle()
+        settle()
 
     def let_go(self) -> None:
         """Forget what is declared here: nobody uses the session any more, and its queries have ended."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,9 +10,11 @@ import pytest
 
 import wjoin
 from tests.kit.slow_link import SlowLink, port_of
+from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import Link, SiteAddress
-from wjoin.sources.site_links import KEPT_SECONDS, LINKS, Links
+from wjoin.sources import site_links
+from wjoin.sources.site_links import KEPT_SECONDS, link_to
 from wjoin.testing.site import Site
 
 pytestmark = pytest.mark.thorough
@@ -27,30 +30,35 @@ class Measuring:
     fails: bool = False
     asked: list[str] = field(default_factory=list)
 
-    def link(self, address: SiteAddress) -> Link:
-        self.asked.append(address.url)
+    def link(self, client: SiteClient) -> Link:
+        self.asked.append(client._caller.address.url)
         if self.fails:
             raise SiteError("unreachable", "nobody answers")
         return Link(len(self.asked), 1e6)
 
 
-def test_a_link_is_measured_once_until_that_is_old() -> None:
-    measuring = Measuring()
-    links = Links(measuring.link, lambda: measuring.now)
-    assert [links.link(each).latency for each in (NEAR, NEAR, FAR, NEAR)] == [1, 1, 2, 1]
+@pytest.fixture
+def measuring(monkeypatch: pytest.MonkeyPatch) -> Measuring:
+    found = Measuring()
+    monkeypatch.setattr(SiteClient, "link", lambda client: found.link(client))
+    monkeypatch.setattr("wjoin.sources.site_links.time", SimpleNamespace(monotonic=lambda: found.now))
+    monkeypatch.setattr("wjoin.sources.site_links._known", {})
+    return found
+
+
+def test_a_link_is_measured_once_until_that_is_old(measuring: Measuring) -> None:
+    assert [link_to(each).latency for each in (NEAR, NEAR, FAR, NEAR)] == [1, 1, 2, 1]
     measuring.now += KEPT_SECONDS
-    assert links.link(NEAR).latency == 3
+    assert link_to(NEAR).latency == 3
     assert measuring.asked == [NEAR.url, FAR.url, NEAR.url]
-    assert set(links._known) == {NEAR.url}
 
 
-def test_a_failure_is_not_kept() -> None:
-    measuring = Measuring(fails=True)
-    links = Links(measuring.link, lambda: measuring.now)
+def test_a_failure_is_not_kept(measuring: Measuring) -> None:
+    measuring.fails = True
     with pytest.raises(SiteError):
-        links.link(NEAR)
+        link_to(NEAR)
     measuring.fails = False
-    assert links.link(NEAR).latency == 2
+    assert link_to(NEAR).latency == 2
 
 
 @pytest.mark.spark
@@ -69,7 +77,7 @@ def test_ten_streams_of_one_site_cost_one_measurement(session: wjoin.Session, tm
             session.sql(f"CREATE STREAM s{number} AT SITE 'grpc://{host}:{port}' WATERMARK n DELAY OF 1")
             if number == 0:
                 once = link.passed.to_client
-        assert f"grpc://{host}:{port}" in LINKS._known
+        assert f"grpc://{host}:{port}" in site_links._known
         # The noise of a measurement is 64 kB or more.
         assert once > 64_000
         assert link.passed.to_client - once < 64_000

@@ -1,4 +1,4 @@
-"""Progress of running queries: a live table on a terminal, lines of JSON, or what is being waited for."""
+"""Running queries, followed to the end of the last: a live table on a terminal, or lines of JSON."""
 
 import contextlib
 import functools
@@ -15,8 +15,8 @@ from rich.table import Table
 
 from wjoin.commands.waiting import waiting
 from wjoin.executor.spark.beginning import tasks
-from wjoin.grammar.shown import shown as shown_text
-from wjoin.measured.followed import Observer
+from wjoin.grammar.shown import shown
+from wjoin.measured.followed import Observer, settle
 from wjoin.measured.progress import Progress, time_text
 from wjoin.measured.reports import Report
 from wjoin.measured.totals import Totals
@@ -25,6 +25,8 @@ from wjoin.queries.running import Running
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
+_POLL_SECONDS = 0.3
+_BROKEN = "BrokenPipeError: [Errno 32]"
 _COLUMNS = (
     "query",
     "batch",
@@ -41,8 +43,42 @@ _COLUMNS = (
 _LEFT = ("query", "watermark", "now")
 
 
+def follow(running: Sequence[Running], out: TextIO, as_json: bool) -> None:
+    """Show queries until all have ended, then a line on ``out`` for each; a failure ends the others.
+
+    Raises the error of the first that failed, KeyboardInterrupt where it is stopped, and BrokenPipeError
+    where nobody reads the rows of a SELECT any more.
+    """
+    if not running:
+        return
+    with _shown(running, as_json) as show:
+        try:
+            while any(each.query.isActive for each in running):
+                show()
+                if any(each.query.exception() is not None for each in running):
+                    break
+                time.sleep(_POLL_SECONDS)
+        finally:
+            for each in running:
+                each.stop()
+            show()
+            settle()
+    if any(each.sink is None and _BROKEN in str(each.query.exception()) for each in running):
+        raise BrokenPipeError
+    report(running, out)
+    for each in running:
+        if (error := each.failed) is not None:
+            raise error
+
+
+def report(running: Sequence[Running], out: TextIO) -> None:
+    """Print what queries have done, a line for each."""
+    for each in running:
+        print(shown(each.line()), file=out, flush=True)
+
+
 @contextlib.contextmanager
-def shown(running: Sequence[Running], as_json: bool) -> Iterator[Callable[[], None]]:
+def _shown(running: Sequence[Running], as_json: bool) -> Iterator[Callable[[], None]]:
     """Show inside what queries have done, whenever the function is called that this gives.
 
     Every report of Spark once as JSON, or what each query has done in a table on a terminal. Reports of a
@@ -80,7 +116,7 @@ def _table(running: Sequence[Running]) -> Table:
     for name in _COLUMNS:
         table.add_column(name, justify="left" if name in _LEFT else "right")
     for each in running:
-        table.add_row(shown_text(each.name), *_cells(each.totals), _now(each))
+        table.add_row(shown(each.name), *_cells(each.totals), _now(each))
     return table
 
 

@@ -4,10 +4,6 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 
-from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
-
-from wjoin.measured.followed import Followed, follower_of, settle
 from wjoin.queries.running import Running
 
 
@@ -23,8 +19,7 @@ class Queries:
     ``left`` are queries that run on from ended sessions of the same user.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
+    def __init__(self) -> None:
         self.started: list[Running] = []
         self.left: tuple[Running, ...] = ()
         self._folders: dict[str, Running] = {}
@@ -78,11 +73,3 @@ class Queries:
         """Return whether a query of this session runs on a checkpoint folder."""
         running = self._folders.get(folder)
         return running is not None and running is not self._replaced and running.query.isActive
-
-    def follow(self, query: StreamingQuery) -> Followed:
-        """Return a query that has just been started as it is followed."""
-        return follower_of(self._spark).follow(query)
-
-    def settle(self) -> None:
-        """Tell what queries have dropped, and see that what ended ones have measured is kept."""
-        settle()

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from wjoin.commands.carried_out import How, carry_out
-from wjoin.commands.following import follow
+from wjoin.commands.live import follow
 from wjoin.grammar.parser import unended
 from wjoin.shell.commands import is_command
 from wjoin.shell.shell import Choices, Leave, Shell
@@ -31,7 +31,7 @@ class PipedShell(Shell):
         how = How(True, self.choices.rows, self.choices.checkpoint)
         asked = self._session.context.asked(text, dict(self.choices.params))
         started = carry_out(asked, statement, how)
-        follow(started, self._session.settle, sys.stdout, False)
+        follow(started, sys.stdout, False)
 
     def say(self, text: str) -> None:
         """Print what a command answers."""

@@ -30,7 +30,7 @@ from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import ROW, Link, SiteAddress, StreamFacts
 from wjoin.sources.computed import with_computed
 from wjoin.sources.format_options import own_option, without
-from wjoin.sources.site_links import LINKS
+from wjoin.sources.site_links import link_to
 from wjoin.sources.token_folders import token_folders
 from wjoin.spark.engine import at_work
 
@@ -92,7 +92,7 @@ def at_sites(spark: SparkSession, statement: CreateStream) -> StreamAtSites:
         addresses = site_addresses(lower, folders)
         described = [described_at(address, lower["stream"]) for address in addresses]
         measured = () if all(name in lower for name in _OURS) else addresses
-        links = [LINKS.link(_soon(each)) for each in measured]
+        links = [link_to(_soon(each)) for each in measured]
     except (SiteError, OSError, ValueError) as error:
         raise _refused(error, statement) from error
     _check_alike(described, addresses, statement)

@@ -17,6 +17,7 @@ from wjoin.homes.handed import TWICE, analyzed, reads_twice
 from wjoin.homes.homes import FILES, SPARK
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.measured.beside import UNREACHABLE, exists
+from wjoin.measured.followed import follower_of, settle
 from wjoin.measured.kept import Kept
 from wjoin.planner.bind.lineage import reads
 from wjoin.planner.plan.block_columns import quoted
@@ -89,7 +90,7 @@ def plan_insert(
 ) -> PlannedInsert:
     """Plan an INSERT INTO a sink, and compare it with what its checkpoint holds; nothing is written."""
     spark = asked.engine.spark
-    asked.queries.settle()
+    settle()
     folder = _checkpoint(asked, sink, checkpoint)
     home = asked.settings.home()
     kept = Kept(spark, folder, home)
@@ -219,7 +220,7 @@ def _start(
         query = begin(spark, writer.start, f"the query into {name}")
     except RAISED_BY_SPARK as error:
         raise refused_start(asked.text, statement, error, _remedy(joins), folder) from error
-    followed = asked.queries.follow(query)
+    followed = follower_of(spark).follow(query)
     if joins is not None:
         recorder = planned.kept.recorder(name, joins.plans)
         if recorder is not None:

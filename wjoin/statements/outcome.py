@@ -9,6 +9,7 @@ from wjoin.context import Asked
 from wjoin.grammar.syntax import Explain, InsertInto, Query, Statement
 from wjoin.grammar.tokens import first_word
 from wjoin.joins.rewrite import Joins, joined_rows
+from wjoin.measured.followed import follower_of
 from wjoin.queries.running import Running
 from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
@@ -25,7 +26,8 @@ class Selected:
 
     def running(self, asked: Asked, statement: Statement, query: StreamingQuery) -> Running:
         """Return the query that has just been started to show the rows as they come."""
-        running = Running(asked.queries.follow(query), asked.text, statement.span, statement.span)
+        followed = follower_of(asked.engine.spark).follow(query)
+        running = Running(followed, asked.text, statement.span, statement.span)
         if self.joins is not None:
             running.planned, running.compiled = self.joins.planned, tuple(self.joins.plans)
         return running

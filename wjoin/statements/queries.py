@@ -6,6 +6,7 @@ from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import DescribeQuery, Identifier, ShowQueries, StopQuery
+from wjoin.measured.followed import settle
 from wjoin.measured.progress import time_text
 from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries
@@ -83,7 +84,7 @@ def stop_query(asked: Asked, statement: StopQuery) -> DataFrame:
     running = find_query(asked.queries, statement.name)
     running.followed.look()
     running.stop()
-    asked.queries.settle()
+    settle()
     return asked.engine.rows([(running.name, running.done())], STOPPED_SCHEMA)
 
 
