@@ -1,7 +1,6 @@
 """What goes wrong between a site and whoever asks it, and how it travels."""
 
 import json
-from typing import Any
 
 from wjoin.grammar.shown import shown
 
@@ -21,17 +20,14 @@ class SiteError(Exception):
     inside the site itself.
     """
 
-    def __init__(self, kind: str, message: str, *, site: str = "", help: str | None = None) -> None:
+    def __init__(self, kind: str, message: str, site: str = "", help: str | None = None) -> None:
+        super().__init__(kind, message, site, help)
         self.kind = kind
         self.message = message
         self.site = site
         self.help = help
-        super().__init__(self.render())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.kind, self.message, self.site, self.help)
-
-    def render(self) -> str:
+    def __str__(self) -> str:
         """Return the message with the site's address and the remedy."""
         where = f"site {self.site}: " if self.site else ""
         return f"{where}{self.message}" + (f"\nhelp: {self.help}" if self.help else "")
@@ -39,10 +35,6 @@ class SiteError(Exception):
     def at(self, site: str) -> "SiteError":
         """Return the same of a site."""
         return SiteError(self.kind, self.message, site=site, help=self.help)
-
-
-def _rebuild(kind: str, message: str, site: str, help: str | None) -> SiteError:
-    return SiteError(kind, message, site=site, help=help)
 
 
 def packed(error: SiteError) -> bytes:
