@@ -139,6 +139,8 @@ def test_broken_records_are_null_dropped_or_fatal(
     assert sorted(found, key=repr) == sorted([(1, 1), (2, 2), *READ[kind], *nothing], key=repr)
     with pytest.warns(wjoin.WJoinWarning, match="without an event time") as told:
         joined(session, tmp_path / "permissive")
+    execution = session.queries[-1]._jsq.streamingQuery().lastExecution()
+    assert ("SimpleRecords" in execution.executedPlan().toJSON()) == (kind == "JSON")
     undated = broken - sum(second is not None for _, second in READ[kind])
     assert any(f"{2 * undated} rows without an event time" in str(each.message) for each in told)
 

@@ -21,6 +21,7 @@ import org.apache.spark.sql.execution.python.MapInArrowExec;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
+import wjoin.lines.FastRecords;
 import wjoin.lines.FastScans;
 
 /**
@@ -57,7 +58,7 @@ final class AsColumns extends ColumnarRule {
         && map.func() instanceof PythonUDF function
         && READING_BLOCKS.matcher(function.name()).matches()
         && !(map.child() instanceof BlocksExec)) {
-      return map.withNewChildren(CollectionConverters.asScala(List.of(blocks(map.child()))).toSeq());
+      return map.withNewChildren(CollectionConverters.asScala(List.of(blocks(new FastRecords().read(map.child())))).toSeq());
     }
     return node;
   }

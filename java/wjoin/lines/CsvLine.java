@@ -1,6 +1,5 @@
 package wjoin.lines;
 
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.csv.CSVOptions;
@@ -98,15 +97,10 @@ final class CsvLine implements Rows.Simple {
         }
       }
       if (at == length) {
-        return field == starts.length && (!isWide || isText(line, length));
+        return field == starts.length && (!isWide || Rows.isText(line, length));
       }
       at++;
     }
     return false;
-  }
-
-  /** Return whether bytes are UTF-8: other ones become a certain character. */
-  private static boolean isText(byte[] line, int length) {
-    return new String(line, 0, length, StandardCharsets.UTF_8).indexOf('\ufffd') < 0;
   }
 }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.DecimalType;
 
 /** The plain forms of the values of a type: those of which Spark makes the same. */
 interface Form {
-  /** Put the value of bytes, one at least, at a place. Return false where their form is another. */
+  /** Put the value of bytes at a place; of a number one byte at least. Return false where their form is another. */
   boolean put(byte[] line, int start, int end, WritableColumnVector to, int at);
 
   /** Return the form of a type, null where there is none. {@code zone}: of a TIMESTAMP that names none. */
@@ -27,12 +27,14 @@ interface Form {
         return isTrue || Numbers.isWord("false", line, start, end);
       };
     }
-    if (type.equals(DataTypes.TimestampType)
+    return isMoment(type) ? moment(type, zone) : number(type);
+  }
+
+  /** Return whether the values of a type are dates or times. */
+  static boolean isMoment(DataType type) {
+    return type.equals(DataTypes.TimestampType)
         || type.equals(DataTypes.TimestampNTZType)
-        || type.equals(DataTypes.DateType)) {
-      return moment(type, zone);
-    }
-    return number(type);
+        || type.equals(DataTypes.DateType);
   }
 
   private static Form moment(DataType type, ZoneId zone) {

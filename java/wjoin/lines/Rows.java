@@ -18,7 +18,7 @@ final class Rows {
 
   private final Iterator<Text> lines;
   private final Simple simple;
-  private final Function<String, Iterator<InternalRow>> parser;
+  private final Function<Text, Iterator<InternalRow>> parser;
   private final Values values;
   private Iterator<InternalRow> parsed;
   private long bytes;
@@ -26,7 +26,7 @@ final class Rows {
   Rows(
       Iterator<Text> lines,
       Simple simple,
-      Function<String, Iterator<InternalRow>> parser,
+      Function<Text, Iterator<InternalRow>> parser,
       StructType wanted) {
     this.lines = lines;
     this.simple = simple;
@@ -44,6 +44,11 @@ final class Rows {
   /** Return a line as Spark's sources of lines do. */
   static String text(Text line) {
     return new String(line.getBytes(), 0, line.getLength(), StandardCharsets.UTF_8);
+  }
+
+  /** Return whether bytes are UTF-8: other ones become a certain character. */
+  static boolean isText(byte[] line, int length) {
+    return new String(line, 0, length, StandardCharsets.UTF_8).indexOf('\ufffd') < 0;
   }
 
   /** Return the bytes of the lines that have been read. */
@@ -66,7 +71,7 @@ final class Rows {
         // It may have been found to be missing.
         each.putNotNull(at);
       }
-      parsed = parser.apply(text(line));
+      parsed = parser.apply(line);
     }
     values.put(parsed.next(), to, at);
     return true;

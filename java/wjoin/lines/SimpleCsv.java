@@ -9,12 +9,10 @@ import org.apache.spark.sql.execution.datasources.csv.CSVFileFormat;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.util.SerializableConfiguration;
 import scala.Function1;
 import scala.collection.Iterator;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
-import scala.reflect.ClassTag$;
 
 /**
  * Spark's CSV, read into columns.
@@ -39,16 +37,15 @@ final class SimpleCsv extends CSVFileFormat {
       Map<String, String> options,
       Configuration hadoop) {
     SQLConf conf = session.sessionState().conf();
-    return new CsvReader(
+    CSVOptions parsed =
+        new CSVOptions(
+            options, conf.csvColumnPruning(), conf.sessionLocalTimeZone(), conf.columnNameOfCorruptRecord());
+    return new FileReader(
         // It also refuses, on the driver, what Spark refuses.
         buildReader(session, data, partitions, wanted, filters, options, hadoop),
-        session
-            .sparkContext()
-            .broadcast(
-                new SerializableConfiguration(hadoop), ClassTag$.MODULE$.apply(SerializableConfiguration.class)),
-        new CSVOptions(
-            options, conf.csvColumnPruning(), conf.sessionLocalTimeZone(), conf.columnNameOfCorruptRecord()),
-        data,
+        session.sparkContext(),
+        hadoop,
+        new CsvLines(parsed, data, wanted),
         partitions,
         wanted);
   }
