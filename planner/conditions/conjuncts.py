@@ -1,11 +1,10 @@
 """The conjuncts of WHERE and ON, sorted: filters of one stream, equalities, comparisons, the rest."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from wjoin.grammar import syntax
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Token, scan_piece
@@ -46,15 +45,8 @@ class Side:
     span: Span
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Said:
-    """A condition of WHERE, or of ON or USING of the FROM item ``on``; to inner joins that is the same."""
-
-    on: int | None = field(default=None, compare=False)
-
-
 @dataclass(frozen=True)
-class Filter(_Said):
+class Filter:
     """A condition on one stream."""
 
     stream: int
@@ -62,7 +54,7 @@ class Filter(_Said):
 
 
 @dataclass(frozen=True)
-class Equality(_Said):
+class Equality:
     """``left = right`` over two streams."""
 
     left: Side
@@ -71,7 +63,7 @@ class Equality(_Said):
 
 
 @dataclass(frozen=True)
-class ColumnComparison(_Said):
+class ColumnComparison:
     """``left operator right`` over columns of two streams that share one integral or time type."""
 
     left: StreamColumn
@@ -87,7 +79,7 @@ class ColumnComparison(_Said):
 
 
 @dataclass(frozen=True)
-class Residual(_Said):
+class Residual:
     """A condition that Spark evaluates on the joined rows; it implies ``band`` where there is one.
 
     ``read`` is how the join can test it before, or what stands in the way.
@@ -101,7 +93,7 @@ class Residual(_Said):
 
 
 @dataclass(frozen=True)
-class PredicateCall(_Said):
+class PredicateCall:
     """A condition on a predicate of several streams, which the join decides."""
 
     text: str
@@ -126,7 +118,7 @@ def streams_of(conjunct: Conjunct) -> set[int]:
 
 def bind_conjunct(
     text: str,
-    written: syntax.Conjunct,
+    span: Span,
     scope: Scope,
     parameters: Mapping[str, object],
     predicates: Mapping[str, Predicate],
@@ -136,7 +128,6 @@ def bind_conjunct(
 
     ``static`` are the relations that come after the join.
     """
-    span = written.span
     piece = read_condition(text, span)
     references = [reference for name in piece.columns if (reference := column_of(scope, name)) is not None]
     edits = [reference.edit for reference in references if reference.edit is not None]
@@ -148,7 +139,7 @@ def bind_conjunct(
     meaning = _meaning(text, piece, references, parameters)
     check_calls(piece.tree, meaning, predicates, span)
     if apart and len(streams) == 1:
-        return Filter(streams.pop(), apply_edits(text, [*edits, *(values or ())], span), on=written.on)
+        return Filter(streams.pop(), apply_edits(text, [*edits, *(values or ())], span))
     # What comes after the join reads CHAR columns in another way.
     turned = [each.edit for each in references]
     joined = [reference.joined for reference in references if reference.joined is not None]
@@ -156,23 +147,23 @@ def bind_conjunct(
     if apart and len(streams) > 1 and streams.isdisjoint(static):
         call = read_call(piece.tree, meaning, predicates)
         if call is not None:
-            return PredicateCall(shown, call, on=written.on)
+            return PredicateCall(shown, call)
     if apart and isinstance(piece.tree, exp.EQ) and len(streams) == 2:
         equality = _equality(text, piece, references, [*edits, *(values or ())], scope.sources)
         if equality is not None:
-            return replace(equality, on=written.on)
+            return equality
     operator = _OPERATORS.get(type(piece.tree))
     band = column_band(piece.tree, meaning) if apart and len(streams) == 2 else None
     if operator is not None and apart and len(streams) == 2:
         comparison = _comparison(piece.tree, references, operator, shown, band)
         if comparison is not None:
-            return replace(comparison, on=written.on)
+            return comparison
     columns = tuple(reference.column for reference in references)
     matches = frozenset(call.what for call in piece.matches)
     if after:
-        return Residual(shown, columns, matches, Unread(after), on=written.on)
+        return Residual(shown, columns, matches, Unread(after))
     read = _read(text[span.start : span.end], piece, meaning, apart=apart, streams=len(streams))
-    return Residual(shown, columns, matches, read, band, on=written.on)
+    return Residual(shown, columns, matches, read, band)
 
 
 def _after_join(piece: Piece, scope: Scope) -> str:
@@ -245,11 +236,10 @@ def using_equality(
     """Return the equality that one column of a USING stands for."""
     *columns, span = pair
     sides = _filled_up(*(_plain_side(each, sources, span) for each in columns))
-    on = columns[-1].stream
     if sides is None:
         shown = " = ".join(sources[each.stream].joined(each.column) for each in columns)
-        return Residual(shown, tuple(columns), frozenset(), Unread("CHAR inside of other types"), on=on)
-    return Equality(*sides, span, on=on)
+        return Residual(shown, tuple(columns), frozenset(), Unread("CHAR inside of other types"))
+    return Equality(*sides, span)
 
 
 def _runs_apart(piece: Piece) -> bool:
