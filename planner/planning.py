@@ -9,7 +9,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.planner.bind.binding import BoundSelect, bind, static_relations
 from wjoin.planner.bind.select_list import Output
-from wjoin.planner.bind.written import Written, numbered, written
+from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.catalog import WHOLE, Relation, Types
 from wjoin.planner.choose.layouts import Layout
 from wjoin.planner.choose.plan_candidates import Candidate
@@ -147,8 +147,8 @@ def _planned(planning: Planning) -> PlannedSelect:
         edits=_edits(request.block, bound, shape.residual, request.placeholder),
         statistics=weighing.model.statistics,
         candidates=planning.candidates,
-        layout=Layout.of(weighing.name, plan, request.layouts),
-        written=written(graph.names, request.relations, bound.conjuncts, request.layouts.written),
+        layout=Layout.of(weighing.name, plan),
+        written=Written.of(graph.names, request.relations, bound.conjuncts),
         undeclared=_undeclared(bound, plan),
         outputs=bound.outputs,
         shipments=planning.shipments,
@@ -208,7 +208,7 @@ def statement_meaning(
     parts = {"statement": canonical(text, aliases)}
     for number, (each, items) in enumerate(zip(joins, relations, strict=True)):
         parts[f"FROM {number}"] = ", ".join(canonical(item, aliases) for item in items)
-        parts[f"WHERE {number}"] = each.written.meaning.replace("$", f"${number}.")
+        parts[f"WHERE {number}"] = " AND ".join(sorted(each.written.conditions)).replace("$", f"${number}.")
         parts[f"WINDOW {number}"] = " OR ".join(
             sorted(str(branch.table) for branch in each.physical.branches)
         )

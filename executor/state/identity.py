@@ -23,7 +23,7 @@ from wjoin.planner.plan.checks import Comparison, of_kind
 from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Stage
 from wjoin.planner.windows.lengths import human
 
-STATE_FORMAT = 7
+STATE_FORMAT = 8
 """The state format that is written and read: raised whenever an older version could not read this one's."""
 
 COMPUTED = "computed"
@@ -84,9 +84,7 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         "bucket": where.bucket,
         "copies": where.copies,
         "master": where.master,
-        "comparisons": [
-            [list(each.left), each.operator, list(each.right)] for each in of_kind(stage.checks, Comparison)
-        ],
+        "comparisons": sorted(each.directed for each in of_kind(stage.checks, Comparison)),
         "bands": [
             [list(each.left), list(each.right), each.low, each.high, each.slack, each.checked]
             for each in stage.bands
@@ -135,6 +133,7 @@ def identity(plans: Sequence[PhysicalPlan], partitions: int, whole: Whole) -> di
                     {"plan": fingerprint(plan, stage), "workers": worker_count(stage, partitions)}
                     for stage in plan.stages
                 ],
+                "aliases": [scan.alias for scan in plan.streams],
                 "words": list(_words(plan)),
             }
             for plan in plans
@@ -151,7 +150,8 @@ def checked(body: Any) -> dict[str, Any]:
         found = dict(body)
         if found["state"] != STATE_FORMAT:
             return {"state": found["state"]}
-        _ = _plans(found), dict(found["meaning"]), [each["words"] for each in found["joins"]]
+        _ = _plans(found), dict(found["meaning"])
+        _ = [(list(each["words"]), [*map(re.escape, each["aliases"])]) for each in found["joins"]]
         if len([typed(Written, each) for each in found["written"]]) != len(found["joins"]):
             raise ValueError("as many joins are not written as there are")
     except (LookupError, TypeError) as error:
@@ -225,7 +225,7 @@ def _refuse_meaning(kept: Mapping[str, Any], own: Mapping[str, Any], checkpoint:
     before, now = kept["meaning"], own["meaning"]
 
     def named(found: re.Match[str]) -> str:
-        return str(own["written"][int(found[1])]["aliases"][int(found[2])])
+        return str(own["joins"][int(found[1])]["aliases"][int(found[2])])
 
     for part in dict.fromkeys((*before, *now)):
         was, found = before.get(part, ""), now.get(part, "")
@@ -244,16 +244,16 @@ def _plans(body: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
 def _difference(kept: Mapping[str, Any], own: Mapping[str, Any]) -> str:
     """Return the first words that differ, but for spelling."""
     before, now = kept["joins"], own["joins"]
-    for number, (old, new) in enumerate(zip(before, now, strict=False)):
+    for old, new in zip(before, now, strict=False):
         for was, found in zip(old["words"], new["words"], strict=False):
-            if _spelled(was, kept, number) != _spelled(found, own, number):
+            if _spelled(was, old["aliases"]) != _spelled(found, new["aliases"]):
                 return f": it had «{was}», this one has «{found}»"
     return "" if len(before) == len(now) else f": it had {len(before)} window joins, this one has {len(now)}"
 
 
-def _spelled(words: str, body: Mapping[str, Any], join: int) -> str:
+def _spelled(words: str, aliases: Sequence[str]) -> str:
     """Return words without the aliases and the spelling of a statement."""
-    for number, alias in enumerate(body["written"][join]["aliases"]):
+    for number, alias in enumerate(aliases):
         words = re.sub(rf"(?<!\w){re.escape(alias)}(?!\w)", f"${number}", words, flags=re.IGNORECASE)
     return canonical(words)
 

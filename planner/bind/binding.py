@@ -9,7 +9,7 @@ from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.bind.event_time import EventTimes, event_times
 from wjoin.planner.bind.select_list import Output, Reads, bind_select_list, bind_tail
-from wjoin.planner.bind.written import Written, arranged
+from wjoin.planner.bind.written import Written
 from wjoin.planner.catalog import Relation
 from wjoin.planner.conditions.conjuncts import (
     Conjunct,
@@ -68,7 +68,8 @@ def bind(
         bind_conjunct(text, each, scope, parameters, predicates, static) for each in block.conjuncts
     ]
     _refuse_unjoined(sources, times, conjuncts)
-    conjuncts = list(arranged(conjuncts, [each.name for each in sources], before))
+    if before is not None:
+        conjuncts = before.arranged(conjuncts, [each.name for each in sources])
     after = Reads((), frozenset(), ())
     if block.tail.of(text).strip():
         distinct = _is_distinct(text, block)

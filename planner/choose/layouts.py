@@ -4,15 +4,16 @@ Rows that are held at their site are in no state, so that belongs to it.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from wjoin.grammar.canonical import canonical
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Placement
-from wjoin.planner.bind.written import Written
+from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.choose.placements import Placements, plain
 from wjoin.planner.plan.physical import Gather, PhysicalPlan, Shipping
-from wjoin.planner.shape.decompose import Decomposition
+from wjoin.planner.shape.decompose import Decomposition, DraftInput
 
 NO_CHECKPOINT = "needs a new checkpoint (other stages or another route), and this statement names none"
 OTHER_CHECKPOINT = "its stages or routes differ from the checkpoint's"
@@ -23,24 +24,23 @@ class Layout:
     """How the state of a join of streams is laid out; it is kept beside a checkpoint.
 
     ``stages``: the sequence of stages as text, the same in every version (``sequence_name``, ``hops_name``);
-    ``placements``: where the rows of each lie, None where they are in no slices; ``held``: the aliases of the
-    streams whose rows are at their sites.
+    ``placements``: where the rows of each lie, None where they are in no slices; ``held``: the streams whose
+    rows are at their sites.
     """
 
     stages: str
     placements: tuple[Placement | None, ...] = ()
-    held: tuple[str, ...] = ()
+    held: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, stages: str, plan: PhysicalPlan, rule: "LayoutRule") -> "Layout":
-        """Return the layout of a plan with a sequence of stages; ``rule``: in whose words."""
+    def of(cls, stages: str, plan: PhysicalPlan) -> "Layout":
+        """Return the layout of a plan with a sequence of stages."""
         places = (each.placement for each in plan.stages)
-        held = [scan.site is not None and scan.site.shipping is Shipping.HELD for scan in plan.streams]
-        names = rule.named([scan.alias for scan in plan.streams])
+        sites = ((stream, scan.site) for stream, scan in enumerate(plan.streams))
         return cls(
             stages,
             tuple(each if ROUTES[each.route].slices else None for each in places),
-            tuple(itertools.compress(names, held)),
+            tuple(stream for stream, site in sites if site and site.shipping is Shipping.HELD),
         )
 
 
@@ -59,15 +59,6 @@ class LayoutRule:
     reason: str
     moving: bool = False
     written: Written | None = None
-
-    def over(self, streams: int) -> "LayoutRule":
-        """Return the rule for a join of so many streams: one of others was written by another statement."""
-        same = self.written is None or len(self.written.aliases) == streams
-        return self if same else replace(self, written=None)
-
-    def named(self, aliases: Sequence[str]) -> tuple[str, ...]:
-        """Return the aliases of the streams in layouts."""
-        return tuple(aliases) if self.written is None else self.written.aliases
 
     def refusals(self, layouts: Sequence[Layout]) -> list[str]:
         """Return for each layout, the statement's own first, why it cannot be taken; empty where it can."""
@@ -88,12 +79,9 @@ class LayoutRule:
         """The sequence of stages that is kept, None where it is not known."""
         return None if self.kept is None else self.kept.stages
 
-    def held(self, plan: PhysicalPlan, stream: int) -> bool | None:
+    def held(self, stream: int) -> bool | None:
         """Return whether a stream is held at its site; None where that is still to be chosen."""
-        if self.free:
-            return None
-        alias = self.named([scan.alias for scan in plan.streams])[stream]
-        return self.kept is not None and alias in self.kept.held
+        return None if self.free else self.kept is not None and stream in self.kept.held
 
     def placements(self, stages: str) -> Placements | None:
         """Return where the rows of a sequence of stages lie on the checkpoint, None where in no slices.
@@ -118,36 +106,35 @@ def of_checkpoint(kept: Layout | None, *, moving: bool = False, written: Written
     return LayoutRule(False, kept, OTHER_CHECKPOINT, moving, written)
 
 
-def sequence_name(draft: Decomposition, streams: Sequence[str], before: Written | None = None) -> str:
-    """Return the stages of a sequence as text, the same in every version: their inputs and keys.
+def sequence_name(draft: Decomposition, aliases: Sequence[str]) -> str:
+    """Return the stages of a sequence as text, the same in every version and spelling: inputs and keys."""
+    own = numbered(aliases)
 
-    ``before``: in whose words.
-    """
-    names = streams if before is None else before.aliases
-    stages = []
-    for stage in draft.stages:
-        inputs = []
-        for each in stage.inputs:
-            key = ", ".join(part.text if before is None else before.text(part, streams) for part in each.key)
-            inputs.append(f"{' '.join(names[member] for member in each.members)} [{key}]")
-        stages.append(" x ".join(inputs))
-    return "; ".join(stages)
+    def shown(each: DraftInput) -> str:
+        key = ", ".join(canonical(part.text, own) for part in each.key)
+        return f"{_names(each.members)} [{key}]"
+
+    return "; ".join(" x ".join(map(shown, stage.inputs)) for stage in draft.stages)
 
 
-def hops_name(plan: PhysicalPlan, streams: Sequence[str]) -> str:
+def hops_name(plan: PhysicalPlan) -> str:
     """Return hops as the name of a sequence: for each stream in which order its new rows meet the others.
 
     Of one in which they meet all at once, the streams.
     """
     first, *later = plan.stages
     if isinstance(later[0], Gather):
-        return f"at once {' '.join(streams[stream] for stream in first.members)}"
+        return f"at once {_names(first.members)}"
     orders: dict[int, list[int]] = {}
     for stage in plan.stages:
         for place, each in enumerate(stage.inputs):
             for met in itertools.chain(*stage.chains(place)):
                 orders.setdefault(each.newest[0], list(each.newest)).append(stage.inputs[met].members[0])
-    return f"hops {', '.join(' '.join(streams[stream] for stream in each) for each in orders.values())}"
+    return f"hops {', '.join(map(_names, orders.values()))}"
+
+
+def _names(streams: Iterable[int]) -> str:
+    return " ".join(f"${stream}" for stream in streams)
 
 
 def laid_out(plan: PhysicalPlan, places: Placements | None) -> PhysicalPlan:

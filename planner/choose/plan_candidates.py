@@ -101,7 +101,7 @@ def candidates(
         for number, each in enumerate(weighings)
         for plan in _variants(each.shape.physical, each.options, _orders(each.shape.physical, each.model))
     ]
-    lain = [Layout.of(weighings[number].name, plan, layouts) for number, plan in plans]
+    lain = [Layout.of(weighings[number].name, plan) for number, plan in plans]
     refusals = layouts.refusals(lain)
     weighed = [
         _weighed(plan, number, weighings[number], layout, refusal, memory)

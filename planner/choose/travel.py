@@ -33,7 +33,7 @@ def travel(planning: Planning) -> Planning:
     for stream in remote:
         site = relations[stream].site
         if site is not None:
-            wished, kept = wishes[stream], layouts.held(plan, stream)
+            wished, kept = wishes[stream], layouts.held(stream)
             must = Shipping.HELD if kept else wished
             can = not refused[stream].get(Shipping.HELD)
             held = can and (must is Shipping.HELD or layouts.free)
@@ -66,7 +66,7 @@ def _travelling(planning: Planning, each: Candidate, ways: Mapping[int, Shipping
 def _refused(plan: PhysicalPlan, stream: int, relation: Relation, layouts: LayoutRule) -> dict[Shipping, str]:
     """Return in which ways a stream cannot travel, and why."""
     alias, site = plan.streams[stream].alias, plan.streams[stream].site
-    held = layouts.held(plan, stream)
+    held = layouts.held(stream)
     if held:
         return {Shipping.FULL: HELD_THERE, Shipping.PARTIAL: HELD_THERE}
     whole = f"the join itself reads every column of {alias}"

@@ -45,10 +45,7 @@ def _weighing(planning: Planning, shape: Shape) -> Weighing:
         tuple(map(heaviest_bucket, inputs)),
         chained=shape.draft not in planning.whole,
     )
-    if shape.hops:
-        name = hops_name(shape.physical, layouts.named(graph.names))
-    else:
-        name = sequence_name(shape.draft, graph.names, layouts.written)
+    name = hops_name(shape.physical) if shape.hops else sequence_name(shape.draft, graph.names)
     allowed = options(
         request.block,
         request.settings,

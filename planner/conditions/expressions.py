@@ -6,6 +6,9 @@ Only what is here has a meaning that is known to be Spark's. The types are Spark
 from dataclasses import dataclass
 from decimal import Decimal
 
+TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""Operators, and the same with their sides exchanged."""
+
 NUMERIC_ORDER = ("tinyint", "smallint", "int", "bigint")
 MAXIMUM_DIGITS = 38
 

@@ -10,6 +10,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.spans import Span
 from wjoin.planner.catalog import Estimate, Origin
+from wjoin.planner.conditions.expressions import TURNED
 from wjoin.planner.conditions.meaning import Meaning
 from wjoin.planner.conditions.readable import COMPARISONS
 from wjoin.planner.text.literals import in_reach, number
@@ -24,9 +25,6 @@ Limits = tuple[tuple[str, float], ...]
 
 DEFAULT_COST_US, DEFAULT_SHARE = 10.0, 0.1
 """What a predicate is taken to cost, and to keep of all pairs, where nobody has told."""
-
-_TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Operators, and the same with their sides exchanged."""
 
 
 @dataclass(frozen=True)
@@ -155,10 +153,10 @@ def _asked(node: exp.Expr, meaning: Meaning) -> tuple[exp.Anonymous, bool | Limi
                 return inside, ((">=", low), ("<=", high))
             return None
     operator = COMPARISONS.get(type(node))
-    if operator not in _TURNED:
+    if operator not in TURNED:
         return None
     left, right = node.this.unnest(), node.expression.unnest()
-    for call, other, each in ((left, right, operator), (right, left, _TURNED[operator])):
+    for call, other, each in ((left, right, operator), (right, left, TURNED[operator])):
         value = _number(other, meaning)
         if isinstance(call, exp.Anonymous) and value is not None:
             return call, ((each, value),)

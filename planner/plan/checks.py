@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
 from wjoin.planner.catalog import Estimate, Origin
-from wjoin.planner.conditions.expressions import Call, Expression, Input
+from wjoin.planner.conditions.expressions import TURNED, Call, Expression, Input
 
 Operand = tuple[int, int]
 """A scan column: the stream, and the number of the column."""
@@ -55,6 +55,13 @@ class Comparison(Check):
     def columns(self) -> tuple[Operand, ...]:
         """Both sides."""
         return (self.left, self.right)
+
+    @property
+    def directed(self) -> tuple[Operand, str, Operand]:
+        """Left, operator and right with the column of the earlier stream on the left, however written."""
+        if self.left < self.right:
+            return self.left, self.operator, self.right
+        return self.right, TURNED[self.operator], self.left
 
     @property
     def expression(self) -> Expression:

@@ -25,7 +25,7 @@ def sequences(planning: Planning) -> Planning:
     chains = wished is not None and ROUTES[wished].pairs
     # A checkpoint goes on with the stages that it has, also on one core.
     kept = layouts.stages if planning.streaming else None
-    known = {sequence_name(each, names, layouts.written) for each in whole}
+    known = {sequence_name(each, names) for each in whole}
     several = request.costs.workers > 1 or (kept is not None and kept not in known)
     drafts = () if chains else whole
     if chains or (wished is None and several):

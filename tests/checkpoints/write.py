@@ -1,4 +1,4 @@
-"""Writes the stored checkpoint of a state format, by hand and once: ``python -m tests.checkpoints.write 7``.
+"""Writes the stored checkpoint of a state format, by hand and once: ``python -m tests.checkpoints.write 8``.
 
 It makes a folder of that name beside this file:
 

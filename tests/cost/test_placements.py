@@ -24,7 +24,7 @@ CHEAP = "A.speed + B.speed > 3"
 COSTLY = "similar(A.frame, B.frame) > 0.9"
 """A predicate of a millisecond a pair."""
 
-PLAIN = Layout("A [] x B []", (None,))
+PLAIN = Layout("$0 [] x $1 []", (None,))
 
 
 def plan(

@@ -203,7 +203,7 @@ def planned(
 
 def test_psp_is_hops_where_pairs_would_be_many() -> None:
     layout = planned(hint="/*+ PLAN(PSP) */").layout
-    assert layout.stages == "hops A B C, B A C, C B A"
+    assert layout.stages == "hops $0 $1 $2, $1 $0 $2, $2 $1 $0"
     assert [each and each.route for each in layout.placements] == ["psp", "psp"]
     (pairs, *_) = [
         each for each in planned(hint="/*+ PLAN(PSP) */").candidates if "times the state" in each.lost
@@ -227,7 +227,7 @@ def test_what_hops_keep_is_all_streams_and_their_copies() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", ["hops ", "A [] x B []; A B [] x C []"])
+@pytest.mark.parametrize("first", ["hops ", "$0 [] x $1 []; $0 $1 [] x $2 []"])
 def test_a_checkpoint_goes_on_with_its_stages_on_any_number_of_cores(first: str) -> None:
     found = {each.layout for each in planned().candidates}
     layouts = {each for each in found if each.stages.startswith(first) and any(each.placements)}
@@ -239,7 +239,7 @@ def test_a_checkpoint_goes_on_with_its_stages_on_any_number_of_cores(first: str)
 
 def test_without_a_known_checkpoint_a_hint_takes_the_pairs_that_it_always_took() -> None:
     layout = planned(UNKNOWN, hint="/*+ PLAN(PSP) */").layout
-    assert layout.stages == "A [] x B []; A B [] x C []"
+    assert layout.stages == "$0 [] x $1 []; $0 $1 [] x $2 []"
     assert [(each.route, each.workers) for each in layout.placements if each] == [("psp", None)] * 2
 
 

@@ -27,8 +27,8 @@ JOIN = """
 SELECT {hint} A.obj_id FROM camera1 A, camera2 B, camera3 C
 WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) = 9 SECONDS WHERE A.obj_id = B.obj_id AND B.frame = C.frame
 """
-FIRST = Layout("A [A.obj_id] x B [B.obj_id]; A B [B.frame] x C [C.frame]", (None, None))
-OTHER = Layout("B [B.frame] x C [C.frame]; B C [B.obj_id] x A [A.obj_id]", (None, None))
+FIRST = Layout("$0 [$0 . obj_id] x $1 [$1 . obj_id]; $0 $1 [$1 . frame] x $2 [$2 . frame]", (None, None))
+OTHER = Layout("$1 [$1 . frame] x $2 [$2 . frame]; $1 $2 [$1 . obj_id] x $0 [$0 . obj_id]", (None, None))
 
 FEW = {"distinct.obj_id": 2.0, "distinct.frame": 1e6}
 """Statistics by which joining A and B first makes far more combinations than joining B and C first."""
@@ -72,7 +72,7 @@ def test_a_checkpoint_stays_with_its_sequence_whatever_the_statistics_say() -> N
     assert lost(of_checkpoint(FIRST)) == {OTHER_CHECKPOINT}
 
 
-@pytest.mark.parametrize("kept", [None, Layout("A [A.x] x B [B.x]", (None,))])
+@pytest.mark.parametrize("kept", [None, Layout("$0 [$0 . x] x $1 [$1 . x]", (None,))])
 def test_a_checkpoint_without_a_sequence_of_the_statement_has_the_first_one(kept: Layout | None) -> None:
     assert plan(of_checkpoint(kept)).layout == FIRST
 

@@ -18,7 +18,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.plain import typed
 from wjoin.grammar.syntax import Query
-from wjoin.planner.bind.written import Written, in_order
+from wjoin.planner.bind.written import Written
 from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.layouts import FREE, Layout, of_checkpoint
 from wjoin.planner.planning import PlannedSelect, apply_edits, plan_select, statement_meaning
@@ -50,9 +50,8 @@ def planned(
         rule = FREE
         if body is not None:
             written = typed(Written, body["written"][len(joins)])  # type: ignore[index]  # JSON
-            rule = of_checkpoint(layouts[len(joins)], written=written).over(len(items))
-            if rule.written is not None:
-                items = [in_order(*each) for each in zip(items, written.columns, strict=True)]
+            rule = of_checkpoint(layouts[len(joins)], written=written)
+            items = [written.relation(*each) for each in enumerate(items)]
         asked = Request(
             text,
             block,
@@ -83,7 +82,10 @@ def goes_on(first: str, second: str, change: Change = lambda each: each) -> None
         known = [fingerprint(now.physical, stage) for stage in now.physical.stages]
         assert known == [stage["plan"] for stage in join["stages"]]
         pairs = zip(was.physical.stages, now.physical.stages, strict=True)
-        assert all(one == other for one, other in pairs), "columns, bands and probes have their numbers"
+        for one, other in pairs:
+            assert (one.inputs, one.bands) == (other.inputs, other.bands), (
+                "columns and bands have their numbers"
+            )
 
 
 BASE = """
@@ -218,7 +220,7 @@ def test_joins_inside_each_other() -> None:
 
 def test_another_state_format_is_refused_whatever_else_is_kept() -> None:
     _, own = planned(BASE)
-    with pytest.raises(WJoinError, match="has state format 6; this version of wjoin reads 7"):
-        refuse_other(checked({"state": 6}), own)
+    with pytest.raises(WJoinError, match="has state format 7; this version of wjoin reads 8"):
+        refuse_other(checked({"state": 7}), own)
     with pytest.raises(ValueError, match="lacks"):
         checked({"state": STATE_FORMAT, "joins": [{}]})

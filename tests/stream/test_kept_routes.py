@@ -79,7 +79,7 @@ def test_the_first_start_chooses_and_later_ones_stay_with_it(streams: wjoin.Sess
     assert "assigned to 2 workers round-robin" in shown
     streams.run_script(INSERT)
     (layout,) = kept(tmp_path)
-    assert layout.stages == "a [] x b []"
+    assert layout.stages == "$0 [] x $1 []"
     (placement,) = layout.placements
     assert placement is not None
     assert placement.route in ("psp", "atr")
@@ -99,7 +99,7 @@ def test_the_first_start_chooses_and_later_ones_stay_with_it(streams: wjoin.Sess
 def test_a_checkpoint_of_one_worker_stays_there(streams: wjoin.Session, tmp_path: Path) -> None:
     streams.sql("SET wjoin.cores = 1")
     streams.run_script(INSERT)
-    assert kept(tmp_path) == [Layout("a [] x b []", (None,))]
+    assert kept(tmp_path) == [Layout("$0 [] x $1 []", (None,))]
     streams.sql("SET wjoin.cores = 2")
     assert "route single" in streams.explain(f"EXPLAIN {INSERT}")
     write(streams, tmp_path, 200)

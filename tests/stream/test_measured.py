@@ -87,7 +87,7 @@ def test_the_next_start_plans_with_what_was_measured(streams: wjoin.Session, tmp
     streams.run_script(INSERT)
     number, measured = read_measured(Beside(streams.spark, str(tmp_path / "checkpoints" / "out")))
     assert number >= 2
-    assert measured[0]["a"].rows == 15_000
+    assert measured[0]["0"].rows == 15_000
     assert len(kept(tmp_path)) == 2
 
 

@@ -141,7 +141,7 @@ def tree(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-TWO = "a [] x b []"
+TWO = "$0 [] x $1 []"
 
 
 def layout(checkpoint: Path) -> list[Layout]:
@@ -208,8 +208,8 @@ def test_another_number_of_slices_and_another_route(queries: Queries, tmp_path: 
 @pytest.mark.parametrize(
     ("name", "before"),
     [
-        ("hops", Layout("hops a b c, b a c, c b a", (Placement("psp", 2, 1198),) * 2)),
-        ("once", Layout("at once a b c", (Placement("psp", 2, 1198), None))),
+        ("hops", Layout("hops $0 $1 $2, $1 $0 $2, $2 $1 $0", (Placement("psp", 2, 1198),) * 2)),
+        ("once", Layout("at once $0 $1 $2", (Placement("psp", 2, 1198), None))),
     ],
 )
 def test_hops_are_chosen_and_stay_in_hops(

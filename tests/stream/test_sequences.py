@@ -17,8 +17,8 @@ pytestmark = pytest.mark.thorough
 
 SELECT = "SELECT a.k, b.m, c.n FROM a, b, c WINDOW = 1 SECOND WHERE a.k = b.k AND b.m = c.m"
 INSERT = f"INSERT INTO out {SELECT}"
-FIRST = Layout("a [a.k] x b [b.k]; a b [b.m] x c [c.m]", (None, None))
-OTHER = Layout("b [b.m] x c [c.m]; b c [b.k] x a [a.k]", (None, None))
+FIRST = Layout("$0 [$0 . k] x $1 [$1 . k]; $0 $1 [$1 . m] x $2 [$2 . m]", (None, None))
+OTHER = Layout("$1 [$1 . m] x $2 [$2 . m]; $1 $2 [$1 . k] x $0 [$0 . k]", (None, None))
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Checkpoints that earlier versions have written: a query goes on from them, or is refused with a true word.
 
-tests/checkpoints/write.py says what a stored checkpoint is, and writes one: for the state format 7,
-``python -m tests.checkpoints.write 7``, once and before anything is released that writes it. What becomes of
+tests/checkpoints/write.py says what a stored checkpoint is, and writes one: for the state format 8,
+``python -m tests.checkpoints.write 8``, once and before anything is released that writes it. What becomes of
 it stands in ``EXPECTED``.
 """
 
@@ -32,8 +32,9 @@ GOES_ON = None
 """The query goes on, and its results are those of all rows."""
 
 EXPECTED: dict[str, Refused | None] = {
-    "6": Refused("WJ701", "has state format 6; this version of wjoin reads 7"),
-    "7": GOES_ON,
+    "6": Refused("WJ701", "has state format 6; this version of wjoin reads 8"),
+    "7": Refused("WJ701", "has state format 7; this version of wjoin reads 8"),
+    "8": GOES_ON,
 }
 """What becomes of each stored checkpoint; for one that is read no more ``Refused("WJ701", "…")``."""
 

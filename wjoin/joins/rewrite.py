@@ -42,7 +42,6 @@ from wjoin.joins.relations import SparkTypes, describe
 from wjoin.joins.trials import SampleTrials
 from wjoin.measured.followed import follower_of
 from wjoin.measured.kept import Kept
-from wjoin.planner.bind.written import in_order
 from wjoin.planner.catalog import Delays
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
 from wjoin.planner.plan.physical import Method, PhysicalPlan, Shipping
@@ -314,17 +313,14 @@ class Rewriting:
         place = len(self.done)
         if self.kept is None or not any(each.relation.streaming for each in sources):
             return sources, UNKNOWN
-        layouts, joins = self.kept.layout(place).over(len(sources)), self.kept.measured()
+        layouts, joins = self.kept.layout(place), self.kept.measured()
         measured = joins[place] if place < len(joins) else {}
         found = []
         for number, each in enumerate(sources):
-            relation, written = each.relation, layouts.written
-            known = measured.get(each.alias)
-            if written is not None:
-                known = known or measured.get(written.aliases[number])
-                if each.has_names:
-                    relation = in_order(relation, written.columns[number])
-            found.append(replace(each, relation=replace(relation, measured=known)))
+            relation = each.relation
+            if layouts.written is not None and each.has_names:
+                relation = layouts.written.relation(number, relation)
+            found.append(replace(each, relation=replace(relation, measured=measured.get(str(number)))))
         return found, layouts
 
     def _read_from_sites(

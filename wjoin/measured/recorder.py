@@ -25,7 +25,7 @@ STATISTICS = "statistics"
 """The name under which measurements are kept."""
 
 Measured = list[dict[str, Measurement]]
-"""What was measured: for each W-join of a statement, innermost first, by the alias of the stream."""
+"""What was measured: for each W-join of a statement, innermost first, by the number of the stream."""
 
 _ENOUGH = 3
 """Micro-batches after which what was measured is kept for the first time."""
@@ -50,7 +50,7 @@ def decode_measured(value: Any) -> Measured:
         return []
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise ValueError("not a list of joins")
-    return [{alias: typed(Measurement, body) for alias, body in each.items()} for each in value]
+    return [{stream: typed(Measurement, body) for stream, body in each.items()} for each in value]
 
 
 class Recorder:
@@ -84,11 +84,11 @@ class Recorder:
         if all(arrived is None for _, _, arrived, *_ in found):
             return
         self._batches += 1
-        for join, alias, arrived, stage, passed, results in found:
-            known = self._measured[join].get(alias, Measurement())
+        for join, stream, arrived, stage, passed, results in found:
+            known = self._measured[join].get(stream, Measurement())
             if arrived is not None:
                 known = known.add(arrived)
-            self._measured[join][alias] = known.meet(stage, passed, results)
+            self._measured[join][stream] = known.meet(stage, passed, results)
 
     def tend(self) -> None:
         """Keep what was measured where that is due."""
@@ -116,13 +116,13 @@ class Recorder:
 
 
 def _faded(streams: Mapping[str, Measurement]) -> dict[str, Measurement]:
-    return {alias: each.faded() for alias, each in streams.items()}
+    return {stream: each.faded() for stream, each in streams.items()}
 
 
 def _told(
     report: Any, plans: Mapping[int, PhysicalPlan]
 ) -> Iterator[tuple[int, str, Arrived | None, str, int, int]]:
-    """Yield what a progress report tells of the streams: number of the plan, alias, measures where rows came.
+    """Yield what a progress report tells of the streams: number of the plan, that of the stream, measures where rows came.
 
     Behind them of the stage that the stream enters: its name, the rows that it got of it, and its results.
     """
@@ -137,7 +137,7 @@ def _told(
                 found = {kind: values.get(f"{kind}:{scan.alias}") for kind in ("rows", "seen", *MEASURED)}
                 arrived = _arrived(found, None if each.key is None else scan.codes[each.key[1]].expressions)
                 passed = values.get(f"passed:{scan.alias}") or 0
-                yield query, scan.alias, arrived, name, passed, values.get("matches") or 0
+                yield query, str(each.members[0]), arrived, name, passed, values.get("matches") or 0
 
 
 def _arrived(found: Mapping[str, int | None], key: Sequence[str] | None) -> Arrived | None:
