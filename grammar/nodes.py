@@ -89,18 +89,20 @@ class _Nodes(Transformer[Leaf, Any]):
 
     # Window clause
 
-    def window_all(self, meta: Meta, width: Duration) -> syntax.WindowAll:
-        return syntax.WindowAll(_width(width), _span(meta))
+    def width(self, meta: Meta, width: Duration) -> Duration:
+        del meta
+        remedy = "write a width of zero or more; WINDOW (A, B) BETWEEN l AND u takes signed bounds"
+        return _at_least_zero(width, "WJ110", "a window has a negative width", remedy)
 
     def window_pair(
         self, meta: Meta, first: Identifier, second: Identifier, width: Duration
     ) -> syntax.WindowPair:
-        return syntax.WindowPair(first, second, _width(width), False, _span(meta))
+        return syntax.WindowPair(first, second, width, False, _span(meta))
 
     def directed_pair(
         self, meta: Meta, first: Identifier, second: Identifier, width: Duration
     ) -> syntax.WindowPair:
-        return syntax.WindowPair(first, second, _width(width), True, _span(meta))
+        return syntax.WindowPair(first, second, width, True, _span(meta))
 
     def window_between(
         self,
@@ -121,15 +123,12 @@ class _Nodes(Transformer[Leaf, Any]):
             )
         return syntax.WindowBetween(first, second, low, high, _span(meta))
 
-    def window_stream(self, meta: Meta, stream: Identifier, width: Duration) -> syntax.WindowStream:
-        return syntax.WindowStream(stream, _width(width), _span(meta))
-
     def window_rows(self, meta: Meta, stream: Identifier, number: Leaf) -> syntax.WindowRows:
         return syntax.WindowRows(stream, _rows(number, "WJ110", "window"), _span(meta))
 
     def widths(self, meta: Meta, *widths: Duration) -> tuple[Duration, ...]:
         del meta
-        return tuple(_width(width) for width in widths)
+        return widths
 
     def window_path(self, meta: Meta, *parts: Any) -> syntax.WindowPath:
         *streams, widths, both = parts
@@ -322,17 +321,16 @@ class _Nodes(Transformer[Leaf, Any]):
 
     def statistic_key(self, meta: Meta, *parts: Leaf) -> "_Key":
         del meta
-        return _Key(*statistic_key([_identifier(part) for part in parts]))
+        return statistic_key([_identifier(part) for part in parts])
 
-    def number(self, meta: Meta, number: Leaf) -> "_Number":
-        return _Number(float(number_of(number.value, _span(number))), _span(meta))
+    def number(self, meta: Meta, number: Leaf) -> tuple[float, Span]:
+        return float(number_of(number.value, _span(number))), _span(meta)
 
-    def negative_number(self, meta: Meta, number: Leaf) -> "_Number":
-        return _Number(-float(number_of(number.value, _span(number))), _span(meta))
+    def negative_number(self, meta: Meta, number: Leaf) -> tuple[float, Span]:
+        return -float(number_of(number.value, _span(number))), _span(meta)
 
-    def statistic(self, meta: Meta, key: "_Key", number: "_Number") -> syntax.StatisticEntry:
-        value = statistic_value(key.name, *number)
-        return syntax.StatisticEntry(key.name, key.column, value, _span(meta))
+    def statistic(self, meta: Meta, key: "_Key", number: tuple[float, Span]) -> syntax.StatisticEntry:
+        return syntax.StatisticEntry(*key, statistic_value(key[0], *number), _span(meta))
 
     def disorder(self, meta: Meta, duration: Duration) -> syntax.StatisticEntry:
         _at_least_zero(duration, "WJ113", "disorder is negative", "write a duration of zero or more")
@@ -359,21 +357,12 @@ class _Columns(NamedTuple):
 
 
 _Pair = tuple[Leaf, str | syntax.Composed]
+_Key = tuple[str, tuple[Identifier, ...]]
 
 
 class _Clause(NamedTuple):
     what: str
     value: Any
-    span: Span
-
-
-class _Key(NamedTuple):
-    name: str
-    column: tuple[Identifier, ...]
-
-
-class _Number(NamedTuple):
-    value: float
     span: Span
 
 
@@ -445,11 +434,6 @@ def _at_least_zero(duration: Duration, code: str, message: str, help: str) -> Du
     if value is not None and value < 0:
         raise WJoinError(code, message, span=duration.span, help=help)
     return duration
-
-
-def _width(width: Duration) -> Duration:
-    remedy = "write a width of zero or more; WINDOW (A, B) BETWEEN l AND u takes signed bounds"
-    return _at_least_zero(width, "WJ110", "a window has a negative width", remedy)
 
 
 def _same(column: Identifier, again: Identifier) -> Identifier:
