@@ -5,7 +5,7 @@ this Spark.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,7 +28,8 @@ from wjoin.executor.spark.task import run_phase
 from wjoin.executor.spark.warm import served
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.files import WorkerFiles, worker_folder
-from wjoin.executor.state.manifest import Manifest, decode_manifest
+from wjoin.executor.state.identity import fingerprint
+from wjoin.executor.state.manifest import Manifest, decode_manifest, written_manifest
 from wjoin.executor.state.moving import StageMove, moved_rows
 from wjoin.executor.state.slices import Slice, piece_names
 from wjoin.parts.routes.route import Role
@@ -45,68 +46,45 @@ ENTRIES_AT_ONCE = 8
 _MESSAGES_AT_ONCE = 64
 
 
-def stored_manifests(spark: SparkSession, folder: str, operator: int) -> dict[int, bytes]:
-    """Return the manifests of an operator of a checkpoint, by worker. Raises what Spark raises."""
+def stored_manifests(spark: SparkSession, folder: str, operator: int) -> list[Manifest]:
+    """Return the manifests of the workers of an operator of a checkpoint.
+
+    Raises what Spark raises, and WJoinError WJ701.
+    """
     rows = _entries(spark, folder, operator).filter(F.col("name") == MANIFEST).collect()
-    return {row.worker: bytes(row.data) for row in rows}
+    return [written_manifest(bytes(row.data)) for row in rows]
 
 
-def filed_manifests(stage: Path, number: int, workers: Sequence[int]) -> dict[int, bytes]:
-    """Return the manifests of a stage after micro-batch ``number``, by worker; its state is in files.
+def filed_manifests(stage: Path, number: int, workers: int) -> list[Manifest]:
+    """Return the manifests of a stage's workers after micro-batch ``number``; its state is in files.
 
-    Raises WJoinError WJ719 where one is damaged.
+    Raises WJoinError WJ701, and WJ719 where one is damaged.
     """
-    found = {}
-    for place, worker in enumerate(workers):
-        manifest = WorkerFiles(worker_folder(stage, place), number + 1).manifest()
-        if manifest is not None:
-            found[worker] = manifest
-    return found
+    found = (WorkerFiles(worker_folder(stage, place), number + 1).manifest() for place in range(workers))
+    return [written_manifest(each) for each in found if each is not None]
 
 
-def greatest_seen(manifests: Mapping[int, bytes], fingerprint: str, workers: int) -> dict[int, int]:
-    """Return the greatest event time of each stream that the workers of a stage have been told.
-
-    Raises WJoinError WJ701, WJ702 or WJ703 where a manifest is not of the stage and so many workers.
-    """
+def greatest_seen(manifests: Iterable[Manifest]) -> dict[int, int]:
+    """Return the greatest event time of each stream that the workers of a stage have been told."""
     seen: dict[int, int] = {}
-    for data in manifests.values():
-        for stream, time in decode_manifest(data, fingerprint, workers).seen.items():
-            seen[stream] = max(time, seen.get(stream, time))
+    for stream, time in (told for each in manifests for told in each.seen.items()):
+        seen[stream] = max(time, seen.get(stream, time))
     return seen
 
 
-def held_rows(manifests: Mapping[int, bytes], fingerprint: str, workers: int) -> Held:
-    """Return what each input of a stage has at sites: its workers have all been told the same.
-
-    Raises WJoinError as ``greatest_seen`` does.
-    """
-    found = (decode_manifest(data, fingerprint, workers).held for data in manifests.values())
-    return next(found, ())
-
-
-def send_rows(
-    spark: SparkSession, folder: str, operator: int, move: StageMove, fingerprint: str, to: str
-) -> None:
-    """Write the rows that an operator of a checkpoint keeps as blocks for the new workers, into a folder.
-
-    ``fingerprint`` is that of its manifests.
-    """
-    moving = _Moving(fingerprint, len(move.old_workers), move.old_routers, move.new_routers)
+def send_rows(spark: SparkSession, folder: str, operator: int, move: StageMove, to: str) -> None:
+    """Write the rows that an operator of a checkpoint keeps as blocks for the new workers, into a folder."""
     entries = _entries(spark, folder, operator)
-    entries.mapInArrow(moving.entries, MESSAGES).write.mode("append").parquet(to)
+    entries.mapInArrow(_Moving.of(move).entries, MESSAGES).write.mode("append").parquet(to)
 
 
-def send_filed_rows(
-    spark: SparkSession, stage: Path, number: int, move: StageMove, fingerprint: str, to: str
-) -> None:
+def send_filed_rows(spark: SparkSession, stage: Path, number: int, move: StageMove, to: str) -> None:
     """Do as ``send_rows`` for a stage whose state after micro-batch ``number`` is in files."""
-    moving = _Moving(fingerprint, len(move.old_workers), move.old_routers, move.new_routers)
     workers = move.old_workers
     folders = [(worker, str(worker_folder(stage, place)), number + 1) for place, worker in enumerate(workers)]
     states = spark.createDataFrame(folders, "worker INT, folder STRING, number BIGINT")
     parted = states.repartition(len(workers), "worker")
-    parted.mapInArrow(moving.files, MESSAGES).write.mode("append").parquet(to)
+    parted.mapInArrow(_Moving.of(move).files, MESSAGES).write.mode("append").parquet(to)
 
 
 def send_times(spark: SparkSession, workers: Sequence[int], seen: Mapping[int, int], to: str) -> None:
@@ -172,12 +150,20 @@ def _entries(spark: SparkSession, folder: str, operator: int) -> DataFrame:
 
 @dataclass(frozen=True)
 class _Moving:
-    """Brings what old workers keep of a stage to the new ones; the routers are by input."""
+    """Brings what old workers keep of a stage to the new ones; the routers are by input.
+
+    ``fingerprint`` and ``workers`` are those that the old workers' manifests have.
+    """
 
     fingerprint: str
     workers: int
     before: tuple[Router, ...]
     after: tuple[Router, ...]
+
+    @classmethod
+    def of(cls, move: StageMove) -> "_Moving":
+        own = fingerprint(move.before, move.before.stages[move.number])
+        return cls(own, len(move.old_workers), move.old_routers, move.new_routers)
 
     def entries(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Bring what is in entries of Spark's state."""
@@ -252,7 +238,7 @@ class _Refill(Operator):
     begun: Manifest
     number: int = 0
 
-    def _manifest(self, kept: object) -> Manifest:
+    def _manifest(self, state: object) -> Manifest:
         return self.begun
 
     def _micro_batch(self) -> int:

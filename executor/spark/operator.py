@@ -21,7 +21,7 @@ from wjoin.executor.routing import Router
 from wjoin.executor.sites.ranges import Announced
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.cache import cache_of_this_process
-from wjoin.executor.spark.state_store import StoredManifest, StoredSlices
+from wjoin.executor.spark.state_store import StoredState
 from wjoin.executor.spark.task import local_property, micro_batch, run_phase
 from wjoin.executor.spark.unpack import Unpack
 from wjoin.executor.spark.watch import Watch
@@ -48,8 +48,8 @@ _REPORTED = pa.list_(pa.int64())
 _TOGETHER_BYTES = 1 << 22
 
 
-class _Kept(Protocol):
-    """Where the manifest of a worker is kept: that of the micro-batch before, and the next one."""
+class _State(SliceStore, Protocol):
+    """The state of a worker: its slices, the manifest of the micro-batch before, and the next one."""
 
     def manifest(self) -> bytes | None:
         """Return the manifest, None before the first one."""
@@ -249,7 +249,7 @@ class Operator:
             arrived = self._arrived(batches)
         for worker, arrivals in arrived.items():
             state = WorkerFiles(worker_folder(folder, self.workers.index(worker)), number)
-            yield from self._worked(worker, state, state, arrivals, watches)
+            yield from self._worked(worker, state, arrivals, watches)
             # The task has waited once.
             watches = _Watches()
 
@@ -266,25 +266,23 @@ class Operator:
             for frame in frames:
                 for row in frame.to_dict("records"):
                     self.take(arrivals, row)
-        slices = StoredSlices(state, cache_of_this_process())
-        for done in self._worked(worker, StoredManifest(state), slices, arrivals, watches):
+        stored = StoredState(state, cache_of_this_process())
+        for done in self._worked(worker, stored, arrivals, watches):
             sent = [*self._all_messages(done.made), *done.told]
             yield pd.DataFrame(sent, columns=messages.SCHEMA.names)
 
-    def _worked(
-        self, worker: int, kept: _Kept, slices: SliceStore, arrivals: Arrivals, watches: _Watches
-    ) -> Iterator[_Work]:
+    def _worked(self, worker: int, state: _State, arrivals: Arrivals, watches: _Watches) -> Iterator[_Work]:
         """Yield what a worker makes of new rows; the state is written before the last of it."""
         keeping, working = watches.keeping, Watch()
         with keeping.running():
-            manifest = self._manifest(kept)
+            manifest = self._manifest(state)
         read = keeping.seconds
         fault_point("state-read")
         counts = Counts()
         after = manifest
         waiting: list[Made] = []
         place = self.workers.index(worker)
-        joined = self.logic.stream(manifest, _Timed(slices, keeping), arrivals, counts, place)
+        joined = self.logic.stream(manifest, _Timed(state, keeping), arrivals, counts, place)
         for result in working.over(joined):
             if isinstance(result, Manifest):
                 after = result
@@ -297,14 +295,14 @@ class Operator:
         fault_point("before-state-write")
         counts.stage.add("joining", round(1e6 * (working.seconds - (keeping.seconds - read))))
         with keeping.running():
-            kept.commit(after.encode())
+            state.commit(after.encode())
         counts.stage.add("keeping", keeping.microseconds)
         counts.stage.add("gathering", watches.gathering.microseconds)
         yield _Work(waiting, list(self.last_messages(worker, after, arrivals.told, counts)))
         arrivals.spool.close()
 
-    def _manifest(self, kept: _Kept) -> Manifest:
-        stored = kept.manifest()
+    def _manifest(self, state: _State) -> Manifest:
+        stored = state.manifest()
         if stored is None:
             return Manifest.fresh(self.fingerprint, len(self.workers), len(self.logic.stage.inputs))
         return decode_manifest(stored, self.fingerprint, len(self.workers))

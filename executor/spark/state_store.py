@@ -15,10 +15,11 @@ MANIFEST = "manifest"
 
 
 @dataclass(frozen=True)
-class StoredManifest:
-    """The manifest of one worker in Spark's state."""
+class StoredState:
+    """The state of one worker in Spark's store, with a cache of its slices on this machine."""
 
     state: MapState
+    cache: SliceCache
 
     def manifest(self) -> bytes | None:
         """Return the manifest, None before the first one."""
@@ -28,14 +29,6 @@ class StoredManifest:
     def commit(self, manifest: bytes) -> None:
         """Write the next manifest, once all its slices are written."""
         self.state.updateValue((MANIFEST,), (manifest,))
-
-
-@dataclass(frozen=True)
-class StoredSlices:
-    """The slices of one worker in Spark's state, with a cache on this machine."""
-
-    state: MapState
-    cache: SliceCache
 
     def load(self, stored: Slice) -> pa.RecordBatch:
         """Return a slice, from this machine's cache or from Spark's state."""

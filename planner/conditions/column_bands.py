@@ -5,8 +5,10 @@ difference ``A.x - B.x`` (S2J, "Optimizations": an ordered index for inequality 
 are implied by the condition, which is checked as well: they may only ever be too wide.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import chain
 from math import ceil, floor
 
 from sqlglot import exp
@@ -24,8 +26,6 @@ _DOUBLE_SLACK, _FLOAT_SLACK = 2.0**-48, 2.0**-19
 
 _MOST = {"float": 1e30, "double": 1e290}
 """Constants beyond which a sum with the greatest number of a type may be infinite."""
-
-_TURNED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,20 @@ class _Bounds:
     refuses_nan: bool
 
 
+def at_most(tree: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr, bool]]:
+    """Yield what a comparison says to be at most something else, and whether it is less."""
+    match tree:
+        case exp.Paren():
+            yield from at_most(tree.this)
+        case exp.Between() if not tree.args.get("symmetric"):
+            yield tree.args["low"], tree.this, False
+            yield tree.this, tree.args["high"], False
+        case exp.LT() | exp.LTE():
+            yield tree.this, tree.expression, isinstance(tree, exp.LT)
+        case exp.GT() | exp.GTE():
+            yield tree.expression, tree.this, isinstance(tree, exp.GT)
+
+
 def column_band(tree: exp.Expr, meaning: Meaning) -> ColumnBand | None:
     """Return the band that a condition on two streams puts on their columns, None where it puts none."""
     bounds = _Reader(meaning).bounds(tree)
@@ -132,19 +146,8 @@ class _Reader:
 
     def bounds(self, tree: exp.Expr) -> list[_Bounds]:
         """Return the one or two bounds that a condition is, none where it is something else."""
-        if isinstance(tree, exp.Paren):
-            return self.bounds(tree.this)
-        if isinstance(tree, exp.Between):
-            if tree.args.get("symmetric"):
-                return []
-            low = self._at_most(tree.args["low"], tree.this, strict=False)
-            high = self._at_most(tree.this, tree.args["high"], strict=False)
-            return [*low, *high] if low and high else []
-        turned = _TURNED.get(type(tree), type(tree))
-        if turned not in (exp.LT, exp.LTE):
-            return []
-        sides = (tree.this, tree.expression) if turned is type(tree) else (tree.expression, tree.this)
-        return self._at_most(*sides, strict=turned is exp.LT)
+        found = [self._at_most(left, right, strict=strict) for left, right, strict in at_most(tree)]
+        return [*chain(*found)] if all(found) else []
 
     def _at_most(self, left: exp.Expr, right: exp.Expr, *, strict: bool) -> list[_Bounds]:
         inside = self._absolute(left)

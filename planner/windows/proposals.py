@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from wjoin.grammar.durations import spell
 from wjoin.grammar.printer import print_name
+from wjoin.planner.conditions.column_bands import at_most
 from wjoin.planner.conditions.expressions import Constant
 from wjoin.planner.conditions.time_arithmetic import UNITS, UNIX, interval
 
@@ -105,19 +106,12 @@ class _Reader:
 
     def at_most_zero(self, tree: exp.Expr) -> Iterator[_Sum | None]:
         """Yield the differences that a condition says to be at most 0."""
-        match tree:
-            case exp.Paren():
-                yield from self.at_most_zero(tree.this)
-            case exp.Between():
-                yield from self._at_most(tree.args["low"], tree.this)
-                yield from self._at_most(tree.this, tree.args["high"])
-            case exp.EQ():
-                yield from self._at_most(tree.this, tree.expression)
-                yield from self._at_most(tree.expression, tree.this)
-            case exp.LT() | exp.LTE():
-                yield from self._at_most(tree.this, tree.expression)
-            case exp.GT() | exp.GTE():
-                yield from self._at_most(tree.expression, tree.this)
+        tree = tree.unnest()
+        if isinstance(tree, exp.EQ):
+            yield from self._at_most(tree.this, tree.expression)
+            yield from self._at_most(tree.expression, tree.this)
+        for left, right, _ in at_most(tree):
+            yield from self._at_most(left, right)
 
     def _at_most(self, left: exp.Expr, right: exp.Expr) -> Iterator[_Sum | None]:
         most = self._sum(right)

@@ -4,7 +4,7 @@ What lies in memory of a query is in its state alone, between two micro-batches.
 brought to the new workers as new rows would be, and all else of the checkpoint is copied.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,6 @@ from wjoin.executor.spark.moved_state import (
     Held,
     filed_manifests,
     greatest_seen,
-    held_rows,
     send_filed_rows,
     send_rows,
     send_times,
@@ -38,7 +37,7 @@ from wjoin.executor.spark.moved_state import (
 )
 from wjoin.executor.state.files import stage_folder
 from wjoin.executor.state.identity import Whole, fingerprint, identity
-from wjoin.executor.state.manifest import written_manifest
+from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.moving import StageMove
 from wjoin.executor.state.starting import STATE, begin
 from wjoin.executor.workers import worker_ids
@@ -316,7 +315,7 @@ class _Writing:
         task, before = self.task, self.task.before[join]
         count = worker_count(before.stages[stage], task.last.partitions)
         folder = stage_folder(Path(str(task.files)) / STATE / task.join_folder(join, before), stage)
-        manifests = filed_manifests(folder, task.last.number, worker_ids(count))
+        manifests = filed_manifests(folder, task.last.number, count)
         send = partial(send_filed_rows, self.spark, folder, task.last.number)
         self._stage(self._operator(join, stage), manifests, send)
 
@@ -332,7 +331,7 @@ class _Writing:
         return sum(len(plan.stages) for plan in later) - 1 - stage
 
     def _stage(
-        self, operator: int, manifests: Mapping[int, bytes], send: Callable[[StageMove, str, str], None]
+        self, operator: int, manifests: Sequence[Manifest], send: Callable[[StageMove, str], None]
     ) -> None:
         """Write the state of a stage whose workers have some manifests; ``send`` writes their rows."""
         sent = f"{self.own}/{operator}/rows"
@@ -341,12 +340,12 @@ class _Writing:
                 send_times(self.spark, worker_ids(self.partitions), {}, sent)
                 self._to_spark(operator, sent, None, ())
             return
-        begun = written_manifest(next(iter(manifests.values())))
-        told, count = begun.plan, begun.workers
-        join, move = _move(self.task, told, count, self.partitions)
-        send(move, told, sent)
-        seen, held = greatest_seen(manifests, told, count), held_rows(manifests, told, count)
-        send_times(self.spark, move.new_workers, seen, sent)
+        # All workers of a stage have been told the same of what is at sites.
+        begun, *_ = manifests
+        join, move = _move(self.task, begun.plan, begun.workers, self.partitions)
+        send(move, sent)
+        held = begun.held
+        send_times(self.spark, move.new_workers, greatest_seen(manifests), sent)
         if not self.task.to_files:
             self._to_spark(operator, sent, move, held)
             return
