@@ -10,7 +10,7 @@ from wjoin.executor.report import Report
 from wjoin.executor.routing import Router
 from wjoin.executor.sites.ranges import Announced
 from wjoin.executor.spark import messages
-from wjoin.executor.spark.task import run_phase
+from wjoin.executor.spark.task import phase
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,9 @@ class Announce:
 
     router: Router
 
+    @phase
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield messages for the ranges of one partition."""
-        return run_phase(self._announced, batches)
-
-    def _announced(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for extent in batch.to_pylist():
                 yield messages.batch(list(self._messages(extent)))

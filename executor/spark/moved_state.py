@@ -24,7 +24,7 @@ from wjoin.executor.spark.messages import MESSAGES
 from wjoin.executor.spark.operator import Operator
 from wjoin.executor.spark.processor import Joining, JoinProcessor
 from wjoin.executor.spark.state_store import MANIFEST
-from wjoin.executor.spark.task import run_phase
+from wjoin.executor.spark.task import phase
 from wjoin.executor.spark.warm import served
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.files import WorkerFiles, worker_folder
@@ -165,15 +165,9 @@ class _Moving:
         own = fingerprint(move.before, move.before.stages[move.number])
         return cls(own, len(move.old_workers), move.old_routers, move.new_routers)
 
-    def entries(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Bring what is in entries of Spark's state."""
-        return run_phase(self._of_entries, batches)
-
+    @phase
     def files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Bring what is in files: each row names a worker, its folder, and the micro-batch to come."""
-        return run_phase(self._of_files, batches)
-
-    def _of_files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row in batch.to_pylist():
                 state = WorkerFiles(Path(row["folder"]), row["number"])
@@ -181,7 +175,9 @@ class _Moving:
                 if manifest is not None:
                     yield from self._sent(row["worker"], manifest, state.load)
 
-    def _of_entries(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    @phase
+    def entries(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Bring what is in entries of Spark's state."""
         spool = Spool(local_folder())
         states: dict[int, _Entries] = {}
         for batch in batches:

@@ -22,7 +22,7 @@ from wjoin.executor.sites.ranges import Announced
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.cache import cache_of_this_process
 from wjoin.executor.spark.state_store import StoredState
-from wjoin.executor.spark.task import local_property, micro_batch, run_phase
+from wjoin.executor.spark.task import local_property, micro_batch, phase
 from wjoin.executor.spark.unpack import Unpack
 from wjoin.executor.spark.watch import Watch
 from wjoin.executor.spool import Spool, local_folder
@@ -118,9 +118,10 @@ class Operator:
     folder: Path | None
     unpack: Unpack | None
 
+    @phase
     def batch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join the blocks of the workers of one partition, all inputs complete."""
-        return run_phase(self._batch, batches)
+        return self._left(self._batch_work(batches))
 
     def _arrived(self, batches: Iterator[pa.RecordBatch]) -> dict[int, Arrivals]:
         """Return what has come for the workers of one partition."""
@@ -131,9 +132,6 @@ class Operator:
                     arrived[row["worker"]] = self.no_arrivals()
                 self.take(arrived[row["worker"]], row)
         return arrived
-
-    def _batch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return self._left(self._batch_work(batches))
 
     def _batch_work(self, batches: Iterator[pa.RecordBatch]) -> Iterator[_Work]:
         for arrivals in self._arrived(batches).values():
@@ -233,11 +231,9 @@ class Operator:
                 # Any other time of 64 bits is a bound as well as one beyond them.
                 yield messages.progress(messages.OUT, messages.NO_STREAM, max(LEAST, min(GREATEST, mark)))
 
+    @phase
     def stream(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join the new blocks of the workers of one partition with their state, which is in files."""
-        return run_phase(self._stream, batches)
-
-    def _stream(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return self._left(self._stream_work(batches))
 
     def _stream_work(self, batches: Iterator[pa.RecordBatch]) -> Iterator[_Work]:
@@ -256,11 +252,9 @@ class Operator:
     def _micro_batch(self) -> int:
         return micro_batch()
 
+    @phase
     def join(self, worker: int, state: MapState, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Join the new blocks of one worker with its state, which Spark has, and with each other."""
-        return run_phase(lambda given: self._join(worker, state, given), frames)
-
-    def _join(self, worker: int, state: MapState, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         arrivals, watches = self.no_arrivals(), _Watches()
         with watches.gathering.running():
             for frame in frames:

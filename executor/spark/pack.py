@@ -12,7 +12,7 @@ from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.routing import Router
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.column_blocks import column_batches
-from wjoin.executor.spark.task import run_phase
+from wjoin.executor.spark.task import phase
 from wjoin.executor.spark.watch import Watch
 from wjoin.parts.kernels.runs import integers
 from wjoin.parts.routes.route import Role
@@ -47,13 +47,11 @@ class Pack:
     columns: tuple[str, ...]
     router: Router
 
+    @phase
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield messages for the rows of one partition."""
-        return run_phase(self._packed, column_batches(batches))
-
-    def _packed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         counted, waiting, working = Report(), Watch(), Watch()
-        yield from working.over(self._blocks(waiting.over(batches), counted))
+        yield from working.over(self._blocks(waiting.over(column_batches(batches)), counted))
         if self.plan.streaming and counted["rows"]:
             counted.add("arriving", waiting.microseconds)
             counted.add("packing", working.microseconds - waiting.microseconds)

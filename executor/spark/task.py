@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 import pyarrow as pa
 from pyspark import TaskContext
 
-Given = TypeVar("Given")
+Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
 _KEPT_BYTES = 3 << 26
@@ -25,12 +25,17 @@ _HEAP_BYTES, _MAPPED_BYTES = 1 << 26, 1 << 25
 """Free memory that the heap keeps inside a task, and the least array that is mapped on its own."""
 
 
-def run_phase(work: Callable[[Iterator[Given]], Iterator[Made]], given: Iterator[Given]) -> Iterator[Made]:
-    """Yield what ``work(given)`` does."""
-    _freeze_loaded()
-    _keep_freed()
-    yield from work(given)
-    _give_back()
+def phase(work: Callable[Given, Iterator[Made]]) -> Callable[Given, Iterator[Made]]:
+    """Return a function that yields what another does, as a phase inside a task."""
+
+    @functools.wraps(work)
+    def run(*given: Given.args, **named: Given.kwargs) -> Iterator[Made]:
+        _freeze_loaded()
+        _keep_freed()
+        yield from work(*given, **named)
+        _give_back()
+
+    return run
 
 
 def named(

@@ -17,7 +17,7 @@ from wjoin.executor.sites.mirror import Mirror
 from wjoin.executor.sites.site_errors import as_declared
 from wjoin.executor.sites.stream import SiteStream, is_partial, whole_numbers
 from wjoin.executor.spark.messages import PROGRESS
-from wjoin.executor.spark.task import run_phase
+from wjoin.executor.spark.task import phase
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, int64_view, shifted
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
@@ -48,11 +48,9 @@ class Unpack:
     sites: Mapping[int, SiteStream] = field(default_factory=dict)
     mirror: str = ""
 
+    @phase
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of every block, and one with the least MATCH_TIME to come where that is told."""
-        return run_phase(self._unpacked, batches)
-
-    def _unpacked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         marks: list[int] = []
         told = _noted(batches, marks) if self.marked else batches
         blocks = (

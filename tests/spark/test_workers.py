@@ -16,7 +16,7 @@ import pytest
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from wjoin.executor.spark.task import run_phase
+from wjoin.executor.spark.task import phase
 from wjoin.executor.workers import worker_ids
 from wjoin.settings.options import SESSION_SETTINGS
 
@@ -89,6 +89,7 @@ def test_a_worker_process_is_used_again_and_collects_garbage_after_each_task(spa
 def test_a_worker_keeps_the_memory_that_numpy_frees(spark: SparkSession) -> None:
     """Else the system clears the pages of every array anew, in any session: 1,000 pages for each of these."""
 
+    @phase
     def faults(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -98,10 +99,7 @@ def test_a_worker_keeps_the_memory_that_numpy_frees(spark: SparkSession) -> None
             after = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
             yield pa.RecordBatch.from_pydict({"faults": [after - before]})
 
-    def phase(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return run_phase(faults, batches)
-
-    rows = spark.range(1, numPartitions=1).mapInArrow(phase, "faults BIGINT").collect()
+    rows = spark.range(1, numPartitions=1).mapInArrow(faults, "faults BIGINT").collect()
     assert rows[0].faults < 5_000
 
 
