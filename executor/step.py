@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -45,32 +45,8 @@ from wjoin.planner.plan.probes import over_streams, with_kernel
 from wjoin.planner.plan.steps import Probe, Rows
 from wjoin.udfs.predicate import Predicate
 
-
-class RowSource(Protocol):
-    """Brings the rows of an input that are not in the state, but elsewhere."""
-
-    def late(self, manifest: Manifest, arrivals: Arrivals) -> int:
-        """Return how many of the new rows are late."""
-        ...
-
-    def brought(
-        self,
-        manifest: Manifest,
-        arrivals: Arrivals,
-        working: Sequence[Sequence[SortedRun]],
-        shapes: Sequence[RunShape],
-        stretch: int,
-        worker: int,
-    ) -> list[SortedRun]:
-        """Return the rows of earlier micro-batches that new ones may meet; add the new ones to ``arrivals``.
-
-        ``working`` are the runs of the other inputs.
-        """
-        ...
-
-    def after(self, manifest: Manifest, arrivals: Arrivals, settled: int | None) -> Elsewhere:
-        """Return what the state knows of them after a micro-batch; rows before ``settled`` have no part."""
-        ...
+if TYPE_CHECKING:
+    from wjoin.executor.sites.held_input import HeldInput
 
 
 @dataclass(frozen=True)
@@ -116,7 +92,7 @@ class StageLogic:
     stretch: int = STRETCH_BYTES
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
     statement: str = ""
-    elsewhere: Mapping[int, RowSource] = field(default_factory=dict)
+    elsewhere: Mapping[int, "HeldInput"] = field(default_factory=dict)
 
     @property
     def stage(self) -> Stage:
