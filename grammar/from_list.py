@@ -65,7 +65,7 @@ def read_sources(code: Code, start: int, end: int) -> Sources:
         elif code.word(place) == "USING" and place < end:
             columns = _name_list(code, place + 1, end)
             close = code.after(place + 1)
-            using.append(UsingColumns(len(items) - 1, columns, code.span(place, close)))
+            using.append(UsingColumns(len(items) - 1, columns, span=code.span(place, close)))
             place = close
     return Sources(tuple(items), tuple(using), tuple(conditions), ())
 
@@ -229,7 +229,7 @@ def _item(code: Code, start: int, end: int) -> tuple[FromItem, int]:
             "WJ108", "a relation without a name has no alias", span=span, help="add AS and a name"
         )
     marked = code.span(relation.start, relation.end)
-    return FromItem(marked, relation.parts, alias, watermark, span, streaming), place
+    return FromItem(marked, relation.parts, alias, watermark, span=span, streaming=streaming), place
 
 
 def _is_stream_word(code: Code, start: int, end: int) -> bool:

@@ -56,7 +56,7 @@ def read_hints(comments: list[Token]) -> tuple[Hint, ...]:
                 message = f"the hint {piece.name} is given twice"
                 raise WJoinError("WJ112", message, span=piece.span, help="keep one of them")
             checked = _ways(piece) if piece.name == SHIP else _checked(piece)
-            hints.append(Hint(piece.name, checked, span))
+            hints.append(Hint(piece.name, checked, span=span))
     return tuple(hints)
 
 

@@ -32,15 +32,15 @@ class _Nodes(Transformer[Leaf, Any]):
     """Builds the nodes of grammar.syntax from Lark's trees, bottom up."""
 
     def name(self, meta: Meta, leaf: Leaf) -> Identifier:
-        return Identifier(unquoted(leaf.value), _span(meta))
+        return Identifier(unquoted(leaf.value), span=_span(meta))
 
     # Durations
 
     def parameter(self, meta: Meta, leaf: Leaf) -> syntax.Parameter:
-        return syntax.Parameter(leaf.value[1:], False, _span(meta))
+        return syntax.Parameter(leaf.value[1:], False, span=_span(meta))
 
     def bare(self, meta: Meta, leaf: Leaf) -> syntax.BareNumber:
-        return syntax.BareNumber(_whole(leaf, 1), _span(meta))
+        return syntax.BareNumber(_whole(leaf, 1), span=_span(meta))
 
     def amount(self, meta: Meta, number: Leaf, unit: Leaf) -> int:
         text = _string(number) if number.type == "STRING" else number.value
@@ -57,13 +57,13 @@ class _Nodes(Transformer[Leaf, Any]):
         return -self.amount(meta, number, unit)
 
     def amounts(self, meta: Meta, *amounts: int) -> syntax.TimeDuration:
-        return syntax.TimeDuration(sum(amounts), _span(meta))
+        return syntax.TimeDuration(sum(amounts), span=_span(meta))
 
     def interval(self, meta: Meta, duration: Duration) -> Duration:
         return replace(duration, span=_span(meta))
 
     def interval_text(self, meta: Meta, text: Leaf) -> syntax.TimeDuration:
-        return syntax.TimeDuration(from_pairs(_string(text), _span(text)), _span(meta))
+        return syntax.TimeDuration(from_pairs(_string(text), _span(text)), span=_span(meta))
 
     def interval_bare(self, meta: Meta, number: Leaf) -> syntax.TimeDuration:
         del meta
@@ -71,19 +71,21 @@ class _Nodes(Transformer[Leaf, Any]):
 
     def interval_clock(self, meta: Meta, text: Leaf, first: Leaf, last: Leaf) -> syntax.TimeDuration:
         units = unit_of(first.value, _span(first)), unit_of(last.value, _span(last))
-        return syntax.TimeDuration(from_clock(_string(text), *units, _span(text)), _span(meta))
+        return syntax.TimeDuration(from_clock(_string(text), *units, _span(text)), span=_span(meta))
 
     def negative_clock(self, meta: Meta, text: Leaf, first: Leaf, last: Leaf) -> syntax.TimeDuration:
-        return syntax.TimeDuration(-self.interval_clock(meta, text, first, last).microseconds, _span(meta))
+        return syntax.TimeDuration(
+            -self.interval_clock(meta, text, first, last).microseconds, span=_span(meta)
+        )
 
     def negative(self, meta: Meta, duration: Duration) -> Duration:
         match duration:
             case syntax.TimeDuration(value):
-                return syntax.TimeDuration(-value, _span(meta))
+                return syntax.TimeDuration(-value, span=_span(meta))
             case syntax.BareNumber(value):
-                return syntax.BareNumber(-value, _span(meta))
+                return syntax.BareNumber(-value, span=_span(meta))
             case syntax.Parameter(name, negative):
-                return syntax.Parameter(name, not negative, _span(meta))
+                return syntax.Parameter(name, not negative, span=_span(meta))
 
     positive = interval
 
@@ -97,12 +99,12 @@ class _Nodes(Transformer[Leaf, Any]):
     def window_pair(
         self, meta: Meta, first: Identifier, second: Identifier, width: Duration
     ) -> syntax.WindowPair:
-        return syntax.WindowPair(first, second, width, False, _span(meta))
+        return syntax.WindowPair(first, second, width, False, span=_span(meta))
 
     def directed_pair(
         self, meta: Meta, first: Identifier, second: Identifier, width: Duration
     ) -> syntax.WindowPair:
-        return syntax.WindowPair(first, second, width, True, _span(meta))
+        return syntax.WindowPair(first, second, width, True, span=_span(meta))
 
     def window_between(
         self,
@@ -121,10 +123,10 @@ class _Nodes(Transformer[Leaf, Any]):
                 span=low.span.cover(high.span),
                 help="write the smaller bound first; both are bounds on the second stream minus the first",
             )
-        return syntax.WindowBetween(first, second, low, high, _span(meta))
+        return syntax.WindowBetween(first, second, low, high, span=_span(meta))
 
     def window_rows(self, meta: Meta, stream: Identifier, number: Leaf) -> syntax.WindowRows:
-        return syntax.WindowRows(stream, _rows(number, "WJ110", "window"), _span(meta))
+        return syntax.WindowRows(stream, _rows(number, "WJ110", "window"), span=_span(meta))
 
     def widths(self, meta: Meta, *widths: Duration) -> tuple[Duration, ...]:
         del meta
@@ -135,10 +137,10 @@ class _Nodes(Transformer[Leaf, Any]):
         return _path(meta, streams, widths, both is not None)
 
     def window_and(self, meta: Meta, *terms: syntax.WindowCondition) -> syntax.WindowAnd:
-        return syntax.WindowAnd(terms, _span(meta))
+        return syntax.WindowAnd(terms, span=_span(meta))
 
     def window_or(self, meta: Meta, *terms: syntax.WindowCondition) -> syntax.WindowOr:
-        return syntax.WindowOr(terms, _span(meta))
+        return syntax.WindowOr(terms, span=_span(meta))
 
     def group(self, meta: Meta, condition: syntax.WindowCondition) -> syntax.WindowCondition:
         if isinstance(condition, syntax.WindowAnd | syntax.WindowOr):
@@ -150,7 +152,7 @@ class _Nodes(Transformer[Leaf, Any]):
     def watermark(self, meta: Meta, column: Identifier, delay: Duration | None) -> syntax.Watermark:
         if delay is not None:
             _at_least_zero(delay, "WJ110", "a delay is negative", "write a delay of zero or more")
-        return syntax.Watermark(column, delay, _span(meta))
+        return syntax.Watermark(column, delay, span=_span(meta))
 
     def watermark_for(
         self, meta: Meta, column: Identifier, again: Identifier, delay: Duration | None
@@ -166,7 +168,9 @@ class _Nodes(Transformer[Leaf, Any]):
     if_not_exists = if_exists = or_replace
 
     def computed(self, meta: Meta, name: Identifier, expression: Leaf) -> syntax.ComputedColumn:
-        return syntax.ComputedColumn(name, expression.value, 0, _span(meta), _span(expression))
+        return syntax.ComputedColumn(
+            name, expression.value, 0, span=_span(meta), expression_span=_span(expression)
+        )
 
     def columns(self, meta: Meta, *entries: Leaf | syntax.ComputedColumn | syntax.Watermark) -> "_Columns":
         marks = [entry for entry in entries if isinstance(entry, syntax.Watermark)]
@@ -243,7 +247,7 @@ class _Nodes(Transformer[Leaf, Any]):
                 span=name.span,
                 help="write FORMAT JSON, FORMAT CSV or FORMAT AVRO",
             )
-        return _Clause("FORMAT clause", Identifier(word, name.span), _span(meta))
+        return _Clause("FORMAT clause", Identifier(word, span=name.span), _span(meta))
 
     def record_key(self, meta: Meta, *names: Identifier) -> "_Clause":
         if len(names) > 1:
@@ -270,7 +274,7 @@ class _Nodes(Transformer[Leaf, Any]):
             message = f"the site {again} is given twice"
             raise WJoinError("WJ106", message, span=_span(meta), help="keep one of them")
         given = tuple(part for part in parts if isinstance(part, syntax.Parameter))
-        return syntax.AtSite(addresses, named[0] if named else None, _span(meta), given)
+        return syntax.AtSite(addresses, named[0] if named else None, span=_span(meta), given=given)
 
     def create_stream(
         self, meta: Meta, or_replace: bool, if_not_exists: bool, name: Identifier, *parts: Any
@@ -284,7 +288,7 @@ class _Nodes(Transformer[Leaf, Any]):
             or_replace=or_replace,
             if_not_exists=if_not_exists,
             columns=columns.text,
-            provider=Identifier(syntax.SITE_FORMAT, site.span) if site else _provider(parts),
+            provider=Identifier(syntax.SITE_FORMAT, span=site.span) if site else _provider(parts),
             options=options,
             watermark=_only([*columns.watermarks, *marks], "WATERMARK clause"),
             span=_span(meta),
@@ -315,7 +319,7 @@ class _Nodes(Transformer[Leaf, Any]):
     def __default__(self, data: str, children: list[Any], meta: Meta) -> Any:
         """Return a node that is made of its parts as they are: its class has the name of the rule."""
         kind = getattr(syntax, "".join(word.title() for word in data.split("_")))
-        return kind(*children, _span(meta))
+        return kind(*children, span=_span(meta))
 
     # Statistics
 
@@ -330,24 +334,24 @@ class _Nodes(Transformer[Leaf, Any]):
         return -float(number_of(number.value, _span(number))), _span(meta)
 
     def statistic(self, meta: Meta, key: "_Key", number: tuple[float, Span]) -> syntax.StatisticEntry:
-        return syntax.StatisticEntry(*key, statistic_value(key[0], *number), _span(meta))
+        return syntax.StatisticEntry(*key, statistic_value(key[0], *number), span=_span(meta))
 
     def disorder(self, meta: Meta, duration: Duration) -> syntax.StatisticEntry:
         _at_least_zero(duration, "WJ113", "disorder is negative", "write a duration of zero or more")
-        return syntax.StatisticEntry("disorder", (), duration, _span(meta))
+        return syntax.StatisticEntry("disorder", (), duration, span=_span(meta))
 
     def set_statistics(self, meta: Meta, name: Leaf, *entries: syntax.StatisticEntry) -> syntax.AlterStream:
-        return syntax.AlterStream(_identifier(name), once_each(entries), _span(meta))
+        return syntax.AlterStream(_identifier(name), once_each(entries), span=_span(meta))
 
     def reset_statistics(self, meta: Meta, name: Leaf) -> syntax.AlterStream:
-        return syntax.AlterStream(_identifier(name), None, _span(meta))
+        return syntax.AlterStream(_identifier(name), None, span=_span(meta))
 
     def analyze_stream(self, meta: Meta, name: Leaf, number: Leaf | None = None) -> syntax.AnalyzeStream:
         sample = None if number is None else _rows(number, "WJ106", "sample")
-        return syntax.AnalyzeStream(_identifier(name), sample, _span(meta))
+        return syntax.AnalyzeStream(_identifier(name), sample, span=_span(meta))
 
     def set_option(self, meta: Meta, key: Leaf, value: Leaf) -> syntax.SetOption:
-        return syntax.SetOption(key.value, value.value, _span(meta))
+        return syntax.SetOption(key.value, value.value, span=_span(meta))
 
 
 class _Columns(NamedTuple):
@@ -367,7 +371,7 @@ class _Clause(NamedTuple):
 
 
 def _identifier(leaf: Leaf) -> Identifier:
-    return Identifier(unquoted(leaf.value), _span(leaf))
+    return Identifier(unquoted(leaf.value), span=_span(leaf))
 
 
 def _only(found: list[Any], what: str) -> Any:
@@ -386,7 +390,7 @@ def _clause(parts: Sequence[Any], what: str, without: Any = None) -> Any:
 
 def _provider(parts: Sequence[Any]) -> Identifier:
     leaf = next(part for part in parts if isinstance(part, Leaf))
-    return Identifier(leaf.value, _span(leaf))
+    return Identifier(leaf.value, span=_span(leaf))
 
 
 def _string(leaf: Leaf) -> str:
@@ -426,7 +430,7 @@ def _same_kind(bound: Duration, other: Duration) -> Duration:
     if bound.value:
         message = f"the bound {bound.value} has no unit, the other has one"
         raise WJoinError("WJ102", message, span=bound.span)
-    return syntax.TimeDuration(0, bound.span)
+    return syntax.TimeDuration(0, span=bound.span)
 
 
 def _at_least_zero(duration: Duration, code: str, message: str, help: str) -> Duration:
@@ -461,7 +465,7 @@ def _path(
             span=widths[0].span.cover(widths[-1].span),
             help=f"give {len(streams) - 1}: one per step between neighbours",
         )
-    return syntax.WindowPath(tuple(streams), widths, bidirectional, _span(meta))
+    return syntax.WindowPath(tuple(streams), widths, bidirectional, span=_span(meta))
 
 
 _NODES = _Nodes()

@@ -110,7 +110,7 @@ def _statement(code: Code) -> syntax.Statement:
         return _insert(code, inserts[0])
     blocks = find_blocks(code)
     if not blocks:
-        return syntax.SparkStatement(_whole(code))
+        return syntax.SparkStatement(span=_whole(code))
     if begins_script(code.tokens, 0):
         raise WJoinError(
             "WJ105",
@@ -134,7 +134,7 @@ def _statement(code: Code) -> syntax.Statement:
             span=code.tokens[inserts[-1] if inserts else 0].span,
             help="write INSERT INTO target SELECT …, one statement for each target",
         )
-    return syntax.Query(blocks, _whole(code))
+    return syntax.Query(blocks, span=_whole(code))
 
 
 def _kept_as_text(words: list[str]) -> str:
@@ -201,7 +201,7 @@ def _declaration(code: Code) -> syntax.Statement:
 def _execute_immediate(code: Code) -> syntax.ExecuteImmediate:
     ends = (place for place in code.level(2, len(code.tokens)) if code.word(place) in ("INTO", "USING"))
     end = next(ends, len(code.tokens))
-    return syntax.ExecuteImmediate(code.span(2, end), end < len(code.tokens), _whole(code))
+    return syntax.ExecuteImmediate(code.span(2, end), end < len(code.tokens), span=_whole(code))
 
 
 def _explain(code: Code) -> syntax.Statement:
@@ -209,7 +209,7 @@ def _explain(code: Code) -> syntax.Statement:
     start = 2 if mode else 1
     blocks = find_blocks(code, start)
     if not blocks:
-        return syntax.SparkStatement(_whole(code))
+        return syntax.SparkStatement(span=_whole(code))
     if mode in _OTHER_MODES:
         message = f"EXPLAIN {mode} is not available for a window join"
         raise WJoinError("WJ503", message, span=code.tokens[1].span)
@@ -217,13 +217,13 @@ def _explain(code: Code) -> syntax.Statement:
     if _is_one_into(code, inserts):
         inserted = _insert(code, inserts[0], start)
         if isinstance(inserted, syntax.InsertInto) and isinstance(inserted.body, syntax.Query):
-            return syntax.Explain(mode, inserted.body, _whole(code), inserted.target)
+            return syntax.Explain(mode, inserted.body, span=_whole(code), target=inserted.target)
     if code.word(start) not in QUERY_WORDS and code.mark(start) != "(":
         # EXPLAIN CREATE VIEW v AS SELECT … explains the query.
         levels = code.level(start, len(code.tokens))
         start = next((place for place in levels if code.first_word(place) in QUERY_WORDS), start)
-    query = syntax.Query(blocks, code.span(start, len(code.tokens)))
-    return syntax.Explain(mode, query, _whole(code))
+    query = syntax.Query(blocks, span=code.span(start, len(code.tokens)))
+    return syntax.Explain(mode, query, span=_whole(code))
 
 
 def _insert(code: Code, place: int, start: int = 0) -> syntax.Statement:
@@ -235,10 +235,14 @@ def _insert(code: Code, place: int, start: int = 0) -> syntax.Statement:
     if begins_query:
         span = code.span(body if place == start else start, len(code.tokens))
         left_out = syntax.NOTHING if place == start else code.span(place, body)
-        query = syntax.Query(blocks, span, left_out) if blocks else syntax.SparkStatement(span, left_out)
-        return syntax.InsertInto(target, query, _whole(code), columns)
+        query = (
+            syntax.Query(blocks, span=span, left_out=left_out)
+            if blocks
+            else syntax.SparkStatement(span=span, left_out=left_out)
+        )
+        return syntax.InsertInto(target, query, span=_whole(code), columns=columns)
     if not blocks:
-        return syntax.SparkStatement(_whole(code))
+        return syntax.SparkStatement(span=_whole(code))
     marked = code.tokens[min(body, len(code.tokens) - 1)].span
     remedy = "write INSERT INTO target SELECT …, or INSERT INTO target (x, y) SELECT …"
     message = f"{code.mark(body)} is not supported in an INSERT of a window join"
@@ -282,8 +286,8 @@ def _create_view(code: Code, name: int, blocks: tuple[syntax.SelectBlock, ...]) 
         remedy = "leave GLOBAL out: the view exists only in its session"
         raise WJoinError("WJ106", "a view of a window join cannot be global", span=span, help=remedy)
     if name < len(code.tokens) and is_name(code.tokens[name]) and code.word(name + 1) == "AS":
-        body = syntax.Query(blocks, code.span(name + 2, len(code.tokens)))
-        return syntax.CreateView(identifier(code.tokens[name]), code.word(1) == "OR", body, _whole(code))
+        body = syntax.Query(blocks, span=code.span(name + 2, len(code.tokens)))
+        return syntax.CreateView(identifier(code.tokens[name]), code.word(1) == "OR", body, span=_whole(code))
     query = next(place for place in range(name, len(code.tokens)) if code.word(place) in QUERY_WORDS)
     raise WJoinError(
         "WJ106",

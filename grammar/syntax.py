@@ -10,12 +10,18 @@ from dataclasses import dataclass, field
 from wjoin.grammar.spans import Span
 
 
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A part of a statement, with its place in the text: two of another place are equal."""
+
+    span: Span = field(compare=False)
+
+
 @dataclass(frozen=True)
-class Identifier:
+class Identifier(Node):
     """A name as Spark compares it: quotes removed, case kept."""
 
     name: str
-    span: Span = field(compare=False)
 
     def matches(self, other: str) -> bool:
         """Return whether ``other`` is the same name, case ignored."""
@@ -26,28 +32,25 @@ class Identifier:
 
 
 @dataclass(frozen=True)
-class TimeDuration:
+class TimeDuration(Node):
     """A signed duration with a unit, in microseconds."""
 
     microseconds: int
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
-class BareNumber:
+class BareNumber(Node):
     """A signed number without a unit: legal only where event time is integral."""
 
     value: int
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
-class Parameter:
+class Parameter(Node):
     """A named parameter ``:name``, bound when the statement is planned."""
 
     name: str
     negative: bool
-    span: Span = field(compare=False)
 
 
 Duration = TimeDuration | BareNumber | Parameter
@@ -56,77 +59,69 @@ Duration = TimeDuration | BareNumber | Parameter
 
 
 @dataclass(frozen=True)
-class WindowAll:
+class WindowAll(Node):
     """``WINDOW = w``: every pair of streams within w (form 1)."""
 
     width: Duration
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
-class WindowPair:
+class WindowPair(Node):
     """``WINDOW (A, B) = w``, or ``DWINDOW (A, B) = w`` when directed."""
 
     first: Identifier
     second: Identifier
     width: Duration
     directed: bool
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
-class WindowBetween:
+class WindowBetween(Node):
     """``WINDOW (A, B) BETWEEN l AND u``: l <= b - a <= u."""
 
     first: Identifier
     second: Identifier
     low: Duration
     high: Duration
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
-class WindowStream:
+class WindowStream(Node):
     """``WINDOW A = w``: the tuple's latest timestamp minus a is at most w."""
 
     stream: Identifier
     width: Duration
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
-class WindowRows:
+class WindowRows(Node):
     """``WINDOW A = n ROWS``."""
 
     stream: Identifier
     rows: int
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
-class WindowPath:
+class WindowPath(Node):
     """``PATH (A, B, C) WITHIN (w1, w2) [BIDIRECTIONAL]``."""
 
     streams: tuple[Identifier, ...]
     widths: tuple[Duration, ...]
     bidirectional: bool
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
-class WindowAnd:
+class WindowAnd(Node):
     """A conjunction of window conditions."""
 
     terms: tuple["WindowCondition", ...]
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
-class WindowOr:
+class WindowOr(Node):
     """A disjunction of window conditions."""
 
     terms: tuple["WindowCondition", ...]
-    span: Span = field(compare=False)
 
 
 WindowTerm = WindowAll | WindowPair | WindowBetween | WindowStream | WindowRows | WindowPath
@@ -136,16 +131,15 @@ WindowCondition = WindowTerm | WindowAnd | WindowOr
 
 
 @dataclass(frozen=True)
-class Watermark:
+class Watermark(Node):
     """Event-time column and allowed disorder, from either spelling of the clause."""
 
     column: Identifier
     delay: Duration | None
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
-class FromItem:
+class FromItem(Node):
     """One relation of a FROM list.
 
     ``relation`` marks what Spark reads as the relation (a table name, or a subquery
@@ -159,13 +153,12 @@ class FromItem:
     parts: tuple[Identifier, ...]
     alias: Identifier | None
     watermark: Watermark | None
-    span: Span = field(compare=False)
     streaming: bool = False
     crossed: bool = False
 
 
 @dataclass(frozen=True)
-class Hint:
+class Hint(Node):
     """One hint of ``/*+ … */`` that belongs to wjoin: its name and arguments, upper case.
 
     ``span`` is what to cut: Spark can read the text without the spans of all hints.
@@ -173,16 +166,14 @@ class Hint:
 
     name: str
     arguments: tuple[str, ...]
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
-class UsingColumns:
+class UsingColumns(Node):
     """``JOIN … USING (x, y)`` between the items before and the item ``right``."""
 
     right: int
     columns: tuple[Identifier, ...]
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -230,10 +221,9 @@ NOTHING = Span(0, 0)
 """No piece of a text."""
 
 
-class Statement:
+class Statement(Node):
     """What a text has between two semicolons; ``span`` is all of it."""
 
-    span: Span
     left_out: Span = NOTHING
 
     def written(self, text: str) -> str:
@@ -249,7 +239,6 @@ class Query(Statement):
     """Any Spark statement that contains at least one W-join; outermost blocks in text order."""
 
     blocks: tuple[SelectBlock, ...]
-    span: Span = field(compare=False)
     left_out: Span = field(default=NOTHING, compare=False)
 
 
@@ -257,7 +246,6 @@ class Query(Statement):
 class SparkStatement(Statement):
     """A statement with nothing of ours in it: goes to Spark as it stands."""
 
-    span: Span = field(compare=False)
     left_out: Span = field(default=NOTHING, compare=False)
 
 
@@ -270,11 +258,10 @@ class ExecuteImmediate(Statement):
 
     said: Span = field(compare=False)
     bound: bool
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
-class ComputedColumn:
+class ComputedColumn(Node):
     """``name AS expression`` in a column list.
 
     ``expression`` is Spark's, as it was written; ``place`` is the column's place in the list.
@@ -283,7 +270,6 @@ class ComputedColumn:
     name: Identifier
     expression: str
     place: int
-    span: Span = field(compare=False)
     expression_span: Span = field(compare=False)
 
 
@@ -302,7 +288,7 @@ ROW_NUMBER = "__wjoin_row"
 
 
 @dataclass(frozen=True)
-class AtSite:
+class AtSite(Node):
     """``AT SITE 'address' [STREAM name]`` or ``AT SITES ('address', …) [STREAM name]``.
 
     ``stream`` is the stream's name there, None where it has the same one. ``given`` are addresses that are
@@ -311,7 +297,6 @@ class AtSite:
 
     addresses: tuple[str, ...]
     stream: Identifier | None
-    span: Span = field(compare=False)
     given: tuple[Parameter, ...] = ()
 
 
@@ -333,7 +318,6 @@ class CreateStream(Statement):
     provider: Identifier
     options: tuple[tuple[str, str], ...] = field(repr=False)
     watermark: Watermark | None
-    span: Span = field(compare=False)
     computed: tuple[ComputedColumn, ...] = ()
     record_format: Identifier | None = None
     site: AtSite | None = None
@@ -356,7 +340,6 @@ class CreateSink(Statement):
     provider: Identifier
     options: tuple[tuple[str, str], ...] = field(repr=False)
     partitioned_by: tuple[Identifier, ...]
-    span: Span = field(compare=False)
     record_format: Identifier | None = None
     key: Identifier | None = None
     composed: tuple[tuple[str, Composed], ...] = ()
@@ -372,7 +355,6 @@ class InsertInto(Statement):
 
     target: tuple[Identifier, ...]
     body: Query | SparkStatement
-    span: Span = field(compare=False)
     columns: tuple[Identifier, ...] = ()
 
 
@@ -383,29 +365,21 @@ class CreateView(Statement):
     name: Identifier
     or_replace: bool
     body: Query
-    span: Span = field(compare=False)
 
 
-@dataclass(frozen=True)
-class _Bare(Statement):
-    """A statement of words alone."""
-
-    span: Span = field(compare=False)
-
-
-class ShowStreams(_Bare):
+class ShowStreams(Statement):
     """``SHOW STREAMS``."""
 
 
-class ShowSinks(_Bare):
+class ShowSinks(Statement):
     """``SHOW SINKS``."""
 
 
-class ShowPredicates(_Bare):
+class ShowPredicates(Statement):
     """``SHOW PREDICATES``."""
 
 
-class ShowQueries(_Bare):
+class ShowQueries(Statement):
     """``SHOW QUERIES``."""
 
 
@@ -414,7 +388,6 @@ class _Named(Statement):
     """A statement about what has a name."""
 
     name: Identifier
-    span: Span = field(compare=False)
 
 
 class DescribeStream(_Named):
@@ -447,7 +420,6 @@ class _Dropped(Statement):
 
     if_exists: bool
     name: Identifier
-    span: Span = field(compare=False)
 
 
 class DropStream(_Dropped):
@@ -459,7 +431,7 @@ class DropSink(_Dropped):
 
 
 @dataclass(frozen=True)
-class StatisticEntry:
+class StatisticEntry(Node):
     """One statistic of a stream, as ALTER STREAM gives it.
 
     ``name`` is lower case: ``rate``, the rows per second of event time; ``width``, the bytes
@@ -474,7 +446,6 @@ class StatisticEntry:
     name: str
     column: tuple[Identifier, ...]
     value: float | Duration
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -486,7 +457,6 @@ class AlterStream(Statement):
 
     name: Identifier
     statistics: tuple[StatisticEntry, ...] | None
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -495,7 +465,6 @@ class AnalyzeStream(Statement):
 
     name: Identifier
     sample: int | None
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -504,7 +473,6 @@ class SetOption(Statement):
 
     key: str
     value: str
-    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -517,5 +485,4 @@ class Explain(Statement):
 
     mode: str
     body: Query
-    span: Span = field(compare=False)
     target: tuple[Identifier, ...] = ()

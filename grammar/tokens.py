@@ -136,7 +136,7 @@ def names_in(text: str) -> set[str]:
 
 def identifier(token: Token) -> Identifier:
     """Return the name that a token spells, quotes removed."""
-    return Identifier(unquoted(token.text), token.span)
+    return Identifier(unquoted(token.text), span=token.span)
 
 
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}

@@ -99,7 +99,7 @@ def _event_time(text: str, source: Source, parameters: Mapping[str, object]) -> 
         column = find_column(source, clause.column)
         span = clause.column.span
     elif declared is not None:
-        column = find_column(source, Identifier(declared, source.item.span))
+        column = find_column(source, Identifier(declared, span=source.item.span))
         span = source.item.span
     else:
         column = _only_timestamp(text, source)
@@ -181,7 +181,7 @@ def _only_timestamp(text: str, source: Source) -> Column:
     if not candidates and source.relation.derived and len(source.relation.delays) == 1:
         # The event time of the stream that it is made from is a whole number.
         (only,) = source.relation.delays
-        return find_column(source, Identifier(only, source.item.span))
+        return find_column(source, Identifier(only, span=source.item.span))
     if not candidates:
         relation = source.item.relation.of(text) if source.item.parts else "(…)"
         message = f"{source.name} has no timestamp column"

@@ -389,7 +389,7 @@ class _Collector:
         if "start" not in node.meta:
             whole = Span(self.tokens[0].start, self.tokens[-1].end)
             raise WJoinError("WJ210", f"the name {node.name} cannot be placed in the text", span=whole)
-        return Identifier(node.name, self._span(node))
+        return Identifier(node.name, span=self._span(node))
 
     def _span(self, node: exp.Expr) -> Span:
         return Span(node.meta["start"] + self.shift, node.meta["end"] + 1 + self.shift)

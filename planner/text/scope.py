@@ -238,7 +238,7 @@ class Scope:
 
     def source(self, qualifier: Sequence[Identifier]) -> Source:
         """Return the source that a star's qualifier names; raises WJ201 when none does."""
-        last = Identifier("*", qualifier[-1].span)
+        last = Identifier("*", span=qualifier[-1].span)
         for source in self.sources:
             if source.qualifier_length((*qualifier, last)) == len(qualifier):
                 return source

@@ -158,19 +158,19 @@ class _Reader:
 
     def _term(self, term: syntax.WindowTerm) -> tuple[Edge, ...]:
         match term:
-            case syntax.WindowAll(width, span):
+            case syntax.WindowAll(width, span=span):
                 return self._all(self._width(width), span)
-            case syntax.WindowPair(first, second, width, directed, span):
+            case syntax.WindowPair(first, second, width, directed, span=span):
                 ends = self._pair(first, second, span)
                 high = self._width(width)
                 return self._between(ends, 0 if directed else -high, high, span)
-            case syntax.WindowBetween(first, second, low, high, span):
+            case syntax.WindowBetween(first, second, low, high, span=span):
                 return self._window_between(self._pair(first, second, span), low, high, span)
-            case syntax.WindowStream(stream, width, span):
+            case syntax.WindowStream(stream, width, span=span):
                 source = self._stream(stream)
                 bound = self._width(width)
                 return tuple(Edge(source, other, bound, span) for other in self._others(source))
-            case syntax.WindowRows(_, _, span):
+            case syntax.WindowRows(_, _, span=span):
                 raise WJoinError("WJ501", "ROWS windows are not available yet", span=span)
         raise AssertionError(f"no such window term: {term!r}")
 

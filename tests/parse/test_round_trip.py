@@ -15,16 +15,16 @@ WORDS = st.sampled_from(
     ["window", "PATH", "and", "or", "within", "rows", "interval", "between", "Select", "to", "5", "a b"]
 )
 ANYTHING = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
-NAMES = st.builds(syntax.Identifier, st.one_of(PLAIN, WORDS, ANYTHING), st.just(ANY))
+NAMES = st.builds(syntax.Identifier, st.one_of(PLAIN, WORDS, ANYTHING), span=st.just(ANY))
 
 
 def durations(low: int) -> st.SearchStrategy[syntax.Duration]:
     units = st.sampled_from([1, 1000, 10**6, 6 * 10**7, 36 * 10**8, 864 * 10**8])
     times = st.builds(lambda number, unit: max(number * unit, -(2**63) + 1), st.integers(low, 10**6), units)
     return st.one_of(
-        st.builds(syntax.TimeDuration, times, st.just(ANY)),
-        st.builds(syntax.BareNumber, st.integers(low, 2**63 - 1), st.just(ANY)),
-        st.builds(syntax.Parameter, PLAIN, st.booleans(), st.just(ANY)),
+        st.builds(syntax.TimeDuration, times, span=st.just(ANY)),
+        st.builds(syntax.BareNumber, st.integers(low, 2**63 - 1), span=st.just(ANY)),
+        st.builds(syntax.Parameter, PLAIN, st.booleans(), span=st.just(ANY)),
     )
 
 
@@ -41,23 +41,23 @@ def betweens(draw: st.DrawFn) -> syntax.WindowBetween:
         case syntax.BareNumber(first), syntax.BareNumber(second):
             low, high = (low, high) if first <= second else (high, low)
         case (syntax.TimeDuration(), syntax.BareNumber()) | (syntax.BareNumber(), syntax.TimeDuration()):
-            high = syntax.Parameter("h", False, ANY)
-    return syntax.WindowBetween(draw(NAMES), draw(NAMES), low, high, ANY)
+            high = syntax.Parameter("h", False, span=ANY)
+    return syntax.WindowBetween(draw(NAMES), draw(NAMES), low, high, span=ANY)
 
 
 @st.composite
 def paths(draw: st.DrawFn) -> syntax.WindowPath:
     streams = draw(st.lists(NAMES, min_size=2, max_size=4))
     widths = draw(st.lists(WIDTHS, min_size=len(streams) - 1, max_size=len(streams) - 1))
-    return syntax.WindowPath(tuple(streams), tuple(widths), draw(st.booleans()), ANY)
+    return syntax.WindowPath(tuple(streams), tuple(widths), draw(st.booleans()), span=ANY)
 
 
 TERMS = st.one_of(
-    st.builds(syntax.WindowAll, WIDTHS, st.just(ANY)),
-    st.builds(syntax.WindowPair, NAMES, NAMES, WIDTHS, st.booleans(), st.just(ANY)),
+    st.builds(syntax.WindowAll, WIDTHS, span=st.just(ANY)),
+    st.builds(syntax.WindowPair, NAMES, NAMES, WIDTHS, st.booleans(), span=st.just(ANY)),
     betweens(),
-    st.builds(syntax.WindowStream, NAMES, WIDTHS, st.just(ANY)),
-    st.builds(syntax.WindowRows, NAMES, st.integers(1, 10**9), st.just(ANY)),
+    st.builds(syntax.WindowStream, NAMES, WIDTHS, span=st.just(ANY)),
+    st.builds(syntax.WindowRows, NAMES, st.integers(1, 10**9), span=st.just(ANY)),
     paths(),
 )
 
@@ -65,7 +65,8 @@ TERMS = st.one_of(
 def _combined(inner: st.SearchStrategy[syntax.WindowCondition]) -> st.SearchStrategy[syntax.WindowCondition]:
     several = st.lists(inner, min_size=2, max_size=3).map(tuple)
     return st.one_of(
-        st.builds(syntax.WindowAnd, several, st.just(ANY)), st.builds(syntax.WindowOr, several, st.just(ANY))
+        st.builds(syntax.WindowAnd, several, span=st.just(ANY)),
+        st.builds(syntax.WindowOr, several, span=st.just(ANY)),
     )
 
 
@@ -98,7 +99,8 @@ OPTIONS = st.dictionaries(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
     max_size=3,
 ).map(lambda found: tuple(found.items()))
-PROVIDERS = st.builds(syntax.Identifier, st.lists(PLAIN, min_size=1, max_size=3).map(".".join), st.just(ANY))
+PROVIDED = st.lists(PLAIN, min_size=1, max_size=3).map(".".join)
+PROVIDERS = st.builds(syntax.Identifier, PROVIDED, span=st.just(ANY))
 COLUMNS = st.lists(
     st.sampled_from(
         ["a INT", "`b c` MAP<STRING, DECIMAL(10,2)>", "ts TIMESTAMP COMMENT 'x, y)'", "window INT"]
@@ -117,7 +119,7 @@ def computed(draw: st.DrawFn, most: int) -> tuple[syntax.ComputedColumn, ...]:
     number = draw(st.integers(0 if most else 1, 3))
     places = st.lists(st.integers(0, most + number - 1), min_size=number, max_size=number, unique=True)
     return tuple(
-        syntax.ComputedColumn(draw(NAMES), draw(EXPRESSIONS), place, ANY, ANY)
+        syntax.ComputedColumn(draw(NAMES), draw(EXPRESSIONS), place, span=ANY, expression_span=ANY)
         for place in sorted(draw(places))
     )
 
@@ -134,15 +136,17 @@ def create_streams(draw: st.DrawFn) -> syntax.CreateStream:
         draw(PROVIDERS),
         draw(OPTIONS),
         draw(st.one_of(st.none(), WATERMARKS)),
-        ANY,
-        draw(computed(len(listed))) if draw(st.booleans()) else (),
-        draw(FORMATS),
+        span=ANY,
+        computed=draw(computed(len(listed))) if draw(st.booleans()) else (),
+        record_format=draw(FORMATS),
         unique=draw(NO_COLUMN | COLUMN_NAMES),
     )
 
 
-FORMATS = st.one_of(st.none(), st.sampled_from([syntax.Identifier(n, ANY) for n in ("json", "csv", "avro")]))
-WATERMARKS = st.builds(syntax.Watermark, NAMES, st.one_of(st.none(), WIDTHS), st.just(ANY))
+FORMATS = st.one_of(
+    st.none(), st.sampled_from([syntax.Identifier(n, span=ANY) for n in ("json", "csv", "avro")])
+)
+WATERMARKS = st.builds(syntax.Watermark, NAMES, st.one_of(st.none(), WIDTHS), span=st.just(ANY))
 NUMBERS = st.floats(0, exclude_min=True, allow_infinity=False)
 SHARES = st.floats(0, 1)
 NO_COLUMN: st.SearchStrategy[tuple[syntax.Identifier, ...]] = st.just(())
@@ -154,7 +158,7 @@ def statistics(
     values: st.SearchStrategy[float] | st.SearchStrategy[syntax.Duration],
     columns: st.SearchStrategy[tuple[syntax.Identifier, ...]] = NO_COLUMN,
 ) -> st.SearchStrategy[syntax.StatisticEntry]:
-    return st.builds(syntax.StatisticEntry, st.just(name), columns, values, st.just(ANY))
+    return st.builds(syntax.StatisticEntry, st.just(name), columns, values, span=st.just(ANY))
 
 
 def _key(entry: syntax.StatisticEntry) -> tuple[str, ...]:
@@ -185,24 +189,24 @@ DECLARATIONS = st.one_of(
         PROVIDERS,
         OPTIONS,
         st.lists(NAMES, max_size=3).map(tuple),
-        st.just(ANY),
-        FORMATS,
-        st.one_of(st.none(), NAMES),
+        span=st.just(ANY),
+        record_format=FORMATS,
+        key=st.one_of(st.none(), NAMES),
     ),
-    st.builds(syntax.ShowStreams, st.just(ANY)),
-    st.builds(syntax.DescribeStream, NAMES, st.just(ANY)),
-    st.builds(syntax.DropStream, st.booleans(), NAMES, st.just(ANY)),
-    st.builds(syntax.ShowCreateStream, NAMES, st.just(ANY)),
-    st.builds(syntax.ShowSinks, st.just(ANY)),
-    st.builds(syntax.ShowQueries, st.just(ANY)),
-    st.builds(syntax.DescribeQuery, NAMES, st.just(ANY)),
-    st.builds(syntax.StopQuery, NAMES, st.just(ANY)),
-    st.builds(syntax.DescribeSink, NAMES, st.just(ANY)),
-    st.builds(syntax.DropSink, st.booleans(), NAMES, st.just(ANY)),
-    st.builds(syntax.ShowCreateSink, NAMES, st.just(ANY)),
-    st.builds(syntax.AlterStream, NAMES, st.one_of(st.none(), STATISTICS), st.just(ANY)),
-    st.builds(syntax.AnalyzeStream, NAMES, st.one_of(st.none(), st.integers(1, 2**63 - 1)), st.just(ANY)),
-    st.builds(syntax.SetOption, PLAIN.map("wjoin.{}".format), VALUES, st.just(ANY)),
+    st.builds(syntax.ShowStreams, span=st.just(ANY)),
+    st.builds(syntax.DescribeStream, NAMES, span=st.just(ANY)),
+    st.builds(syntax.DropStream, st.booleans(), NAMES, span=st.just(ANY)),
+    st.builds(syntax.ShowCreateStream, NAMES, span=st.just(ANY)),
+    st.builds(syntax.ShowSinks, span=st.just(ANY)),
+    st.builds(syntax.ShowQueries, span=st.just(ANY)),
+    st.builds(syntax.DescribeQuery, NAMES, span=st.just(ANY)),
+    st.builds(syntax.StopQuery, NAMES, span=st.just(ANY)),
+    st.builds(syntax.DescribeSink, NAMES, span=st.just(ANY)),
+    st.builds(syntax.DropSink, st.booleans(), NAMES, span=st.just(ANY)),
+    st.builds(syntax.ShowCreateSink, NAMES, span=st.just(ANY)),
+    st.builds(syntax.AlterStream, NAMES, st.one_of(st.none(), STATISTICS), span=st.just(ANY)),
+    st.builds(syntax.AnalyzeStream, NAMES, st.none() | st.integers(1, 2**63 - 1), span=st.just(ANY)),
+    st.builds(syntax.SetOption, PLAIN.map("wjoin.{}".format), VALUES, span=st.just(ANY)),
 )
 
 

@@ -236,7 +236,7 @@ def test_set_statistics() -> None:
     assert found == [
         ("rate", [], 1000),
         ("width", [], 120),
-        ("disorder", [], syntax.TimeDuration(2_000_000, entries[2].span)),
+        ("disorder", [], syntax.TimeDuration(2_000_000, span=entries[2].span)),
         ("selectivity", [], 0.1),
         ("distinct", ["k"], 5000),
         ("heaviest", ["a b", "c"], 0.2),

@@ -11,19 +11,19 @@ ANY = Span(0, 0)
 
 
 def name(text: str) -> syntax.Identifier:
-    return syntax.Identifier(text, ANY)
+    return syntax.Identifier(text, span=ANY)
 
 
 def seconds(number: float) -> syntax.TimeDuration:
-    return syntax.TimeDuration(int(number * SECOND), ANY)
+    return syntax.TimeDuration(int(number * SECOND), span=ANY)
 
 
 def bare(number: int) -> syntax.BareNumber:
-    return syntax.BareNumber(number, ANY)
+    return syntax.BareNumber(number, span=ANY)
 
 
 def pair(first: str, second: str, width: syntax.Duration, directed: bool = False) -> syntax.WindowPair:
-    return syntax.WindowPair(name(first), name(second), width, directed, ANY)
+    return syntax.WindowPair(name(first), name(second), width, directed, span=ANY)
 
 
 def clause(text: str) -> syntax.WindowCondition:
@@ -34,33 +34,39 @@ def clause(text: str) -> syntax.WindowCondition:
 
 
 FORMS = {
-    "WINDOW = 5 SECONDS": syntax.WindowAll(seconds(5), ANY),
-    "window = 5": syntax.WindowAll(bare(5), ANY),
-    "WINDOW = :w": syntax.WindowAll(syntax.Parameter("w", False, ANY), ANY),
+    "WINDOW = 5 SECONDS": syntax.WindowAll(seconds(5), span=ANY),
+    "window = 5": syntax.WindowAll(bare(5), span=ANY),
+    "WINDOW = :w": syntax.WindowAll(syntax.Parameter("w", False, span=ANY), span=ANY),
     "WINDOW (A, B) = 5 SECONDS": pair("A", "B", seconds(5)),
     "Window (a,b) = 5 seconds": pair("a", "b", seconds(5)),
     "DWINDOW (A, B) = 5 SECONDS": pair("A", "B", seconds(5), directed=True),
     "WINDOW (A, B) BETWEEN -5 SECONDS AND 3 SECONDS": syntax.WindowBetween(
-        name("A"), name("B"), seconds(-5), seconds(3), ANY
+        name("A"), name("B"), seconds(-5), seconds(3), span=ANY
     ),
     "WINDOW (A, B) BETWEEN -:low AND :high": syntax.WindowBetween(
-        name("A"), name("B"), syntax.Parameter("low", True, ANY), syntax.Parameter("high", False, ANY), ANY
+        name("A"),
+        name("B"),
+        syntax.Parameter("low", True, span=ANY),
+        syntax.Parameter("high", False, span=ANY),
+        span=ANY,
     ),
     "WINDOW (A, B) BETWEEN 0 AND 3 SECONDS": syntax.WindowBetween(
-        name("A"), name("B"), seconds(0), seconds(3), ANY
+        name("A"), name("B"), seconds(0), seconds(3), span=ANY
     ),
-    "WINDOW (A, B) BETWEEN -4 AND -2": syntax.WindowBetween(name("A"), name("B"), bare(-4), bare(-2), ANY),
-    "WINDOW A = 5 SECONDS": syntax.WindowStream(name("A"), seconds(5), ANY),
-    "WINDOW A = 12 ROWS": syntax.WindowRows(name("A"), 12, ANY),
+    "WINDOW (A, B) BETWEEN -4 AND -2": syntax.WindowBetween(
+        name("A"), name("B"), bare(-4), bare(-2), span=ANY
+    ),
+    "WINDOW A = 5 SECONDS": syntax.WindowStream(name("A"), seconds(5), span=ANY),
+    "WINDOW A = 12 ROWS": syntax.WindowRows(name("A"), 12, span=ANY),
     "PATH (A, B, C) WITHIN (5 SECONDS, 1 MINUTE)": syntax.WindowPath(
-        (name("A"), name("B"), name("C")), (seconds(5), seconds(60)), False, ANY
+        (name("A"), name("B"), name("C")), (seconds(5), seconds(60)), False, span=ANY
     ),
     "PATH (A, B) WITHIN (:w) BIDIRECTIONAL": syntax.WindowPath(
-        (name("A"), name("B")), (syntax.Parameter("w", False, ANY),), True, ANY
+        (name("A"), name("B")), (syntax.Parameter("w", False, span=ANY),), True, span=ANY
     ),
     "WINDOW (`a b`, `c``d`) = 1 DAY": pair("a b", "c`d", seconds(86400)),
     "WINDOW (window, path) = 1": pair("window", "path", bare(1)),
-    "WINDOW `window` = 1": syntax.WindowStream(name("window"), bare(1), ANY),
+    "WINDOW `window` = 1": syntax.WindowStream(name("window"), bare(1), span=ANY),
     "WINDOW (rows, and) = 1": pair("rows", "and", bare(1)),
     "(WINDOW (A, B) = 1)": pair("A", "B", bare(1)),
 }
@@ -74,20 +80,20 @@ def test_form(text: str) -> None:
 def test_and_binds_tighter_than_or() -> None:
     one, two, three = pair("A", "B", bare(1)), pair("B", "C", bare(2)), pair("A", "C", bare(3))
     text = "WINDOW (A, B) = 1 AND WINDOW (B, C) = 2 OR WINDOW (A, C) = 3"
-    assert clause(text) == syntax.WindowOr((syntax.WindowAnd((one, two), ANY), three), ANY)
+    assert clause(text) == syntax.WindowOr((syntax.WindowAnd((one, two), span=ANY), three), span=ANY)
 
 
 def test_between_takes_its_own_and() -> None:
-    between = syntax.WindowBetween(name("A"), name("B"), bare(1), bare(2), ANY)
+    between = syntax.WindowBetween(name("A"), name("B"), bare(1), bare(2), span=ANY)
     text = "WINDOW (A, B) BETWEEN 1 AND 2 AND WINDOW (B, C) = 2"
-    assert clause(text) == syntax.WindowAnd((between, pair("B", "C", bare(2))), ANY)
+    assert clause(text) == syntax.WindowAnd((between, pair("B", "C", bare(2))), span=ANY)
 
 
 def test_parentheses_group() -> None:
     one, two, three = pair("A", "B", bare(1)), pair("B", "C", bare(2)), pair("A", "C", bare(3))
     text = "(WINDOW (A, B) = 1 OR DWINDOW (B, C) = 2) AND WINDOW (A, C) = 3"
-    directed = syntax.WindowPair(two.first, two.second, two.width, True, ANY)
-    assert clause(text) == syntax.WindowAnd((syntax.WindowOr((one, directed), ANY), three), ANY)
+    directed = syntax.WindowPair(two.first, two.second, two.width, True, span=ANY)
+    assert clause(text) == syntax.WindowAnd((syntax.WindowOr((one, directed), span=ANY), three), span=ANY)
     assert clause(f"(({text}))") == clause(text)
 
 

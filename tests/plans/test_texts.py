@@ -80,13 +80,13 @@ def test_durations_for_people(value: int, expected: str) -> None:
 
 @given(st.integers(-(10**15), 10**15))
 def test_a_parameter_may_be_a_timedelta(microseconds: int) -> None:
-    parameter = Parameter("w", True, Span(0, 2))
+    parameter = Parameter("w", True, span=Span(0, 2))
     given_value = {"w": timedelta(microseconds=microseconds)}
     assert duration_value(parameter, TimeKind.TIMESTAMP_NTZ, given_value) == -microseconds
 
 
 def test_a_parameter_in_words_and_digits() -> None:
-    parameter = Parameter("w", False, Span(0, 2))
+    parameter = Parameter("w", False, span=Span(0, 2))
     assert duration_value(parameter, TimeKind.TIMESTAMP, {"w": "1 hour 30 minutes"}) == 5_400_000_000
     assert duration_value(parameter, TimeKind.INTEGRAL, {"w": "12"}) == 12
     with pytest.raises(WJoinError, match="WJ305"):

@@ -18,11 +18,11 @@ TIMES = range(6)
 
 
 def name(number: int) -> syntax.Identifier:
-    return syntax.Identifier(NAMES[number], NOWHERE)
+    return syntax.Identifier(NAMES[number], span=NOWHERE)
 
 
 def number(value: int) -> syntax.BareNumber:
-    return syntax.BareNumber(value, NOWHERE)
+    return syntax.BareNumber(value, span=NOWHERE)
 
 
 @st.composite
@@ -125,22 +125,26 @@ def terms() -> st.SearchStrategy[syntax.WindowCondition]:
     widths = st.integers(0, 4)
     bounds = st.lists(st.integers(-3, 4), min_size=2, max_size=2).map(sorted)
     return st.one_of(
-        st.builds(lambda w: syntax.WindowAll(number(w), NOWHERE), widths),
+        st.builds(lambda w: syntax.WindowAll(number(w), span=NOWHERE), widths),
         st.builds(
-            lambda s, w, d: syntax.WindowPair(name(s[0]), name(s[1]), number(w), d, NOWHERE),
+            lambda s, w, d: syntax.WindowPair(name(s[0]), name(s[1]), number(w), d, span=NOWHERE),
             streams,
             widths,
             st.booleans(),
         ),
         st.builds(
-            lambda s, b: syntax.WindowBetween(name(s[0]), name(s[1]), number(b[0]), number(b[1]), NOWHERE),
+            lambda s, b: syntax.WindowBetween(
+                name(s[0]), name(s[1]), number(b[0]), number(b[1]), span=NOWHERE
+            ),
             streams,
             bounds,
         ),
-        st.builds(lambda s, w: syntax.WindowStream(name(s), number(w), NOWHERE), st.integers(0, 2), widths),
+        st.builds(
+            lambda s, w: syntax.WindowStream(name(s), number(w), span=NOWHERE), st.integers(0, 2), widths
+        ),
         st.builds(
             lambda order, w, both: syntax.WindowPath(
-                tuple(map(name, order)), tuple(map(number, w)), both, NOWHERE
+                tuple(map(name, order)), tuple(map(number, w)), both, span=NOWHERE
             ),
             st.permutations(range(3)),
             st.tuples(widths, widths),
@@ -154,10 +158,12 @@ def conditions() -> st.SearchStrategy[syntax.WindowCondition]:
         terms(),
         lambda inner: st.one_of(
             st.builds(
-                lambda both: syntax.WindowAnd(tuple(both), NOWHERE), st.lists(inner, min_size=2, max_size=3)
+                lambda both: syntax.WindowAnd(tuple(both), span=NOWHERE),
+                st.lists(inner, min_size=2, max_size=3),
             ),
             st.builds(
-                lambda both: syntax.WindowOr(tuple(both), NOWHERE), st.lists(inner, min_size=2, max_size=3)
+                lambda both: syntax.WindowOr(tuple(both), span=NOWHERE),
+                st.lists(inner, min_size=2, max_size=3),
             ),
         ),
         max_leaves=5,

@@ -51,4 +51,4 @@ def setting_value(written: str, params: Mapping[str, object]) -> str:
     if len(tokens) != 1 or tokens[0].kind is not Kind.PARAMETER:
         return written
     name = tokens[0].text[1:]
-    return _value(Parameter(name, False, tokens[0].span), params)
+    return _value(Parameter(name, False, span=tokens[0].span), params)

@@ -72,7 +72,7 @@ def _into_table(asked: Asked, statement: InsertInto) -> None:
         send(asked, statement)
     else:
         # The whole statement goes to Spark, with the W-joins of its query cut out.
-        joined_rows(asked, Query(statement.body.blocks, statement.span))
+        joined_rows(asked, Query(statement.body.blocks, span=statement.span))
 
 
 @dataclass(frozen=True)

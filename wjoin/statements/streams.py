@@ -126,8 +126,8 @@ def _with_delay(watermark: Watermark, delay: int, kind: TimeKind) -> Watermark:
     if delay < 0:
         raise WJoinError("WJ110", "a delay cannot be negative", span=watermark.span, help="give 0 or more")
     if kind is TimeKind.INTEGRAL:
-        return replace(watermark, delay=BareNumber(delay, watermark.span))
-    return replace(watermark, delay=TimeDuration(delay, watermark.span))
+        return replace(watermark, delay=BareNumber(delay, span=watermark.span))
+    return replace(watermark, delay=TimeDuration(delay, span=watermark.span))
 
 
 def _field(stream: str, column: Identifier, fields: Mapping[str, StructField]) -> StructField:
