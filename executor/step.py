@@ -30,7 +30,7 @@ from wjoin.executor.stretches import STRETCH_BYTES, Arrived, stretches
 from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.run_filter import RunFilter
-from wjoin.parts.kernels.runs import BoolArray, Int64Array, Order, RunShape, SortedRun, int64_view, select
+from wjoin.parts.kernels.runs import BoolArray, Order, RunShape, SortedRun, int64_view
 from wjoin.planner.plan.block_columns import meeting_name, row_name, stored_column, time_name
 from wjoin.planner.plan.edges import destination, result_columns
 from wjoin.planner.plan.physical import (
@@ -364,21 +364,20 @@ class StageLogic:
         found = _New([], [])
         for number, each in enumerate(self.stage.inputs):
             shape, blocks = self.shapes[number], arrived[number]
-            alike = all(role.stores == role.probes for role, _ in blocks)
             if each.stage is None:
-                self._count_late(each.members[0], blocks, seen, counts)
-            found.passed_on.extend(self._passed_on(each, blocks, seen))
-            probing = [block for role, block in blocks if role.probes]
-            run = self._on_time(each, _sorted(shape, probing), shape, seen)
+                blocks = self._on_time(each.members[0], blocks, seen, counts)
+            alike = all(role.stores == role.probes for role, _ in blocks)
+            found.passed_on.extend(self._passed_on(each, blocks))
+            run = _sorted(shape, [block for role, block in blocks if role.probes])
             found.probing.append(self._numbered(number, run))
             if not (each.stored or (isinstance(self.stage, Gather) and meeting(self.stage, number))):
                 found.stored.append(None)
                 continue
             stored = [block for role, block in blocks if role.stores]
-            found.stored.append(run if alike else self._on_time(each, _sorted(shape, stored), shape, seen))
+            found.stored.append(run if alike else _sorted(shape, stored))
         return found
 
-    def _passed_on(self, each: StageEdge, blocks: Arrived, seen: Mapping[int, int]) -> Iterator[Made]:
+    def _passed_on(self, each: StageEdge, blocks: Arrived) -> Iterator[Made]:
         """Yield the rows of a stream that a later hop needs, which this worker is the one to pass on."""
         to = destination(self.plan, self.number, each) if len(each.members) == 1 else None
         if to is None or not self.stage.probes:
@@ -386,38 +385,25 @@ class StageLogic:
         for role, block in blocks:
             if each.stage is None and not (role.probes and role.counts):
                 continue
-            if each.stage is None:
-                on_time = self._on_time_at(
-                    each.members[0], int64_view(block.column(time_name(each.members[0]))), seen
-                )
-                block = block if on_time.all() else block.filter(pa.array(on_time))
             if block.num_rows:
                 yield Made(block.select(result_columns(self.plan, self.number, to)), to[1])
 
-    def _on_time(
-        self,
-        each: StageEdge,
-        run: SortedRun | None,
-        shape: RunShape,
-        seen: Mapping[int, int],
-    ) -> SortedRun | None:
-        """Drop the rows older than their stream's watermark."""
-        if run is None or each.stage is not None:
-            return run
-        on_time = self._on_time_at(each.members[0], run.times[0], seen)
-        return run if on_time.all() else select(run, shape, on_time)
+    def _on_time(self, stream: int, blocks: Arrived, seen: Mapping[int, int], counts: Counts) -> Arrived:
+        """Return the rows of a stream that are not older than its watermark; count those that are.
 
-    def _count_late(self, stream: int, blocks: Arrived, seen: Mapping[int, int], counts: Counts) -> None:
-        """Count the rows of a stream that are late, of those that are this worker's to count."""
-        for role, block in blocks:
-            if role.counts:
-                on_time = self._on_time_at(stream, int64_view(block.column(time_name(stream))), seen)
-                counts.of(stream).add("late", len(on_time) - int(np.count_nonzero(on_time)))
-
-    def _on_time_at(self, stream: int, times: Int64Array, seen: Mapping[int, int]) -> BoolArray:
-        """Return which times are not before their stream's watermark."""
+        A late row is counted by the worker whose it is to count.
+        """
         mark = self._mark(stream, seen)
-        return np.ones(len(times), bool) if mark is None else times >= mark
+        if mark is None:
+            return blocks
+        found: Arrived = []
+        for role, block in blocks:
+            on_time = int64_view(block.column(time_name(stream))) >= mark
+            late = len(on_time) - int(np.count_nonzero(on_time))
+            if late and role.counts:
+                counts.of(stream).add("late", late)
+            found.append((role, block.filter(pa.array(on_time)) if late else block))
+        return found
 
     def _mark(self, stream: int, seen: Mapping[int, int]) -> int | None:
         """Return the watermark of a stream, None before its first row."""
