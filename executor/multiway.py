@@ -19,7 +19,7 @@ from wjoin.executor.gathering import GatheredLater, Pieces
 from wjoin.executor.pair_calls import CALL_BYTES, PairFailedError, holds
 from wjoin.executor.report import Report
 from wjoin.executor.sifting import Sieve, sifted, worth_sifting
-from wjoin.executor.windows import inside, within, within_any
+from wjoin.executor.windows import inside, wanted_by_any, within
 from wjoin.parts.kernels.candidates import Candidates, Search
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.parts.kernels.registry import KERNELS
@@ -36,10 +36,9 @@ from wjoin.parts.kernels.runs import (
 )
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.checks import Band, Comparison, Condition, Operand, PredicateCheck, of_kind
-from wjoin.planner.plan.physical import PhysicalPlan, Stage
+from wjoin.planner.plan.physical import Output, PhysicalPlan, Stage
 from wjoin.planner.plan.probes import in_order, linked_first
 from wjoin.planner.plan.steps import Precedence, Probe, Step
-from wjoin.planner.windows.bounds import Windows
 from wjoin.udfs.predicate import Predicate
 
 PARTIAL_LIMIT = 1 << 20
@@ -67,10 +66,10 @@ class MultiwayJoin:
         return self.plan.stages[self.number]
 
     @property
-    def alternatives(self) -> tuple[Windows, ...]:
-        """The windows of which results must be inside one; passes apart keep to one each."""
+    def outputs(self) -> tuple[Output, ...]:
+        """The outputs to choose results for, in the last stage; passes apart keep to one alternative each."""
         last = self.number == len(self.plan.stages) - 1
-        return self.plan.branches if last and not self.plan.apart else ()
+        return self.plan.outputs if last and not self.plan.apart else ()
 
     def results(self, probe: Probe, pieces: Sequence[Pieces]) -> Iterator[Combinations]:
         """Yield the combinations that a probe makes.
@@ -78,7 +77,7 @@ class MultiwayJoin:
         The pieces of its origin are one run, the new rows; those of the others are what it meets.
         """
         start = pieces[probe.origin].runs[0]
-        if start.rows == 0 or any(pieces[step.input].rows == 0 for step in probe.steps):
+        if start.rows == 0 or any(pieces[step.input].rows == 0 for step in self._required(probe)):
             return
         if not probe.ordered:
             fewest = sorted(probe.order, key=lambda number: pieces[number].rows)
@@ -98,9 +97,13 @@ class MultiwayJoin:
             if len(results):
                 yield results
 
+    def _required(self, probe: Probe) -> Iterator[Step]:
+        """Yield the steps to inputs without whose rows there is no result."""
+        return (step for step in probe.steps if self.plan.needs(self.stage.inputs[step.input].members))
+
     def _sweep(self, partial: Combinations, probe: Probe) -> Combinations:
-        """Keep the tuples that reach some row of every input (Mode 1 of MW)."""
-        for step in probe.steps:
+        """Keep the tuples that reach some row of every required input (Mode 1 of MW)."""
+        for step in self._required(probe):
             alive = np.zeros(len(partial), bool)
             for found in self._candidates(partial, step)[1]:
                 alive[found.tuples] = True
@@ -291,12 +294,13 @@ class MultiwayJoin:
         return next(number for number in partial.rows if operand[0] in self.stage.inputs[number].members)
 
     def _refined(self, complete: Combinations, probe: Probe) -> Combinations:
-        """Keep what no earlier pass has found, and what is inside some alternative of the windows."""
+        """Keep what no earlier pass has found, and what some output wants."""
         keep = np.ones(len(complete), bool)
         for earlier in probe.excluded:
             keep &= ~within(earlier, complete.times)
-        if self.alternatives:
-            keep &= within_any(self.alternatives, complete.times)
+        wanted = wanted_by_any(self.outputs, complete.times) if self.outputs else None
+        if wanted is not None:
+            keep &= wanted
         return complete if keep.all() else complete.pick(keep)
 
 

@@ -1,10 +1,11 @@
 """Windows as masks: which tuples keep the bounds between their event times."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, shifted
+from wjoin.planner.plan.physical import Output
 from wjoin.planner.plan.probes import window_checks
 from wjoin.planner.plan.steps import WindowCheck
 from wjoin.planner.windows.bounds import Windows
@@ -29,7 +30,21 @@ def within(windows: Windows, times: Times) -> BoolArray:
     return inside(window_checks(windows, times, times), times)
 
 
-def within_any(alternatives: Iterable[Windows], times: Times) -> BoolArray:
-    """Return which tuples keep every bound of some alternative."""
-    mask: BoolArray = np.logical_or.reduce([within(each, times) for each in alternatives])
+def wanted(output: Output, times: Times) -> BoolArray | None:
+    """Return which tuples are results of an output, None for all."""
+    if not output.windows:
+        return None
+    mask: BoolArray = np.logical_or.reduce([within(each, times) for each in output.windows])
     return mask
+
+
+def wanted_by_any(outputs: Sequence[Output], times: Times) -> BoolArray | None:
+    """Return which tuples are results of some output, None for all."""
+    masks = []
+    for output in outputs:
+        mask = wanted(output, times)
+        if mask is None:
+            return None
+        masks.append(mask)
+    together: BoolArray = np.logical_or.reduce(masks)
+    return together

@@ -28,12 +28,12 @@ _NOT_A_STREAM = {
 class Sources(NamedTuple):
     """What a FROM list says: its relations, USING clauses, ON predicates, LATERAL VIEWs.
 
-    Of a predicate: the range of its tokens.
+    Of a predicate: the number of the item that it joins, and the range of its tokens.
     """
 
     items: tuple[FromItem, ...]
     using: tuple[UsingColumns, ...]
-    conditions: tuple[tuple[int, int], ...]
+    conditions: tuple[tuple[int, int, int], ...]
     laterals: tuple[LateralView, ...]
 
 
@@ -46,7 +46,7 @@ def read_sources(code: Code, start: int, end: int) -> Sources:
     item, place = _item(code, start, end)
     items = [item]
     using: list[UsingColumns] = []
-    conditions: list[tuple[int, int]] = []
+    conditions: list[tuple[int, int, int]] = []
     while place < end:
         if code.mark(place) == ",":
             item, place = _item(code, place + 1, end)
@@ -60,7 +60,7 @@ def read_sources(code: Code, start: int, end: int) -> Sources:
         items.append(replace(item, crossed=crossed))
         if code.word(place) == "ON" and place < end:
             stop = _condition_end(code, place + 1, end)
-            conditions.append((place + 1, stop))
+            conditions.append((len(items) - 1, place + 1, stop))
             place = stop
         elif code.word(place) == "USING" and place < end:
             columns = _name_list(code, place + 1, end)

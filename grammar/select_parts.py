@@ -11,7 +11,7 @@ from wjoin.grammar.lookahead import CLAUSE_WORDS, has_shape, is_strong, names_wi
 from wjoin.grammar.nesting import QUERY_WORDS, Code
 from wjoin.grammar.slips import explain
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import SelectBlock, WindowCondition
+from wjoin.grammar.syntax import Conjunct, SelectBlock, WindowCondition
 from wjoin.grammar.tokens import Kind, is_name
 
 _TAIL_BY = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
@@ -242,9 +242,11 @@ def _refuse_relation(code: Code, start: int, end: int, offset: int) -> None:
         ) from None
 
 
-def _conditions(code: Code, parts: Parts, sources: Sources) -> tuple[Span, ...]:
-    where = [(parts.where + 1, parts.condition_end)] if parts.where >= 0 else []
-    return tuple(span for each in (*sources.conditions, *where) for span in conjuncts(code, *each))
+def _conditions(code: Code, parts: Parts, sources: Sources) -> tuple[Conjunct, ...]:
+    ranges: list[tuple[int | None, int, int]] = [*sources.conditions]
+    if parts.where >= 0:
+        ranges.append((None, parts.where + 1, parts.condition_end))
+    return tuple(Conjunct(span, on) for on, first, last in ranges for span in conjuncts(code, first, last))
 
 
 def conjuncts(code: Code, start: int, end: int) -> list[Span]:

@@ -187,13 +187,20 @@ class LateralView:
 
 
 @dataclass(frozen=True)
+class Conjunct:
+    """A piece that AND joins to others at the top level of WHERE, or of the ON of the FROM item ``on``."""
+
+    span: Span
+    on: int | None = None
+
+
+@dataclass(frozen=True)
 class SelectBlock:
     """A SELECT that has a window clause.
 
     Spans index the whole source text. ``source`` runs from FROM to the end of the window
     clause or the WHERE predicate, whichever comes last: the piece that the join replaces.
-    ``conjuncts`` are the pieces that AND joins at
-    the top level of every ON, then of WHERE. ``withs`` are the
+    ``conjuncts`` are those of every ON, then those of WHERE. ``withs`` are the
     WITH clauses in scope, outermost first, each from WITH to before the body that uses it.
     ``nested`` are the blocks inside this one (subqueries in FROM or elsewhere). ``laterals`` are the LATERAL
     VIEWs before and behind the window clause.
@@ -206,7 +213,7 @@ class SelectBlock:
     using: tuple[UsingColumns, ...]
     window: WindowCondition
     window_span: Span
-    conjuncts: tuple[Span, ...]
+    conjuncts: tuple[Conjunct, ...]
     source: Span
     tail: Span
     withs: tuple[Span, ...]

@@ -8,7 +8,7 @@ from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.planner.bind.binding import BoundSelect, bind, static_relations
-from wjoin.planner.bind.select_list import Output
+from wjoin.planner.bind.select_list import Output as OutputColumn
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.catalog import WHOLE, Relation, Types
 from wjoin.planner.choose.layouts import Layout
@@ -20,7 +20,7 @@ from wjoin.planner.conditions.conjuncts import ColumnComparison, Equality, Filte
 from wjoin.planner.conditions.predicate_calls import tried
 from wjoin.planner.cost.semijoin import Shipments
 from wjoin.planner.cost.stream_statistics import StreamStatistics, band_share
-from wjoin.planner.plan.physical import Method, PhysicalPlan
+from wjoin.planner.plan.physical import Method, Output, PhysicalPlan
 from wjoin.planner.plan.validate import validate
 from wjoin.planner.request import Planning, Request
 from wjoin.planner.shape.join_keys import EqualityClass, can_be_key, equality_classes, typed
@@ -29,6 +29,7 @@ from wjoin.planner.shape.shape import LaterCondition
 from wjoin.planner.shape.shapes import shapes, with_hops
 from wjoin.planner.shape.stages import Index
 from wjoin.planner.text.edits import Edit, apply_edits
+from wjoin.planner.windows.bounds import Clock
 from wjoin.planner.windows.window_graph import WindowGraph, window_graph
 
 __all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select", "statement_meaning"]
@@ -53,7 +54,8 @@ class PlannedSelect:
     streams at sites may travel, the way that it takes first. ``edits`` turn the block into a SELECT over the
     joined rows; they index the original text, are sorted and do not overlap. ``layout`` is that of the
     state. Rows of the streams ``undeclared`` can be late, and nobody has told how far they may be out of
-    order. ``outputs`` are the columns of the block, ``written`` the order in which its parts were read.
+    order. ``outputs`` are the columns of the block, ``written`` the order in which its parts were read,
+    ``sink`` the name by which it reads the joined rows.
     """
 
     graph: WindowGraph
@@ -68,9 +70,15 @@ class PlannedSelect:
     candidates: tuple[Candidate, ...]
     layout: Layout
     written: Written
+    sink: str
     undeclared: tuple[int, ...] = ()
-    outputs: tuple[Output, ...] = ()
+    outputs: tuple[OutputColumn, ...] = ()
     shipments: tuple[Shipments, ...] = ()
+
+    @property
+    def output(self) -> Output:
+        """The output of the plan that the block reads; other statements may read others of the same plan."""
+        return next(each for each in self.physical.outputs if each.sink == self.sink)
 
 
 def plan_select(request: Request) -> PlannedSelect:
@@ -149,6 +157,7 @@ def _planned(planning: Planning) -> PlannedSelect:
         candidates=planning.candidates,
         layout=Layout.of(weighing.name, plan),
         written=Written.of(graph.names, request.relations, bound.conjuncts),
+        sink=request.placeholder,
         undeclared=_undeclared(bound, plan),
         outputs=bound.outputs,
         shipments=planning.shipments,
@@ -210,7 +219,7 @@ def statement_meaning(
         parts[f"FROM {number}"] = ", ".join(canonical(item, aliases) for item in items)
         parts[f"WHERE {number}"] = " AND ".join(sorted(each.written.conditions)).replace("$", f"${number}.")
         parts[f"WINDOW {number}"] = " OR ".join(
-            sorted(str(branch.table) for branch in each.physical.branches)
+            sorted(str(branch.tables[Clock.TIME]) for branch in each.physical.branches)
         )
         parts[f"SELECT {number}"] = ", ".join(str(output.name) for output in each.outputs)
     return parts

@@ -55,7 +55,7 @@ from wjoin.planner.plan.block_columns import (
     time_name,
 )
 from wjoin.planner.plan.edges import destinations
-from wjoin.planner.plan.physical import KeyCode, Method, PhysicalPlan, StreamScan, TimeKind
+from wjoin.planner.plan.physical import KeyCode, Method, Output, PhysicalPlan, StreamScan, TimeKind
 from wjoin.planner.plan.to_come import is_dated
 from wjoin.udfs.predicate import Predicate
 
@@ -109,6 +109,53 @@ class HeldStream:
         return HeldInput(plan, stage, number, self.site, names, types, uuid.uuid4().hex)
 
 
+@dataclass(frozen=True)
+class Compiled:
+    """A plan as DataFrames, which are lazy, and stream when its ``inputs`` do; these are in FROM order.
+
+    ``made`` is what the stages make in one pass for all outputs, None where no stage does: blocks, or as
+    columns the rows of the one ``output`` that there is.
+    """
+
+    plan: PhysicalPlan
+    inputs: Sequence[DataFrame]
+    counting: Counting
+    sites: Mapping[int, SiteStream]
+    made: DataFrame | None
+    output: Output | None
+
+    def rows(self, output: Output, made: DataFrame | None = None) -> DataFrame:
+        """Return the joined rows of an output.
+
+        They have one STRUCT column for each stream that has output columns, named by its alias, and the
+        match columns that the output asks for. ``made``: a micro-batch of what the stages make, or another
+        part of it, whose rows are asked for; so a query that has several sinks writes them of one pass.
+        """
+        rows = self._rows(output, self.made if made is None else made)
+        return with_chars(self.plan, output.columns, self.inputs, rows)
+
+    def _rows(self, output: Output, made: DataFrame | None) -> DataFrame:
+        plan, query = self.plan, self.counting.query
+        if made is not None:
+            if self.output is None:
+                unpack, schema = _unpacking(plan, output, self.inputs, self.sites)
+                made = made.mapInArrow(unpack.__call__, schema)
+            rows = _restored(plan, output, made, self.inputs)
+            if plan.lookups:
+                rows = look_up(plan, output, rows, self.inputs, query)
+            return _dated(plan, output, rows)
+        if plan.stages:
+            return native_rows(
+                plan, output, self.inputs, query, None if plan.streaming else self.counting.meter
+            )
+        only = plan.staged[0]
+        source = self.inputs[only]
+        if is_dated(plan, output):
+            source = _marked_input(plan, only, source)
+        rows = relation_rows(plan, output, only, source, query)
+        return _dated(plan, output, look_up(plan, output, rows, self.inputs, query))
+
+
 def compile_plan(
     plan: PhysicalPlan,
     inputs: Sequence[DataFrame],
@@ -120,39 +167,28 @@ def compile_plan(
     held: Mapping[int, HeldStream] | None = None,
     cores: int | None = None,
     state: Path | None = None,
-) -> DataFrame:
-    """Return the joined rows of a plan, which are lazy, and stream when its inputs do.
+) -> Compiled:
+    """Return a plan as DataFrames; ``inputs`` are in FROM order.
 
-    They have one STRUCT column for each stream that has output columns, named by its alias, and the match
-    columns that the statement asks for. ``inputs`` are in FROM order.
     ``stretch``: the bytes of new rows that a worker joins at once. ``predicates``: those that the plan names,
     ``statement``: words for it, with which a failure of one is told. ``sites``: the streams at sites, by
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
     their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
-    where that is not known. ``state``: the folder of the state where this is in files.
+    where that is not known. ``state``: the folder of the state where this is in files. Raises ValueError for
+    a plan with results that no stage makes yet.
     """
+    if plan.optional:
+        raise ValueError("no stage makes the outer join that a result without a row of a stream needs")
     counting = counting or Counting()
-    if not plan.stages:
-        rows = _alone(plan, inputs, counting.query)
-    elif plan.method is Method.NATIVE:
-        rows = native_rows(plan, inputs, counting.query, None if plan.streaming else counting.meter)
-    else:
-        unpack, schema = unpacking = _unpacking(plan, inputs, sites or {})
+    made = output = None
+    if plan.stages and plan.method is not Method.NATIVE:
+        unpacking = None
+        if len(plan.outputs) == 1 and (state is not None or not plan.streaming):
+            (output,) = plan.outputs
+            unpacking = _unpacking(plan, output, inputs, sites or {})
         logic = StageLogic(plan, 0, stretch, predicates or {}, statement)
-        apart = plan.streaming and state is None
-        made = _joined(logic, inputs, counting, held or {}, cores, state, None if apart else unpacking)
-        rows = _restored(plan, made.mapInArrow(unpack.__call__, schema) if apart else made, inputs)
-        if plan.lookups:
-            rows = look_up(plan, rows, inputs, counting.query)
-        rows = _dated(plan, rows)
-    return with_chars(plan, inputs, rows)
-
-
-def _alone(plan: PhysicalPlan, inputs: Sequence[DataFrame], query: int) -> DataFrame:
-    """Return the joined rows where no stage makes them: of one relation, and static ones."""
-    (only,) = plan.staged
-    source = _marked_input(plan, only, inputs[only]) if is_dated(plan) else inputs[only]
-    return _dated(plan, look_up(plan, relation_rows(plan, only, source, query), inputs, query))
+        made = _joined(logic, inputs, counting, held or {}, cores, state, unpacking)
+    return Compiled(plan, inputs, counting, sites or {}, made, output)
 
 
 def _joined(
@@ -229,7 +265,7 @@ def _stageless(plan: PhysicalPlan) -> PhysicalPlan:
 def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
     """Return what the pack of a stream reads: event time, the filter's verdict, codes, columns."""
     scan = plan.streams[number]
-    if plan.watermarked and is_dated(plan):
+    if plan.watermarked and any(is_dated(plan, output) for output in plan.outputs):
         # MATCH_TIME goes by the watermarks of the inputs, so each must have one.
         source = _marked_input(plan, number, source)
     rows = source.alias(scan.alias)
@@ -325,28 +361,28 @@ def _run(
 
 
 def _unpacking(
-    plan: PhysicalPlan, inputs: Sequence[DataFrame], sites: Mapping[int, SiteStream]
+    plan: PhysicalPlan, output: Output, inputs: Sequence[DataFrame], sites: Mapping[int, SiteStream]
 ) -> tuple[Unpack, StructType]:
-    """Return what makes rows of blocks, and their schema as Spark has it."""
+    """Return what makes the rows of an output of blocks, and their schema as Spark has it."""
     fields = []
-    for stream, number in plan.staged_columns:
+    for stream, number in plan.staged_columns(output):
         # An output is a column of the relation, whose schema is known: nothing is left to analyse.
         column = str(plan.streams[stream].columns[number].output)
         carried_as = carried_type(inputs[stream].schema[column].dataType)
         fields.append(StructField(flat_name(stream, number), carried_as))
     fields += [StructField(time_name(stream), _TIME_TYPES[plan.time_kind]) for stream in _own_times(plan)]
-    for match in _own_matches(plan):
+    for match in _own_matches(plan, output):
         span = match == "span" and plan.time_kind is not TimeKind.INTEGRAL
         kind = DayTimeIntervalType() if span else _TIME_TYPES[plan.time_kind]
         fields.append(StructField(MATCH_COLUMNS[match], kind))
-    marked = _has_marks(plan)
+    marked = _has_marks(plan, output)
     if marked:
         fields.append(StructField(MARK, _TIME_TYPES[plan.time_kind]))
     if not fields:
         fields.append(StructField("rows", BooleanType()))
     schema = StructType(fields)
     mirror = uuid.uuid4().hex if sites else ""
-    return Unpack(_stageless(plan), arrow_schema(schema), marked, sites, mirror), schema
+    return Unpack(_stageless(plan), output, arrow_schema(schema), marked, sites, mirror), schema
 
 
 def _own_times(plan: PhysicalPlan) -> tuple[int, ...]:
@@ -354,38 +390,38 @@ def _own_times(plan: PhysicalPlan) -> tuple[int, ...]:
     return plan.staged if plan.lookups else ()
 
 
-def _own_matches(plan: PhysicalPlan) -> list[str]:
+def _own_matches(plan: PhysicalPlan, output: Output) -> list[str]:
     """Return the match functions whose values rows have that leave the stages."""
-    return [] if plan.lookups else sorted(plan.output.match)
+    return [] if plan.lookups else sorted(output.match)
 
 
-def _has_marks(plan: PhysicalPlan) -> bool:
-    return is_dated(plan) and not plan.watermarked
+def _has_marks(plan: PhysicalPlan, output: Output) -> bool:
+    return is_dated(plan, output) and not plan.watermarked
 
 
-def _restored(plan: PhysicalPlan, flat: DataFrame, inputs: Sequence[DataFrame]) -> DataFrame:
+def _restored(plan: PhysicalPlan, output: Output, flat: DataFrame, inputs: Sequence[DataFrame]) -> DataFrame:
     """Return rows that have left the stages with Spark's types, and a STRUCT for each stream."""
     times = _own_times(plan)
-    if _has_marks(plan):
+    if _has_marks(plan, output):
         # No filter of the statement comes below this one, where it would remove the marks.
         dated = time_name(times[0]) if times else MATCH_COLUMNS["time"]
         flat = flat.withWatermark(MARK, watermark_delay(0)).filter(unmoved(f"{dated} IS NOT NULL"))
     columns = [F.col(time_name(stream)).alias(joined_time(stream)) for stream in times]
-    columns += [F.col(MATCH_COLUMNS[match]) for match in _own_matches(plan)]
+    columns += [F.col(MATCH_COLUMNS[match]) for match in _own_matches(plan, output)]
 
     def value(stream: int, number: int) -> Column:
         column = str(plan.streams[stream].columns[number].output)
         return restored_value(flat_name(stream, number), inputs[stream].schema[column].dataType)
 
-    made = structs(plan, plan.staged_columns, value)
+    made = structs(plan, plan.staged_columns(output), value)
     return flat.select(*(made + columns or [F.col("rows")]))
 
 
-def _dated(plan: PhysicalPlan, rows: DataFrame) -> DataFrame:
+def _dated(plan: PhysicalPlan, output: Output, rows: DataFrame) -> DataFrame:
     """Return rows whose MATCH_TIME is an event time of Spark's, where it is asked for and can be one.
 
     A watermark is at work below: that of the last stage's marks, or those of the inputs.
     """
-    if not is_dated(plan):
+    if not is_dated(plan, output):
         return rows
-    return rows.withMetadata(MATCH_COLUMNS["time"], watermarked(plan.output.match_delay or 0))
+    return rows.withMetadata(MATCH_COLUMNS["time"], watermarked(output.match_delay or 0))

@@ -13,7 +13,7 @@ from wjoin.executor.spark.dated import dated_rows
 from wjoin.executor.spark.structs import structs
 from wjoin.parts.kernels.runs import GREATEST
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS, event_time_expression, quoted
-from wjoin.planner.plan.physical import PhysicalPlan, StaticJoin, TimeKind
+from wjoin.planner.plan.physical import Output, PhysicalPlan, StaticJoin, TimeKind
 from wjoin.planner.plan.probes import window_checks
 from wjoin.planner.windows.bounds import Windows
 
@@ -23,7 +23,9 @@ def joined_time(stream: int) -> str:
     return f"__wjoin_time_{stream}"
 
 
-def relation_rows(plan: PhysicalPlan, stream: int, source: DataFrame, query: int) -> DataFrame:
+def relation_rows(
+    plan: PhysicalPlan, output: Output, stream: int, source: DataFrame, query: int
+) -> DataFrame:
     """Return the filtered rows of a relation that no stage reads: its struct and its event time.
 
     They are those of ``dated_rows``, all of a table that has no event time.
@@ -33,22 +35,24 @@ def relation_rows(plan: PhysicalPlan, stream: int, source: DataFrame, query: int
     rows = dated_rows(plan, stream, source, query) if scan.dated else source.alias(scan.alias)
     for each in scan.filters:
         rows = rows.filter(F.expr(each))
-    columns = [each for each in plan.output.columns if each[0] == stream]
+    columns = [each for each in output.columns if each[0] == stream]
     made = structs(plan, columns, lambda stream, number: F.expr(scan.columns[number].expression))
     if scan.dated and plan.time_kind is TimeKind.INTEGRAL:
         time = f"CAST({time} AS BIGINT)"
     return rows.select(*made, F.expr(time).alias(joined_time(stream)))
 
 
-def look_up(plan: PhysicalPlan, rows: DataFrame, inputs: Sequence[DataFrame], query: int) -> DataFrame:
+def look_up(
+    plan: PhysicalPlan, output: Output, rows: DataFrame, inputs: Sequence[DataFrame], query: int
+) -> DataFrame:
     """Return the rows joined with every static relation: a struct for each stream, and the match columns.
 
     ``rows`` has the structs and event times of the other streams.
     """
     joined = list(plan.staged)
     for join in plan.lookups:
-        right = relation_rows(plan, join.stream, inputs[join.stream], query)
-        conditions = [f"({each})" for each in _conditions(plan, join, joined)] or ["true"]
+        right = relation_rows(plan, output, join.stream, inputs[join.stream], query)
+        conditions = [f"({each})" for each in _conditions(plan, output, join, joined)] or ["true"]
         if plan.streaming:
             # The stages must be read once and to their end, or their state is not committed. Spark
             # stops reading beside an empty broadcast hash table, and reads one side of a Cartesian
@@ -56,24 +60,24 @@ def look_up(plan: PhysicalPlan, rows: DataFrame, inputs: Sequence[DataFrame], qu
             right = right.hint("shuffle_hash" if join.equalities else "broadcast")
         rows = rows.join(right, F.expr(" AND ".join(conditions)))
         joined.append(join.stream)
-    shown = dict.fromkeys(plan.streams[stream].alias for stream, _ in plan.output.columns)
+    shown = dict.fromkeys(plan.streams[stream].alias for stream, _ in output.columns)
     joined_structs = [F.col(quoted(name)) for name in shown]
-    matches = [F.expr(_match(plan, each)).alias(MATCH_COLUMNS[each]) for each in sorted(plan.output.match)]
+    matches = [F.expr(_match(plan, each)).alias(MATCH_COLUMNS[each]) for each in sorted(output.match)]
     return rows.select(*(joined_structs + matches or [F.lit(None).cast("boolean").alias("rows")]))
 
 
-def _conditions(plan: PhysicalPlan, join: StaticJoin, joined: Sequence[int]) -> Iterator[str]:
+def _conditions(plan: PhysicalPlan, output: Output, join: StaticJoin, joined: Sequence[int]) -> Iterator[str]:
     yield from join.equalities
     yield from join.comparisons
     yield from bounds(plan, plan.windows, [join.stream], joined)
-    if plan.branches and join is plan.lookups[-1]:
-        yield one_alternative(plan)
+    if output.windows and join is plan.lookups[-1]:
+        yield one_alternative(plan, output)
 
 
-def one_alternative(plan: PhysicalPlan) -> str:
+def one_alternative(plan: PhysicalPlan, output: Output) -> str:
     """Return the condition on rows with all event times that one alternative holds as a whole."""
     streams = range(len(plan.streams))
-    branches = (" AND ".join(bounds(plan, branch, streams, streams)) for branch in plan.branches)
+    branches = (" AND ".join(bounds(plan, branch, streams, streams)) for branch in output.windows)
     return " OR ".join(f"({each})" for each in branches)
 
 

@@ -29,16 +29,17 @@ from wjoin.planner.plan.block_columns import (
     stored_column,
     time_name,
 )
-from wjoin.planner.plan.physical import PhysicalPlan, TimeKind
+from wjoin.planner.plan.physical import Output, PhysicalPlan, TimeKind
 
 
 def native_rows(
     plan: PhysicalPlan,
+    output: Output,
     inputs: Sequence[DataFrame],
     query: int,
     meter: Meter | None = None,
 ) -> DataFrame:
-    """Return the joined rows, as ``compile_plan`` does; ``meter`` counts over tables.
+    """Return the joined rows of an output, as ``compile_plan`` does; ``meter`` counts over tables.
 
     Spark's progress tells what was dropped under the number ``query``.
     """
@@ -53,15 +54,15 @@ def native_rows(
         left, right = parts.pop(frozenset(join.left)), parts.pop(frozenset(join.right))
         parts[frozenset(join.left + join.right)] = _joined(plan, join, left, right)
     (rows,) = parts.values()
-    if plan.branches and not plan.lookups:
-        rows = rows.filter(F.expr(one_alternative(plan)))
+    if output.windows and not plan.lookups:
+        rows = rows.filter(F.expr(one_alternative(plan, output)))
     if meter is not None:
         rows = meter.watch(RESULTS, rows, ["count(1) AS matches"])
     times = [F.col(joined_time(stream)) for stream in plan.staged]
-    made = structs(plan, plan.staged_columns, lambda *each: F.col(_column(plan, *each)))
-    rows = look_up(plan, rows.select(*made, *times), inputs, query)
-    if plan.streaming and "time" in plan.output.match:
-        rows = rows.withMetadata(MATCH_COLUMNS["time"], watermarked(plan.output.match_delay or 0))
+    made = structs(plan, plan.staged_columns(output), lambda *each: F.col(_column(plan, *each)))
+    rows = look_up(plan, output, rows.select(*made, *times), inputs, query)
+    if plan.streaming and "time" in output.match:
+        rows = rows.withMetadata(MATCH_COLUMNS["time"], watermarked(output.match_delay or 0))
     return rows
 
 

@@ -23,13 +23,15 @@ def char_type(field: StructField) -> str | None:
     return declared if _CHAR.search(declared) else None
 
 
-def with_chars(plan: PhysicalPlan, inputs: Sequence[DataFrame], rows: DataFrame) -> DataFrame:
+def with_chars(
+    plan: PhysicalPlan, columns: Iterable[Operand], inputs: Sequence[DataFrame], rows: DataFrame
+) -> DataFrame:
     """Return joined rows with their columns with CHAR in them by themselves as well, named ``alias.column``.
 
     Spark fills up CHAR where it compares such columns with one another or with constants.
     """
     found = []
-    for stream, number in plan.output.columns:
+    for stream, number in columns:
         alias, name = plan.streams[stream].alias, str(plan.streams[stream].columns[number].output)
         declared = char_type(inputs[stream].schema[name])
         if declared is not None:

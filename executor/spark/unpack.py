@@ -18,10 +18,11 @@ from wjoin.executor.sites.site_errors import as_declared
 from wjoin.executor.sites.stream import SiteStream, is_partial, whole_numbers
 from wjoin.executor.spark.messages import PROGRESS
 from wjoin.executor.spark.task import phase
+from wjoin.executor.windows import wanted
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, int64_view, shifted
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
-from wjoin.planner.plan.physical import PhysicalPlan, TimeKind
+from wjoin.planner.plan.physical import Output, PhysicalPlan, TimeKind
 
 FETCHED_ROWS = 1 << 14
 """Results for which full tuples are fetched at once: a request takes as long as the link is far."""
@@ -35,7 +36,7 @@ Of a result it is a time that can be no later.
 
 @dataclass(frozen=True)
 class Unpack:
-    """Turns the blocks of the last stage into rows; sent to Spark's Python workers.
+    """Turns the blocks of the last stage into the rows of an output; sent to Spark's Python workers.
 
     ``schema`` is that of the rows, ``marked`` whether one for Spark's watermark is among them (``MARK``).
     ``sites`` are the streams at sites by their numbers, ``mirror`` the name under which a worker keeps what
@@ -43,6 +44,7 @@ class Unpack:
     """
 
     plan: PhysicalPlan
+    output: Output
     schema: pa.Schema
     marked: bool = False
     sites: Mapping[int, SiteStream] = field(default_factory=dict)
@@ -88,13 +90,13 @@ class Unpack:
 
     @cached_property
     def _late(self) -> dict[int, dict[int, str]]:
-        """By stream at sites the columns that the statement reads and that come late: numbers and names."""
+        """By stream at sites the columns that the output reads and that come late: numbers and names."""
         return {stream: self._late_of(stream) for stream in self.sites}
 
     def _late_of(self, stream: int) -> dict[int, str]:
         scan = self.plan.streams[stream]
         late = () if scan.site is None else scan.site.late
-        wanted = [number for owner, number in self.plan.output.columns if owner == stream and number in late]
+        wanted = [number for owner, number in self.output.columns if owner == stream and number in late]
         return {number: str(scan.columns[number].output) for number in wanted}
 
     def _mirror(self, stream: int) -> Mirror:
@@ -109,14 +111,18 @@ class Unpack:
         )
 
     def rows(self, block: pa.RecordBatch, fetching: Mapping[int, Fetching] | None = None) -> pa.RecordBatch:
-        """Return a block's results, with the columns that the rest of the statement reads.
+        """Return a block's results of the output, with the columns that the rest of the statement reads.
 
         ``fetching``: how to fetch the columns that rows lack which have come partially, by stream. Raises
         WJoinError WJ713, WJ714 and WJ715 where that fails.
         """
+        if len(self.plan.outputs) > 1:
+            # The stage has made the results of all outputs.
+            mask = wanted(self.output, self._times(block))
+            block = block if mask is None else block.filter(pa.array(mask))
         columns: dict[str, pa.Array] = {}
         fetched = self._fetched(block, fetching or {})
-        for stream, number in self.plan.staged_columns:
+        for stream, number in self.plan.staged_columns(self.output):
             stored = stored_column(self.plan, stream, number)
             values = fetched.get((stream, number), block.column(stored.name))
             if stored.restored:
@@ -126,7 +132,7 @@ class Unpack:
             # The joins with static relations come after, and the match functions after them.
             for stream in self.plan.staged:
                 columns[time_name(stream)] = self._time(block.column(time_name(stream)))
-        if self.plan.output.match:
+        if self.output.match:
             columns |= self._matches(block)
         if not columns:
             # Nothing but the number of rows is wanted, and a batch needs a column to have one.
@@ -138,10 +144,10 @@ class Unpack:
         times = list(self._times(block).values())
         latest, earliest = np.maximum.reduce(times), np.minimum.reduce(times)
         values = {"time": latest, "start": earliest, "span": _span(latest, earliest)}
-        names = () if self.plan.lookups else sorted(self.plan.output.match)
+        names = () if self.plan.lookups else sorted(self.output.match)
         columns = {MATCH_COLUMNS[each]: self._match_value(each, pa.array(values[each])) for each in names}
         if self.marked:
-            no_later = shifted(latest, -(self.plan.output.match_delay or 0), LEAST)
+            no_later = shifted(latest, -(self.output.match_delay or 0), LEAST)
             columns[MARK] = self._time(pa.array(no_later))
         return columns
 

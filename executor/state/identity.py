@@ -21,6 +21,7 @@ from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.plan.checks import Comparison, of_kind
 from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Stage
+from wjoin.planner.windows.bounds import Clock
 from wjoin.planner.windows.lengths import human
 
 STATE_FORMAT = 8
@@ -66,7 +67,7 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
             }
             for scan in plan.streams
         ],
-        "windows": [list(row) for row in plan.windows.table],
+        "windows": [list(row) for row in plan.windows.tables[Clock.TIME]],
         "inputs": [
             {
                 "members": list(each.members),

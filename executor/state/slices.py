@@ -87,6 +87,8 @@ def piece_names(name: str, count: int) -> Iterator[str]:
 
 Load = Callable[[Slice], SortedRun]
 Kept = Callable[[SortedRun], BoolArray]
+Leaving = Callable[[SortedRun], object]
+"""Gets rows that leave the state, or that come too late for it: each row once."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +108,14 @@ def maintain(
     live: Kept,
     settled: int | None,
     cutting: Cutting,
+    leaving: Leaving | None = None,
 ) -> Change:
     """Add the new rows, drop what has expired, merge slices of like size, and sort those of another order.
 
     ``live`` tells which rows of a run must be kept. Where ``settled`` is known, the rows with a
     first time of ``settled`` or later are the live ones, so only slices across it are opened. What is
-    written follows from these arguments and ``cutting`` alone. Slices are dropped unopened, and expired rows
-    may stay in one for a while.
+    written follows from these arguments and ``cutting`` alone. ``leaving`` is handed what expires, as soon
+    as it does; without it slices are dropped unopened, and expired rows may stay in one for a while.
     """
     stay: list[Slice] = []
     remove: list[Slice] = []
@@ -122,7 +125,7 @@ def maintain(
     for each in slices:
         if each.order != shape.order_name:
             # Sorted anew once, not in every micro-batch.
-            kept = still_live(load(each), shape, live)
+            kept = still_live(load(each), shape, live, leaving)
             remove.append(each)
             if kept is not None:
                 write.append(kept)
@@ -133,36 +136,46 @@ def maintain(
             continue
         if settled is not None and each.latest < settled:
             remove.append(each)
+            if leaving is not None:
+                leaving(load(each))
             continue
         keep = live(load(each))
         count = int(np.count_nonzero(keep))
         if count == 0:
             remove.append(each)
+            if leaving is not None:
+                leaving(load(each))
             continue
         total += count
         dead += each.rows - count
         straddling.append((each, keep))
-    fresh = None if arrived is None else still_live(arrived, shape, live)
+    fresh = None if arrived is None else still_live(arrived, shape, live, leaving)
     if fresh is not None:
         write.append(fresh)
         total += fresh.rows
-    if dead > cutting.dead_share * total:
+    if dead > (cutting.dead_share * total if leaving is None else 0):
         for each, keep in straddling:
             if keep.all():
                 stay.append(each)
                 continue
             remove.append(each)
             write.append(select(load(each), shape, keep))
+            if leaving is not None:
+                leaving(select(load(each), shape, ~keep))
     else:
         stay += [each for each, _ in straddling]
     return _merge(Change(tuple(stay), tuple(write), tuple(remove)), shape, load, live, cutting)
 
 
-def still_live(run: SortedRun, shape: RunShape, live: Kept) -> SortedRun | None:
-    """Return the rows of a run that must be kept, None where none must."""
+def still_live(
+    run: SortedRun, shape: RunShape, live: Kept, leaving: Leaving | None = None
+) -> SortedRun | None:
+    """Return the rows of a run that must be kept, None where none must; hand the others to ``leaving``."""
     keep = live(run)
     if keep.all():
         return run if run.rows else None
+    if leaving is not None:
+        leaving(select(run, shape, ~keep))
     return select(run, shape, keep) if keep.any() else None
 
 

@@ -1,10 +1,11 @@
 """The conjuncts of WHERE and ON, sorted: filters of one stream, equalities, comparisons, the rest."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from wjoin.grammar import syntax
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Token, scan_piece
@@ -45,8 +46,15 @@ class Side:
     span: Span
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Said:
+    """A condition of WHERE, or of ON or USING of the FROM item ``on``; to inner joins that is the same."""
+
+    on: int | None = field(default=None, compare=False)
+
+
 @dataclass(frozen=True)
-class Filter:
+class Filter(_Said):
     """A condition on one stream."""
 
     stream: int
@@ -54,7 +62,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Equality:
+class Equality(_Said):
     """``left = right`` over two streams."""
 
     left: Side
@@ -63,7 +71,7 @@ class Equality:
 
 
 @dataclass(frozen=True)
-class ColumnComparison:
+class ColumnComparison(_Said):
     """``left operator right`` over columns of two streams that share one integral or time type."""
 
     left: StreamColumn
@@ -79,7 +87,7 @@ class ColumnComparison:
 
 
 @dataclass(frozen=True)
-class Residual:
+class Residual(_Said):
     """A condition that Spark evaluates on the joined rows; it implies ``band`` where there is one.
 
     ``read`` is how the join can test it before, or what stands in the way.
@@ -93,7 +101,7 @@ class Residual:
 
 
 @dataclass(frozen=True)
-class PredicateCall:
+class PredicateCall(_Said):
     """A condition on a predicate of several streams, which the join decides."""
 
     text: str
@@ -118,7 +126,7 @@ def streams_of(conjunct: Conjunct) -> set[int]:
 
 def bind_conjunct(
     text: str,
-    span: Span,
+    written: syntax.Conjunct,
     scope: Scope,
     parameters: Mapping[str, object],
     predicates: Mapping[str, Predicate],
@@ -128,6 +136,7 @@ def bind_conjunct(
 
     ``static`` are the relations that come after the join.
     """
+    span = written.span
     piece = read_condition(text, span)
     references = [reference for name in piece.columns if (reference := column_of(scope, name)) is not None]
     edits = [reference.edit for reference in references if reference.edit is not None]
@@ -139,7 +148,7 @@ def bind_conjunct(
     meaning = _meaning(text, piece, references, parameters)
     check_calls(piece.tree, meaning, predicates, span)
     if apart and len(streams) == 1:
-        return Filter(streams.pop(), apply_edits(text, [*edits, *(values or ())], span))
+        return Filter(streams.pop(), apply_edits(text, [*edits, *(values or ())], span), on=written.on)
     # What comes after the join reads CHAR columns in another way.
     turned = [each.edit for each in references]
     joined = [reference.joined for reference in references if reference.joined is not None]
@@ -147,23 +156,23 @@ def bind_conjunct(
     if apart and len(streams) > 1 and streams.isdisjoint(static):
         call = read_call(piece.tree, meaning, predicates)
         if call is not None:
-            return PredicateCall(shown, call)
+            return PredicateCall(shown, call, on=written.on)
     if apart and isinstance(piece.tree, exp.EQ) and len(streams) == 2:
         equality = _equality(text, piece, references, [*edits, *(values or ())], scope.sources)
         if equality is not None:
-            return equality
+            return replace(equality, on=written.on)
     operator = _OPERATORS.get(type(piece.tree))
     band = column_band(piece.tree, meaning) if apart and len(streams) == 2 else None
     if operator is not None and apart and len(streams) == 2:
         comparison = _comparison(piece.tree, references, operator, shown, band)
         if comparison is not None:
-            return comparison
+            return replace(comparison, on=written.on)
     columns = tuple(reference.column for reference in references)
     matches = frozenset(call.what for call in piece.matches)
     if after:
-        return Residual(shown, columns, matches, Unread(after))
+        return Residual(shown, columns, matches, Unread(after), on=written.on)
     read = _read(text[span.start : span.end], piece, meaning, apart=apart, streams=len(streams))
-    return Residual(shown, columns, matches, read, band)
+    return Residual(shown, columns, matches, read, band, on=written.on)
 
 
 def _after_join(piece: Piece, scope: Scope) -> str:
@@ -236,10 +245,11 @@ def using_equality(
     """Return the equality that one column of a USING stands for."""
     *columns, span = pair
     sides = _filled_up(*(_plain_side(each, sources, span) for each in columns))
+    on = columns[-1].stream
     if sides is None:
         shown = " = ".join(sources[each.stream].joined(each.column) for each in columns)
-        return Residual(shown, tuple(columns), frozenset(), Unread("CHAR inside of other types"))
-    return Equality(*sides, span)
+        return Residual(shown, tuple(columns), frozenset(), Unread("CHAR inside of other types"), on=on)
+    return Equality(*sides, span, on=on)
 
 
 def _runs_apart(piece: Piece) -> bool:

@@ -15,7 +15,7 @@ from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.plan_words import alias_names, plain_words, plan_words
 from wjoin.planner.explain.stage_description import estimate_entry, join_entry, join_orders, stage_entry
 from wjoin.planner.figures import figure
-from wjoin.planner.plan.physical import Bounds, Method, PhysicalPlan, Shipping, StreamScan
+from wjoin.planner.plan.physical import Bounds, Method, Output, PhysicalPlan, Shipping, StreamScan
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.plan.to_come import is_dated, lags
 from wjoin.planner.planning import PlannedSelect
@@ -42,7 +42,7 @@ def describe(planned: PlannedSelect) -> doc.Document:
         if stream.event_time and not each.known
     ]
     native = plan.method is Method.NATIVE
-    output = plan.output
+    output = planned.output
     return doc.Document(
         format=doc.FORMAT,
         time=graph.kind.value,
@@ -69,7 +69,7 @@ def describe(planned: PlannedSelect) -> doc.Document:
         ),
         laterals=planned.laterals,
         undated=output.undated if "time" in output.match else "",
-        closing=tuple(_closing(plan)),
+        closing=tuple(_closing(plan, output)),
         network=planned.candidates[0].estimated.cost.network,
         default_distinct=DEFAULT_DISTINCT,
         worth_a_change=WORTH_A_CHANGE,
@@ -77,8 +77,8 @@ def describe(planned: PlannedSelect) -> doc.Document:
     )
 
 
-def _closing(plan: PhysicalPlan) -> Iterator[doc.ClosingEntry]:
-    if is_dated(plan):
+def _closing(plan: PhysicalPlan, output: Output) -> Iterator[doc.ClosingEntry]:
+    if is_dated(plan, output):
         yield from (doc.ClosingEntry(plan.streams[each].alias, lag) for each, lag in lags(plan).items())
 
 

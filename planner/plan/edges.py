@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from wjoin.planner.plan.block_columns import code_name, meeting_name, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
-from wjoin.planner.plan.physical import Joined, Pairs, PhysicalPlan, Stage, StageEdge
+from wjoin.planner.plan.physical import Joined, Output, Pairs, PhysicalPlan, Stage, StageEdge
 
 
 def with_columns(plan: PhysicalPlan) -> PhysicalPlan:
@@ -24,7 +24,7 @@ def with_columns(plan: PhysicalPlan) -> PhysicalPlan:
 def result_columns(
     plan: PhysicalPlan, number: int, destination: tuple[int, int] | None = None
 ) -> tuple[str, ...]:
-    """Return the columns of a stage's results: those of the input that they are, or what the output reads.
+    """Return the columns of a stage's results: those of the input that they are, or what the outputs read.
 
     ``destination`` is one of ``destinations``; without it, the only one.
     """
@@ -32,8 +32,9 @@ def result_columns(
         (destination,) = destinations(plan, number)
     if destination is not None:
         return plan.stages[destination[0]].inputs[destination[1]].columns
+    found = [name for output in plan.outputs for name in _output_columns(plan, output)]
     # A block needs a column to have a number of rows.
-    return tuple(dict.fromkeys(_output_columns(plan))) or (time_name(plan.stages[number].members[0]),)
+    return tuple(dict.fromkeys(found)) or (time_name(plan.stages[number].members[0]),)
 
 
 def destinations(plan: PhysicalPlan, number: int) -> tuple[tuple[int, int] | None, ...]:
@@ -79,13 +80,13 @@ def scan_columns(plan: PhysicalPlan, stream: int) -> tuple[str, ...]:
     return time_name(stream), *codes, *(each.name for each in stored if not each.restored)
 
 
-def _output_columns(plan: PhysicalPlan) -> Iterator[str]:
-    for stream, number in plan.staged_columns:
+def _output_columns(plan: PhysicalPlan, output: Output) -> Iterator[str]:
+    for stream, number in plan.staged_columns(output):
         yield stored_column(plan, stream, number).name
         site = plan.streams[stream].site
         if site is not None and number in site.late:
             yield stored_column(plan, stream, site.number).name
-    if plan.output.match or plan.lookups:
+    if output.match or plan.lookups or len(plan.outputs) > 1:
         yield from (time_name(stream) for stream in plan.staged)
 
 

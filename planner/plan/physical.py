@@ -6,6 +6,7 @@ Streams are numbered in FROM order. Times are microseconds, or the column's own 
 where event time is integral.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -194,7 +195,7 @@ class StageEdge:
     """What comes to one input of a stage, and what becomes of it there.
 
     ``key`` is (stream, number of its code), None where the stage has no equality. ``columns`` are the columns
-    of its blocks: what this stage, the next ones and the output read of the members. ``stored``: whether
+    of its blocks: what this stage, the next ones and the outputs read of the members. ``stored``: whether
     its rows are kept for the rows of other inputs, and ``retention`` how long. ``index`` is the band that
     orders its rows for a kernel that looks for values, None where none does.
     """
@@ -339,16 +340,21 @@ def meeting(stage: Stage, number: int) -> list[int]:
 class Output:
     """What a plan makes of its complete results.
 
-    ``columns`` are the scan columns that the statement reads, ``match`` names the match functions that it
-    uses (``time``, ``start``, ``span``).
+    ``sink`` is the name by which a statement reads the rows. ``columns`` are the scan columns that it reads.
+    Where there are ``windows``, a result must be inside one of them as a whole; all are inside those of the
+    plan. ``optional`` are the streams of which a result need not have a row; the executor refuses that yet.
+    ``match`` names the match functions that the statement uses (``time``, ``start``, ``span``).
     ``match_delay`` is how far MATCH_TIME of a result may lie behind the greatest one already emitted, None
     when that has no bound; ``undated`` says why it has no watermark, empty where it can have one.
     """
 
+    sink: str
     columns: tuple[Operand, ...]
+    windows: tuple[Windows, ...] = ()
     match: frozenset[str] = frozenset()
     match_delay: int | None = None
     undated: str = ""
+    optional: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -384,11 +390,20 @@ class PhysicalPlan:
     windows: Windows
     branches: tuple[Windows, ...]
     stages: tuple[Stage, ...]
-    output: Output
+    outputs: tuple[Output, ...]
     lookups: tuple[StaticJoin, ...] = ()
     passes: Passes = Passes.HULL
     method: Method = Method.MULTIWAY
     watermarked: tuple[int, ...] = ()
+
+    @property
+    def optional(self) -> frozenset[int]:
+        """The streams of which a result of some output need not have a row."""
+        return frozenset().union(*(each.optional for each in self.outputs))
+
+    def needs(self, streams: Collection[int]) -> bool:
+        """Return whether every result has rows of some streams, which come together."""
+        return not any(each.optional.issuperset(streams) for each in self.outputs)
 
     @property
     def apart(self) -> bool:
@@ -405,10 +420,9 @@ class PhysicalPlan:
         """Return the plan with another stage in the place of one."""
         return replace(self, stages=(*self.stages[:number], stage, *self.stages[number + 1 :]))
 
-    @property
-    def staged_columns(self) -> list[Operand]:
-        """The columns of the output that come out of the stages."""
-        return [each for each in self.output.columns if each[0] in self.staged]
+    def staged_columns(self, output: Output) -> list[Operand]:
+        """Return the columns of an output that come out of the stages."""
+        return [each for each in output.columns if each[0] in self.staged]
 
     @property
     def streaming(self) -> bool:

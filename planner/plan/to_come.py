@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 
-from wjoin.planner.plan.physical import Method, PhysicalPlan, TimeKind
+from wjoin.planner.plan.physical import Method, Output, PhysicalPlan, TimeKind
 
 
-def is_dated(plan: PhysicalPlan) -> bool:
-    """Return whether MATCH_TIME is an event time of Spark's, so that groups by it close."""
+def is_dated(plan: PhysicalPlan, output: Output) -> bool:
+    """Return whether MATCH_TIME of an output is an event time of Spark's, so that groups by it close."""
     # Spark takes a TIMESTAMP only as event time of a watermark.
-    if not plan.streaming or plan.time_kind is not TimeKind.TIMESTAMP or plan.output.undated:
+    if not plan.streaming or plan.time_kind is not TimeKind.TIMESTAMP or output.undated:
         return False
-    return "time" in plan.output.match and plan.output.match_delay is not None
+    return "time" in output.match and output.match_delay is not None
 
 
 def lags(plan: PhysicalPlan) -> dict[int, int]:

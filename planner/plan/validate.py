@@ -27,7 +27,8 @@ def _problems(plan: PhysicalPlan) -> Iterator[str]:
         named = [column for code in scan.codes for column in code.verify]
         named += [] if scan.site is None else [scan.site.number, *scan.site.late]
         yield from _missing(plan, ((number, column) for column in named), scan.alias)
-    yield from _missing(plan, plan.output.columns, "the output")
+    for output in plan.outputs:
+        yield from _missing(plan, output.columns, "an output")
     for number, stage in enumerate(plan.stages):
         yield from (f"stage {number + 1}: {each}" for each in _of_stage(plan, number, stage))
     if plan.stages and set(plan.stages[-1].members) != set(plan.staged):
@@ -38,7 +39,11 @@ def _problems(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_windows(plan: PhysicalPlan) -> Iterator[str]:
-    for each in (plan.windows, *plan.branches):
+    for each in (
+        plan.windows,
+        *plan.branches,
+        *(one for output in plan.outputs for one in output.windows),
+    ):
         if each.size != len(plan.streams):
             yield f"windows of {each.size} streams, of which there are {len(plan.streams)}"
     if not all(plan.windows.includes(each) for each in plan.branches):

@@ -75,12 +75,14 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     ]
     streams = tuple(scan.scan(own) for scan, own in zip(scans, own_filters, strict=True))
     output = Output(
+        sink=planning.request.placeholder,
         columns=tuple(
             (stream, number)
             for stream, scan in enumerate(streams)
             for number, column in enumerate(scan.columns)
             if column.output is not None
         ),
+        windows=graph.alternatives,
         match=bound.matches,
         match_delay=match_delay(
             [None if time is None else time.delay for time in bound.times], graph.windows, static
@@ -93,7 +95,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         windows=graph.windows,
         branches=graph.alternatives,
         stages=staged,
-        output=output,
+        outputs=(output,),
         lookups=tuple(join for join, _ in joins),
         watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
     )

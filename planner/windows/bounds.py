@@ -2,29 +2,39 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from enum import IntEnum
+from itertools import product
+
+Table = tuple[tuple[int | None, ...], ...]
+
+
+class Clock(IntEnum):
+    """What bounds are measured by; its number is the place of its table in ``Windows``."""
+
+    TIME = 0
 
 
 @dataclass(frozen=True)
 class Windows:
     """The bounds between all streams of a join, numbered in FROM order; ask ``between`` for one.
 
-    ``table[i][j]`` is the greatest t_j - t_i in the plan's unit, None when unbounded.
+    ``tables`` has one table for each clock: ``table[i][j]`` is the greatest clock_j - clock_i, None when
+    unbounded. Event times are in the plan's unit.
     """
 
-    table: tuple[tuple[int | None, ...], ...]
+    tables: tuple[Table, ...]
 
     @classmethod
     def of(cls, times: Iterable[Iterable[int | None]]) -> "Windows":
         """Return bounds on event times, by the number of the first stream, then of the second."""
-        return cls(tuple(tuple(row) for row in times))
+        return cls((tuple(tuple(row) for row in times),))
 
     @property
     def size(self) -> int:
         """How many streams there are."""
-        return len(self.table)
+        return len(self.tables[Clock.TIME])
 
-    def between(self, first: int, second: int) -> int | None:
+    def between(self, first: int, second: int, clock: Clock = Clock.TIME) -> int | None:
         """Return how much later the row of stream ``second`` may be than that of ``first``, None for any.
 
         The least is ``-between(second, first)``.
@@ -32,7 +42,7 @@ class Windows:
         >>> Windows.of([[0, 5], [3, 0]]).between(0, 1)
         5
         """
-        return self.table[first][second]
+        return self.tables[clock][first][second]
 
     def widest(self, pairs: Iterable[tuple[int, int]]) -> int | None:
         """Return the greatest of the bounds between some pairs of streams, None where one is unbounded.
@@ -43,14 +53,18 @@ class Windows:
 
     def includes(self, narrow: "Windows") -> bool:
         """Return whether every tuple within ``narrow`` is within these."""
-        pairs = zip(chain(*self.table), chain(*narrow.table), strict=True)
+        clocks, numbers = range(len(self.tables)), range(self.size)
+        bounds = product(clocks, numbers, numbers)
+        pairs = ((self.tables[c][i][j], narrow.tables[c][i][j]) for c, i, j in bounds)
         return all(wide is None or (own is not None and own <= wide) for wide, own in pairs)
 
 
 def hull(alternatives: Sequence[Windows]) -> Windows:
     """Return the greatest bound of every pair of streams; of closed windows, the hull is closed, too."""
-    rows = zip(*(each.table for each in alternatives), strict=True)
-    return Windows.of(map(greatest, zip(*row, strict=True)) for row in rows)
+    tables = (zip(*each, strict=True) for each in zip(*(each.tables for each in alternatives), strict=True))
+    return Windows(
+        tuple(tuple(tuple(map(greatest, zip(*rows, strict=True))) for rows in table) for table in tables)
+    )
 
 
 def greatest(bounds: Sequence[int | None]) -> int | None:

@@ -34,7 +34,7 @@ def plan(kernel: str = "adaptive") -> PhysicalPlan:
     inputs = tuple(StageEdge(Scanned(n), (n, 0)) for n in range(2))
     stage = Join(inputs, Bounds.EXACT, Placement("hash"), kernels_of(kernel))
     windows = Windows.of([[0, WINDOW], [WINDOW, 0]])
-    drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, windows, (), (stage,), Output(()))
+    drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, windows, (), (stage,), (Output("", ()),))
     return arranged(with_columns(drawn), [None])
 
 

@@ -21,7 +21,7 @@ def block(text: str) -> syntax.SelectBlock:
 
 def conjuncts(text: str, from_: str = "A, B WINDOW = 1") -> list[str]:
     source = f"SELECT * FROM {from_} {text}"
-    return [each.of(source) for each in block(source).conjuncts]
+    return [each.span.of(source) for each in block(source).conjuncts]
 
 
 CLAUSE = "WINDOW (A, B) = 5 SECONDS"
@@ -93,7 +93,7 @@ def test_items() -> None:
     assert [len(item.parts) for item in items] == [3, 1, 0, 1, 1, 1, 0, 0, 0, 0]
     assert [item.streaming for item in items] == [index in (4, 5) for index in range(10)]
     assert items[5].span.of(text) == "STREAM(f) g"
-    assert [each.of(text) for each in found.conjuncts] == ["A.x = e.x", "b.y = e.y"]
+    assert [each.span.of(text) for each in found.conjuncts] == ["A.x = e.x", "b.y = e.y"]
     (using,) = found.using
     assert (using.right, [column.name for column in using.columns]) == (5, ["x", "y"])
     assert using.span.of(text) == "USING (x, `y`)"
@@ -271,15 +271,16 @@ def test_clause_in_parentheses_after_a_relation() -> None:
     assert found.window_span.of(text) == clause
 
 
-def test_conditions_of_every_on_come_before_those_of_where() -> None:
+def test_conditions_of_an_on_and_of_where_are_kept_apart() -> None:
     text = "SELECT * FROM A JOIN B ON p AND q JOIN C ON r, D WINDOW = 1 WHERE s AND t"
-    assert [each.of(text) for each in block(text).conjuncts] == ["p", "q", "r", "s", "t"]
+    found = [(each.span.of(text), each.on) for each in block(text).conjuncts]
+    assert found == [("p", 1), ("q", 1), ("r", 2), ("s", None), ("t", None)]
 
 
 def test_clause_in_parentheses_after_where() -> None:
     text = "SELECT * FROM A, B WHERE A.x = f(B.x) (WINDOW (A, B) = 1 OR DWINDOW (B, A) = 2) LIMIT 1"
     found = block(text)
-    assert [each.of(text) for each in found.conjuncts] == ["A.x = f(B.x)"]
+    assert [each.span.of(text) for each in found.conjuncts] == ["A.x = f(B.x)"]
     assert found.window_span.of(text) == "(WINDOW (A, B) = 1 OR DWINDOW (B, A) = 2)"
 
 

@@ -1,18 +1,23 @@
-"""What the conditions of USING, ON and WHERE are to the join, in that order."""
+"""A bound condition knows whether it stands in WHERE, or in the ON or USING of which item of FROM."""
 
 from tests.plans.catalogue import RELATIONS, first_block
 from wjoin.planner.bind.binding import bind
 from wjoin.planner.conditions.conjuncts import ColumnComparison, Equality, Filter, Residual
 
 
-def test_conditions_of_using_on_and_where_are_bound_in_order() -> None:
+def test_conditions_of_an_on_and_of_where_are_kept_apart_whatever_they_are() -> None:
     sql = """
         SELECT A.code FROM badge A JOIN badge B USING (person)
         JOIN badge C ON A.code = C.code AND B.door < C.door AND C.level > 3
         WINDOW = 5 SECONDS WHERE A.level > 3 AND B.door < C.door AND A.level + B.level > C.level
     """
     bound = bind(sql, first_block(sql), [RELATIONS["badge"]] * 3, {}, {})
-    assert [type(each) for each in bound.conjuncts] == [
-        *(Equality, Equality, ColumnComparison, Filter),
-        *(Filter, ColumnComparison, Residual),
+    assert [(type(each), each.on) for each in bound.conjuncts] == [
+        (Equality, 1),
+        (Equality, 2),
+        (ColumnComparison, 2),
+        (Filter, 2),
+        (Filter, None),
+        (ColumnComparison, None),
+        (Residual, None),
     ]

@@ -1,9 +1,13 @@
 """What travels along the edges of a plan, and the shape of its probes."""
 
+import dataclasses
+
 from tests.plans.catalogue import plan
+from wjoin.planner.choose.native_method import native_refusal
 from wjoin.planner.plan.edges import result_columns
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.steps import Rows
+from wjoin.planner.shape.decompose import decompose
 
 TWO_STAGES = """
     SELECT C.door, A.code AS shown FROM badge A, badge B, badge C WINDOW = 5 SECONDS
@@ -70,3 +74,19 @@ def test_passes_are_probes_that_exclude_each_other() -> None:
     assert [probe.origin for probe in stage.probes] == [0, 0, 1, 1, 2, 2]
     assert [len(probe.excluded) for probe in stage.probes] == [0, 1] * 3
     assert {probe.windows for probe in stage.probes} == set(planned.branches)
+
+
+def test_sparks_own_joins_make_no_results_that_lack_a_row() -> None:
+    planned = plan("SELECT A.v FROM ticks A, ticks B WINDOW = 5 WHERE A.v = B.v")
+    draft, graph = decompose(2, planned.classes), planned.graph
+    outer = dataclasses.replace(planned.output, optional=frozenset({1}))
+    padded = dataclasses.replace(planned.physical, outputs=(outer,))
+    assert native_refusal(planned.physical, draft, graph, ()) is None
+    assert native_refusal(padded, draft, graph, ()) is not None
+
+
+def test_a_statement_reads_the_output_of_its_own_name_in_a_plan_of_several() -> None:
+    planned = plan("SELECT A.v, MATCH_TIME() FROM ticks A, ticks B WINDOW = 5 WHERE A.v = B.v")
+    other = dataclasses.replace(planned.output, sink="other", match=frozenset())
+    shared = dataclasses.replace(planned.physical, outputs=(other, planned.output))
+    assert dataclasses.replace(planned, physical=shared).output.match == {"time"}

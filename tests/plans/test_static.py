@@ -41,11 +41,11 @@ def test_delays_count_what_streams_complete() -> None:
         """SELECT A.frame, MATCH_TIME() FROM camera1 A, table1 T, camera2 B
            WINDOW (A, B) = 1 s AND WINDOW (A, T) BETWEEN -100 s AND 10 s"""
     )
-    assert made.physical.output.match_delay == (5 + 1 + 10) * SECOND
+    assert made.output.match_delay == (5 + 1 + 10) * SECOND
     assert output_delay(made) == (5 + 1 + 10 + 100 + 1) * SECOND
 
 
 def test_delays_have_no_bound_where_a_window_has_none() -> None:
     made = plan("SELECT A.frame, MATCH_TIME() FROM camera1 A, table1 T WINDOW T = 1 s")
-    assert made.physical.output.match_delay is None
+    assert made.output.match_delay is None
     assert output_delay(made) is None

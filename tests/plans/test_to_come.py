@@ -47,5 +47,5 @@ def test_explain_says_when_a_group_closes() -> None:
     unused = plan(f"SELECT A.frame {PAIR.format(window=window)}")
     tables = plan("SELECT MATCH_TIME() FROM table1 T, table2 U WINDOW = 5 s WHERE T.obj_id = U.obj_id")
     for each in (unused, tables):
-        assert not is_dated(each.physical)
+        assert not is_dated(each.physical, each.output)
         assert "a group by MATCH_TIME()" not in explain_text(describe(each))

@@ -41,12 +41,12 @@ BROKEN: dict[str, tuple[Callable[[PhysicalPlan], PhysicalPlan], str]] = {
         "outside their hull",
     ),
     "a column of an output": (
-        lambda whole: replace(whole, output=replace(whole.output, columns=((0, 99),))),
-        "the output reads column 99 of stream 0",
+        lambda whole: replace(whole, outputs=(replace(whole.outputs[0], columns=((0, 99),)),)),
+        "an output reads column 99 of stream 0",
     ),
     "a stream of an output": (
-        lambda whole: replace(whole, output=replace(whole.output, columns=((3, 0),))),
-        "the output reads column 0 of stream 3",
+        lambda whole: replace(whole, outputs=(replace(whole.outputs[0], columns=((3, 0),)),)),
+        "an output reads column 0 of stream 3",
     ),
     "a kernel": (_second(lambda stage: replace(stage, kernels=("none",))), "no such route and kernels"),
     "a route": (

@@ -154,9 +154,9 @@ def plans(draw: st.DrawFn, *, near: bool = False) -> PhysicalPlan:
         stages = [stage([source(n) for n in range(count)])]
     many = tuple(branches) if len(branches) > 1 else ()
     passes = draw(st.sampled_from(Passes))
-    output = Output(columns(count), frozenset({"time"}))
+    outputs = (Output("", columns(count), many, frozenset({"time"})),)
     kind = TimeKind.INTEGRAL
-    drawn = PhysicalPlan(scans, kind, hull(branches), many, tuple(stages), output, passes=passes)
+    drawn = PhysicalPlan(scans, kind, hull(branches), many, tuple(stages), outputs, passes=passes)
     return arranged(with_columns(drawn), chosen)
 
 

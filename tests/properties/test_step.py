@@ -285,8 +285,8 @@ def test_state_follows_the_window(window: int, delay: int, per_batch: int) -> No
     )
     inputs = tuple(StageEdge(Scanned(n), (n, 0)) for n in range(2))
     stage = Join(inputs, Bounds.EXACT, Placement("hash"), ("hw",))
-    output = Output(columns(2), frozenset({"time"}))
-    drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, windows, (), (stage,), output)
+    outputs = (Output("", columns(2), (), frozenset({"time"})),)
+    drawn = PhysicalPlan(scans, TimeKind.INTEGRAL, windows, (), (stage,), outputs)
     plan = arranged(with_columns(drawn), [None])
     worker = Worker.fresh(plan)
     for start in range(0, 20 * window, per_batch):

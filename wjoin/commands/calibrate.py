@@ -160,7 +160,7 @@ def _plan(kernel: Kernel) -> PhysicalPlan:
     stage = Join(inputs, Bounds.EXACT, Placement(HashRoute.name), (kernel.name,), checks=bands)
     windows = Windows.of([[0, _WINDOW], [_WINDOW, 0]])
     columns = tuple((number, 0) for number in range(_STREAMS))
-    plan = PhysicalPlan(scans, TimeKind.TIMESTAMP, windows, (), (stage,), Output(columns))
+    plan = PhysicalPlan(scans, TimeKind.TIMESTAMP, windows, (), (stage,), (Output("", columns),))
     return arranged(with_columns(plan), [None])
 
 

@@ -80,7 +80,7 @@ def output_delay(planned: PlannedSelect) -> int | None:
             if back is None or forth is None:
                 return None
             delays.append(plan.streams[i].delay + back + forth)
-    return max(*delays, planned.physical.output.match_delay or 0)
+    return max(*delays, planned.output.match_delay or 0)
 
 
 def output_delays(planned: PlannedSelect) -> Delays:
@@ -88,5 +88,5 @@ def output_delays(planned: PlannedSelect) -> Delays:
     delay = Delay(output_delay(planned))
     dated = (scan for scan in planned.physical.streams if scan.dated)
     own = {f"{scan.alias}.{scan.event_time}".lower(): delay for scan in dated}
-    latest = Delay(planned.physical.output.match_delay)
+    latest = Delay(planned.output.match_delay)
     return {**own, MATCH_COLUMNS["time"]: latest, MATCH_COLUMNS["start"]: delay}

@@ -231,7 +231,7 @@ class Rewriting:
                 undated = dated_otherwise(join.planned, join.sources)
                 revising = Revising(query, join.planned, join.ways)
                 keep_rows(self._spark, query, AtSites(join.sites, revising, undated))
-            self.frames[name] = compile_plan(
+            compiled = compile_plan(
                 plan,
                 join.inputs,
                 join.counting,
@@ -243,6 +243,7 @@ class Rewriting:
                 lasting_cores(self._spark, self.asked.settings.costs()),
                 self._state(number, join) if plan.streaming else None,
             )
+            self.frames[name] = compiled.rows(join.planned.output)
         return self.frames[name]
 
     def _state(self, number: int, join: Join) -> Path | None:
@@ -389,9 +390,10 @@ class Rewriting:
 
     def _watermarked(self, query: str) -> bool:
         """Return whether a query reads a W-join whose result has a watermark of Spark's."""
-        inner = [self.done[int(number)].planned.physical for number in PLACEHOLDER.findall(query)]
+        inner = [self.done[int(number)].planned for number in PLACEHOLDER.findall(query)]
         return any(
-            each.streaming and (each.method is Method.NATIVE or "time" in each.output.match) for each in inner
+            each.physical.streaming and (each.physical.method is Method.NATIVE or "time" in each.output.match)
+            for each in inner
         )
 
     def _placed(self, error: Placed) -> Placed:

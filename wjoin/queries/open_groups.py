@@ -28,7 +28,7 @@ def _held(progress: Progress, planned: Sequence[PlannedSelect]) -> str:
     if not planned:
         return ""
     plan = planned[-1].physical
-    if not is_dated(plan):
+    if not any(is_dated(plan, output) for output in plan.outputs):
         return ""
     numbers = {scan.alias: number for number, scan in enumerate(plan.streams)}
     seen = {numbers[alias]: time for alias, time in progress.seen.items() if alias in numbers}

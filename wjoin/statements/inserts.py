@@ -166,7 +166,7 @@ def _remedy(joins: Joins | None) -> str | None:
     """Return what may be the matter where Spark refuses a query of these W-joins."""
     if joins is None:
         return None
-    outputs = [plan.output for plan in joins.plans.values()]
+    outputs = [output for plan in joins.plans.values() for output in plan.outputs]
     undated = [each.undated for each in outputs if each.undated and "time" in each.match]
     return f"MATCH_TIME() has no watermark here: {undated[0]}" if undated else None
 
