@@ -122,7 +122,7 @@ def _faded(streams: Mapping[str, Measurement]) -> dict[str, Measurement]:
 def _told(
     report: Any, plans: Mapping[int, PhysicalPlan]
 ) -> Iterator[tuple[int, str, Arrived | None, str, int, int]]:
-    """Yield what a progress report tells of the streams: number of the plan, that of the stream, measures where rows came.
+    """Yield what a progress report tells of the streams: plan, stream, measures where rows came.
 
     Behind them of the stage that the stream enters: its name, the rows that it got of it, and its results.
     """
