@@ -344,6 +344,7 @@ def test_a_damaged_log_of_a_sink_is_told(tmp_path: Path, name: str, content: byt
         ),
         ("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.", "another query uses", "own"),
         ("java.io.IOException: No space left on device", "free disk space", "no row is lost"),
+        ("[CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT] Error writing", "the disk has room", "no row is lost"),
         (
             "[CAST_INVALID_INPUT] The value 'x'",
             "fix the cause",

@@ -79,6 +79,12 @@ _REMEDIES = (
         "free disk space and start the query again: it resumes from its checkpoint, {checkpoint}, "
         "and no row is lost",
     ),
+    (
+        # Spark does not say why.
+        "[CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT]",
+        "make sure that the disk has room and that you may write to the checkpoint, then start the query "
+        "again: it resumes from its checkpoint, {checkpoint}, and no row is lost",
+    ),
     ("assertion failed: Invalid batch: ", _OTHER_COLUMNS),
     (
         "Wrong basePath ",
