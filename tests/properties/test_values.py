@@ -47,7 +47,7 @@ MANY = int(os.environ.get("WJOIN_CASES", "10000"))
 LENGTHS = (1, 3, 20)
 
 
-@pytest.mark.parametrize("way", tiers(WAYS, long=WAYS[1::2]))
+@pytest.mark.parametrize("way", tiers(WAYS, long=WAYS[1:]))
 def test_values_at_their_ends(way: str) -> None:
     assert_found(way, 20)
 

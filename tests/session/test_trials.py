@@ -56,6 +56,7 @@ def call(session: wjoin.Session, condition: str) -> dict[str, Any]:
     return dict(each)
 
 
+@pytest.mark.long
 def test_tables_are_sampled_and_the_figures_kept(tables: wjoin.Session, near: Near) -> None:
     first = call(tables, "near(l.n, r.n, 3)")
     assert (first["cost_us"]["source"], first["keeps"]["source"]) == ("measured", "measured")

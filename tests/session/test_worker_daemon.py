@@ -15,6 +15,7 @@ import pyspark
 import pytest
 
 import wjoin.executor.spark.workers.wjoin_daemon as daemon
+from tests.tiers import tiers
 from wjoin.executor.spark.workers.wjoin_tcp import acknowledge_at_once, acknowledging
 from wjoin.spark.embedded import embedded_settings
 from wjoin.spark.worker_daemon import DAEMON, daemon_settings
@@ -61,7 +62,7 @@ def test_a_spark_on_other_machines_keeps_its_own_daemon():
     assert "spark.python.daemon.module" not in embedded_settings({"spark.master": "spark://elsewhere:7077"})
 
 
-@pytest.mark.parametrize("wjoin_there", [True, False])
+@pytest.mark.parametrize("wjoin_there", tiers([True, False], long=[True]))
 def test_workers_are_forked_also_where_wjoin_cannot_be_imported(tmp_path: Path, wjoin_there: bool):
     """Without wjoin, and with a module of its that prints: Spark reads the port from standard output."""
     path = [daemon_settings({})[PATH]]

@@ -85,7 +85,9 @@ def assert_same(found: DataFrame, wanted: DataFrame) -> None:
     assert sorted(found.select(as_text).collect()) == sorted(wanted.select(as_text).collect())
 
 
-@pytest.mark.parametrize("kind", ["parquet", pytest.param("orc", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.core
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_columns_are_copied(spark: SparkSession, table: Path, kind: str) -> None:
     rows = spark.read.format(kind).load(str(table / kind))
     found = gone_through(rows)

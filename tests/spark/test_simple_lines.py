@@ -418,7 +418,7 @@ def check_random(spark: SparkSession, folder: Path, form: str, seed: int, lines:
 
 
 @pytest.mark.core
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", tiers(FORMATS, long=["csv"]))
 @pytest.mark.parametrize("seed", tiers([0, 1], long=[1]))
 def test_random_lines(spark: SparkSession, tmp_path: Path, form: str, seed: int) -> None:
     check_random(spark, tmp_path, form, seed, 200)

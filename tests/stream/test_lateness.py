@@ -118,7 +118,6 @@ def test_late_rows_that_could_not_join_are_counted_too(session: Any) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.quick
 def test_rows_without_event_time_are_dropped_and_counted(session: Any) -> None:
     case = statement("AB", Within(10 * SECOND), ON_K)
     batches = cut(

@@ -63,7 +63,7 @@ def check(
     return run
 
 
-@pytest.mark.quick
+@pytest.mark.long
 def test_two_streams_and_a_static_relation(session: Any) -> None:
     """The static relation has conditions of every kind, and nothing of it is kept."""
     case = patient(
