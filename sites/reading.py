@@ -75,11 +75,20 @@ def rows_at(
     return blocks(some(), block)
 
 
-def in_order(parts: Iterable[Part], block: int) -> Iterator[tuple[Piece, Positions]]:
-    """Yield the positions of all rows of parts, ``block`` of them at a time."""
-    for each in parts:
-        for low in range(each.begin, each.end, block):
-            yield each.piece, np.arange(low, min(low + block, each.end))
+def in_order(
+    parts: Iterable[Part], columns: Sequence[str], block: int, settle: Settle
+) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of parts as ``rows_at`` does."""
+
+    def some() -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            rows, start = part.piece.rows.select([*columns]), part.piece.start
+            for low in range(part.begin, part.end, block):
+                high = min(low + block, part.end)
+                yield numbered(rows.slice(low, high - low), np.arange(start + low, start + high))
+                settle()
+
+    return blocks(some(), block)
 
 
 def taken(rows: Any, positions: Positions) -> Any:

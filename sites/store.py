@@ -292,7 +292,7 @@ class StreamStore:
 
         Raises SiteError "gone" or "broken" at once.
         """
-        return rows_at(in_order(self._parts(start, stop), block), columns, block, self._settle)
+        return in_order(self._parts(start, stop), columns, block, self._settle)
 
     def full(self, numbers: Numbers, columns: Sequence[str]) -> pa.RecordBatch:
         """Return rows by number, in the order of the numbers. Raises SiteError "gone" or "broken"."""
