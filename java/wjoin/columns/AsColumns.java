@@ -20,7 +20,6 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.python.MapInArrowExec;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractFunction1;
 import wjoin.lines.FastRecords;
 import wjoin.lines.FastScans;
 
@@ -46,19 +45,13 @@ final class AsColumns extends ColumnarRule {
   }
 
   private static SparkPlan replaced(SparkPlan plan) {
-    SparkPlan node =
-        plan.mapChildren(
-            new AbstractFunction1<SparkPlan, SparkPlan>() {
-              @Override
-              public SparkPlan apply(SparkPlan child) {
-                return replaced(child);
-              }
-            });
+    SparkPlan node = plan.mapChildren(AsColumns::replaced);
     if (node instanceof MapInArrowExec map
         && map.func() instanceof PythonUDF function
         && READING_BLOCKS.matcher(function.name()).matches()
         && !(map.child() instanceof BlocksExec)) {
-      return map.withNewChildren(CollectionConverters.asScala(List.of(blocks(new FastRecords().read(map.child())))).toSeq());
+      SparkPlan blocks = blocks(new FastRecords().read(map.child()));
+      return map.withNewChildren(CollectionConverters.asScala(List.of(blocks)).toSeq());
     }
     return node;
   }
@@ -91,14 +84,7 @@ final class AsColumns extends ColumnarRule {
   /** Whether an expression can be evaluated anywhere: it has no state, and waits for no other query. */
   private static boolean isPlain(NamedExpression named) {
     Expression expression = (Expression) named;
-    return expression.deterministic()
-        && !expression.exists(
-            new AbstractFunction1<Expression, Object>() {
-              @Override
-              public Object apply(Expression part) {
-                return part instanceof PlanExpression;
-              }
-            });
+    return expression.deterministic() && !expression.exists(part -> part instanceof PlanExpression);
   }
 
   /** Return expressions over the input of a projection, in place of those over its result. */
@@ -119,12 +105,6 @@ final class AsColumns extends ColumnarRule {
       NamedExpression result = results.get(attribute.exprId());
       return result instanceof Alias alias ? alias.child() : (Expression) result;
     }
-    return expression.mapChildren(
-        new AbstractFunction1<Expression, Expression>() {
-          @Override
-          public Expression apply(Expression child) {
-            return substituted(child, results);
-          }
-        });
+    return expression.mapChildren(child -> substituted(child, results));
   }
 }

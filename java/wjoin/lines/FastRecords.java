@@ -7,7 +7,6 @@ import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.types.StructType;
-import scala.runtime.AbstractFunction1;
 
 /** Projections whose from_json leaves to Spark's parser only values that are not simple. */
 public final class FastRecords {
@@ -16,29 +15,18 @@ public final class FastRecords {
     if (!(rows instanceof ProjectExec || rows instanceof FilterExec || rows instanceof CollectMetricsExec)) {
       return rows;
     }
-    SparkPlan above =
-        rows.mapChildren(
-            new AbstractFunction1<SparkPlan, SparkPlan>() {
-              @Override
-              public SparkPlan apply(SparkPlan child) {
-                return read(child);
-              }
-            });
-    return above.mapExpressions(new Replaced());
+    return rows.mapChildren(this::read).mapExpressions(FastRecords::replaced);
   }
 
-  private static final class Replaced extends AbstractFunction1<Expression, Expression> {
-    @Override
-    public Expression apply(Expression expression) {
-      if (expression instanceof SimpleRecords) {
-        return expression;
-      }
-      Expression above = expression.mapChildren(this);
-      return above instanceof JsonToStructs own
-              && own.dataType() instanceof StructType schema
-              && FastScans.isUnderstood(schema, own.options(), false)
-          ? new SimpleRecords(own)
-          : above;
+  private static Expression replaced(Expression expression) {
+    if (expression instanceof SimpleRecords) {
+      return expression;
     }
+    Expression above = expression.mapChildren(FastRecords::replaced);
+    return above instanceof JsonToStructs own
+            && own.dataType() instanceof StructType schema
+            && FastScans.isUnderstood(schema, own.options(), false)
+        ? new SimpleRecords(own)
+        : above;
   }
 }

@@ -73,8 +73,7 @@ public final class FastScans {
   }
 
   /** Return whether simple lines of CSV or of JSON have a meaning with a schema, options and the settings. */
-  static boolean isUnderstood(
-      StructType wanted, Map<String, String> options, boolean isCsv) {
+  static boolean isUnderstood(StructType wanted, Map<String, String> options, boolean isCsv) {
     return wanted.nonEmpty()
         && Arrays.stream(wanted.fieldNames()).distinct().count() == wanted.length()
         && Arrays.stream(wanted.fields()).allMatch(FastScans::isUnderstood)

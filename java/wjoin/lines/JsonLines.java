@@ -12,11 +12,9 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
-import scala.Function2;
 import scala.Option;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractFunction2;
 
 /** Lines of JSON: does what Spark's format and its source of lines do, up to the parsing of a line. */
 record JsonLines(JSONOptionsInRead options, StructType wanted) implements Lines {
@@ -31,22 +29,16 @@ record JsonLines(JSONOptionsInRead options, StructType wanted) implements Lines 
     StructType read = without(corrupt, wanted);
     JacksonParser parser =
         new JacksonParser(read, options, true, CollectionConverters.asScala(List.<Filter>of()).toSeq());
-    Function2<JsonFactory, Text, JsonParser> tokens = tokens();
     FailureSafeParser<Text> safe =
         new FailureSafeParser<>(
-            line -> parser.parse(line, tokens, JsonLines::bytes), options.parseMode(), wanted, corrupt);
+            line -> parser.parse(line, this::tokens, JsonLines::bytes), options.parseMode(), wanted, corrupt);
     return new Rows(lines, new JsonLine(wanted, corrupt, options.zoneId()), safe::parse, wanted);
   }
 
-  private Function2<JsonFactory, Text, JsonParser> tokens() {
-    return new AbstractFunction2<>() {
-      @Override
-      public JsonParser apply(JsonFactory factory, Text line) {
-        return options.encoding().isEmpty()
-            ? CreateJacksonParser.text(factory, line)
-            : CreateJacksonParser.text(options.encoding().get(), factory, line);
-      }
-    };
+  private JsonParser tokens(JsonFactory factory, Text line) {
+    return options.encoding().isEmpty()
+        ? CreateJacksonParser.text(factory, line)
+        : CreateJacksonParser.text(options.encoding().get(), factory, line);
   }
 
   private static UTF8String bytes(Text line) {
