@@ -1,5 +1,6 @@
 """Stores of streams that tests open, which are closed after each test (conftest.py)."""
 
+import operator
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,8 +22,7 @@ def opened(
 ) -> StreamStore:
     """Open the store of a stream with the event time ``ts``."""
     stream = StreamConfig("a", "", schema, "ts", tuple(keys), retention)
-    fold = lambda before, step: {**before, **step}  # noqa: E731
-    _OPEN.append(StreamStore(folder, stream, fold, segment_bytes=segment_bytes))
+    _OPEN.append(StreamStore(folder, stream, operator.or_, segment_bytes=segment_bytes))
     return _OPEN[-1]
 
 

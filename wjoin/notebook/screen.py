@@ -64,7 +64,8 @@ class Screen:
 
     def _displayed(self, bundle: Mapping[str, Any]) -> Any:
         with self._publishing:
-            return display(dict(bundle), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            given = dict(bundle)
+            return display(given, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # has no types
 
 
 def _bundle(what: Shown | str) -> dict[str, str]:
