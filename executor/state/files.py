@@ -12,9 +12,9 @@ import os
 import re
 import uuid
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -43,6 +43,9 @@ _verified: dict[str, tuple[int, int]] = {}
 """The slices that this process has compared with their digests, with what changes when a file does."""
 
 _MOST_VERIFIED = 1 << 14
+
+_SYNCED_AT_ONCE = 8
+"""Files that a process syncs at once."""
 
 
 def stage_folder(state: Path, number: int) -> Path:
@@ -138,8 +141,8 @@ class WorkerFiles:
             unfinished = _unfinished(path, pa.py_buffer(told + manifest))
             written = [*self._saved, unfinished]
             try:
-                with ThreadPoolExecutor(len(written) + 1) as pool:
-                    waited = [pool.submit(self._sweep), *(pool.submit(synced, each) for each in written)]
+                waited = [_pool().submit(self._sweep), *(_pool().submit(synced, each) for each in written)]
+                wait(waited)
                 for each in waited:
                     each.result()
                 with contextlib.suppress(FileExistsError):
@@ -221,6 +224,12 @@ def _unfinished(path: Path, data: pa.Buffer) -> Path:
         unfinished.unlink(missing_ok=True)
         raise
     return unfinished
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Return threads that this process keeps: to start them takes as long as a small commit."""
+    return ThreadPoolExecutor(_SYNCED_AT_ONCE)
 
 
 @contextlib.contextmanager

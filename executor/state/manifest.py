@@ -5,6 +5,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from wjoin.executor.sites.ranges import HeldRows
@@ -16,6 +17,9 @@ from wjoin.grammar.plain import plain, typed
 
 Elsewhere = tuple[HeldRows, ...]
 """What the state knows of the rows of an input that are not in it."""
+
+_REMEMBERED = 16
+"""Manifests that a process does not read again: each is needed in the micro-batches after it, too."""
 
 _DAMAGED = "put the checkpoint back from a copy, or start from a new one, and a new folder for the results"
 
@@ -67,7 +71,7 @@ def written_manifest(data: bytes) -> Manifest:
     Raises WJoinError WJ701 for another state format, and for what is none.
     """
     with _readable():
-        return _manifest(_body(data))
+        return _manifest(data)
 
 
 def decode_manifest(data: bytes, fingerprint: str, workers: int) -> Manifest:
@@ -77,20 +81,17 @@ def decode_manifest(data: bytes, fingerprint: str, workers: int) -> Manifest:
     another statement or another number of workers.
     """
     with _readable():
-        body = _body(data)
-        if body["plan"] != fingerprint:
-            raise WJoinError("WJ702", "the checkpoint was written by another statement or another plan of it")
-        refuse_workers(body["workers"], workers)
-        return _manifest(body)
+        found = _manifest(data)
+    if found.plan != fingerprint:
+        raise WJoinError("WJ702", "the checkpoint was written by another statement or another plan of it")
+    refuse_workers(found.workers, workers)
+    return found
 
 
-def _body(data: bytes) -> dict[str, Any]:
+@lru_cache(maxsize=_REMEMBERED)
+def _manifest(data: bytes) -> Manifest:
     body: dict[str, Any] = json.loads(data)
     refuse_format(body.pop("format"))
-    return body
-
-
-def _manifest(body: dict[str, Any]) -> Manifest:
     if body["writing"] is not None:
         refuse_rules(body["writing"]["version"])
     found = typed(Manifest, body)
