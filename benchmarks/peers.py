@@ -1,6 +1,6 @@
 """wjoin beside Pathway and Flink: three streams of CSV files, joined by a key inside a window of 5 seconds.
 
-    python benchmarks/peers.py --pathway PYTHON --flink PYTHON [--batches N]
+    python benchmarks/peers.py --pathway PYTHON --flink PYTHON [--first N] [--batches N]
 
 Every system reads the same files, in a process of its own, after the others, on this machine's cores, and
 drops its results; event times are epoch milliseconds. It works them off twice: the first few files, and all.
@@ -25,8 +25,6 @@ from streams import Load, rows, write_files
 
 HERE = Path(__file__).parent / "peers"
 LOAD = Load(window=5, batch_rows=300_000, batches=40)
-FIRST = 10
-"""Files of each stream in the first run."""
 
 
 def write(load: Load, folder: Path) -> None:
@@ -70,17 +68,18 @@ def main() -> None:
     )
     parser.add_argument("--pathway", metavar="PYTHON", help="the Python of an environment with Pathway")
     parser.add_argument("--flink", metavar="PYTHON", help="the Python of one with apache-flink")
-    parser.add_argument("--batches", type=int, default=LOAD.batches, help="files of a stream (%(default)s)")
+    parser.add_argument("--first", type=int, default=10, help="files of a stream in the first run (%(default)s)")
+    parser.add_argument("--batches", type=int, default=LOAD.batches, help="files of a stream in all (%(default)s)")
     given = parser.parse_args()
     pythons = {"wjoin": sys.executable, "pathway": given.pathway, "flink": given.flink}
     load = Load(LOAD.window, LOAD.batch_rows, given.batches)
     with tempfile.TemporaryDirectory(prefix="wjoin-peers-") as scratch:
         whole, first, one = (Path(scratch) / name for name in ("whole", "first", "one"))
         write(load, whole)
-        linked(whole, first, FIRST)
+        linked(whole, first, given.first)
         # Results reach Python slowly from Flink.
         linked(whole, one, 1)
-        more = (load.batches - FIRST) * load.batch_rows
+        more = (load.batches - given.first) * load.batch_rows
         counts, rates = {}, {}
         for system, python in pythons.items():
             if python is None:
