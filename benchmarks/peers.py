@@ -68,8 +68,12 @@ def main() -> None:
     )
     parser.add_argument("--pathway", metavar="PYTHON", help="the Python of an environment with Pathway")
     parser.add_argument("--flink", metavar="PYTHON", help="the Python of one with apache-flink")
-    parser.add_argument("--first", type=int, default=10, help="files of a stream in the first run (%(default)s)")
-    parser.add_argument("--batches", type=int, default=LOAD.batches, help="files of a stream in all (%(default)s)")
+    parser.add_argument(
+        "--first", type=int, default=10, help="files of a stream in the first run (%(default)s)"
+    )
+    parser.add_argument(
+        "--batches", type=int, default=LOAD.batches, help="files of a stream in all (%(default)s)"
+    )
     given = parser.parse_args()
     pythons = {"wjoin": sys.executable, "pathway": given.pathway, "flink": given.flink}
     load = Load(LOAD.window, LOAD.batch_rows, given.batches)
