@@ -10,7 +10,7 @@ from wjoin.parts.kernels.runs import Int64Array
 
 
 @dataclass
-class Piece:
+class ReadPart:
     """Rows that one reader finds one after the other: of a split of a file, of a range of a log.
 
     Pieces of one ``sequence`` come in the order of ``major``, ``name`` and ``first``; those of the
@@ -37,7 +37,7 @@ class Piece:
         self.greatest = int(latest[-1])
 
 
-class Pieces:
+class ReadParts:
     """The pieces in which a reader finds its rows.
 
     ``log``: rows have a number each (``starts``) that grows within a piece, and the rows of one
@@ -46,7 +46,7 @@ class Pieces:
 
     def __init__(self, *, log: bool) -> None:
         self._log = log
-        self._found: list[Piece] = []
+        self._found: list[ReadPart] = []
 
     def note(
         self,
@@ -68,7 +68,7 @@ class Pieces:
             piece.last = int(starts[end - 1])
             piece.note(times[begin:end])
 
-    def _piece(self, name: str, major: int, start: int, time: int) -> Piece:
+    def _piece(self, name: str, major: int, start: int, time: int) -> ReadPart:
         """Return the piece that a row goes on with, or a new one."""
         sequence = name if self._log else ""
         if self._found:
@@ -76,14 +76,14 @@ class Pieces:
             follows = start > last.last if self._log else start == last.last
             if follows and (last.sequence, last.major, last.name) == (sequence, major, name):
                 return last
-        self._found.append(Piece(sequence, major, name, start, start, time, time))
+        self._found.append(ReadPart(sequence, major, name, start, start, time, time))
         return self._found[-1]
 
-    def __iter__(self) -> Iterator[Piece]:
+    def __iter__(self) -> Iterator[ReadPart]:
         return iter(self._found)
 
 
-def disorder(pieces: Iterable[Piece]) -> int | None:
+def disorder(pieces: Iterable[ReadPart]) -> int | None:
     """Return how far a row lies behind the greatest event time before it in its sequence.
 
     None where pieces overlap: then rows have been moved since they were read, and nobody knows their order.
@@ -94,7 +94,7 @@ def disorder(pieces: Iterable[Piece]) -> int | None:
     behind = 0
     ordered = sorted(pieces, key=lambda each: (each.sequence, each.major, each.name, each.first))
     for _, group in itertools.groupby(ordered, key=lambda each: each.sequence):
-        latest: Piece | None = None
+        latest: ReadPart | None = None
         seen = 0
         for each in group:
             if latest is not None:

@@ -27,7 +27,7 @@ _SEED = 2009
 
 
 @dataclass(frozen=True)
-class Column:
+class SampleColumn:
     """Values of an argument: a column of the sample of a stream's rows."""
 
     stream: int
@@ -48,7 +48,7 @@ class Found:
 
 def trial(
     predicate: Predicate,
-    arguments: Sequence[Column | bool | int | float | str],
+    arguments: Sequence[SampleColumn | bool | int | float | str],
     asked: bool | Sequence[tuple[str, float]],
     same: Sequence[tuple[int, int]] = (),
     seconds: float = SECONDS,
@@ -58,7 +58,7 @@ def trial(
     ``same`` are streams whose samples are the same rows: none is paired with itself. The first call is not
     timed, as it may load what the function needs. Raises what ``holds`` raises.
     """
-    columns = [each for each in arguments if isinstance(each, Column)]
+    columns = [each for each in arguments if isinstance(each, SampleColumn)]
     chosen = _combinations({each.stream: len(each.values) for each in columns}, same)
     count = len(next(iter(chosen.values())))
     if not count:
@@ -68,7 +68,9 @@ def trial(
         """Return the seconds of a call for some pairs, and how many of those not seen before are kept."""
         numbers = np.arange(place, place + size) % count
         given = [
-            each.values.take(pa.array(chosen[each.stream][numbers])) if isinstance(each, Column) else each
+            each.values.take(pa.array(chosen[each.stream][numbers]))
+            if isinstance(each, SampleColumn)
+            else each
             for each in arguments
         ]
         start = time.perf_counter()
@@ -107,5 +109,5 @@ def _combinations(sizes: Mapping[int, int], same: Sequence[tuple[int, int]]) -> 
     return {stream: numbers[apart][:PAIRS] for stream, numbers in rows.items()}
 
 
-def _value_bytes(column: Column) -> int:
+def _value_bytes(column: SampleColumn) -> int:
     return int(column.values.nbytes) // max(1, len(column.values))

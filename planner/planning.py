@@ -8,7 +8,7 @@ from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.planner.bind.binding import BoundSelect, bind, static_relations
-from wjoin.planner.bind.select_list import Output as OutputColumn
+from wjoin.planner.bind.select_list import ResultColumn
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.catalog import WHOLE, Relation, Types
 from wjoin.planner.choose.layouts import Layout
@@ -72,7 +72,7 @@ class PlannedSelect:
     written: Written
     sink: str
     undeclared: tuple[int, ...] = ()
-    outputs: tuple[OutputColumn, ...] = ()
+    outputs: tuple[ResultColumn, ...] = ()
     shipments: tuple[Shipments, ...] = ()
 
     @property

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from wjoin.sites.failures import SiteError
 from wjoin.sites.held import decode_wanted, parts_of_wanted
-from wjoin.sites.protocol import ROW, Request, count_of_numbers, decode_numbers
+from wjoin.sites.protocol import ROW, RowsRequest, count_of_numbers, decode_numbers
 from wjoin.sites.reduction import Passing
 from wjoin.sites.site import Site
 from wjoin.sites.store import StreamStore
@@ -20,7 +20,7 @@ _MOST_NOISE = 8_000_000
 _NOISE_BLOCK = 500_000
 
 
-def answer(site: Site, request: Request, body: memoryview) -> Answer:
+def answer(site: Site, request: RowsRequest, body: memoryview) -> Answer:
     """Return the schema of an answer, and its blocks. Raises SiteError."""
     if request.compression not in (None, "zstd", "lz4"):
         raise SiteError("broken", f"the compression {request.compression:.20} is neither zstd nor lz4")
@@ -41,7 +41,7 @@ def answer(site: Site, request: Request, body: memoryview) -> Answer:
     return _KINDS[request.kind](site, store, request, body)
 
 
-def weight(request: Request, body: memoryview) -> int:
+def weight(request: RowsRequest, body: memoryview) -> int:
     """Return about how many bytes a request takes while it is answered. Raises SiteError."""
     _, keys = parts_of_wanted(body) if request.kind == "reduced" else (body, body[:0])
     return 2 * len(body) + (unpacked_size(keys) if len(keys) else 0)
@@ -62,19 +62,19 @@ def _schema(store: StreamStore, columns: Sequence[str], *, numbered: bool = True
     return pa.schema([pa.field(ROW, pa.int64(), nullable=False), *own] if numbered else own)
 
 
-def _block(site: Site, store: StreamStore, request: Request) -> int:
+def _block(site: Site, store: StreamStore, request: RowsRequest) -> int:
     widths = store.widths()
     width = 8 + sum(widths[name] for name in request.columns)
     return site.config.limits.block_rows(request.block_bytes, width)
 
 
-def _rows(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
+def _rows(site: Site, store: StreamStore, request: RowsRequest, body: memoryview) -> Answer:
     site.config.limits.check_rows(request.stop - request.start)
     rows = store.rows(request.start, request.stop, request.columns, _block(site, store, request))
     return _schema(store, request.columns), rows
 
 
-def _full(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
+def _full(site: Site, store: StreamStore, request: RowsRequest, body: memoryview) -> Answer:
     site.config.limits.check_rows(count_of_numbers(body))
     numbers = decode_numbers(body)
     block = _block(site, store, request)
@@ -86,7 +86,7 @@ def _full(site: Site, store: StreamStore, request: Request, body: memoryview) ->
     return _schema(store, request.columns, numbered=False), chain([next(parts)], parts)
 
 
-def _reduced(site: Site, store: StreamStore, request: Request, body: memoryview) -> Answer:
+def _reduced(site: Site, store: StreamStore, request: RowsRequest, body: memoryview) -> Answer:
     wanted, rest = decode_wanted(body)
     _check_columns(store, [wanted.column])
     kind = store.stream.schema.field(wanted.column).type
@@ -114,7 +114,7 @@ def _noise(count: int) -> Answer:
     return schema, blocks
 
 
-_KINDS: dict[str, Callable[[Site, StreamStore, Request, memoryview], Answer]] = {
+_KINDS: dict[str, Callable[[Site, StreamStore, RowsRequest, memoryview], Answer]] = {
     "rows": _rows,
     "full": _full,
     "reduced": _reduced,

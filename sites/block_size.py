@@ -1,6 +1,6 @@
 """How large the blocks of an answer are over a link."""
 
-from wjoin.sites.protocol import Link
+from wjoin.sites.protocol import MeasuredLink
 
 LEAST_BLOCK = 64_000
 """Bytes of a block at the least: below, what each block has besides its rows counts."""
@@ -12,7 +12,7 @@ _LATENCIES = 4
 _LEAST_SECONDS = 0.1
 
 
-def block_bytes(link: Link, most: int = GREATEST_BLOCK) -> int:
+def block_bytes(link: MeasuredLink, most: int = GREATEST_BLOCK) -> int:
     """Return how many bytes a block has, before compression: what the link brings in a short time.
 
     That time is four latencies, and 0.1 s at the least: on a slow link a connection that is lost costs one

@@ -26,9 +26,9 @@ from wjoin.sites.held import (
 )
 from wjoin.sites.protocol import (
     ROW,
-    Link,
+    MeasuredLink,
     Numbers,
-    Request,
+    RowsRequest,
     SiteAddress,
     StreamFacts,
     encode_numbers,
@@ -122,7 +122,7 @@ class SiteClient:
             what = ("rows", stream, lineage, columns, low, min(stop, low + most))
             yield from self._range(self._request(*what))
 
-    def _range(self, request: Request) -> Iterator[pa.RecordBatch]:
+    def _range(self, request: RowsRequest) -> Iterator[pa.RecordBatch]:
         """Yield all rows of a request's range."""
 
         def ticket(at: int) -> bytes | None:
@@ -159,7 +159,7 @@ class SiteClient:
             raise self._wrong(f"{counted(len(numbers), 'row')} of {stream} requested, {rows.num_rows} came")
         return rows
 
-    def _whole(self, request: Request, body: bytes) -> list[pa.RecordBatch]:
+    def _whole(self, request: RowsRequest, body: bytes) -> list[pa.RecordBatch]:
         """Return all blocks of an answer, tried again as a whole."""
         ticket = encode_request(request, body)
         return self._caller.again(lambda: [*self._caller.get(request.kind, ticket)])
@@ -209,7 +209,7 @@ class SiteClient:
             yield from self._held(request, wanted, b"" if keys is None else keys.encode(), filter)
 
     def _held(
-        self, request: Request, wanted: Wanted, keys: bytes, filter: ValueFilter | None
+        self, request: RowsRequest, wanted: Wanted, keys: bytes, filter: ValueFilter | None
     ) -> Iterator[pa.RecordBatch]:
         """Yield what one request for held rows asks for, in order of numbers."""
 
@@ -222,7 +222,7 @@ class SiteClient:
 
     def _following(
         self,
-        request: Request,
+        request: RowsRequest,
         ticket: Callable[[int], bytes | None],
         at: int,
         stop: int,
@@ -269,11 +269,11 @@ class SiteClient:
         columns: Sequence[str],
         start: int = 0,
         stop: int = 0,
-    ) -> Request:
+    ) -> RowsRequest:
         how = (self._compression, self._block_bytes)
-        return Request(kind, stream, lineage, tuple(columns), start, stop, *how)
+        return RowsRequest(kind, stream, lineage, tuple(columns), start, stop, *how)
 
-    def link(self) -> Link:
+    def link(self) -> MeasuredLink:
         """Measure the way to the site: the best of several empty calls, and the time of some noise.
 
         It is 64 kB, and more where that comes too soon to tell, up to 4 MB: a slow link is not held up.
@@ -285,11 +285,11 @@ class SiteClient:
         while took < latency + enough and size < _GREATEST_PROBE:
             size = min(_GREATEST_PROBE, _PROBE_GROWS * size)
             took = self._probed(size)
-        return Link(latency, size / max(took - latency, 1e-6))
+        return MeasuredLink(latency, size / max(took - latency, 1e-6))
 
     def _probed(self, size: int) -> float:
         """Return how long so many bytes of noise take to come."""
-        request = Request("probe", stop=size)
+        request = RowsRequest("probe", stop=size)
         return self._timed(lambda: self._whole(request, b""))
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from wjoin.sites.access import Listen, parse_listen
 from wjoin.sites.columns import parse_columns
 from wjoin.sites.limits import MOST_NAME, Limits
 from wjoin.sites.records import EPOCHS
-from wjoin.sites.retention import Retention
+from wjoin.sites.retention import StoreRetention
 from wjoin.sites.source_folder import FORMATS
 from wjoin.sites.sources import KAFKA, STANDARD_INPUT, StreamConfig
 from wjoin.sites.units import microseconds, size
@@ -168,7 +168,7 @@ def check_columns(schema: pa.Schema, time: str, keys: Collection[str], where: st
         raise WJoinError("WJ901", f"{where}.time: {time} is {kind}, not a timestamp or an integer")
 
 
-def _retention(table: "_Table") -> Retention:
+def _retention(table: "_Table") -> StoreRetention:
     rows = table.optional("window_rows", _whole(1))
     # Where event time is a number, so is the window.
     number = _whole(1).value(table.plain.get("window"))
@@ -176,7 +176,7 @@ def _retention(table: "_Table") -> Retention:
     if (window is None) == (rows is None):
         raise table.wrong("window", "or window_rows is needed, but not both")
     most = table.optional("max_bytes", _SIZE)
-    return Retention(window, rows, most, table.get("consumer_lease", _TIME, "1 day") / 1e6)
+    return StoreRetention(window, rows, most, table.get("consumer_lease", _TIME, "1 day") / 1e6)
 
 
 @dataclass(frozen=True)

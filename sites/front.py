@@ -23,7 +23,7 @@ from typing import Any
 
 from wjoin.sites.access import Listen
 from wjoin.sites.failures import SiteError
-from wjoin.sites.http2 import Connection, Refused, Rules, Stream
+from wjoin.sites.http2 import Connection, RefusedConnection, Rules, Stream
 from wjoin.sites.wire import END, Message, failure
 
 _LOG = logging.getLogger("wjoin.sites")
@@ -294,7 +294,7 @@ class Front:
             return
         try:
             what(caller, *given)
-        except Refused as refused:
+        except RefusedConnection as refused:
             self._cut(caller, str(refused))
         except OSError:
             self._end(caller)

@@ -44,11 +44,11 @@ _MOST_SENT = 1 << 20
 _RESETS, _RESETS_A_SECOND = 200, 50
 
 
-class Refused(Exception):  # noqa: N818 (it is no failure of this program)
+class RefusedConnection(Exception):  # noqa: N818 (it is no failure of this program)
     """A connection is to be cut, and why."""
 
 
-class Room:
+class MessageRoom:
     """Bytes for large messages of all connections; who waits for some has its turn in order."""
 
     def __init__(self, total: int) -> None:
@@ -84,7 +84,7 @@ class Rules:
     admits: Callable[[str], bool]
     refuses: Callable[[bytes, bool], bytes | None]
     most_message: int
-    room: Room
+    room: MessageRoom
 
 
 @dataclass(eq=False)
@@ -198,7 +198,7 @@ class Connection:
         at = 0
         if not self._greeted:
             if not self._in.startswith(PREFACE[: len(self._in)]):
-                raise Refused("this is not HTTP/2")
+                raise RefusedConnection("this is not HTTP/2")
             if len(self._in) < len(PREFACE):
                 return
             self._greeted = True
@@ -211,7 +211,7 @@ class Connection:
                 break
             size, flags = int.from_bytes(view[at : at + 3]), view[at + 4]
             if size > _MOST_FRAME:
-                raise Refused("a frame is too large")
+                raise RefusedConnection("a frame is too large")
             end = at + _HEAD + size
             if len(view) < end:
                 break
@@ -225,9 +225,9 @@ class Connection:
 
     def _frame_of(self, kind: int, flags: int, number: int, payload: memoryview) -> None:
         if self._block is not None and (kind != _CONTINUATION or number != self._block[0]):
-            raise Refused("headers are interrupted")
+            raise RefusedConnection("headers are interrupted")
         if len(payload) != _SIZES.get(kind, len(payload)):
-            raise Refused("a frame has another size than its kind")
+            raise RefusedConnection("a frame has another size than its kind")
         if kind == _DATA:
             self._data(flags, number, payload)
         elif kind in (_HEADERS, _CONTINUATION):
@@ -243,18 +243,18 @@ class Connection:
         elif kind == _WINDOW:
             self._widen(number, int.from_bytes(payload) & _MOST_WINDOW)
         elif kind == _PROMISE:
-            raise Refused("a caller promises")
+            raise RefusedConnection("a caller promises")
 
     def _data(self, flags: int, number: int, payload: memoryview) -> None:
         if flags & _PADDED:
-            raise Refused("data are padded")
+            raise RefusedConnection("data are padded")
         self._credit -= len(payload)
         if self._credit < 0:
-            raise Refused("more has come than there is room for")
+            raise RefusedConnection("more has come than there is room for")
         stream = self._streams.get(number)
         if stream is None or stream.whole or stream.end is not None:
             if number > self._latest:
-                raise Refused("data come before their headers")
+                raise RefusedConnection("data come before their headers")
             # It has been answered, or taken back.
             self._give(len(payload))
             return
@@ -262,7 +262,7 @@ class Connection:
         if not stream.reserved:
             self._held += len(payload)
             if self._held > ALLOWANCE:
-                raise Refused("more has come than there is room for")
+                raise RefusedConnection("more has come than there is room for")
         self._check(stream)
         if flags & _END_STREAM:
             self._whole(stream)
@@ -274,14 +274,14 @@ class Connection:
         if not stream.size:
             stream.size = int.from_bytes(stream.body[1:_PREFIX]) + _PREFIX
             if stream.body[0]:
-                raise Refused("a message is compressed")
+                raise RefusedConnection("a message is compressed")
             if stream.size > self._rules.most_message:
-                raise Refused("a message is too large")
+                raise RefusedConnection("a message is too large")
             if stream.size > _SMALL:
                 stream.waits = True
                 self._rules.room.waiting.append((self, stream))
         if len(stream.body) > stream.size:
-            raise Refused("a request has two messages")
+            raise RefusedConnection("a request has two messages")
 
     def grant(self, stream: Stream) -> None:
         """Let the caller send all of a message: there is room for it."""
@@ -301,21 +301,21 @@ class Connection:
 
     def _whole(self, stream: Stream) -> None:
         if len(stream.body) != stream.size:
-            raise Refused("a message is not whole")
+            raise RefusedConnection("a message is not whole")
         stream.whole = True
         self.ready.append(stream)
 
     def _headers(self, kind: int, flags: int, number: int, payload: memoryview) -> None:
         if kind == _HEADERS:
             if flags & _PADDED:
-                raise Refused("headers are padded")
+                raise RefusedConnection("headers are padded")
             self._block = number, bytearray(), bool(flags & _END_STREAM), self._now
             payload = payload[5:] if flags & _PRIORITY else payload
         if self._block is None:
-            raise Refused("headers go on that have not begun")
+            raise RefusedConnection("headers go on that have not begun")
         self._block[1].extend(payload)
         if len(self._block[1]) > _MOST_HEADERS:
-            raise Refused("headers are too large")
+            raise RefusedConnection("headers are too large")
         if flags & _END_HEADERS:
             _, block, last, _ = self._block
             self._block = None
@@ -326,14 +326,14 @@ class Connection:
         try:
             found = self._decoder.decode(block, raw=True)
         except (HPACKError, UnicodeError, ValueError, IndexError) as error:
-            raise Refused("headers cannot be read") from error
+            raise RefusedConnection("headers cannot be read") from error
         stream = self._streams.get(number)
         if stream is None:
             if number <= self._latest:
                 # It has been answered already, and these are its trailers.
                 return
             if number % 2 == 0 or len(self._streams) >= MOST_OPEN:
-                raise Refused("too many requests at a time")
+                raise RefusedConnection("too many requests at a time")
             stream = self._new(number, found)
         if last and stream.end is None and not stream.whole:
             self._whole(stream)
@@ -360,18 +360,18 @@ class Connection:
         passed, self._reset_at = self._now - self._reset_at, self._now
         self._resets = max(0.0, self._resets - passed * _RESETS_A_SECOND) + 1
         if self._resets > _RESETS:
-            raise Refused("too many requests are taken back")
+            raise RefusedConnection("too many requests are taken back")
         stream = self._streams.get(number)
         if stream is not None:
             self._drop(stream)
 
     def _settings(self, payload: memoryview) -> None:
         if len(payload) % _SETTING.size:
-            raise Refused("settings cannot be read")
+            raise RefusedConnection("settings cannot be read")
         for name, value in _SETTING.iter_unpack(payload):
             if name == _INITIAL_WINDOW:
                 if value > _MOST_WINDOW:
-                    raise Refused("a window is too large")
+                    raise RefusedConnection("a window is too large")
                 for each in self._streams.values():
                     each.window += value - self._initial_window
                 self._initial_window = value
@@ -391,7 +391,7 @@ class Connection:
             stream.window += count
             window = stream.window
         if count == 0 or window > _MOST_WINDOW:
-            raise Refused("a window is wrong")
+            raise RefusedConnection("a window is wrong")
 
     def taken(self, stream: Stream) -> None:
         """A request is read: its bytes are nobody's any more, so its caller may send others."""

@@ -64,7 +64,7 @@ def _mixed(values: Hashes) -> Hashes:
 
 
 @dataclass(frozen=True)
-class KeyIndex:
+class HashIndex:
     """The hashes of a batch's rows in ascending order, and the position of each row."""
 
     hashes: Hashes
@@ -78,24 +78,24 @@ class KeyIndex:
         return np.sort(self.positions[np.repeat(low, count) + within].astype(np.int64))
 
 
-def make_index(column: pa.Array) -> KeyIndex:
+def make_index(column: pa.Array) -> HashIndex:
     """Return the index of a batch by a key column; rows with a NULL there are not in it."""
     positions = np.flatnonzero(np.asarray(column.is_valid())).astype(np.int32)
     hashes = column_hashes(column)[positions]
     order = np.argsort(hashes, kind="stable")
-    return KeyIndex(hashes[order], positions[order])
+    return HashIndex(hashes[order], positions[order])
 
 
-def save_index(index: KeyIndex, path: Path) -> None:
+def save_index(index: HashIndex, path: Path) -> None:
     """Write an index beside its segment: the hashes and the positions, one file each."""
     np.save(path.with_suffix(".hashes.npy"), index.hashes)
     np.save(path.with_suffix(".positions.npy"), index.positions)
 
 
-def load_index(path: Path) -> KeyIndex:
+def load_index(path: Path) -> HashIndex:
     """Return the index beside a segment, mapped. Raises OSError or ValueError where it cannot be read."""
     hashes, positions = (path.with_suffix(f".{name}.npy") for name in ("hashes", "positions"))
-    return KeyIndex(np.load(hashes, mmap_mode="r"), np.load(positions, mmap_mode="r"))
+    return HashIndex(np.load(hashes, mmap_mode="r"), np.load(positions, mmap_mode="r"))
 
 
 def sketch(column: pa.Array) -> Hashes:

@@ -24,7 +24,7 @@ _COUNTED = {
 }
 
 
-class Counts:
+class RequestCounts:
     """What has been asked and sent, by kind of request and stream; and errors by kind."""
 
     def __init__(self) -> None:

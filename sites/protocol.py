@@ -76,7 +76,7 @@ class StreamFacts:
 
 
 @dataclass(frozen=True)
-class Link:
+class MeasuredLink:
     """The way to a site: ``latency`` is the time of an empty call in seconds, there and back."""
 
     latency: float
@@ -108,7 +108,7 @@ def schema_from_text(text: str) -> pa.Schema:
 
 
 @dataclass(frozen=True)
-class Request:
+class RowsRequest:
     """A request for rows: ``kind`` "rows" (all from ``start`` to before ``stop``), "full" (those with some
     numbers), "reduced" (those of some ranges that pass a filter) or "probe" (``stop`` bytes of noise).
 
@@ -126,13 +126,13 @@ class Request:
     block_bytes: int | None = None
 
 
-def encode_request(request: Request, body: bytes = b"") -> bytes:
+def encode_request(request: RowsRequest, body: bytes = b"") -> bytes:
     """Return a request with its body (numbers or a filter) as bytes: 4 letters, a length, JSON, the body."""
     head = json.dumps(asdict(request), separators=(",", ":")).encode()
     return b"".join((_HEAD.pack(_MAGIC, len(head)), head, body))
 
 
-def decode_request(ticket: bytes | memoryview) -> tuple[Request, memoryview]:
+def decode_request(ticket: bytes | memoryview) -> tuple[RowsRequest, memoryview]:
     """Return the request of a ticket, and its body. Raises SiteError "broken"."""
     view = memoryview(ticket)
     if len(view) < _HEAD.size:
@@ -143,7 +143,7 @@ def decode_request(ticket: bytes | memoryview) -> tuple[Request, memoryview]:
     if length > len(view) - _HEAD.size:
         raise SiteError("broken", "the request has been cut off")
     body = view[_HEAD.size + length :]
-    return read_typed(Request, view[_HEAD.size : _HEAD.size + length]), body
+    return read_typed(RowsRequest, view[_HEAD.size : _HEAD.size + length]), body
 
 
 def read_typed(kind: type[T], text: memoryview | bytes, most_bytes: int = HEAD_BYTES) -> T:

@@ -13,7 +13,7 @@ _LOG = logging.getLogger("wjoin.sites")
 
 
 @dataclass(frozen=True)
-class Retention:
+class StoreRetention:
     """What a stream keeps: event time behind the latest (``window``) or a number of rows (``rows``).
 
     ``most_bytes`` of disk bound everything; ``lease`` is how many seconds a consumer is remembered.
@@ -52,7 +52,7 @@ def expired(
     sealed: Sequence[Piece],
     latest: int | None,
     next: int,
-    kept: Retention,
+    kept: StoreRetention,
     consumers: Iterable[Consumer],
 ) -> int:
     """Return how many of the oldest segments nobody needs, ``latest`` being the stream's latest event time.
@@ -68,7 +68,7 @@ def expired(
     return count
 
 
-def _outside(segment: Piece, latest: int | None, next: int, kept: Retention) -> bool:
+def _outside(segment: Piece, latest: int | None, next: int, kept: StoreRetention) -> bool:
     if kept.rows is not None:
         return segment.stop <= next - kept.rows
     return kept.window is not None and latest is not None and _before(segment, latest - kept.window)

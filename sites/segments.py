@@ -15,7 +15,7 @@ import pyarrow as pa
 from wjoin.grammar.plain import plain
 from wjoin.sites.disk import synced
 from wjoin.sites.far import greatest_time
-from wjoin.sites.key_index import Hashes, KeyIndex, load_index, make_index, save_index, sketch
+from wjoin.sites.key_index import Hashes, HashIndex, load_index, make_index, save_index, sketch
 from wjoin.sites.value_sets import kind_of
 
 _FACTS = b"wjoin"
@@ -37,7 +37,7 @@ class Piece:
     latest: int | None
     size: int
     path: Path | None = None
-    index: KeyIndex | None = None
+    index: HashIndex | None = None
     sketches: Mapping[str, Hashes] = field(default_factory=dict)
     mapping: mmap.mmap | None = None
 
@@ -125,7 +125,7 @@ def open_sealed(path: Path, keys: Sequence[str]) -> tuple[Piece, dict[str, Any]]
     facts = json.loads(reader.schema.metadata[_FACTS])
     rows = reader.get_batch(0)
     rows = pa.RecordBatch.from_arrays(rows.columns, schema=rows.schema.remove_metadata())
-    index: KeyIndex | None = None
+    index: HashIndex | None = None
     indexed = indexed_column(rows.schema, keys)
     if indexed is not None and facts["keys"] == [*keys]:
         # Without its files the index is made anew below: they are written before the segment.

@@ -13,7 +13,7 @@ from wjoin.sites.answers import answer, weight
 from wjoin.sites.failures import SiteError
 from wjoin.sites.front import Front, raise_file_limit, tls
 from wjoin.sites.held import ExtentAsked
-from wjoin.sites.http2 import Room, Rules
+from wjoin.sites.http2 import MessageRoom, Rules
 from wjoin.sites.limits import MOST_NAME, Calls
 from wjoin.sites.protocol import decode_request, facts_to_json, read_json, read_typed
 from wjoin.sites.secret_files import read_secret
@@ -53,7 +53,10 @@ class SiteServer:
         raise_file_limit(limits.max_connections)
         room = config.memory // _ROOM_SHARE
         rules = Rules(
-            self._admits, self._refuses, min(_MOST_REQUESTS * limits.max_request_bytes, room), Room(room)
+            self._admits,
+            self._refuses,
+            min(_MOST_REQUESTS * limits.max_request_bytes, room),
+            MessageRoom(room),
         )
         self.front = Front(
             config.listen,

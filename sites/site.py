@@ -18,7 +18,7 @@ from wjoin.sites.failures import SiteError
 from wjoin.sites.filters import Filters
 from wjoin.sites.intake import Intake
 from wjoin.sites.memory import Memory, memory_of_process
-from wjoin.sites.metrics import Counts
+from wjoin.sites.metrics import RequestCounts
 from wjoin.sites.retention import Consumer
 from wjoin.sites.source_folder import FolderSource, first_schema
 from wjoin.sites.source_kafka import KafkaSource, client_library
@@ -54,7 +54,7 @@ class Site:
 
     def __init__(self, config: SiteConfig) -> None:
         self.config = config
-        self.counts = Counts()
+        self.counts = RequestCounts()
         self.filters = Filters(config.limits.max_filter_bytes)
         # A piece of work maps a segment at the most, before it is seen.
         self._memory = Memory(config.memory - 2 * config.segment_bytes, self._let_go)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from wjoin.sites.log import Position
 from wjoin.sites.records import Read
-from wjoin.sites.retention import Retention
+from wjoin.sites.retention import StoreRetention
 
 STANDARD_INPUT = "-"
 KAFKA = "kafka://"
@@ -26,7 +26,7 @@ class StreamConfig:
     schema: Any
     time: str
     keys: tuple[str, ...]
-    retention: Retention
+    retention: StoreRetention
     format: str = "parquet"
     epoch: str = "seconds"
     header: bool = True

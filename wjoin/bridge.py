@@ -48,7 +48,7 @@ from wjoin.spark.engine import at_work
 from wjoin.spark.failures import cause
 from wjoin.statements.about import changed_view, subject
 from wjoin.statements.queries import STOPPED_SCHEMA
-from wjoin.statements.views import Prepared, prepare_view, view_head
+from wjoin.statements.views import PreparedView, prepare_view, view_head
 
 INSIDE = "wjoin.inside"
 """The local property of threads whose statements are Spark's (``wjoin.sql.Planner``)."""
@@ -188,7 +188,7 @@ class Bridge:
         called_predicates(session.spark, text)
         declared = session.declarations
         changed = changed_view(session.context, text) or prepare_view(session.context.engine, declared, text)
-        if isinstance(changed, Prepared) and changed.delays is not None:
+        if isinstance(changed, PreparedView) and changed.delays is not None:
             return True
         return changed.name is not None and declared.stream(changed.name) is not None
 

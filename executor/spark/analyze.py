@@ -19,7 +19,7 @@ from datasketches import (
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from wjoin.executor.arrival_order import Piece, Pieces, disorder
+from wjoin.executor.arrival_order import ReadPart, ReadParts, disorder
 from wjoin.executor.spark.arrival import MAJOR, NAME, START, order_of
 from wjoin.executor.spark.compile import key_code
 from wjoin.executor.spark.once import collect_once
@@ -111,7 +111,7 @@ def _sketched(batches: Iterator[pa.RecordBatch], *, log: bool) -> Iterator[pa.Re
     """Yield the sketches of one partition."""
     rows = size = 0
     first, last = math.inf, -math.inf
-    pieces = Pieces(log=log)
+    pieces = ReadParts(log=log)
     distinct: dict[str, hll_sketch] = {}
     frequent: dict[str, frequent_strings_sketch] = {}
     ranges: dict[str, tuple[float, float]] = {}
@@ -153,7 +153,7 @@ def _sketched(batches: Iterator[pa.RecordBatch], *, log: bool) -> Iterator[pa.Re
     yield pa.RecordBatch.from_pylist(found, schema=schema)
 
 
-def _note(pieces: Pieces, batch: pa.RecordBatch) -> None:
+def _note(pieces: ReadParts, batch: pa.RecordBatch) -> None:
     """Take the event times and the places of rows."""
     names = batch.column(NAME).dictionary_encode()
     pieces.note(
@@ -210,7 +210,7 @@ def _profile(
         rows=count,
         width=sum(numbers.get(_BYTES, ())) / max(1, count),
         span=max(numbers[_LAST]) - min(numbers[_FIRST]) if dated else None,
-        disorder=disorder(Piece(*json.loads(each)) for each in _sketches(rows, _PIECE))
+        disorder=disorder(ReadPart(*json.loads(each)) for each in _sketches(rows, _PIECE))
         if dated and ordered
         else None,
         distinct={name: _distinct(_sketches(rows, f"d{name}")) for name in columns},

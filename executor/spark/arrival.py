@@ -13,14 +13,14 @@ NAME, MAJOR, START = "__wjoin_name", "__wjoin_major", "__wjoin_start"
 
 
 @dataclass(frozen=True)
-class Order:
+class ReadOrder:
     """Columns that tell the place of a row; ``log`` as in ``Pieces``."""
 
     columns: tuple[Column, ...]
     log: bool
 
 
-def order_of(frame: DataFrame) -> Order | None:
+def order_of(frame: DataFrame) -> ReadOrder | None:
     """Return what tells the order of a stream's rows, None where nothing does.
 
     Spark's source of files reads them by the time of their modification, a split of one in the
@@ -32,7 +32,7 @@ def order_of(frame: DataFrame) -> Order | None:
     return _of_files(frame) or _of_log(frame)
 
 
-def _of_files(frame: DataFrame) -> Order | None:
+def _of_files(frame: DataFrame) -> ReadOrder | None:
     try:
         hidden = frame.metadataColumn("_metadata")
         places = {
@@ -45,10 +45,10 @@ def _of_files(frame: DataFrame) -> Order | None:
         known = frame.select(*columns).columns
     except AnalysisException:
         return None
-    return Order(columns, log=False) if known else None
+    return ReadOrder(columns, log=False) if known else None
 
 
-def _of_log(frame: DataFrame) -> Order | None:
+def _of_log(frame: DataFrame) -> ReadOrder | None:
     fields = {each.name.lower(): each for each in frame.schema.fields}
     kinds = {name: each.dataType.simpleString() for name, each in fields.items()}
     if (kinds.get("partition"), kinds.get("offset")) != ("int", "bigint"):
@@ -57,4 +57,4 @@ def _of_log(frame: DataFrame) -> Order | None:
     name = F.concat_ws("/", *(F.col(quoted(fields[each].name)).cast("string") for each in named))
     start = F.coalesce(F.col(quoted(fields["offset"].name)), F.lit(-1).cast("bigint"))
     columns = (name.alias(NAME), F.lit(0).cast("bigint").alias(MAJOR), start.alias(START))
-    return Order(columns, log=True)
+    return ReadOrder(columns, log=True)

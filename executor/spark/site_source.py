@@ -121,7 +121,7 @@ def site_addresses(given: Mapping[str, str], folders: Sequence[Path] | None) -> 
 
 
 @dataclass
-class Rows(InputPartition):
+class SiteRows(InputPartition):
     """Rows of one site, from ``start`` to before ``stop``, for one task; ``partial``: as partial tuples."""
 
     options: SiteOptions
@@ -285,19 +285,19 @@ def _limited(begin: dict[str, Any], end: dict[str, Any], most: int) -> dict[str,
     return {"sites": sites}
 
 
-def _parts(options: SiteOptions, site: int, lineage: str, start: int, stop: int) -> list[Rows]:
+def _parts(options: SiteOptions, site: int, lineage: str, start: int, stop: int) -> list[SiteRows]:
     rows = stop - start
     if rows <= 0:
         return []
     count = 1 if options.extents is not None else min(MOST_PARTITIONS, -(-rows // PARTITION_ROWS))
     edges = [start + rows * number // count for number in range(count + 1)]
     partial = options.comes_partially
-    return [Rows(options, site, lineage, *pair, partial) for pair in itertools.pairwise(edges)]
+    return [SiteRows(options, site, lineage, *pair, partial) for pair in itertools.pairwise(edges)]
 
 
 def read_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part in the columns of a schema; those that do not travel are NULL."""
-    if not isinstance(partition, Rows):
+    if not isinstance(partition, SiteRows):
         raise TypeError("a part of another source")
     options = partition.options
     if options.extents is not None:
@@ -323,7 +323,7 @@ def read_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.Reco
         yield pa.RecordBatch.from_arrays(columns, schema=wanted)
 
 
-def _extent(partition: Rows, ceiling: int) -> pa.RecordBatch:
+def _extent(partition: SiteRows, ceiling: int) -> pa.RecordBatch:
     """Return what the rows of a part are as a whole, as one row."""
     options = partition.options
     with told():

@@ -170,7 +170,7 @@ class WorkerFiles:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenManifest:
     """A manifest as it lies in a file, and the number of the one before, None where it is the first."""
 
     body: bytes
@@ -196,7 +196,7 @@ def _numbers(names: Sequence[str]) -> Iterator[int]:
             yield int(found[1])
 
 
-def read_manifest(folder: Path, number: int) -> Written:
+def read_manifest(folder: Path, number: int) -> WrittenManifest:
     """Return the manifest of a micro-batch. Raises WJoinError WJ719 where it is damaged."""
     path = folder / f"{number}.manifest"
     try:
@@ -206,7 +206,7 @@ def read_manifest(folder: Path, number: int) -> Written:
     before, _, digest = head.decode(errors="replace").partition(" ")
     if digest != digest_of(body) or not (before == _NONE or before.isdecimal()):
         raise damaged(path, "has other content than was written")
-    return Written(body, None if before == _NONE else int(before))
+    return WrittenManifest(body, None if before == _NONE else int(before))
 
 
 def damaged(path: Path, why: str) -> WJoinError:

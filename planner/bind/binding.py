@@ -8,7 +8,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.bind.event_time import EventTimes, event_times
-from wjoin.planner.bind.select_list import Output, Reads, bind_select_list, bind_tail
+from wjoin.planner.bind.select_list import Reads, ResultColumn, bind_select_list, bind_tail
 from wjoin.planner.bind.written import Written
 from wjoin.planner.catalog import Relation
 from wjoin.planner.conditions.conjuncts import (
@@ -22,7 +22,7 @@ from wjoin.planner.conditions.conjuncts import (
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.pieces import read_condition
-from wjoin.planner.text.scope import Scope, Source, StreamColumn, visible_columns
+from wjoin.planner.text.scope import Scope, ScopeItem, StreamColumn, visible_columns
 from wjoin.udfs.predicate import Predicate
 
 
@@ -34,13 +34,13 @@ class BoundSelect:
     its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[ScopeItem, ...]
     times: EventTimes
     conjuncts: tuple[Conjunct, ...]
     reads: tuple[StreamColumn, ...]
     matches: frozenset[str]
     edits: tuple[Edit, ...]
-    outputs: tuple[Output, ...]
+    outputs: tuple[ResultColumn, ...]
     laterals: tuple[str, ...] = ()
 
 
@@ -118,7 +118,7 @@ def _laterals(text: str, views: Sequence[LateralView], scope: Scope) -> tuple[tu
     return tuple(shown), Reads(tuple(columns), frozenset(matches), ())
 
 
-def static_relations(sources: Sequence[Source], times: EventTimes) -> frozenset[int]:
+def static_relations(sources: Sequence[ScopeItem], times: EventTimes) -> frozenset[int]:
     """Return the relations that Spark joins after the others: tables beside streams or without event time."""
     streaming = any(each.relation.streaming for each in sources)
     return frozenset(
@@ -128,7 +128,7 @@ def static_relations(sources: Sequence[Source], times: EventTimes) -> frozenset[
     )
 
 
-def _refuse_unjoined(sources: Sequence[Source], times: EventTimes, conjuncts: Sequence[Conjunct]) -> None:
+def _refuse_unjoined(sources: Sequence[ScopeItem], times: EventTimes, conjuncts: Sequence[Conjunct]) -> None:
     """Raise WJ221 where every row of a table without event time would meet every combination, unsaid."""
     linked = [streams_of(each) for each in conjuncts]
     for source, time in zip(sources, times, strict=True):
@@ -145,11 +145,11 @@ def _refuse_unjoined(sources: Sequence[Source], times: EventTimes, conjuncts: Se
             )
 
 
-def _sources(text: str, items: Sequence[FromItem], relations: Sequence[Relation]) -> tuple[Source, ...]:
+def _sources(text: str, items: Sequence[FromItem], relations: Sequence[Relation]) -> tuple[ScopeItem, ...]:
     if len(items) < 2:
         span = items[0].span if items else Span(0, 0)
         raise WJoinError("WJ209", "a window clause needs two or more streams", span=span)
-    sources: list[Source] = []
+    sources: list[ScopeItem] = []
     for number, (item, relation) in enumerate(zip(items, relations, strict=True)):
         if item.alias is None and not item.parts:
             remedy = "write AS name after it"
@@ -161,7 +161,7 @@ def _sources(text: str, items: Sequence[FromItem], relations: Sequence[Relation]
                 message = f"two items of FROM are named {other.name}"
                 help = f"give each its own alias, for example {shown} AS {name.name}_{number + 1}"
                 raise WJoinError("WJ204", message, span=name.span, help=help)
-        sources.append(Source(number, name.name, item, relation))
+        sources.append(ScopeItem(number, name.name, item, relation))
     return tuple(sources)
 
 

@@ -9,7 +9,7 @@ from wjoin.grammar.syntax import Identifier, WindowCondition
 from wjoin.planner.bind.time_columns import convertible, remedy_for_type, remedy_without_timestamp
 from wjoin.planner.catalog import Column
 from wjoin.planner.plan.physical import TimeKind
-from wjoin.planner.text.scope import Source, find_column
+from wjoin.planner.text.scope import ScopeItem, find_column
 from wjoin.planner.windows.lengths import duration_value, human
 from wjoin.planner.windows.window_graph import names_in_window
 
@@ -36,7 +36,7 @@ EventTimes = tuple[EventTime | None, ...]
 
 
 def event_times(
-    text: str, sources: Sequence[Source], parameters: Mapping[str, object], window: WindowCondition
+    text: str, sources: Sequence[ScopeItem], parameters: Mapping[str, object], window: WindowCondition
 ) -> EventTimes:
     """Return the event time of each source.
 
@@ -62,7 +62,7 @@ def event_times(
     return times
 
 
-def _dated(text: str, source: Source, parameters: Mapping[str, object], others: int) -> EventTime:
+def _dated(text: str, source: ScopeItem, parameters: Mapping[str, object], others: int) -> EventTime:
     """Return the event time of a source; for a table beside several others errors say how it needs none."""
     try:
         return _event_time(text, source, parameters)
@@ -75,7 +75,7 @@ def _dated(text: str, source: Source, parameters: Mapping[str, object], others: 
         raise WJoinError(error.code, error.message, span=error.span, help=f"{error.help}; {remedy}") from None
 
 
-def _is_timeless(source: Source, named: Collection[str] | None) -> bool:
+def _is_timeless(source: ScopeItem, named: Collection[str] | None) -> bool:
     """Return whether a source is a table that no window can be about; ``named`` are those that windows name.
 
     None: a window names all. A column that may be meant as event time then keeps it from being one.
@@ -92,7 +92,7 @@ def _is_timeless(source: Source, named: Collection[str] | None) -> bool:
     return source.name.lower() not in named
 
 
-def _event_time(text: str, source: Source, parameters: Mapping[str, object]) -> EventTime:
+def _event_time(text: str, source: ScopeItem, parameters: Mapping[str, object]) -> EventTime:
     clause = source.item.watermark
     declared = source.relation.event_time
     if clause is not None:
@@ -129,7 +129,7 @@ def _event_time(text: str, source: Source, parameters: Mapping[str, object]) -> 
     )
 
 
-def undated(sources: Sequence[Source], times: Sequence[EventTime | None]) -> str:
+def undated(sources: Sequence[ScopeItem], times: Sequence[EventTime | None]) -> str:
     """Return why MATCH_TIME cannot go by the watermarks that Spark has of some inputs; empty where it can.
 
     A result is completed by a row that is not late on its own stream. Spark's watermark is the least of
@@ -148,7 +148,7 @@ def undated(sources: Sequence[Source], times: Sequence[EventTime | None]) -> str
     return ""
 
 
-def watermark_clause(text: str, source: Source, column: str, kind: TimeKind) -> str:
+def watermark_clause(text: str, source: ScopeItem, column: str, kind: TimeKind) -> str:
     """Return a FROM item with the clause that names its event time and delay, as an example."""
     relation = source.item.relation.of(text) if source.item.parts else "(…)"
     delay = "5" if kind is TimeKind.INTEGRAL else "INTERVAL 5 SECONDS"
@@ -174,7 +174,7 @@ def time_kind(type_name: str) -> TimeKind | None:
     return TimeKind.INTEGRAL if lowered in _INTEGRAL else None
 
 
-def _only_timestamp(text: str, source: Source) -> Column:
+def _only_timestamp(text: str, source: ScopeItem) -> Column:
     candidates = [column for column in source.relation.columns if time_kind(column.type) in _TIMESTAMPS]
     if len(candidates) == 1:
         return candidates[0]

@@ -11,14 +11,21 @@ from wjoin.grammar.tokens import scan_piece
 from wjoin.planner.conditions.conjuncts import column_of
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS, quoted
 from wjoin.planner.text.edits import Edit
-from wjoin.planner.text.pieces import ColumnName, ListItem, Piece, StarName, read_select_list, read_tail
+from wjoin.planner.text.pieces import (
+    AnalysedText,
+    ColumnName,
+    ListItem,
+    StarName,
+    read_select_list,
+    read_tail,
+)
 from wjoin.planner.text.scope import Reference, Scope, StreamColumn
 
 _ORDERING = ("order", "sort", "cluster", "distribute")
 
 
 @dataclass(frozen=True)
-class Output:
+class ResultColumn:
     """A column of the result: its name (None where Spark invents one) and the stream's column it repeats.
 
     ``unnamed`` is the place of an expression over the joined rows for which Spark invents a name: over
@@ -39,7 +46,7 @@ class Reads:
     edits: tuple[Edit, ...]
 
 
-def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[Output, ...]]:
+def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[ResultColumn, ...]]:
     """Bind the select list; raises WJ201, WJ202, WJ203 and WJ210.
 
     Stars become the list of their columns; a name without its stream gets it.
@@ -62,20 +69,20 @@ def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[
     for call in piece.matches:
         shown = MATCH_COLUMNS[call.what] + (f" AS match_{call.what}" if call.span in bare else "")
         edits.append(Edit(call.span.start, call.span.end, shown))
-    outputs: list[Output] = []
+    outputs: list[ResultColumn] = []
     read = [*references, *(call.span for call in piece.matches)]
     for item, place in zip(piece.items, _item_places(text, span), strict=False):
         if item.star is not None:
-            outputs += [Output(each.column.name, each) for each in expanded.get(item.star.span, ())]
-            outputs += [Output(name, None) for name, _ in generated[item.star.span]]
+            outputs += [ResultColumn(each.column.name, each) for each in expanded.get(item.star.span, ())]
+            outputs += [ResultColumn(name, None) for name, _ in generated[item.star.span]]
         elif item.column is not None:
             reference = references.get(item.column.span)
             whole = reference.column if reference is not None and reference.whole else None
-            outputs.append(Output(item.names[0], whole))
+            outputs.append(ResultColumn(item.names[0], whole))
         else:
             reads = any(place.start <= each.start < place.end for each in read)
-            invented = Output(None, None, place if reads else None)
-            outputs += [Output(name, None) for name in item.names] or [invented]
+            invented = ResultColumn(None, None, place if reads else None)
+            outputs += [ResultColumn(name, None) for name in item.names] or [invented]
     columns = [each.column for each in references.values()]
     columns += [column for star in expanded.values() for column in star]
     return _reads(columns, piece, edits), tuple(outputs)
@@ -101,7 +108,9 @@ def _item_places(text: str, span: Span) -> list[Span]:
     return [code.span(before + 1, after) for before, after in pairwise(edges)]
 
 
-def bind_tail(text: str, span: Span, scope: Scope, outputs: Sequence[Output], *, distinct: bool) -> Reads:
+def bind_tail(
+    text: str, span: Span, scope: Scope, outputs: Sequence[ResultColumn], *, distinct: bool
+) -> Reads:
     """Bind GROUP BY, HAVING, ORDER BY and what else follows the join; errors as for the select list.
 
     ORDER BY and HAVING see the names of the select list first, as in Spark. After DISTINCT or
@@ -127,12 +136,12 @@ def bind_tail(text: str, span: Span, scope: Scope, outputs: Sequence[Output], *,
     return _reads(columns, piece, edits)
 
 
-def _reads(columns: Sequence[StreamColumn], piece: Piece, edits: Sequence[Edit]) -> Reads:
+def _reads(columns: Sequence[StreamColumn], piece: AnalysedText, edits: Sequence[Edit]) -> Reads:
     return Reads(tuple(columns), frozenset(call.what for call in piece.matches), tuple(sorted(edits)))
 
 
 def _references(
-    piece: Piece, scope: Scope, excluded: set[Span], defined: Sequence[str]
+    piece: AnalysedText, scope: Scope, excluded: set[Span], defined: Sequence[str]
 ) -> dict[Span, Reference]:
     references = {}
     for name in piece.columns:
@@ -193,7 +202,7 @@ def _generated(star: StarName, scope: Scope) -> list[tuple[str, str]]:
     ]
 
 
-def _is_output(name: ColumnName, outputs: Sequence[Output]) -> bool:
+def _is_output(name: ColumnName, outputs: Sequence[ResultColumn]) -> bool:
     """Return whether a name of the tail means an output of the select list; raises WJ203."""
     if len(name.parts) > 1 or name.in_aggregate or name.hidden_by is not None:
         return False
@@ -206,11 +215,11 @@ def _is_output(name: ColumnName, outputs: Sequence[Output]) -> bool:
     return bool(found)
 
 
-def _repeats(first: Output, second: Output) -> bool:
+def _repeats(first: ResultColumn, second: ResultColumn) -> bool:
     return first.column is not None and second.column is not None and first.column.same(second.column)
 
 
-def _repeated(reference: Reference, outputs: Sequence[Output]) -> Edit | None:
+def _repeated(reference: Reference, outputs: Sequence[ResultColumn]) -> Edit | None:
     """Return the edit that names the output that repeats a column, None when none does under its own name."""
     name = reference.name
     if not reference.whole or name.in_aggregate or name.hidden_by is not None:

@@ -14,7 +14,7 @@ from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.held_streams import entered
 from wjoin.planner.choose.native_method import native_refusal
-from wjoin.planner.choose.placements import Placements, Room, placements
+from wjoin.planner.choose.placements import Capacity, Placements, placements
 from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Shipping, Stage
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.shape.decompose import Decomposition
@@ -38,7 +38,7 @@ Kernels = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Options:
+class Alternatives:
     """The values that each part of a plan may take, the one to prefer first.
 
     ``kernels`` and ``placements`` are by stage. ``by_hint`` are methods that could run the join, but are
@@ -92,9 +92,9 @@ def options(
     plan: PhysicalPlan,
     *,
     relations: Sequence[Relation],
-    room: Room,
+    room: Capacity,
     kept: Placements | None = None,
-) -> Options:
+) -> Alternatives:
     """Return what a plan over the stages of ``draft`` may choose from; ``plan`` is one of them.
 
     ``settings`` are session defaults by the name of the hint, ``room`` what there is for workers,
@@ -107,7 +107,7 @@ def options(
         _require_native(method, wishes, refusal)
         # Session defaults of what wjoin's own stages choose do not matter to Spark's joins.
         wishes = {"METHOD": method}
-    return Options(
+    return Alternatives(
         _bounds(wishes.get("BOUNDS"), graph, plan.staged),
         _kernels(wishes.get("ALGORITHM"), plan.stages),
         _placements(wishes.get("ROUTE"), plan, _wished_room(block, wishes.get("ROUTE"), room), kept),
@@ -182,7 +182,7 @@ def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
     return wishes
 
 
-def _wished_room(block: SelectBlock, route: Wish | None, room: Room) -> Room:
+def _wished_room(block: SelectBlock, route: Wish | None, room: Capacity) -> Capacity:
     """Return the room with the number that the hint PLAN gives: of copies, or of workers."""
     numbers = (int(hint.arguments[1]) for hint in block.hints if hint.name == "PLAN" and hint.arguments[1:])
     number = next(numbers, None)
@@ -238,7 +238,7 @@ def _refusal(kernels: Kernels, stage: Stage) -> Refusal | None:
 
 
 def _placements(
-    wish: Wish | None, plan: PhysicalPlan, room: Room, kept: Placements | None
+    wish: Wish | None, plan: PhysicalPlan, room: Capacity, kept: Placements | None
 ) -> tuple[tuple[Placement, ...], ...]:
     wished = None if wish is None else wish.part
     found = tuple(placements(plan, number, room, wished) for number in range(len(plan.stages)))
@@ -252,7 +252,7 @@ def _placements(
     return found
 
 
-def _grants(each: Placement, wished: str | None, room: Room) -> bool:
+def _grants(each: Placement, wished: str | None, room: Capacity) -> bool:
     """Return whether a placement is what a hint asks for, where one does."""
     asked = room.workers in (None, each.workers) and room.copies in (None, each.copies)
     return asked and wished in (None, each.route)

@@ -25,7 +25,7 @@ FEWEST_COPIES = 2
 
 
 @dataclass(frozen=True)
-class Room:
+class Capacity:
     """What there is for workers: so many ``cores``, and ``span`` units of event time that come at once.
 
     ``workers`` and ``copies``: how many a hint asks for, None where it does not. ``heaviest``: by stage, the
@@ -43,7 +43,7 @@ class Room:
     chained: bool = False
 
 
-def placements(plan: PhysicalPlan, number: int, room: Room, wished: str | None) -> tuple[Placement, ...]:
+def placements(plan: PhysicalPlan, number: int, room: Capacity, wished: str | None) -> tuple[Placement, ...]:
     """Return where a stage may have its rows, first what to prefer; ``wished``: the route of a hint."""
     stage = plan.stages[number]
     alone = even(room.heaviest[number], room.cores) < room.cores
@@ -82,7 +82,7 @@ def _applicable(stage: Stage) -> tuple[str, ...]:
     return applicable(keyed=stage.keyed, inputs=len(stage.inputs), near=near, hop=hop)
 
 
-def worker_numbers(room: Room, *, wished: bool) -> tuple[int | None, ...]:
+def worker_numbers(room: Capacity, *, wished: bool) -> tuple[int | None, ...]:
     """Return on how many workers to weigh a route by slices: as many as a hint says, else powers of two.
 
     Beyond the number of cores there is nothing to gain (PSP 2009, equation 5).
@@ -98,7 +98,7 @@ def worker_numbers(room: Room, *, wished: bool) -> tuple[int | None, ...]:
 
 
 def _slices(
-    plan: PhysicalPlan, number: int, route: str, workers: int | None, room: Room
+    plan: PhysicalPlan, number: int, route: str, workers: int | None, room: Capacity
 ) -> Iterator[Placement]:
     """Yield where the rows of a stage may lie on so many workers by a route."""
     stage = plan.stages[number]
@@ -127,7 +127,7 @@ def _range(band: Band, workers: int) -> int | float:
     return length if band.slack else int(length)
 
 
-def _copies(route: str, workers: int | None, room: Room) -> Iterator[int]:
+def _copies(route: str, workers: int | None, room: Capacity) -> Iterator[int]:
     """Yield on how many workers to keep a slice: every group that has all of them is two workers or more."""
     if not ROUTES[route].copies:
         yield 1
@@ -143,7 +143,9 @@ def _copies(route: str, workers: int | None, room: Room) -> Iterator[int]:
             copies *= 2
 
 
-def _lengths(plan: PhysicalPlan, stage: Stage, route: str, workers: int, room: Room) -> Iterator[int | None]:
+def _lengths(
+    plan: PhysicalPlan, stage: Stage, route: str, workers: int, room: Capacity
+) -> Iterator[int | None]:
     yield None
     if not ROUTES[route].visits:
         # Rows are copied to the slices that they reach: long ones cost few copies, short ones keep all busy.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from wjoin.planner.catalog import Origin
-from wjoin.planner.choose.choice import Options
+from wjoin.planner.choose.choice import Alternatives
 from wjoin.planner.choose.layouts import Layout, LayoutRule
 from wjoin.planner.cost.model import CostModel, Estimated
 from wjoin.planner.figures import figure
@@ -48,7 +48,7 @@ class Weighing:
 
     name: str
     shape: Shape
-    options: Options
+    options: Alternatives
     model: CostModel
 
 
@@ -176,7 +176,7 @@ def _orders(plan: PhysicalPlan, model: CostModel) -> list[Orders | None]:
 
 
 def _variants(
-    plan: PhysicalPlan, options: Options, orders: Sequence[Orders | None]
+    plan: PhysicalPlan, options: Alternatives, orders: Sequence[Orders | None]
 ) -> Iterator[PhysicalPlan]:
     if not plan.stages:
         yield plan
@@ -192,7 +192,7 @@ def _variants(
             yield _variant(plan, bounds, passes, stages, orders, known)
 
 
-def _mixed_stages(plan: PhysicalPlan, options: Options) -> list[tuple[Stage, ...]]:
+def _mixed_stages(plan: PhysicalPlan, options: Alternatives) -> list[tuple[Stage, ...]]:
     """Return the stages of a plan with every mix of the placements and kernels that they may have."""
     return [
         tuple(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from wjoin.planner.choose.choice import options
 from wjoin.planner.choose.layouts import FREE, hops_name, sequence_name
-from wjoin.planner.choose.placements import Room
+from wjoin.planner.choose.placements import Capacity
 from wjoin.planner.choose.plan_candidates import Weighing, candidates
 from wjoin.planner.cost.model import CostModel
 from wjoin.planner.cost.psp import heaviest, heaviest_bucket
@@ -38,7 +38,7 @@ def _weighing(planning: Planning, shape: Shape) -> Weighing:
     arrival = Arrival(interval, duration, streaming, costs.stretch, costs.partitions or costs.workers)
     model = CostModel(statistics, arrival, costs, unit)
     inputs = [each.inputs for each in model.stages(shape.physical)]
-    room = Room(
+    room = Capacity(
         costs.workers,
         interval if streaming else duration,
         tuple(max(heaviest(each)) for each in inputs),

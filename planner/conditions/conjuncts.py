@@ -17,8 +17,8 @@ from wjoin.planner.conditions.readable import COMPARISONS, ReadCondition, Unread
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
-from wjoin.planner.text.pieces import ColumnName, Piece, function_name, read_condition
-from wjoin.planner.text.scope import Reference, Scope, Source, StreamColumn
+from wjoin.planner.text.pieces import AnalysedText, ColumnName, function_name, read_condition
+from wjoin.planner.text.scope import Reference, Scope, ScopeItem, StreamColumn
 from wjoin.udfs.predicate import Predicate
 
 SPECIAL_WORDS = frozenset(
@@ -175,7 +175,7 @@ def bind_conjunct(
     return Residual(shown, columns, matches, read, band, on=written.on)
 
 
-def _after_join(piece: Piece, scope: Scope) -> str:
+def _after_join(piece: AnalysedText, scope: Scope) -> str:
     """Return why a condition can be tested after the join only; empty where it can be before."""
     if any(scope.is_generated(name) for name in piece.columns):
         return "a column of a LATERAL VIEW, which runs after the join"
@@ -183,7 +183,7 @@ def _after_join(piece: Piece, scope: Scope) -> str:
 
 
 def _meaning(
-    text: str, piece: Piece, references: Sequence[Reference], parameters: Mapping[str, object]
+    text: str, piece: AnalysedText, references: Sequence[Reference], parameters: Mapping[str, object]
 ) -> Meaning:
     columns = {_name(reference.name): reference.column for reference in references if reference.whole}
 
@@ -193,7 +193,9 @@ def _meaning(
     return Meaning(column, lambda call: function_name(text, piece, call), parameters)
 
 
-def _read(text: str, piece: Piece, meaning: Meaning, *, apart: bool, streams: int) -> ReadCondition | Unread:
+def _read(
+    text: str, piece: AnalysedText, meaning: Meaning, *, apart: bool, streams: int
+) -> ReadCondition | Unread:
     """Return a condition on so many streams, whose text is given, as the join can test it."""
     if not apart:
         return Unread(_not_apart(piece))
@@ -205,7 +207,7 @@ def _read(text: str, piece: Piece, meaning: Meaning, *, apart: bool, streams: in
     return read_condition_tree(piece.tree, meaning)
 
 
-def _not_apart(piece: Piece) -> str:
+def _not_apart(piece: AnalysedText) -> str:
     """Return why a condition cannot be evaluated apart from the statement."""
     if piece.matches:
         return "a match function"
@@ -240,7 +242,7 @@ def column_of(scope: Scope, name: ColumnName, defined: Iterable[str] = ()) -> Re
 
 
 def using_equality(
-    pair: tuple[StreamColumn, StreamColumn, Span], sources: Sequence[Source]
+    pair: tuple[StreamColumn, StreamColumn, Span], sources: Sequence[ScopeItem]
 ) -> Equality | Residual:
     """Return the equality that one column of a USING stands for."""
     *columns, span = pair
@@ -252,7 +254,7 @@ def using_equality(
     return Equality(*sides, span, on=on)
 
 
-def _runs_apart(piece: Piece) -> bool:
+def _runs_apart(piece: AnalysedText) -> bool:
     return not (piece.has_subquery or piece.is_volatile or piece.is_aggregate or piece.matches)
 
 
@@ -267,7 +269,11 @@ def _literals(tokens: Sequence[Token], parameters: Mapping[str, object]) -> list
 
 
 def _equality(
-    text: str, piece: Piece, references: Sequence[Reference], edits: Sequence[Edit], sources: Sequence[Source]
+    text: str,
+    piece: AnalysedText,
+    references: Sequence[Reference],
+    edits: Sequence[Edit],
+    sources: Sequence[ScopeItem],
 ) -> Equality | None:
     parts = piece.tree.this, piece.tree.expression
     if any(isinstance(part, (exp.Predicate, exp.Connector, exp.Not)) for part in parts):
@@ -314,7 +320,7 @@ def _expression_side(side: Side, shown: str) -> Side:
     return replace(side, text=shown, identity=canonical(shown), plain=None)
 
 
-def _plain_side(column: StreamColumn, sources: Sequence[Source], span: Span) -> Side:
+def _plain_side(column: StreamColumn, sources: Sequence[ScopeItem], span: Span) -> Side:
     shown = sources[column.stream].expression(column.column.name)
     return Side(column.stream, shown, canonical(shown), column, (column,), span)
 

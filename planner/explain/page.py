@@ -16,7 +16,7 @@ from wjoin.planner.explain.page_graph import legend, window_graph
 from wjoin.planner.explain.page_plan import plan_picture
 from wjoin.planner.explain.page_slices import slices_legend, slices_picture
 from wjoin.planner.explain.page_style import AROUND, ROOT, STYLE
-from wjoin.planner.explain.phrases import Link, alternatives, shown, signed, warnings
+from wjoin.planner.explain.phrases import CompletedWindow, alternatives, shown, signed, warnings
 from wjoin.planner.figures import figure, seconds, size
 
 OPEN_WINDOWS = 6
@@ -145,13 +145,13 @@ def _windows(document: Document) -> Iterator[Markup]:
     yield tag("details", tag("summary", "The windows in words"), _window_table(found), open=state)
 
 
-def _alternative(document: Document, links: Sequence[Link], number: int, count: int) -> Markup:
+def _alternative(document: Document, links: Sequence[CompletedWindow], number: int, count: int) -> Markup:
     title = f"Alternative {number} of {count}" if count > 1 else ""
     drawing = window_graph(document, links, title or "The window graph")
     return tag("figure", *([tag("figcaption", title)] if title else []), drawing)
 
 
-def _window_table(found: Sequence[Sequence[Link]]) -> Markup:
+def _window_table(found: Sequence[Sequence[CompletedWindow]]) -> Markup:
     rows = []
     for number, links in enumerate(found, start=1):
         head = [tag("td", f"alternative {number}")] if len(found) > 1 else []

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from wjoin.planner.explain.document import Document, StreamEntry
 from wjoin.planner.explain.markup import Markup, fitted, join, picture, tag, text_width
 from wjoin.planner.explain.page_layout import Box, arranged, ends
-from wjoin.planner.explain.phrases import Kind, Link, shown
+from wjoin.planner.explain.phrases import BoundOrigin, CompletedWindow, shown
 
 LABELLED_STREAMS = 8
 """Streams up to which every edge has a label; beyond, only those that are given or tightened."""
@@ -21,7 +21,7 @@ _NODE_WIDTH = 170
 _MARGIN = 10
 
 
-def window_graph(document: Document, links: Sequence[Link], title: str) -> Markup:
+def window_graph(document: Document, links: Sequence[CompletedWindow], title: str) -> Markup:
     """Return the drawing of the completed windows of one alternative."""
     sizes = {each.alias: _node_size(shown(each)) for each in document.streams}
     labelled = _labelled(links, len(sizes))
@@ -45,20 +45,22 @@ def _node_size(name: str) -> tuple[float, float]:
     return min(_NODE_WIDTH, max(56, text_width(name, _SIZE + 1) + 24)), 34
 
 
-def _labelled(links: Sequence[Link], streams: int) -> list[Link]:
+def _labelled(links: Sequence[CompletedWindow], streams: int) -> list[CompletedWindow]:
     """Return the edges that have a label, those that were written first."""
     if streams <= LABELLED_STREAMS:
         return list(links)
-    ranked = [link for link in links if link.kind is not Kind.DERIVED and link.kind is not Kind.FREE]
+    ranked = [
+        link for link in links if link.kind is not BoundOrigin.DERIVED and link.kind is not BoundOrigin.FREE
+    ]
     return ranked[:LABELS]
 
 
-def _label_size(link: Link) -> tuple[float, float]:
+def _label_size(link: CompletedWindow) -> tuple[float, float]:
     width = max(text_width(each, _SIZE) for each in (link.interval, link.was))
     return width + 8, _LINE * (2 if link.was else 1) + 4
 
 
-def _edge(link: Link, places: Mapping[str, Box]) -> Markup:
+def _edge(link: CompletedWindow, places: Mapping[str, Box]) -> Markup:
     (x1, y1), (x2, y2) = ends(places[link.first], places[link.second])
     drawn = [tag("title", link.hint), tag("line", x1=x1, y1=y1, x2=x2, y2=y2)]
     if link.directed:
@@ -73,11 +75,11 @@ def _arrow(x1: float, y1: float, x2: float, y2: float) -> Markup:
     return tag("polygon", points=points)
 
 
-def _class(kind: Kind) -> str:
+def _class(kind: BoundOrigin) -> str:
     return kind.value.replace(" ", "-")
 
 
-def _label(link: Link, box: Box) -> Markup:
+def _label(link: CompletedWindow, box: Box) -> Markup:
     lines = [(text, class_) for text, class_ in ((link.was, "was"), (link.interval, "interval")) if text]
     baseline = box.y - _LINE * (len(lines) - 1) / 2 + 4
     texts = [
@@ -102,26 +104,26 @@ def _node(stream: StreamEntry, box: Box) -> Markup:
     return tag("g", *drawn, class_=class_, data_stream=stream.alias)
 
 
-def legend(links: Sequence[Link]) -> Markup:
+def legend(links: Sequence[CompletedWindow]) -> Markup:
     """Return what the lines of the kinds that occur mean."""
     found = {link.kind for link in links}
-    entries = [_legend_entry(kind) for kind in Kind if kind in found]
+    entries = [_legend_entry(kind) for kind in BoundOrigin if kind in found]
     if any(link.directed for link in links):
         words = "an arrow from A to B shows how much later B is than A; ± means either can be later"
         entries.append(tag("span", words, class_="key"))
     return tag("p", *itertools.chain.from_iterable((each, " ") for each in entries), class_="legend")
 
 
-def _legend_entry(kind: Kind) -> Markup:
+def _legend_entry(kind: BoundOrigin) -> Markup:
     line = tag("line", x1=0, y1=6, x2=34, y2=6)
     sample = picture(34, 12, kind.value, tag("g", line, class_=f"edge {_class(kind)}"))
     return tag("span", sample, " ", _MEANINGS[kind], class_="key")
 
 
 _MEANINGS = {
-    Kind.GIVEN: "given in the statement",
-    Kind.TIGHTENED: join("tightened by the others; the given one is ", tag("s", "struck out")),
-    Kind.PARTLY: "given on one side, derived on the other",
-    Kind.DERIVED: "derived from the others",
-    Kind.FREE: "without a bound",
+    BoundOrigin.GIVEN: "given in the statement",
+    BoundOrigin.TIGHTENED: join("tightened by the others; the given one is ", tag("s", "struck out")),
+    BoundOrigin.PARTLY: "given on one side, derived on the other",
+    BoundOrigin.DERIVED: "derived from the others",
+    BoundOrigin.FREE: "without a bound",
 }

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wjoin.planner.explain.phrases import Link
+from wjoin.planner.explain.phrases import CompletedWindow
 
 _GAP = 5
 _BROAD = 130
@@ -53,9 +53,9 @@ class Box:
 
 def arranged(
     sizes: Mapping[str, tuple[float, float]],
-    links: Sequence[Link],
-    labels: Mapping[Link, tuple[float, float]],
-) -> tuple[dict[str, Box], dict[Link, Box]]:
+    links: Sequence[CompletedWindow],
+    labels: Mapping[CompletedWindow, tuple[float, float]],
+) -> tuple[dict[str, Box], dict[CompletedWindow, Box]]:
     """Return the places of streams and labels, as near to each other as the labels allow."""
     scale = 1.0
     for _ in range(_ATTEMPTS):
@@ -68,7 +68,9 @@ def arranged(
 
 
 def _circle(
-    sizes: Mapping[str, tuple[float, float]], labels: Mapping[Link, tuple[float, float]], scale: float
+    sizes: Mapping[str, tuple[float, float]],
+    labels: Mapping[CompletedWindow, tuple[float, float]],
+    scale: float,
 ) -> dict[str, Box]:
     """Return the streams on an ellipse, the first at its top; two stand in a row."""
     widest = min(_BROAD, max((width for width, _ in labels.values()), default=60.0))
@@ -87,11 +89,13 @@ def _circle(
 
 
 def _spots(
-    places: Mapping[str, Box], links: Sequence[Link], labels: Mapping[Link, tuple[float, float]]
-) -> dict[Link, Box]:
+    places: Mapping[str, Box],
+    links: Sequence[CompletedWindow],
+    labels: Mapping[CompletedWindow, tuple[float, float]],
+) -> dict[CompletedWindow, Box]:
     """Return places of labels on their edges that are free, the labels of short edges first."""
     lines = {link: ends(places[link.first], places[link.second]) for link in links}
-    found: dict[Link, Box] = {}
+    found: dict[CompletedWindow, Box] = {}
     for link in sorted(labels, key=lambda each: math.dist(*lines[each])):
         taken = [*places.values(), *found.values()]
         box = _spot(link, labels[link], lines, taken)
@@ -101,7 +105,10 @@ def _spots(
 
 
 def _spot(
-    link: Link, size: tuple[float, float], lines: Mapping[Link, Line], taken: Sequence[Box]
+    link: CompletedWindow,
+    size: tuple[float, float],
+    lines: Mapping[CompletedWindow, Line],
+    taken: Sequence[Box],
 ) -> Box | None:
     """Return the free place on an edge through which the fewest other edges run, near its middle."""
     (x, y), (far_x, far_y) = lines[link]

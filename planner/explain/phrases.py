@@ -10,7 +10,7 @@ from wjoin.planner.figures import figure, seconds
 from wjoin.planner.windows.lengths import timespan
 
 
-class Kind(Enum):
+class BoundOrigin(Enum):
     """Where the bounds of two streams come from."""
 
     GIVEN = "given"
@@ -33,7 +33,7 @@ SIGNS = {Lying.KEEPS: "#", Lying.COPIES: "+", Lying.MEETS: "o"}
 
 
 @dataclass(frozen=True)
-class Link:
+class CompletedWindow:
     """The completed window of two streams in one alternative.
 
     ``interval`` bounds how much later ``second`` is than ``first``; they are turned where it reads
@@ -45,7 +45,7 @@ class Link:
     second: str
     interval: str
     directed: bool
-    kind: Kind
+    kind: BoundOrigin
     was: str
     sentence: str
     origin: str
@@ -118,9 +118,9 @@ def warnings(document: doc.Document) -> Iterator[str]:
             )
 
 
-def alternatives(document: doc.Document) -> list[list[Link]]:
+def alternatives(document: doc.Document) -> list[list[CompletedWindow]]:
     """Return the completed windows of each alternative."""
-    found: dict[int, list[Link]] = {}
+    found: dict[int, list[CompletedWindow]] = {}
     given = {_place(each): each for each in document.constraints.given}
     for each in document.constraints.completed:
         found.setdefault(each.alternative, []).append(_link(each, given.get(_place(each)), document))
@@ -131,15 +131,15 @@ def _place(each: doc.WindowEntry) -> tuple[int, str, str]:
     return each.alternative, each.from_, each.to
 
 
-def _link(each: doc.CompletedEntry, given: doc.WindowEntry | None, document: doc.Document) -> Link:
+def _link(each: doc.CompletedEntry, given: doc.WindowEntry | None, document: doc.Document) -> CompletedWindow:
     low, high = each.lo, each.hi
     turned = _reads_backward(low, high)
-    kind = Kind(each.kind)
-    was = given if kind is Kind.TIGHTENED else None
-    return Link(
+    kind = BoundOrigin(each.kind)
+    was = given if kind is BoundOrigin.TIGHTENED else None
+    return CompletedWindow(
         *((each.to, each.from_) if turned else (each.from_, each.to)),
         interval=_interval(each, document, turned),
-        directed=kind is not Kind.FREE and low != (None if high is None else -high),
+        directed=kind is not BoundOrigin.FREE and low != (None if high is None else -high),
         kind=kind,
         was=_interval(was, document, turned) if was else "",
         sentence=f"{each.to} − {each.from_}: {_interval(each, document)}",

@@ -5,7 +5,7 @@ from wjoin.planner.bind.event_time import EventTime
 from wjoin.planner.plan.physical import KeyCode, ScanColumn, StreamScan
 from wjoin.planner.shape.decompose import DraftInput
 from wjoin.planner.shape.join_keys import EXACT, KeyPart, is_verifiable
-from wjoin.planner.text.scope import Source, StreamColumn
+from wjoin.planner.text.scope import ScopeItem, StreamColumn
 
 
 class ScanBuilder:
@@ -14,7 +14,7 @@ class ScanBuilder:
     Add the outputs first: a column that the join needs, too, is then the same scan column.
     """
 
-    def __init__(self, source: Source, time: EventTime | None) -> None:
+    def __init__(self, source: ScopeItem, time: EventTime | None) -> None:
         self._source = source
         self._time = time
         self._columns: list[ScanColumn] = []

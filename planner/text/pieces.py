@@ -99,7 +99,7 @@ class ListItem:
 
 
 @dataclass(frozen=True)
-class Piece:
+class AnalysedText:
     """An analysed piece of text.
 
     ``tree`` is sqlglot's, for its shape only: function names in it are masked. ``items`` is
@@ -122,13 +122,13 @@ _SELECT = "SELECT "
 """What stands before a piece that sqlglot reads as an item of a select list."""
 
 
-def function_name(text: str, piece: Piece, call: exp.Anonymous) -> str:
+def function_name(text: str, piece: AnalysedText, call: exp.Anonymous) -> str:
     """Return the name of a call in a condition as it was written, in lower case."""
     shift = piece.span.start - len(_SELECT)
     return text[call.meta["start"] + shift : call.meta["end"] + 1 + shift].lower() if call.meta else ""
 
 
-def read_condition(text: str, span: Span) -> Piece:
+def read_condition(text: str, span: Span) -> AnalysedText:
     """Analyse one expression; raises WJ210 where it cannot be read, and WJ114 where it is too deep."""
     select = _parse(text, span, _SELECT, "the condition")
     items = select.expressions
@@ -138,7 +138,7 @@ def read_condition(text: str, span: Span) -> Piece:
     return _piece(text, span, _SELECT, items[0], (("condition", items[0]),))
 
 
-def read_select_list(text: str, span: Span) -> Piece:
+def read_select_list(text: str, span: Span) -> AnalysedText:
     """Analyse a select list; raises WJ210 where it cannot be read, and WJ114 where it is too deep."""
     select = _parse(text, span, _SELECT, "the select list")
     if not select.expressions:
@@ -146,7 +146,7 @@ def read_select_list(text: str, span: Span) -> Piece:
     return _piece(text, span, _SELECT, select, tuple(("list", item) for item in select.expressions))
 
 
-def read_tail(text: str, span: Span) -> Piece:
+def read_tail(text: str, span: Span) -> AnalysedText:
     """Analyse what follows FROM, WINDOW and WHERE: GROUP BY to the end; raises WJ210 and WJ114."""
     prefix = "SELECT 1 FROM p "
     select = _parse(text, span, prefix, "the clauses after the join")
@@ -235,7 +235,7 @@ class _Place:
 
 def _piece(
     text: str, span: Span, prefix: str, tree: exp.Expr, roots: Sequence[tuple[str, exp.Expr]]
-) -> Piece:
+) -> AnalysedText:
     tokens = scan_piece(text, span)
     collector = _Collector(text, span.start - len(prefix), tokens)
     items = [collector.item(clause, root) for clause, root in roots]
@@ -245,7 +245,7 @@ def _piece(
         for before, token in zip([None, *tokens], tokens, strict=False)
         if token.kind is Kind.WORD and (before is None or before.text != ".")
     }
-    return Piece(
+    return AnalysedText(
         span=span,
         tree=tree,
         items=tuple(items),

@@ -61,7 +61,7 @@ class StreamColumn:
 
 
 @dataclass(frozen=True)
-class Source:
+class ScopeItem:
     """One FROM item with its name in expressions and its relation."""
 
     number: int
@@ -132,7 +132,7 @@ class Scope:
     ``laterals`` are its LATERAL VIEWs, whose columns Spark adds to the joined rows.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[ScopeItem, ...]
     visible: tuple[StreamColumn, ...]
     laterals: tuple[LateralView, ...] = ()
 
@@ -236,7 +236,7 @@ class Scope:
         message = f"no stream has a column {first.name}"
         return WJoinError("WJ202", message, span=name.span, help=help)
 
-    def source(self, qualifier: Sequence[Identifier]) -> Source:
+    def source(self, qualifier: Sequence[Identifier]) -> ScopeItem:
         """Return the source that a star's qualifier names; raises WJ201 when none does."""
         last = Identifier("*", span=qualifier[-1].span)
         for source in self.sources:
@@ -248,7 +248,7 @@ class Scope:
         raise WJoinError("WJ201", f"{qualifier[-1].name} is not a stream of FROM", span=span, help=help)
 
 
-def find_column(source: Source, name: Identifier) -> Column:
+def find_column(source: ScopeItem, name: Identifier) -> Column:
     """Return the column of a source that an unqualified name means; raises WJ202 or WJ203."""
     found = source.columns_named(name.name)
     if not found:
@@ -264,7 +264,7 @@ UsingPair = tuple[StreamColumn, StreamColumn, Span]
 
 
 def visible_columns(
-    text: str, sources: Sequence[Source], using: Collection[UsingColumns]
+    text: str, sources: Sequence[ScopeItem], using: Collection[UsingColumns]
 ) -> tuple[tuple[StreamColumn, ...], tuple[UsingPair, ...]]:
     """Return what ``*`` and unqualified names see, and the pairs that USING makes equal.
 
@@ -288,7 +288,7 @@ def visible_columns(
     return tuple(before + group), tuple(pairs)
 
 
-def _comma_between(text: str, first: Source, second: Source) -> bool:
+def _comma_between(text: str, first: ScopeItem, second: ScopeItem) -> bool:
     depth = 0
     for token in scan(text[first.item.span.end : second.item.span.start]):
         depth += (token.text == "(") - (token.text == ")")
@@ -297,7 +297,9 @@ def _comma_between(text: str, first: Source, second: Source) -> bool:
     return False
 
 
-def _left_side(name: Identifier, visible: Sequence[StreamColumn], sources: Sequence[Source]) -> StreamColumn:
+def _left_side(
+    name: Identifier, visible: Sequence[StreamColumn], sources: Sequence[ScopeItem]
+) -> StreamColumn:
     found = [each for each in visible if name.matches(each.column.name)]
     if len(found) == 1:
         return found[0]
@@ -311,7 +313,7 @@ def _left_side(name: Identifier, visible: Sequence[StreamColumn], sources: Seque
     raise WJoinError("WJ202", message, span=name.span, help=help)
 
 
-def _no_column(source: Source, wanted: Identifier) -> WJoinError:
+def _no_column(source: ScopeItem, wanted: Identifier) -> WJoinError:
     names = [column.name for column in source.relation.columns]
     help = suggestion(wanted.name, names) or f"the columns of {source.name} are {_shortened(names)}"
     message = f"the stream {source.name} has no column {wanted.name}"

@@ -53,7 +53,7 @@ def fragment(documents: Sequence[dict[str, Any]]) -> str:
     return html.fragment(list(map(read, documents)))
 
 
-def alternatives(document: dict[str, Any]) -> list[list[phrases.Link]]:
+def alternatives(document: dict[str, Any]) -> list[list[phrases.CompletedWindow]]:
     """Return the windows of a document in JSON."""
     return phrases.alternatives(read(document))
 

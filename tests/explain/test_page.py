@@ -33,7 +33,7 @@ from tests.tiers import tiers
 from wjoin.planner.explain.markup import clean, escape, fitted, tag, text_width
 from wjoin.planner.explain.page_chart import CUT
 from wjoin.planner.explain.page_style import ROOT, STYLE
-from wjoin.planner.explain.phrases import Kind
+from wjoin.planner.explain.phrases import BoundOrigin
 from wjoin.planner.explain.text import explain_text
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -106,8 +106,8 @@ def test_of_many_streams_only_the_windows_that_were_written_have_labels():
 
 def test_kinds_of_windows_have_lines_of_their_own():
     links = {(link.first, link.second): link for link in alternatives(chain(3))[0]}
-    assert links["A", "B"].kind is Kind.GIVEN
-    assert links["A", "C"].kind is Kind.TIGHTENED
+    assert links["A", "B"].kind is BoundOrigin.GIVEN
+    assert links["A", "C"].kind is BoundOrigin.TIGHTENED
     assert (links["A", "C"].was, links["A", "C"].interval) == ("± 3 d", "± 3 s")
     tree = _tree(chain(3))
     assert len([each for each in _of_class(tree, "tightened") if each.get("data-edge")]) == 1
@@ -136,9 +136,9 @@ def test_a_window_that_is_partly_given_and_one_that_is_open():
         "WINDOW A = 10 s AND WINDOW (A, B) = 2 s AND DWINDOW (B, C) = 9 s"
     )
     links = {frozenset((link.first, link.second)): link for link in alternatives(document)[0]}
-    assert links[frozenset("AC")].kind is Kind.PARTLY
+    assert links[frozenset("AC")].kind is BoundOrigin.PARTLY
     assert links[frozenset("AC")].interval == "−2 s … 10 s"
-    free = [link for link in alternatives(one_sided())[0] if link.kind is Kind.FREE]
+    free = [link for link in alternatives(one_sided())[0] if link.kind is BoundOrigin.FREE]
     assert [link.interval for link in free] == ["free"]
 
 

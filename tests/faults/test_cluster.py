@@ -16,6 +16,8 @@ import pytest
 
 from tests.faults.cluster import SLOWED
 from tests.faults.killing import assert_results, write_streams
+from wjoin.spark.extensions import COLUMNS, EXTENSIONS
+from wjoin.spark.java_classes import JAR
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 CHILD = Path(__file__).with_name("cluster.py")
@@ -104,6 +106,20 @@ def test_two_attempts_of_a_task_at_once(tmp_path: Path, state: str) -> None:
         done = run(tmp_path, state, master, **SPECULATION)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert (tmp_path / SLOWED).exists() and speculative(tmp_path) > 0
+    assert_results(tmp_path, [str(path) for path in (tmp_path / "committed").glob("*.parquet")])
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(900)
+def test_rows_go_to_executors_as_columns(tmp_path: Path) -> None:
+    write_streams(tmp_path, 3, 150)
+    with cluster(tmp_path) as master:
+        done = run(tmp_path, "files", master, **{"spark.jars": str(JAR), EXTENSIONS: COLUMNS})
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    (log,) = (tmp_path / "events").iterdir()
+    plans = [line for line in log.read_text().splitlines() if "SparkListenerSQLExecutionStart" in line]
+    assert any("MapInArrow" in plan for plan in plans)
+    assert all("Blocks" in plan for plan in plans if "MapInArrow" in plan)
     assert_results(tmp_path, [str(path) for path in (tmp_path / "committed").glob("*.parquet")])
 
 

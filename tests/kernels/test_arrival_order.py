@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from wjoin.executor.arrival_order import Pieces, disorder
+from wjoin.executor.arrival_order import ReadParts, disorder
 
 Row = tuple[str, int, int, int]
 """Name, major place, start, event time."""
@@ -24,7 +24,7 @@ def pieces(partitions: list[list[Row]], size: int, *, log: bool) -> list:
     """Return the pieces that readers of some partitions find, who get their rows in batches."""
     found = []
     for partition in partitions:
-        reader = Pieces(log=log)
+        reader = ReadParts(log=log)
         for start in range(0, len(partition), size):
             names, majors, starts, times = zip(*partition[start : start + size], strict=True)
             known = sorted(set(names))

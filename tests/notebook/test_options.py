@@ -3,29 +3,33 @@
 import pytest
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.notebook.options import USAGE, Options, read_options
+from wjoin.notebook.options import USAGE, CellOptions, read_options
 
 
 @pytest.mark.parametrize(
     ("line", "options", "rest"),
     [
-        ("", Options(), ""),
-        ("--once", Options(once=True), ""),
-        ("SELECT 1 -- words", Options(), "SELECT 1 -- words"),
-        ("SELECT -1", Options(), "SELECT -1"),
-        ("--limit 5 SELECT 1", Options(limit=5), "SELECT 1"),
-        ("--checkpoint 'a b' --trigger=\"10 s\" x", Options(checkpoint="a b", trigger="10 s"), "x"),
-        ("df << SELECT 1", Options(keep="df", show=False), "SELECT 1"),
-        ("--once df <<", Options(once=True, keep="df", show=False), ""),
-        ("df << --once", Options(once=True, keep="df", show=False), ""),
-        ("df << --once --limit 5 SELECT 1", Options(once=True, limit=5, keep="df", show=False), "SELECT 1"),
-        ("df << a << 2", Options(keep="df", show=False), "a << 2"),
-        ("-o df SELECT 1", Options(keep="df"), "SELECT 1"),
-        ("--background --restart", Options(background=True, restart=True), ""),
-        ("SELECT a << 2", Options(), "SELECT a << 2"),
+        ("", CellOptions(), ""),
+        ("--once", CellOptions(once=True), ""),
+        ("SELECT 1 -- words", CellOptions(), "SELECT 1 -- words"),
+        ("SELECT -1", CellOptions(), "SELECT -1"),
+        ("--limit 5 SELECT 1", CellOptions(limit=5), "SELECT 1"),
+        ("--checkpoint 'a b' --trigger=\"10 s\" x", CellOptions(checkpoint="a b", trigger="10 s"), "x"),
+        ("df << SELECT 1", CellOptions(keep="df", show=False), "SELECT 1"),
+        ("--once df <<", CellOptions(once=True, keep="df", show=False), ""),
+        ("df << --once", CellOptions(once=True, keep="df", show=False), ""),
+        (
+            "df << --once --limit 5 SELECT 1",
+            CellOptions(once=True, limit=5, keep="df", show=False),
+            "SELECT 1",
+        ),
+        ("df << a << 2", CellOptions(keep="df", show=False), "a << 2"),
+        ("-o df SELECT 1", CellOptions(keep="df"), "SELECT 1"),
+        ("--background --restart", CellOptions(background=True, restart=True), ""),
+        ("SELECT a << 2", CellOptions(), "SELECT a << 2"),
     ],
 )
-def test_options(line: str, options: Options, rest: str) -> None:
+def test_options(line: str, options: CellOptions, rest: str) -> None:
     assert read_options(line) == (options, rest)
 
 
@@ -46,5 +50,5 @@ def test_what_is_no_option(line: str, said: str) -> None:
 
 
 def test_the_usage_names_every_option() -> None:
-    for name in Options.__dataclass_fields__:
+    for name in CellOptions.__dataclass_fields__:
         assert {"keep": "-o NAME", "show": "NAME <<"}.get(name, f"--{name}") in USAGE

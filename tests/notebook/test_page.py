@@ -7,7 +7,7 @@ import pytest
 
 from tests.notebook.kernels import Kernel, Output
 from tests.packages import ROOT
-from wjoin.notebook.options import Options
+from wjoin.notebook.options import CellOptions
 
 pytestmark = pytest.mark.thorough
 
@@ -17,7 +17,7 @@ _CELL = re.compile(r"^```(?:text|python)\n((?:%|import |session = ).*?)^```$", r
 
 def test_the_page_has_every_option() -> None:
     text = PAGE.read_text("utf-8")
-    for name in set(Options.__dataclass_fields__) - {"keep", "show"}:
+    for name in set(CellOptions.__dataclass_fields__) - {"keep", "show"}:
         assert f"| `--{name}" in text
 
 

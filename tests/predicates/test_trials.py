@@ -9,7 +9,7 @@ import pytest
 
 from tests.plans.catalogue import plan
 from wjoin.executor.pair_calls import PairFailedError
-from wjoin.executor.predicate_trials import PAIRS, Column, trial
+from wjoin.executor.predicate_trials import PAIRS, SampleColumn, trial
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.catalog import Estimate, Origin
 from wjoin.planner.conditions.predicate_calls import ReadCall, Trial, cost_of, share_of, tried
@@ -25,7 +25,7 @@ def near(left: Any, right: Any) -> Any:
 
 
 def both(values: pa.Array = NUMBERS, other: pa.Array = NUMBERS) -> list[Any]:
-    return [Column(0, values), Column(2, other)]
+    return [SampleColumn(0, values), SampleColumn(2, other)]
 
 
 def test_the_share_is_that_of_all_pairs_where_these_are_few() -> None:
@@ -55,7 +55,7 @@ def test_three_streams_and_constants_are_tried() -> None:
         seen.append((low, value, high, most))
         return (low <= value) & (value <= high)
 
-    arguments = [Column(0, NUMBERS), Column(1, NUMBERS), Column(2, NUMBERS), 7]
+    arguments = [SampleColumn(0, NUMBERS), SampleColumn(1, NUMBERS), SampleColumn(2, NUMBERS), 7]
     found = trial(Predicate("between", between), arguments, True, seconds=60)
     assert found is not None
     assert found.share == pytest.approx(1 / 6, abs=0.05)

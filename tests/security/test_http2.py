@@ -6,7 +6,7 @@ import pytest
 
 from tests.security.attacks import begin, frame, message, mutated, part
 from tests.security.test_mutations import raw
-from wjoin.sites.http2 import ALLOWANCE, MOST_OPEN, PREFACE, Connection, Refused, Room, Rules
+from wjoin.sites.http2 import ALLOWANCE, MOST_OPEN, PREFACE, Connection, MessageRoom, RefusedConnection, Rules
 from wjoin.sites.wire import DO_GET, END
 
 LARGE = 100_000
@@ -20,7 +20,7 @@ def rules(total: int = 4 * LARGE, token: str | None = None) -> Rules:
     def refuses(path: bytes, known: bool) -> bytes | None:
         return None if known and path == DO_GET else REFUSED
 
-    return Rules(admits, refuses, 2 * LARGE, Room(total))
+    return Rules(admits, refuses, 2 * LARGE, MessageRoom(total))
 
 
 def large(stream: int, *, token: str | None = None, size: int = LARGE, sent: int = LARGE) -> bytes:
@@ -113,7 +113,7 @@ def test_mutated_bytes_are_refused_or_read_and_the_room_is_given_back() -> None:
                         connection.taken(stream)
                         connection.answer(stream, [memoryview(bytes(chance.randrange(1, LARGE)))], END)
                 sent_by(connection)
-        except Refused:
+        except RefusedConnection:
             pass
         connection.close()
         for stream in works:
@@ -154,7 +154,7 @@ def test_more_than_there_is_room_for_is_refused() -> None:
     ):
         connection = Connection(rules())
         connection.feed(PREFACE + sent)
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedConnection):
             step(connection)
     assert MOST_OPEN * 900 < ALLOWANCE
 

@@ -37,7 +37,7 @@ from tests.web.shown import asked, batches, known
 from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import unpacked
 from wjoin.sites.held import ExtentAsked, HeldRange, Wanted, encode_wanted
-from wjoin.sites.protocol import Request, encode_request
+from wjoin.sites.protocol import RowsRequest, encode_request
 from wjoin.sites.value_filter import ValueFilter
 from wjoin.testing.waiting import free_ports
 from wjoin.web.access import Address
@@ -66,10 +66,10 @@ def tickets(lineage: str) -> list[bytes]:
     wanted = Wanted("id", (HeldRange(0, 500), HeldRange(600, 700, 5)))
     held = (encode_wanted(wanted, ValueFilter.of(pa.array(each)).encode()) for each in ([1, 2, 3], ["row 1"]))
     return [
-        encode_request(Request("rows", "a", lineage, columns, 0, 1000)),
-        encode_request(Request("full", "a", lineage, columns), b"4" + bytes(8) + bytes(400)),
-        *(encode_request(Request("reduced", "a", lineage, columns), each) for each in held),
-        encode_request(Request("probe", stop=100_000)),
+        encode_request(RowsRequest("rows", "a", lineage, columns, 0, 1000)),
+        encode_request(RowsRequest("full", "a", lineage, columns), b"4" + bytes(8) + bytes(400)),
+        *(encode_request(RowsRequest("reduced", "a", lineage, columns), each) for each in held),
+        encode_request(RowsRequest("probe", stop=100_000)),
     ]
 
 

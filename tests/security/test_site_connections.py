@@ -25,7 +25,7 @@ from tests.security.conftest import Attacked
 from tests.sites.processes import wait_for
 from tests.tiers import tiers
 from wjoin.sites.client import SiteClient
-from wjoin.sites.protocol import Request, encode_request
+from wjoin.sites.protocol import RowsRequest, encode_request
 
 pytestmark = [pytest.mark.thorough, pytest.mark.slow]
 
@@ -101,7 +101,7 @@ def test_a_large_request_is_answered_while_others_send_half_ones(open_site: Atta
         for _ in range(8):
             push(stack.enter_context(connected(open_site.url)), half, 0.3)
         body = b"8" + b"".join(each.to_bytes(8, "little") for each in range(100_000))
-        ticket = encode_request(Request("full", "a", open_site.lineage, ("id",)), body)
+        ticket = encode_request(RowsRequest("full", "a", open_site.lineage, ("id",)), body)
         began = time.monotonic()
         blocks = client._caller.again(lambda: [*client._caller.get("full", ticket)])
         assert sum(each.num_rows for each in blocks) == 100_000
@@ -173,7 +173,7 @@ def test_who_does_not_go_on_is_cut(closed_site: Attacked, sent: bytes) -> None:
 
 @pytest.mark.thorough
 def test_readers_who_do_not_read_keep_nobody_out(open_site: Attacked) -> None:
-    ticket = flight.Ticket(encode_request(Request("probe", stop=8_000_000)))
+    ticket = flight.Ticket(encode_request(RowsRequest("probe", stop=8_000_000)))
     own = [("grpc.use_local_subchannel_pool", 1)]
     with contextlib.ExitStack() as stack:
         readers = []
@@ -206,7 +206,7 @@ def widened(stream: int, count: int) -> bytes:
 @pytest.mark.parametrize("taken", [0, 100], ids=["nothing", "a little"])
 def test_answers_that_are_not_read_are_not_kept_by_others_that_are(open_site: Attacked, taken: int) -> None:
     """One connection takes nothing or little of its large answers, and reads small ones all the time."""
-    probe, status = protobuf(encode_request(Request("probe", stop=8_000_000))), protobuf(b"status", b"{}")
+    probe, status = protobuf(encode_request(RowsRequest("probe", stop=8_000_000))), protobuf(b"status", b"{}")
     stuck, cut = range(1, 81, 2), 0
     with looked_on(open_site.site, open_site.address, open_site.lineage):
         until = time.monotonic() + 8

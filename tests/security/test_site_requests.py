@@ -16,7 +16,7 @@ from tests.tiers import tiers
 from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import SiteError, unpacked
 from wjoin.sites.held import HeldRange, Wanted, encode_wanted
-from wjoin.sites.protocol import Request, encode_request
+from wjoin.sites.protocol import RowsRequest, encode_request
 from wjoin.sites.store import MOST_CONSUMERS
 from wjoin.sites.value_filter import ValueFilter, _head
 
@@ -53,7 +53,7 @@ def test_json_that_is_large_or_nested(open_site: Attacked, kind: str) -> None:
             else:
                 error = got(
                     open_site,
-                    encode_request(Request("reduced", "a", open_site.lineage, ("id",)), size + text),
+                    encode_request(RowsRequest("reduced", "a", open_site.lineage, ("id",)), size + text),
                 )
             assert error.kind in ("limit", "broken")
         time.sleep(1)
@@ -62,8 +62,8 @@ def test_json_that_is_large_or_nested(open_site: Attacked, kind: str) -> None:
 def test_names_of_probes_are_not_kept(open_site: Attacked) -> None:
     for at in range(30):
         name = f"{at}" + "x" * 15_000_000
-        assert got(open_site, encode_request(Request("probe", name, stop=1000))).kind == "limit"
-        short = encode_request(Request("probe", f"{at}" + "x" * 10_000, stop=1000))
+        assert got(open_site, encode_request(RowsRequest("probe", name, stop=1000))).kind == "limit"
+        short = encode_request(RowsRequest("probe", f"{at}" + "x" * 10_000, stop=1000))
         assert got(open_site, short).kind == "broken"
     with looked_on(open_site.site, open_site.address, open_site.lineage):
         time.sleep(1)
@@ -98,7 +98,7 @@ def test_filters_that_unpack_to_more_than_they_may(open_site: Attacked) -> None:
     with looked_on(open_site.site, open_site.address, open_site.lineage):
         for each in bombs:
             beside = encode_wanted(Wanted("id", (HeldRange(0, 1000),)), each)
-            ticket = encode_request(Request("reduced", "a", open_site.lineage, ("id",)), beside)
+            ticket = encode_request(RowsRequest("reduced", "a", open_site.lineage, ("id",)), beside)
             assert acted(open_site, "filter", each).kind in ("limit", "broken")
             assert got(open_site, ticket).kind in ("limit", "broken")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wjoin.shell.completion import Candidate, Named, Names, candidates
+from wjoin.shell.completion import Completion, Named, Names, candidates
 
 COLUMNS = {
     "camera1": (Named("obj_id", "bigint"), Named("ts", "timestamp"), Named("odd name", "string")),
@@ -72,7 +72,7 @@ def test_in_an_expression_stand_columns_then_aliases_then_keywords():
 def test_what_has_been_typed_is_replaced_and_columns_tell_their_types():
     assert candidates("SELECT B.la", 11, NAMES) == []
     text = "SELECT B.la FROM camera2 B"
-    assert candidates(text, 11, NAMES) == [Candidate("lane", "int", 2)]
+    assert candidates(text, 11, NAMES) == [Completion("lane", "int", 2)]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_the_names_are_those_after_the_last_statement_however_long_spark_takes(
         assert made.wait(60)
         return found
 
-    names = known.Known()
+    names = known.KnownNames()
     typed = "SELECT * FROM just_made AS A WHERE A.ob"
     monkeypatch.setattr(known, "names_of", slowly)
     names.refresh(session)

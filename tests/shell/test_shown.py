@@ -23,7 +23,7 @@ from wjoin.shell.explained import explained
 from wjoin.shell.pager import show_lines
 from wjoin.shell.paint import Paint
 from wjoin.shell.status import complete_text, status_line, status_text
-from wjoin.shell.tables import Rows, records, table, table_width
+from wjoin.shell.tables import TextRows, records, table, table_width
 from wjoin.statements.explanation import Explanation
 
 PLAIN = Paint(False)
@@ -31,7 +31,7 @@ NOW = datetime(2026, 5, 1, 12, 0, 10, tzinfo=UTC)
 
 
 def test_a_table():
-    rows = Rows(("id", "名前"), (True, False), (("1", "日本語"), ("22", None), ("3", "a\nb")))
+    rows = TextRows(("id", "名前"), (True, False), (("1", "日本語"), ("22", None), ("3", "a\nb")))
     assert table(rows, PLAIN) == [
         " id │ 名前",
         "────┼────────",
@@ -44,18 +44,18 @@ def test_a_table():
 
 
 def test_values_cannot_move_the_cursor():
-    rows = Rows(("v",), (False,), (("\x1b[2J\r\x07\u202ex",),))
+    rows = TextRows(("v",), (False,), (("\x1b[2J\r\x07\u202ex",),))
     assert table(rows, PLAIN)[-1] == r" \x1b[2J\r\x07\u202ex"
 
 
 @pytest.mark.parametrize("width", [20, 40, 79])
 def test_a_table_that_is_cut_fits(width):
-    rows = Rows(tuple("abc"), (False, True, False), (("x" * 50, "1" * 30, "日本" * 20), ("y", "2", "z")))
+    rows = TextRows(tuple("abc"), (False, True, False), (("x" * 50, "1" * 30, "日本" * 20), ("y", "2", "z")))
     assert all(cell_len(line) <= width for line in table(rows, PLAIN, width))
 
 
 def test_records_of_rows_that_are_too_wide():
-    rows = Rows(("id", "text"), (True, False), (("1", "a\nb"), ("2", None)))
+    rows = TextRows(("id", "text"), (True, False), (("1", "a\nb"), ("2", None)))
     assert records(rows, PLAIN) == [
         "─ row 1 ────", " id    1", " text  a", "       b", "─ row 2 ────", " id    2", " text  NULL",
     ]  # fmt: skip

@@ -8,17 +8,17 @@ from pathlib import Path
 import pyarrow as pa
 
 from wjoin.sites.held import Extent
-from wjoin.sites.retention import Retention
+from wjoin.sites.retention import StoreRetention
 from wjoin.sites.sources import StreamConfig
 from wjoin.sites.store import StreamStore
 
-FOREVER = Retention(None, 1 << 40, None, 3600.0)
+FOREVER = StoreRetention(None, 1 << 40, None, 3600.0)
 
 _OPEN: list[StreamStore] = []
 
 
 def opened(
-    folder: Path, schema: pa.Schema, keys: Sequence[str], retention: Retention, segment_bytes: int
+    folder: Path, schema: pa.Schema, keys: Sequence[str], retention: StoreRetention, segment_bytes: int
 ) -> StreamStore:
     """Open the store of a stream with the event time ``ts``."""
     stream = StreamConfig("a", "", schema, "ts", tuple(keys), retention)

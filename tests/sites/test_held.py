@@ -17,10 +17,10 @@ from tests.tiers import examples
 from wjoin.sites.dropped import Dropped, load_dropped
 from wjoin.sites.failures import SiteError
 from wjoin.sites.held import HeldRange, behind, disjoint
-from wjoin.sites.key_index import KeyIndex
+from wjoin.sites.key_index import HashIndex
 from wjoin.sites.protocol import ROW
 from wjoin.sites.reduction import Passing
-from wjoin.sites.retention import Retention
+from wjoin.sites.retention import StoreRetention
 from wjoin.sites.store import StreamStore
 from wjoin.sites.value_filter import ValueFilter
 
@@ -121,7 +121,7 @@ def test_disjoint_ranges_hold_the_same_rows(given, at):
 def test_a_sealed_piece_is_asked_by_its_index_where_that_pays(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        KeyIndex, "holding", lambda *given, real=KeyIndex.holding: asked.append(given) or real(*given)
+        HashIndex, "holding", lambda *given, real=HashIndex.holding: asked.append(given) or real(*given)
     )
     store = opened(tmp_path)
     for at in range(100):
@@ -161,7 +161,7 @@ def gone(store: StreamStore, start: int, low: int | None) -> bool:
 
 
 def test_rows_that_have_left_are_missed_only_where_their_time_is_asked_for(tmp_path):
-    kept = Retention(300, None, None, 3600.0)
+    kept = StoreRetention(300, None, None, 3600.0)
     store = opened(tmp_path, retention=kept)
     assert not gone(store, 0, None)
     fill(store, 2000)
@@ -189,7 +189,7 @@ class Killed(BaseException):
 def test_killed_between_telling_of_rows_and_removing_them(tmp_path, monkeypatch):
     from wjoin.sites import segments
 
-    kept = Retention(300, None, None, 3600.0)
+    kept = StoreRetention(300, None, None, 3600.0)
 
     def kill(*_, **__):
         raise Killed
@@ -216,7 +216,7 @@ def test_killed_between_telling_of_rows_and_removing_them(tmp_path, monkeypatch)
 
 
 def test_a_store_that_does_not_know_what_has_left_takes_it_for_later(tmp_path):
-    kept = Retention(300, None, None, 3600.0)
+    kept = StoreRetention(300, None, None, 3600.0)
     store = opened(tmp_path, retention=kept)
     fill(store, 2000)
     store.close()
@@ -239,7 +239,7 @@ def test_a_store_that_does_not_know_what_has_left_takes_it_for_later(tmp_path):
 
 
 def test_a_disk_that_is_full_gets_its_room_back(tmp_path):
-    kept = Retention(300, None, None, 3600.0)
+    kept = StoreRetention(300, None, None, 3600.0)
     store = opened(tmp_path, retention=kept)
     # A folder in the place of the new file: it cannot be written.
     (tmp_path / "dropped.part").mkdir()

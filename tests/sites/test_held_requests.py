@@ -19,7 +19,7 @@ from wjoin.grammar.plain import plain
 from wjoin.sites.block_size import block_bytes
 from wjoin.sites.failures import SiteError, unpacked
 from wjoin.sites.held import ExtentAsked, HeldRange, Wanted, encode_wanted
-from wjoin.sites.protocol import ROW, Link, Request, encode_request
+from wjoin.sites.protocol import ROW, MeasuredLink, RowsRequest, encode_request
 from wjoin.sites.value_filter import ValueFilter
 
 pytestmark = pytest.mark.long
@@ -260,7 +260,7 @@ def span(start, stop, low=None) -> dict:
     ids=range(20),
 )
 def test_malformed_requests_for_held_rows(site, lineage, body):
-    assert raw(site, encode_request(Request("reduced", "a", lineage, ("id",)), body)).kind == "broken"
+    assert raw(site, encode_request(RowsRequest("reduced", "a", lineage, ("id",)), body)).kind == "broken"
 
 
 def asked(lineage: str, **entries) -> bytes:
@@ -302,7 +302,7 @@ def acted(site, kind: str, body: bytes) -> SiteError:
 def test_limits_of_held_requests(site, lineage):
     # Few bytes on the way, and more than a request may have once they are unpacked.
     many = ValueFilter.of(pa.array(range(9_000))).encode()
-    request = Request("reduced", "a", lineage, ("id",))
+    request = RowsRequest("reduced", "a", lineage, ("id",))
     assert raw(site, encode_request(request, encode_wanted(WANTED, many))).kind == "limit"
     unknown = encode_wanted(replace(WANTED, filter="0" * 32), b"")
     assert raw(site, encode_request(request, unknown)).kind == "filter"
@@ -350,10 +350,12 @@ def test_restarted_in_the_middle_and_between_requests(tmp_path):
 
 
 def test_blocks_fit_the_link():
-    sizes = [block_bytes(Link(latency, rate)) for latency, rate in ((0.005, 1e3), (0.1, 1e6), (0.001, 1e8))]
+    sizes = [
+        block_bytes(MeasuredLink(latency, rate)) for latency, rate in ((0.005, 1e3), (0.1, 1e6), (0.001, 1e8))
+    ]
     assert sizes == [64_000, 400_000, 8_000_000]
-    assert block_bytes(Link(0.001, 1e8), 500_000) == 500_000
-    assert block_bytes(Link(0.001, 1e8), 1000) == 64_000
+    assert block_bytes(MeasuredLink(0.001, 1e8), 500_000) == 500_000
+    assert block_bytes(MeasuredLink(0.001, 1e8), 1000) == 64_000
 
 
 @pytest.mark.slow
@@ -363,7 +365,7 @@ def test_on_a_slow_link_a_lost_connection_costs_one_block(site, lineage):
 
     with SlowLink(port_of(site.url), bytes_per_second=400_000.0, latency=0.005) as link:
         host, port = link.address
-        size = block_bytes(Link(0.01, 400_000.0))
+        size = block_bytes(MeasuredLink(0.01, 400_000.0))
         with SiteClient(SiteAddress(f"grpc://{host}:{port}"), block_bytes=size) as client:
             found = []
             for block in client.rows("a", lineage, 0, 20_000, COLUMNS):

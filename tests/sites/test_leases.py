@@ -11,7 +11,7 @@ import pytest
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.measured.followed import Followed
 from wjoin.measured.progress import Progress, read
-from wjoin.measured.reports import Report
+from wjoin.measured.reports import MicroBatchReport
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.windows.bounds import Windows
 from wjoin.queries.compiled import REMEMBERED
@@ -26,7 +26,7 @@ SITE = SiteStream((SiteAddress("grpc://there:1"),), "rows", ("line",))
 
 def query(name: str, body: Mapping[str, Any] | None) -> Followed:
     """Return a query that runs, and what Spark last told of it."""
-    last = None if body is None else Report(cast(Any, body), read(body))
+    last = None if body is None else MicroBatchReport(cast(Any, body), read(body))
     return cast(Followed, SimpleNamespace(id=name, last=last, ended=None))
 
 

@@ -12,7 +12,7 @@ import wjoin
 from tests.kit.slow_link import SlowLink, port_of
 from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import SiteError
-from wjoin.sites.protocol import Link, SiteAddress
+from wjoin.sites.protocol import MeasuredLink, SiteAddress
 from wjoin.sources import site_links
 from wjoin.sources.site_links import KEPT_SECONDS, link_to
 from wjoin.testing.site import Site
@@ -30,11 +30,11 @@ class Measuring:
     fails: bool = False
     asked: list[str] = field(default_factory=list)
 
-    def link(self, client: SiteClient) -> Link:
+    def link(self, client: SiteClient) -> MeasuredLink:
         self.asked.append(client._caller.address.url)
         if self.fails:
             raise SiteError("unreachable", "nobody answers")
-        return Link(len(self.asked), 1e6)
+        return MeasuredLink(len(self.asked), 1e6)
 
 
 @pytest.fixture

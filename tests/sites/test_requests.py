@@ -14,7 +14,7 @@ from tests.sites.processes import Process, Sites, put, rows_of, stream_of, wait_
 from tests.tiers import examples
 from wjoin.sites.failures import SiteError, unpacked
 from wjoin.sites.held import HeldRange, Wanted, encode_wanted
-from wjoin.sites.protocol import Request, decode_numbers, encode_numbers, encode_request
+from wjoin.sites.protocol import RowsRequest, decode_numbers, encode_numbers, encode_request
 from wjoin.sites.value_filter import ValueFilter
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
@@ -93,13 +93,13 @@ def raw(site, ticket: bytes) -> SiteError:
 
 def test_requests_too_large(site, lineage):
     numbers = np.arange(100_000, 106_000)
-    full = encode_request(Request("full", "a", lineage, ("id",)), encode_numbers(numbers))
+    full = encode_request(RowsRequest("full", "a", lineage, ("id",)), encode_numbers(numbers))
     assert "6000 rows are asked for at once, and the limit is 5000" in raw(site, full).message
-    rows = encode_request(Request("rows", "a", lineage, ("id",), 110_000, 120_000))
+    rows = encode_request(RowsRequest("rows", "a", lineage, ("id",), 110_000, 120_000))
     assert raw(site, rows).kind == "limit"
-    bytes_ = encode_request(Request("full", "a", lineage, ("id",)), b"8" + bytes(80_000))
+    bytes_ = encode_request(RowsRequest("full", "a", lineage, ("id",)), b"8" + bytes(80_000))
     assert "the limit is 60000" in raw(site, bytes_).message
-    assert raw(site, encode_request(Request("probe", stop=1 << 40))).kind == "limit"
+    assert raw(site, encode_request(RowsRequest("probe", stop=1 << 40))).kind == "limit"
 
 
 @pytest.mark.parametrize(
@@ -111,15 +111,15 @@ def test_requests_too_large(site, lineage):
         b"WJS1" + struct.pack("<I", 1 << 31) + b"{}",
         b"WJS1" + struct.pack("<I", 2) + b"[]",
         b"WJS1" + struct.pack("<I", 2) + b"{]",
-        encode_request(Request("nothing", "a")),
-        encode_request(Request("rows", "a", "LINEAGE", ("id",), -5, 3)),
-        encode_request(Request("rows", "a", "LINEAGE", ("id",), 5, 3)),
-        encode_request(Request("rows", "a", "LINEAGE", ("id", "id"), 5, 3)),
-        encode_request(Request("rows", "a", "LINEAGE", ("id",), 150_000, 150_001, block_bytes=0)),
-        encode_request(Request("rows", "a", "LINEAGE", ("id",), 150_000, 150_001, compression="x")),
-        encode_request(Request("full", "a", "LINEAGE", ("id",)), b"4123"),
-        encode_request(Request("full", "a", "LINEAGE", ("id",)), b"8123"),
-        encode_request(Request("full", "a", "LINEAGE", ()), encode_numbers(np.array([150_000]))),
+        encode_request(RowsRequest("nothing", "a")),
+        encode_request(RowsRequest("rows", "a", "LINEAGE", ("id",), -5, 3)),
+        encode_request(RowsRequest("rows", "a", "LINEAGE", ("id",), 5, 3)),
+        encode_request(RowsRequest("rows", "a", "LINEAGE", ("id", "id"), 5, 3)),
+        encode_request(RowsRequest("rows", "a", "LINEAGE", ("id",), 150_000, 150_001, block_bytes=0)),
+        encode_request(RowsRequest("rows", "a", "LINEAGE", ("id",), 150_000, 150_001, compression="x")),
+        encode_request(RowsRequest("full", "a", "LINEAGE", ("id",)), b"4123"),
+        encode_request(RowsRequest("full", "a", "LINEAGE", ("id",)), b"8123"),
+        encode_request(RowsRequest("full", "a", "LINEAGE", ()), encode_numbers(np.array([150_000]))),
         b"WJS1" + struct.pack("<I", 24) + b'{"kind":"rows","stop":1.5}'[:24],
         b"WJS1" + struct.pack("<I", 25) + b'{"kind":"rows","stop":[]}',
     ],
@@ -138,7 +138,7 @@ def test_malformed_tickets(site, lineage, ticket):
 def test_no_bytes_bring_it_down(site, lineage, noise, at):
     wanted = Wanted("id", (HeldRange(150_000, 150_100),))
     body = encode_wanted(wanted, ValueFilter.of(pa.array([1, 2, 3])).encode())
-    good = encode_request(Request("reduced", "a", lineage, ("id",)), body)
+    good = encode_request(RowsRequest("reduced", "a", lineage, ("id",)), body)
     with flight.FlightClient(site.url) as client:
         for ticket in (noise, good[:at] + noise + good[at + len(noise) :]):
             try:
@@ -162,7 +162,7 @@ def test_malformed_actions(site, kind, body):
 
 def test_more_calls_than_are_answered_at_once_wait(site, lineage):
     with flight.FlightClient(site.url) as plain:
-        request = Request("rows", "a", lineage, tuple(COLUMNS), 150_000, 155_000, block_bytes=1)
+        request = RowsRequest("rows", "a", lineage, tuple(COLUMNS), 150_000, 155_000, block_bytes=1)
         ticket = encode_request(request)
         readers = [plain.do_get(flight.Ticket(ticket)) for _ in range(4)]
         for each in readers:
@@ -220,5 +220,5 @@ def test_row_numbers_travel(numbers):
 
 
 def test_requests_travel_as_json():
-    head = encode_request(Request("rows", "a", "x", ("b",), 1, 2))[8:]
+    head = encode_request(RowsRequest("rows", "a", "x", ("b",), 1, 2))[8:]
     assert json.loads(head)["columns"] == ["b"]

@@ -20,7 +20,7 @@ from wjoin.sites.held import HeldRange
 from wjoin.sites.key_index import estimate, sketch
 from wjoin.sites.protocol import ROW
 from wjoin.sites.reduction import Passing
-from wjoin.sites.retention import Retention, load_consumers
+from wjoin.sites.retention import StoreRetention, load_consumers
 from wjoin.sites.sources import StreamConfig
 from wjoin.sites.store import StreamStore
 from wjoin.sites.value_filter import ValueFilter
@@ -45,7 +45,7 @@ _ACTIONS = st.lists(st.one_of(_ROWS, st.just("open")), min_size=1, max_size=12)
 batch = partial(stores.batch, SCHEMA)
 
 
-def store_in(folder: Path, retention: Retention = FOREVER, segment_bytes: int = 3000) -> StreamStore:
+def store_in(folder: Path, retention: StoreRetention = FOREVER, segment_bytes: int = 3000) -> StreamStore:
     return stores.opened(folder, SCHEMA, ("k", "f"), retention, segment_bytes)
 
 
@@ -138,7 +138,7 @@ def row_time(store: StreamStore) -> int:
 
 
 def test_a_window_of_time_keeps_what_is_in_it(tmp_path):
-    store = store_in(tmp_path, Retention(300, None, None, 3600.0))
+    store = store_in(tmp_path, StoreRetention(300, None, None, 3600.0))
     fill(store, 2000)
     assert 2000 - 300 - 100 < store.first <= 2000 - 300
     assert len([*tmp_path.glob("*.arrow")]) < 12
@@ -149,17 +149,17 @@ def test_a_window_of_time_keeps_what_is_in_it(tmp_path):
 
 
 def test_a_window_of_rows_and_a_bound_of_bytes(tmp_path):
-    store = store_in(tmp_path / "rows", Retention(None, 500, None, 3600.0))
+    store = store_in(tmp_path / "rows", StoreRetention(None, 500, None, 3600.0))
     fill(store, 2000)
     assert 1400 < store.first <= 1500
-    bounded = store_in(tmp_path / "bytes", Retention(None, 1 << 40, 20_000, 3600.0))
+    bounded = store_in(tmp_path / "bytes", StoreRetention(None, 1 << 40, 20_000, 3600.0))
     fill(bounded, 2000)
     assert bounded.first > 1000
     assert bounded.forced == bounded.first
 
 
 def test_rows_that_a_consumer_needs_are_kept_also_over_a_restart(tmp_path):
-    kept = Retention(100, None, None, 3600.0)
+    kept = StoreRetention(100, None, None, 3600.0)
     store = store_in(tmp_path, kept)
     store.keep_for("q", 0, None)
     fill(store, 1000)
@@ -185,7 +185,7 @@ def test_rows_that_a_consumer_needs_are_kept_also_over_a_restart(tmp_path):
 
 @pytest.mark.parametrize("time", [greatest_time(pa.int64()) + 1, (1 << 63) - 1])
 def test_rows_of_the_far_future_move_no_window_and_stay_no_longer_than_it(tmp_path, time):
-    store = store_in(tmp_path, Retention(300, None, None, 3600.0))
+    store = store_in(tmp_path, StoreRetention(300, None, None, 3600.0))
     store.append(batch([(time, 1, 1.0, "x" * 20, None)]), {})
     assert store.latest is None
     store.keep_for("q", 1, 100)
@@ -194,7 +194,7 @@ def test_rows_of_the_far_future_move_no_window_and_stay_no_longer_than_it(tmp_pa
     store.append(batch([(time, 1, 1.0, "x" * 20, None)] * 200), {})
     assert store.latest == 99
     store.close()
-    store = store_in(tmp_path, Retention(300, None, None, 3600.0))
+    store = store_in(tmp_path, StoreRetention(300, None, None, 3600.0))
     assert (store.latest, store.facts().latest, store.facts().span) == (99, 99, 99)
     assert store.facts().rate > 0.1
     for start in range(100, 2000, 100):
@@ -209,7 +209,7 @@ def test_rows_of_the_far_future_move_no_window_and_stay_no_longer_than_it(tmp_pa
 
 def test_a_row_ahead_does_not_take_from_a_consumer_what_it_needs(tmp_path):
     """The site counts it, and the query drops it: it is no measure of what the query still asks for."""
-    store = store_in(tmp_path, Retention(100, None, None, 3600.0))
+    store = store_in(tmp_path, StoreRetention(100, None, None, 3600.0))
     fill(store, 500)
     store.keep_for("q", store.next, 400)
     store.append(batch([(1_000_000, 1, 1.0, "x" * 20, None)] * 200), {})
@@ -239,7 +239,7 @@ def test_consumers_of_an_earlier_start_are_read_or_tell_again(tmp_path, text):
 
 
 def test_a_consumer_that_is_released_keeps_nothing_also_over_a_restart(tmp_path):
-    kept = Retention(100, None, None, 3600.0)
+    kept = StoreRetention(100, None, None, 3600.0)
     store = store_in(tmp_path, kept)
     for name in ("q/A", "r/A"):
         store.keep_for(name, 0, None)
@@ -255,7 +255,7 @@ def test_a_consumer_that_is_released_keeps_nothing_also_over_a_restart(tmp_path)
 
 
 def test_a_consumer_is_forgotten_after_its_lease(tmp_path):
-    store = store_in(tmp_path, Retention(100, None, None, 0.0))
+    store = store_in(tmp_path, StoreRetention(100, None, None, 0.0))
     store.keep_for("q", 0, None)
     fill(store, 1000)
     assert store.consumers() == ()

@@ -9,7 +9,7 @@ import pytest
 
 from wjoin.measured import followed
 from wjoin.measured.followed import Followed, Follower
-from wjoin.measured.reports import Report
+from wjoin.measured.reports import MicroBatchReport
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Seen:
     tended: int = 0
     ended: int = 0
 
-    def take(self, report: Report) -> None:
+    def take(self, report: MicroBatchReport) -> None:
         self.taken.append(report.progress.batch)
 
     def tend(self) -> None:

@@ -9,7 +9,7 @@ import wjoin
 from wjoin import progress
 from wjoin.executor.report import COUNTERS, NOTHING_SEEN, Fold
 from wjoin.measured.dropped import Losses
-from wjoin.measured.reports import Report
+from wjoin.measured.reports import MicroBatchReport
 from wjoin.measured.totals import Totals
 from wjoin.planner.plan.ahead import GREATEST_NUMBER
 
@@ -37,7 +37,7 @@ def losses_of(bodies: list[dict[str, Any]]) -> Losses:
     totals = Totals()
     losses = Losses("the query out", totals)
     for body in bodies:
-        told = Report(cast(Any, body), progress.read(body))
+        told = MicroBatchReport(cast(Any, body), progress.read(body))
         totals.add(told.progress)
         losses.take(told)
     return losses

@@ -10,7 +10,7 @@ from wjoin.measured.points import Point
 from wjoin.measured.progress import Progress, read
 from wjoin.measured.totals import Totals
 from wjoin.planner.explain.describe import describe
-from wjoin.web.present import Known
+from wjoin.web.present import QueryState
 from wjoin.web.server import Web
 
 BEGAN = 1_700_000_000.0
@@ -74,7 +74,7 @@ def report(
 
 def known(
     name: str = "pairs", sql: str | None = STAR, reports: list[Progress] | None = None, **more: Any
-) -> Known:
+) -> QueryState:
     """Return what is known of a query: its plan by its statement, None of one without a W-join."""
     totals = Totals()
     totals.total = Point(begins=BEGAN, ends=BEGAN)
@@ -83,7 +83,9 @@ def known(
     plans = {} if sql is None else {7: plan(sql)}
     documents = {number: describe(each) for number, each in plans.items()}
     told = {"run": f"run-of-{name}", "id": "an-id", "name": name, "called": name, "state": "running"} | more
-    return Known(started=BEGAN, hour=totals.hour(), plans=plans, documents=documents, statement=sql, **told)
+    return QueryState(
+        started=BEGAN, hour=totals.hour(), plans=plans, documents=documents, statement=sql, **told
+    )
 
 
 def batches(count: int, **more: Any) -> list[Progress]:

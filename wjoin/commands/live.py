@@ -18,7 +18,7 @@ from wjoin.executor.spark.beginning import tasks
 from wjoin.grammar.shown import shown
 from wjoin.measured.followed import Observer, settle
 from wjoin.measured.progress import Progress, time_text
-from wjoin.measured.reports import Report
+from wjoin.measured.reports import MicroBatchReport
 from wjoin.measured.totals import Totals
 from wjoin.queries.running import Running
 
@@ -126,7 +126,7 @@ class _Printed(Observer):
 
     out: TextIO
 
-    def take(self, report: Report) -> None:
+    def take(self, report: MicroBatchReport) -> None:
         print(report.progress.as_json(), file=self.out, flush=True)
 
 

@@ -21,7 +21,7 @@ PLACEHOLDER = re.compile(r"\b__wjoin_input_(\d+)\b")
 
 
 @dataclass(frozen=True)
-class Source:
+class FromSource:
     """A FROM item of a W-join: as it is written, a query for its rows, and these.
 
     ``declared`` is the stream that it names, None where it is none. ``relation`` is what the planner knows.
@@ -86,7 +86,7 @@ def told_by_sites(relation: Relation, declared: StreamDeclaration | None) -> Rel
     return replace(relation, site=facts, statistics={**told, **relation.statistics})
 
 
-def dated_otherwise(planned: PlannedSelect, sources: Sequence[Source]) -> frozenset[int]:
+def dated_otherwise(planned: PlannedSelect, sources: Sequence[FromSource]) -> frozenset[int]:
     """Return the streams with another event time than that of their sites, which keep all rows."""
     scans = zip(sources, planned.physical.streams, strict=True)
     return frozenset(
@@ -98,7 +98,7 @@ def dated_otherwise(planned: PlannedSelect, sources: Sequence[Source]) -> frozen
     )
 
 
-def warnings_of(planned: PlannedSelect, sources: Sequence[Source]) -> Iterator[tuple[str, WJoinWarning]]:
+def warnings_of(planned: PlannedSelect, sources: Sequence[FromSource]) -> Iterator[tuple[str, WJoinWarning]]:
     """Yield what is to be told of the streams of a W-join, with a key: once in a session."""
     if planned.physical.streaming:
         yield from _delays(planned, sources)
@@ -110,7 +110,7 @@ def warnings_of(planned: PlannedSelect, sources: Sequence[Source]) -> Iterator[t
             yield f"{each.item.parts[-1].name.lower()}.site.{time}", warning
 
 
-def _delays(planned: PlannedSelect, sources: Sequence[Source]) -> Iterator[tuple[str, WJoinWarning]]:
+def _delays(planned: PlannedSelect, sources: Sequence[FromSource]) -> Iterator[tuple[str, WJoinWarning]]:
     """Streams whose rows may be dropped as late because nobody has told their delay."""
     example = "10" if planned.physical.time_kind is TimeKind.INTEGRAL else "INTERVAL 10 SECONDS"
     for number in planned.undeclared:
@@ -135,7 +135,7 @@ def _delays(planned: PlannedSelect, sources: Sequence[Source]) -> Iterator[tuple
         )
 
 
-def _links(planned: PlannedSelect, sources: Sequence[Source]) -> Iterator[tuple[str, WJoinWarning]]:
+def _links(planned: PlannedSelect, sources: Sequence[FromSource]) -> Iterator[tuple[str, WJoinWarning]]:
     """Sites whose link is known to bring rows more slowly than they come."""
     if planned.physical.time_kind is TimeKind.INTEGRAL:
         return

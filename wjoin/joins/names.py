@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.grammar.syntax import FromItem, SelectBlock
-from wjoin.planner.bind.select_list import Output
+from wjoin.planner.bind.select_list import ResultColumn
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.text.edits import Edit, apply_edits
@@ -20,7 +20,7 @@ from wjoin.planner.text.pieces import read_select_list, read_tail
 def invented_names(
     text: str,
     block: SelectBlock,
-    outputs: Sequence[Output],
+    outputs: Sequence[ResultColumn],
     inputs: Sequence[DataFrame],
     kind: TimeKind,
     run: Callable[[str, Mapping[str, DataFrame]], DataFrame],

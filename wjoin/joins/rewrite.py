@@ -29,7 +29,7 @@ from wjoin.homes.homes import FILES, state_workers
 from wjoin.joins.delays import output_delays, relation_delays
 from wjoin.joins.from_items import (
     PLACEHOLDER,
-    Source,
+    FromSource,
     dated_otherwise,
     name_in_session,
     query_of,
@@ -111,7 +111,7 @@ def joined_view(asked: Asked, query: Query) -> tuple[DataFrame, Delays]:
 
 
 @dataclass(frozen=True)
-class Join:
+class PlannedJoin:
     """A W-join of a statement as it is planned.
 
     ``inputs`` are the rows of its FROM items as the plan reads them, ``counting`` is what is counted of it,
@@ -120,7 +120,7 @@ class Join:
     """
 
     planned: PlannedSelect
-    sources: tuple[Source, ...]
+    sources: tuple[FromSource, ...]
     inputs: tuple[DataFrame, ...]
     counting: Counting
     edits: tuple[Edit, ...]
@@ -145,7 +145,7 @@ class Rewriting:
     kept: Kept | None = None
     metered: bool = False
     runs: bool = True
-    done: list[Join] = field(default_factory=list)
+    done: list[PlannedJoin] = field(default_factory=list)
     frames: dict[str, DataFrame] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -246,7 +246,7 @@ class Rewriting:
             self.frames[name] = compiled.rows(join.planned.output)
         return self.frames[name]
 
-    def _state(self, number: int, join: Join) -> Path | None:
+    def _state(self, number: int, join: PlannedJoin) -> Path | None:
         """Return the folder of a join's state, None where it is not in files.
 
         Where somebody else starts the query it is a relative one, of a name that follows from the plan.
@@ -306,10 +306,12 @@ class Rewriting:
         kind = planned.physical.time_kind
         names = invented_names(self.text, block, planned.outputs, frames, kind, self._run)
         edits = tuple(sorted([*planned.edits, *names]))
-        self.done.append(Join(planned, tuple(sources), tuple(frames), counting, edits, sites, held, ways))
+        self.done.append(
+            PlannedJoin(planned, tuple(sources), tuple(frames), counting, edits, sites, held, ways)
+        )
         self.text = apply_edits(self.text, edits)
 
-    def _as_kept(self, sources: list[Source]) -> tuple[list[Source], LayoutRule]:
+    def _as_kept(self, sources: list[FromSource]) -> tuple[list[FromSource], LayoutRule]:
         """Return the FROM items as the checkpoint has them, and which layouts of state it allows."""
         place = len(self.done)
         if self.kept is None or not any(each.relation.streaming for each in sources):
@@ -327,7 +329,7 @@ class Rewriting:
     def _read_from_sites(
         self,
         planned: PlannedSelect,
-        sources: Sequence[Source],
+        sources: Sequence[FromSource],
         ways: Mapping[int, Path],
         inputs: list[DataFrame],
     ) -> tuple[dict[int, SiteStream], dict[int, HeldStream]]:
@@ -346,7 +348,7 @@ class Rewriting:
                 inputs[number] = read_as(self._spark, declared.site, declared.statement, stream, told)
         return sites, held
 
-    def _source(self, block: SelectBlock, item: FromItem) -> Source:
+    def _source(self, block: SelectBlock, item: FromItem) -> FromSource:
         """Return a FROM item with its rows and all that is known of it."""
         query, name, catalog = query_of(self.text, block, item), name_in_session(item), self.asked.catalog
         hidden = block.withs and len(item.parts) == 1
@@ -359,7 +361,7 @@ class Rewriting:
         relation = told_by_sites(describe(frame, timed, known), declared)
         watermark = relation.watermark or self._watermarked(query)
         relation = replace(relation, watermark=watermark)
-        return Source(item, item.relation.of(self.text), query, frame, declared, relation)
+        return FromSource(item, item.relation.of(self.text), query, frame, declared, relation)
 
     def _frame(self, item: FromItem, query: str, declared: StreamDeclaration | None) -> DataFrame:
         if declared is not None and declared.frame is not None:

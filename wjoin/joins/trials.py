@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.executor.pair_calls import PairFailedError
-from wjoin.executor.predicate_trials import Column, trial
+from wjoin.executor.predicate_trials import SampleColumn, trial
 from wjoin.executor.spark.sample import sample
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
@@ -94,7 +94,7 @@ class SampleTrials:
             except Exception as error:  # noqa: BLE001 (a statement that runs shall be planned)
                 return _not_tried(f"no rows of {self.names[number]} could be read: {first_line(error)}")
         arguments = [
-            Column(each.stream, rows[each.stream][each.column.name])
+            SampleColumn(each.stream, rows[each.stream][each.column.name])
             if isinstance(each, StreamColumn)
             else each
             for each in call.arguments

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.grammar.plurals import counted
 from wjoin.measured.progress import losable, observations, time_text
-from wjoin.measured.reports import Report
+from wjoin.measured.reports import MicroBatchReport
 from wjoin.measured.totals import Totals
 from wjoin.spark.notices import tell
 
@@ -32,7 +32,7 @@ class Losses:
         self._passed: Counter[str] = Counter()
         self._told: Mapping[str, tuple[int, float]] = {}
 
-    def take(self, report: Report) -> None:
+    def take(self, report: MicroBatchReport) -> None:
         """Count what a micro-batch has dropped that the totals do not tell."""
         progress = report.progress
         if not progress.rows_in and not progress.source_rows:

@@ -18,7 +18,7 @@ from pyspark.sql.streaming import StreamingQuery
 from wjoin.executor.spark.once import SELECT
 from wjoin.measured.beside import UNREACHABLE, stopped
 from wjoin.measured.dropped import Losses
-from wjoin.measured.reports import Report, new_reports
+from wjoin.measured.reports import MicroBatchReport, new_reports
 from wjoin.measured.totals import Totals
 from wjoin.spark.held import held, held_by_all
 
@@ -40,7 +40,7 @@ _log = logging.getLogger("wjoin")
 class Observer(Protocol):
     """What follows a query: it takes each report once, in their order."""
 
-    def take(self, report: Report) -> None:
+    def take(self, report: MicroBatchReport) -> None:
         """Take a report."""
 
     def tend(self) -> None:
@@ -67,12 +67,12 @@ class Followed:
         self.totals = Totals()
         subject = "the SELECT" if name.startswith(SELECT) else f"the query {name}"
         self.losses = Losses(subject, self.totals)
-        self.last: Report | None = None
+        self.last: MicroBatchReport | None = None
         self.ended: float | None = None
         self.works = False
         self.error: Exception | None = None
         self._closed = False
-        self._early: deque[Report] = deque(maxlen=_EARLY)
+        self._early: deque[MicroBatchReport] = deque(maxlen=_EARLY)
         self._observers: list[Observer] = [self.losses]
         self._looking = threading.RLock()
 

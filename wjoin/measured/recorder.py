@@ -10,7 +10,7 @@ from wjoin.executor.spark.observe import MEASURED
 from wjoin.grammar.plain import plain, typed
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning, stopped
 from wjoin.measured.progress import observations
-from wjoin.measured.reports import Report
+from wjoin.measured.reports import MicroBatchReport
 from wjoin.planner.cost.measurement import (
     Arrived,
     KeyCount,
@@ -78,7 +78,7 @@ class Recorder:
         self._kept = 0
         self._kept_at = time.monotonic()
 
-    def take(self, report: Report) -> None:
+    def take(self, report: MicroBatchReport) -> None:
         """Add what a micro-batch tells."""
         found = list(_told(report.body, self._plans))
         if all(arrived is None for _, _, arrived, *_ in found):

@@ -16,7 +16,7 @@ from wjoin.measured.progress import Progress, read
 
 
 @dataclass(frozen=True)
-class Report:
+class MicroBatchReport:
     """What Spark tells of a micro-batch, or of a time without one: as it came, and the counts in it."""
 
     body: StreamingQueryProgress
@@ -45,7 +45,9 @@ def recent_reports(query: StreamingQuery, after: Any = None) -> list[StreamingQu
     return found[::-1]
 
 
-def new_reports(query: StreamingQuery, last: Report | None, newest: Progress | None) -> Iterator[Report]:
+def new_reports(
+    query: StreamingQuery, last: MicroBatchReport | None, newest: Progress | None
+) -> Iterator[MicroBatchReport]:
     """Yield the reports after the ``last`` one that is known (None: all that Spark keeps), oldest first.
 
     ``newest`` are the counts of the last micro-batch. Mostly the last report is the only new one.
@@ -57,7 +59,7 @@ def new_reports(query: StreamingQuery, last: Report | None, newest: Progress | N
     follows = last is not None and body["batchId"] <= last.progress.batch + (not last.progress.idle)
     for each in [body] if follows else recent_reports(query, None if last is None else last.body):
         progress = read(each).after(newest)
-        yield Report(each, progress)
+        yield MicroBatchReport(each, progress)
         newest = newest if progress.idle else progress
 
 

@@ -14,9 +14,9 @@ from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import Explain, InsertInto, Statement, StopQuery
 from wjoin.notebook.interrupts import Result, interruptible
 from wjoin.notebook.live_cells import LiveCell, LiveCells
-from wjoin.notebook.options import Options
+from wjoin.notebook.options import CellOptions
 from wjoin.notebook.parameters import parameters
-from wjoin.notebook.screen import Screen
+from wjoin.notebook.screen import CellOutputs
 from wjoin.notebook.selects import SelectRows
 from wjoin.notebook.shown_errors import Interrupted
 from wjoin.notebook.tables import first_rows, preformatted
@@ -61,9 +61,9 @@ class Cell:
     session: Session
     text: str
     source_name: str
-    options: Options
+    options: CellOptions
     variables: Mapping[str, Any]
-    screen: Screen
+    screen: CellOutputs
     live: LiveCells
     _begun: list[Running] = field(default_factory=list)
     _statements: tuple[Statement, ...] = ()

@@ -10,7 +10,7 @@ from typing import Any
 from wjoin.grammar.errors import WJoinError
 from wjoin.measured.beside import UNREACHABLE
 from wjoin.notebook.drawn import Picture
-from wjoin.notebook.screen import Screen
+from wjoin.notebook.screen import CellOutputs
 from wjoin.notebook.selects import SelectRows
 from wjoin.planner.text.scope import quoted_if_needed
 from wjoin.queries.running import Running
@@ -46,7 +46,7 @@ class LiveCell:
         self._failed: WJoinError | None = None
         self._drawing = threading.Lock()
 
-    def show(self, screen: Screen, note: str, waited_for: bool) -> None:
+    def show(self, screen: CellOutputs, note: str, waited_for: bool) -> None:
         """Show the query as a new output; the one before says that it is no longer the place."""
         with self._drawing:
             if self._output is not None and not self.ended.is_set():
@@ -61,7 +61,7 @@ class LiveCell:
                 if self._button is not None:
                     self._button_output = screen.show_widget(self._button, self._how_to_stop())
 
-    def draw(self, screen: Screen) -> None:
+    def draw(self, screen: CellOutputs) -> None:
         """Show how the query is now; the last time once it has ended."""
         with self._drawing:
             if self.ended.is_set() or self._output is None:
@@ -124,7 +124,7 @@ class LiveCell:
             return "Interrupt the cell to stop it."
         return f"%wjoin STOP QUERY {quoted_if_needed(self.running.name)} stops it."
 
-    def _close_button(self, screen: Screen) -> None:
+    def _close_button(self, screen: CellOutputs) -> None:
         if self._button is not None:
             self._button.close()
             screen.replace(self._button_output, "")
@@ -147,7 +147,7 @@ def _state(running: Running, now: datetime) -> str:
 class LiveCells:
     """The queries that cells show, each drawn anew every second by one thread."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: CellOutputs) -> None:
         self._screen = screen
         self._cells: list[LiveCell] = []
         self._shown = threading.Event()

@@ -8,7 +8,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 from wjoin.commands.complaints import printed_warnings
 from wjoin.grammar.errors import WJoinError
 from wjoin.notebook.options import USAGE, read_options
-from wjoin.notebook.screen import Screen
+from wjoin.notebook.screen import CellOutputs
 from wjoin.notebook.shown_errors import shown
 from wjoin.planner.explain.markup import Markup, join, tag
 
@@ -34,7 +34,7 @@ class WJoinMagics(Magics):
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell=shell)
-        self._screen = Screen(shell)
+        self._screen = CellOutputs(shell)
         self._sessions: Any = None
         self._live: Any = None
 

@@ -29,7 +29,7 @@ A SELECT over streams runs until the cell is interrupted."""
 
 
 @dataclass(frozen=True)
-class Options:
+class CellOptions:
     """What a cell's first line asks for; ``keep`` is the variable for the last result, ``show`` shows it."""
 
     once: bool = False
@@ -53,12 +53,12 @@ _VALUE = re.compile(r"""[\s=]\s*(?:"([^"]*)"|'([^']*)'|([^\s"']\S*))(?=\s|$)""")
 _KEPT = re.compile(r"\s*(\w+)\s*<<(?=\s|$)")
 
 
-def read_options(line: str) -> tuple[Options, str]:
+def read_options(line: str) -> tuple[CellOptions, str]:
     """Return the options at the beginning of a line, and what follows them.
 
     Raises WJoinError WJ603 for an option that is unknown or has no good value.
     """
-    options, place = Options(), 0
+    options, place = CellOptions(), 0
     while found := _OPTION.match(line, place) or (_KEPT.match(line, place) if options.show else None):
         name, place = found[1], found.end()
         if found.re is _KEPT:

@@ -23,7 +23,7 @@ class Shown(Protocol):
         ...
 
 
-class Screen:
+class CellOutputs:
     """The outputs of IPython; ``living`` tells whether an output can be replaced after it was shown."""
 
     def __init__(self, shell: Any) -> None:

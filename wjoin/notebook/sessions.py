@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from wjoin.connecting import connect
 from wjoin.measured.beside import stopped
-from wjoin.notebook.screen import Screen
+from wjoin.notebook.screen import CellOutputs
 from wjoin.session import Session
 
 _NAMES = ("session", "spark")
@@ -17,7 +17,7 @@ _NAMES = ("session", "spark")
 class Sessions:
     """Finds the session of a notebook, anew for every cell, as its Spark may be stopped and started."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: CellOutputs) -> None:
         self._screen = screen
         self._session: Session | None = None
 

@@ -10,7 +10,7 @@ from wjoin.grammar.plurals import counted
 from wjoin.planner.explain.markup import Markup, escape, join, tag
 from wjoin.queries.texts import Texts, first_texts, numeric
 from wjoin.shell.paint import Paint
-from wjoin.shell.tables import Rows
+from wjoin.shell.tables import TextRows
 from wjoin.shell.tables import table as table_lines
 
 _LONGEST = 500
@@ -55,7 +55,7 @@ class Table:
     def text(self) -> str:
         """Return the table as lines of text."""
         rows = tuple(tuple(None if each is None else _cut(each) for each in row) for row in self.rows)
-        lines = table_lines(Rows(self.columns, self.numbers, rows), Paint(False))
+        lines = table_lines(TextRows(self.columns, self.numbers, rows), Paint(False))
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
     def _heads(self) -> "zip[tuple[str, bool]]":

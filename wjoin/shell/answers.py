@@ -12,15 +12,15 @@ from wjoin.grammar.syntax import Statement
 from wjoin.queries.running import Running
 from wjoin.queries.texts import first_texts, numeric
 from wjoin.shell.shell import Choices
-from wjoin.shell.tables import Rows
+from wjoin.shell.tables import TextRows
 from wjoin.spark.failures import placed
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.outcome import Selected, outcome
 
-Answer = Rows | Running | Explanation | str
+Answer = TextRows | Running | Explanation | str
 """A text is what there is to say of a statement that answers nothing else."""
 
-Show = Callable[[Rows, int, bool], None]
+Show = Callable[[TextRows, int, bool], None]
 """Shows rows of a micro-batch: as many as are shown, how many it has, and whether these are all so far."""
 
 _MODE = "STREAMING_OUTPUT_MODE"
@@ -55,9 +55,9 @@ def answer(
         return _fetched(rows, choices.rows)
 
 
-def _fetched(frame: DataFrame, most: int) -> Rows:
+def _fetched(frame: DataFrame, most: int) -> TextRows:
     """Return at most so many rows, and whether there are more."""
-    return Rows(tuple(frame.columns), numeric(frame.schema), *first_texts(frame, most))
+    return TextRows(tuple(frame.columns), numeric(frame.schema), *first_texts(frame, most))
 
 
 def _watched(asked: Asked, statement: Statement, selected: Selected, most: int, show: Show) -> Running:

@@ -35,7 +35,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Completion:
     """A text that can stand in place of the ``back`` signs before the cursor, and what it is."""
 
     text: str
@@ -43,7 +43,7 @@ class Candidate:
     back: int
 
 
-def candidates(text: str, cursor: int, names: Names, *, asked: bool = True) -> list[Candidate]:
+def candidates(text: str, cursor: int, names: Names, *, asked: bool = True) -> list[Completion]:
     """Return what can stand at a cursor, what fits best first; nothing twice.
 
     Where nobody has ``asked``, and nothing has been typed of it, only at a place for names.
@@ -69,14 +69,14 @@ def candidates(text: str, cursor: int, names: Names, *, asked: bool = True) -> l
     return _starting(typed[0], (*columns, *aliases, *words, *names.relations, *names.targets, *names.others))
 
 
-def _starting(typed: str, possible: Iterable[Named]) -> list[Candidate]:
+def _starting(typed: str, possible: Iterable[Named]) -> list[Completion]:
     """Return those that begin with what has been typed."""
     start = typed.lower()
-    found: dict[str, Candidate] = {}
+    found: dict[str, Completion] = {}
     for each in possible:
         lower = each.name.lower()
         if lower.startswith(start) and (lower != start or each.what):
-            found.setdefault(each.name, Candidate(_spelled(each, typed), each.what, len(typed)))
+            found.setdefault(each.name, Completion(_spelled(each, typed), each.what, len(typed)))
     return list(found.values())
 
 

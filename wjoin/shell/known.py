@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _FUNCTION = re.compile(r"[a-z]\w*\Z", re.IGNORECASE)
 
 
-class Known:
+class KnownNames:
     """The names of one session after its last statement; none until it is there."""
 
     def __init__(self) -> None:

@@ -48,7 +48,7 @@ def _typed(options: argparse.Namespace, choices: Choices, first: str | None) -> 
     from wjoin.shell.attended import Interrupts
     from wjoin.shell.background import start_spark
     from wjoin.shell.history import StatementHistory, history_path
-    from wjoin.shell.known import Known
+    from wjoin.shell.known import KnownNames
     from wjoin.shell.paint import Paint
     from wjoin.shell.prompt import Prompt
     from wjoin.shell.terminal import Screen, TerminalShell
@@ -56,7 +56,7 @@ def _typed(options: argparse.Namespace, choices: Choices, first: str | None) -> 
     settings = spark_settings(options)
     with _own_output() as out:
         screen = Screen(out, Paint(not os.environ.get("NO_COLOR")))
-        known = Known()
+        known = KnownNames()
         history = StatementHistory(history_path())
         reader = Prompt(out, history, known.names)
         print(_WELCOME.format(wjoin.__version__))

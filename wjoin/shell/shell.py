@@ -13,7 +13,7 @@ from wjoin.shell import commands
 from wjoin.shell.commands import Command, read_command
 from wjoin.shell.known import relations_of, sinks_of
 from wjoin.shell.paint import Paint
-from wjoin.shell.tables import Rows, table
+from wjoin.shell.tables import TextRows, table
 
 if TYPE_CHECKING:
     from wjoin.grammar.syntax import Statement
@@ -134,7 +134,7 @@ class Shell(ABC):
         """Return a table of what can be read and written by name."""
         session = self.session()
         rows = [(each.name, each.what) for each in (*relations_of(session), *sinks_of(session))]
-        shown = Rows(("name", "kind"), (False, False), tuple(sorted(rows)))
+        shown = TextRows(("name", "kind"), (False, False), tuple(sorted(rows)))
         return "\n".join(table(shown, Paint(False))) if rows else "nothing is declared yet"
 
     def _log(self) -> str:

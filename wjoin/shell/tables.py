@@ -15,7 +15,7 @@ _LEAST = 4
 
 
 @dataclass(frozen=True)
-class Rows:
+class TextRows:
     """Rows of a result as text, None for NULL.
 
     ``numbers`` tells of each column whether it has numbers, ``more`` whether there are more rows than these.
@@ -27,19 +27,19 @@ class Rows:
     more: bool = False
 
 
-def table(shown: Rows, paint: Paint, width: int | None = None) -> list[str]:
+def table(shown: TextRows, paint: Paint, width: int | None = None) -> list[str]:
     """Return the lines of a table; where a ``width`` is given, wide columns are cut to fit into it."""
     widths = column_widths(shown, width)
     return [*head_lines(shown, widths, paint), *row_lines(shown, widths, paint)]
 
 
-def table_width(shown: Rows) -> int:
+def table_width(shown: TextRows) -> int:
     """Return how many places the longest line of a table takes."""
     widths = column_widths(shown)
     return sum(widths) + 3 * len(widths) - 1
 
 
-def records(shown: Rows, paint: Paint) -> list[str]:
+def records(shown: TextRows, paint: Paint) -> list[str]:
     """Return a row as a block of lines, one for each column: for rows wider than the terminal."""
     names = list(map(_text, shown.columns))
     wide = max(map(_width, names))
@@ -54,21 +54,21 @@ def records(shown: Rows, paint: Paint) -> list[str]:
     return lines
 
 
-def column_widths(shown: Rows, width: int | None = None) -> tuple[int, ...]:
+def column_widths(shown: TextRows, width: int | None = None) -> tuple[int, ...]:
     """Return how wide the columns are, as wide as their values or cut to fit into ``width``."""
     texts = (tuple(map(_text, row)) for row in (shown.columns, *shown.rows))
     widths = [max(map(_width, column)) for column in zip(*texts, strict=True)]
     return tuple(widths if width is None else _fitted(widths, width))
 
 
-def head_lines(shown: Rows, widths: Sequence[int], paint: Paint) -> list[str]:
+def head_lines(shown: TextRows, widths: Sequence[int], paint: Paint) -> list[str]:
     """Return the names of the columns, and the line below them."""
     styles = ["title"] * len(widths)
     names = _lines(list(map(_text, shown.columns)), widths, shown.numbers, styles, paint)
     return [*names, paint("─" + "─┼─".join("─" * each for each in widths) + "─", "dim")]
 
 
-def row_lines(shown: Rows, widths: Sequence[int], paint: Paint) -> list[str]:
+def row_lines(shown: TextRows, widths: Sequence[int], paint: Paint) -> list[str]:
     """Return the lines of the rows."""
     lines: list[str] = []
     for row in shown.rows:

@@ -18,13 +18,13 @@ from rich.status import Status
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.shell.attended import Interrupts, Left, Work
-from wjoin.shell.known import Known
+from wjoin.shell.known import KnownNames
 from wjoin.shell.pager import show_lines
 from wjoin.shell.paint import Paint
 from wjoin.shell.prompt import Prompt
 from wjoin.shell.shell import Choices, Leave, Shell
 from wjoin.shell.status import status_line, status_text
-from wjoin.shell.tables import Rows, column_widths, head_lines, records, row_lines, table, table_width
+from wjoin.shell.tables import TextRows, column_widths, head_lines, records, row_lines, table, table_width
 
 if TYPE_CHECKING:
     from wjoin.grammar.syntax import Statement
@@ -79,7 +79,7 @@ class TerminalShell(Shell):
         reader: Prompt,
         start: "Work[Session]",
         interrupts: Interrupts,
-        known: Known,
+        known: KnownNames,
         *,
         debug: bool,
     ) -> None:
@@ -215,7 +215,7 @@ class TerminalShell(Shell):
         # Not the time for which a result is read in the pager.
         seconds = time.monotonic() - began
         match found:
-            case Rows():
+            case TextRows():
                 self._show_rows(found, seconds)
             case Explanation():
                 self._show(explained(found, self._screen.size.columns, self._screen.paint))
@@ -227,7 +227,7 @@ class TerminalShell(Shell):
             case _:
                 self._remark(found, seconds)
 
-    def _show_rows(self, rows: Rows, seconds: float) -> None:
+    def _show_rows(self, rows: TextRows, seconds: float) -> None:
         count, size = len(rows.rows), self._screen.size
         lines = table(rows, self._screen.paint)
         if count and table_width(rows) > size.columns:
@@ -385,7 +385,7 @@ class _Shown:
         self._widths: tuple[int, ...] = ()
         self._lines = 0
 
-    def show(self, shown: Rows, count: int, whole: bool) -> None:
+    def show(self, shown: TextRows, count: int, whole: bool) -> None:
         """Show the rows of a micro-batch, which has ``count``; ``whole``: all rows so far."""
         size, paint = self._screen.size, self._screen.paint
         self.found += count

@@ -3,18 +3,18 @@
 import threading
 import time
 
-from wjoin.sites.protocol import Link, SiteAddress
+from wjoin.sites.protocol import MeasuredLink, SiteAddress
 
 KEPT_SECONDS = 600.0
 """How long a measurement counts: links change."""
 
-_known: dict[str, tuple[float, Link]] = {}
+_known: dict[str, tuple[float, MeasuredLink]] = {}
 """The links that this process has measured, by the addresses of their sites, and when; no failures."""
 
 _measuring = threading.Lock()
 
 
-def link_to(address: SiteAddress) -> Link:
+def link_to(address: SiteAddress) -> MeasuredLink:
     """Return the link to a site, measured within the last ten minutes. Raises SiteError."""
     # Arrow Flight takes a while to import, and only who reads a site needs it.
     from wjoin.sites.client import SiteClient

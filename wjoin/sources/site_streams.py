@@ -27,7 +27,7 @@ from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.plan.physical import Shipping, StreamScan, TimeKind
 from wjoin.sites.block_size import block_bytes
 from wjoin.sites.failures import SiteError
-from wjoin.sites.protocol import ROW, Link, SiteAddress, StreamFacts
+from wjoin.sites.protocol import ROW, MeasuredLink, SiteAddress, StreamFacts
 from wjoin.sources.computed import with_computed
 from wjoin.sources.format_options import own_option, without
 from wjoin.sources.site_links import link_to
@@ -260,7 +260,7 @@ def read_as(
         "columns": json.dumps([name for name in site.columns if name.lower() in {*early, *late}]),
         "early": json.dumps([name for name in site.columns if name.lower() in early]),
         "partial": str(partial).lower(),
-        "blockBytes": str(block_bytes(Link(site.latency.value, site.bandwidth.value))),
+        "blockBytes": str(block_bytes(MeasuredLink(site.latency.value, site.bandwidth.value))),
         **({} if told is None else {"told": str(told)}),
     }
     return opened(spark, statement, options, numbered=True)

@@ -67,7 +67,7 @@ def view_head(text: str) -> ViewHead | None:
     )
 
 
-class Prepared(NamedTuple):
+class PreparedView(NamedTuple):
     """A statement for Spark, and the view that the catalog is to note once Spark has taken it.
 
     ``delays`` are those of the columns of the view ``name``, None where it reads no stream.
@@ -80,7 +80,7 @@ class Prepared(NamedTuple):
 
 def prepare_view(
     engine: Engine, catalog: Catalog, text: str, run: Callable[[str], DataFrame] | None = None
-) -> Prepared:
+) -> PreparedView:
     """Return the statement by which Spark makes a view; any other statement as it stands.
 
     ``run`` runs a query with the statement's parameters. A stream is a name of its session, so a view that
@@ -89,20 +89,20 @@ def prepare_view(
     """
     head = view_head(text)
     if head is None or "GLOBAL" in head.words:
-        return Prepared(text)
+        return PreparedView(text)
     name = head.names[-1].name
     query = text[head.query :].rstrip().rstrip(";")
     delays = relation_delays(query, catalog, engine, lambda: (run or engine.run)(query)) if query else None
     own = name if len(head.names) == 1 else None
     if head.verb == "ALTER":
-        return Prepared(text, own, delays)
+        return PreparedView(text, own, delays)
     columns = delays if delays is None or head.plain else {}
     if set(head.words) & set(_TEMPORARY):
-        return Prepared(text, own, columns)
+        return PreparedView(text, own, columns)
     known = catalog.stream(name) if own else None
     if delays is None and (known is None or known.source != "view"):
         # It outlives the session, behind a stream of its name.
-        return Prepared(text)
+        return PreparedView(text)
     if len(head.names) > 1:
         raise WJoinError(
             "WJ606",
@@ -112,9 +112,9 @@ def prepare_view(
             help=f"leave {head.names[0].name} out: CREATE VIEW {name} AS …",
         )
     if head.if_not_exists.start < head.if_not_exists.end and engine.exists(quoted(name)):
-        return Prepared(f"SELECT * FROM {quoted(name)} LIMIT 0")
+        return PreparedView(f"SELECT * FROM {quoted(name)} LIMIT 0")
     text = f"{text[: head.view.start]}TEMPORARY VIEW{text[max(head.view.end, head.if_not_exists.end) :]}"
-    return Prepared(text, name, columns)
+    return PreparedView(text, name, columns)
 
 
 def create_view(context: Context, statement: CreateView, rows: DataFrame, delays: Delays) -> None:

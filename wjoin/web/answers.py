@@ -11,7 +11,7 @@ from importlib.resources import files
 from wjoin.planner.explain.page import drawn, explained
 from wjoin.planner.explain.page_style import AROUND, STYLE
 from wjoin.sites.exposition import CONTENT_TYPE
-from wjoin.web.present import Known
+from wjoin.web.present import QueryState
 from wjoin.web.prometheus import exposition
 from wjoin.web.told import detail, line
 
@@ -21,14 +21,14 @@ _QUERIES = "/api/queries/"
 
 
 @dataclass(frozen=True)
-class Site:
+class ServedQueries:
     """What is served: the queries that ``read`` gives, under addresses that end with ``suffix``."""
 
-    read: Callable[[], Sequence[Known]]
+    read: Callable[[], Sequence[QueryState]]
     suffix: str
 
 
-class Refused(Exception):  # noqa: N818 (an answer)
+class RefusedRequest(Exception):  # noqa: N818 (an answer)
     """A request that is answered with a status and a line."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
@@ -36,7 +36,7 @@ class Refused(Exception):  # noqa: N818 (an answer)
         self.status = status
 
 
-def answer(site: Site, path: str, asked: Mapping[str, str]) -> tuple[str, str]:
+def answer(site: ServedQueries, path: str, asked: Mapping[str, str]) -> tuple[str, str]:
     """Return the kind and the text of the answer to a request. Raises Refused."""
     if path in _PAGES:
         return _PAGES[path](site)
@@ -47,7 +47,7 @@ def answer(site: Site, path: str, asked: Mapping[str, str]) -> tuple[str, str]:
             return _JSON, _plan(known)
         new = detail(known, _float(asked, "since"), _float(asked, "width"))
         return _JSON, json.dumps(new)
-    raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+    raise RefusedRequest(HTTPStatus.NOT_FOUND, "there is nothing here")
 
 
 def is_look(path: str) -> bool:
@@ -55,15 +55,15 @@ def is_look(path: str) -> bool:
     return path.startswith("/api/")
 
 
-def _named(site: Site, run: str) -> Known:
+def _named(site: ServedQueries, run: str) -> QueryState:
     """Return the query of a run. Raises Refused."""
     for each in site.read():
         if each.run == run:
             return each
-    raise Refused(HTTPStatus.NOT_FOUND, "there is no such query")
+    raise RefusedRequest(HTTPStatus.NOT_FOUND, "there is no such query")
 
 
-def _plan(known: Known) -> str:
+def _plan(known: QueryState) -> str:
     documents = dict(known.documents)
     pictures = drawn({str(number): each for number, each in documents.items()})
     return json.dumps({"pictures": pictures, "explained": explained(list(documents.values()))})
@@ -80,7 +80,7 @@ def _read(name: str) -> str:
     return (files("wjoin.web") / name).read_text("utf-8")
 
 
-_PAGES: dict[str, Callable[[Site], tuple[str, str]]] = {
+_PAGES: dict[str, Callable[[ServedQueries], tuple[str, str]]] = {
     "/": lambda site: (_HTML, _read("live.html").replace("{suffix}", html.escape(site.suffix))),
     "/live.css": lambda site: (_CSS, "\n".join([AROUND, STYLE, _read("live.css")])),
     "/live.js": lambda site: (_SCRIPT, "\n".join(map(_read, ("numbers.js", "chart.js", "live.js")))),

@@ -6,7 +6,7 @@ from typing import Any
 
 from wjoin.measured.layers import LAYERS, WHOLE
 from wjoin.measured.points import Point
-from wjoin.web.present import Known, stage_name
+from wjoin.web.present import QueryState, stage_name
 
 ALL = "all sources"
 """The name of the rows of a query without a W-join: Spark tells of its sources together."""
@@ -28,7 +28,7 @@ class Chart:
     stacked: bool = False
 
 
-def charts(at: Known) -> list[Chart]:
+def charts(at: QueryState) -> list[Chart]:
     """Return the drawings of a query's last hour: those for which it has numbers."""
     total = at.hour.total
     stages = {key: stage_name(at, *map(int, key.split("."))) for key in total.stages}
@@ -99,7 +99,7 @@ def _layer(point: Point, name: str) -> float | None:
     return point.layers.get(name, 0) / point.batches / 1e6 if point.batches else None
 
 
-def history(at: Known, since: float | None, width: float | None) -> dict[str, Any]:
+def history(at: QueryState, since: float | None, width: float | None) -> dict[str, Any]:
     """Return the drawings and their values, column by column."""
     known = since is not None and width == at.hour.width
     points = [each for each in at.hour.points if not known or since is None or each.begins >= since]

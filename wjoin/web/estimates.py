@@ -8,13 +8,13 @@ from wjoin.planner.cost.stream_statistics import units_per_second
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.physical import Method
 from wjoin.planner.planning import PlannedSelect
-from wjoin.web.present import Known, stage_name
+from wjoin.web.present import QueryState, stage_name
 
 FAR = 3.0
 """By how many times an estimate may be wrong before the page marks it."""
 
 
-def estimates(at: Known) -> Iterator[Compared]:
+def estimates(at: QueryState) -> Iterator[Compared]:
     """Yield what was expected beside what is: of streams, of W-joins, of several stages."""
     plans = list(at.plans.values())
     if not plans:
@@ -39,7 +39,7 @@ def estimates(at: Known) -> Iterator[Compared]:
                 yield Compared(f"{name}: {label} a row", per_row, actual)
 
 
-def _stream_rates(at: Known, planned: PlannedSelect) -> Iterator[Compared]:
+def _stream_rates(at: QueryState, planned: PlannedSelect) -> Iterator[Compared]:
     """Yield the rows of each stream in a second of event time (a unit of it where it is integral)."""
     unit = units_per_second(planned.physical.time_kind)
     word = "second" if unit > 1 else "unit"

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from wjoin.measured.progress import behind
 from wjoin.planner.figures import figure
-from wjoin.web.present import Known, a_second
+from wjoin.web.present import QueryState, a_second
 
 
-def places(at: Known) -> Iterator[tuple[str, str]]:
+def places(at: QueryState) -> Iterator[tuple[str, str]]:
     """Yield the texts that move in the drawing of the plan, by their places there (``page_plan``)."""
     total, recent = at.hour.total, at.recent
     lag = at.lag

@@ -16,7 +16,7 @@ ENDINGS = ("ended", "stopped", "failed")
 
 
 @dataclass(frozen=True)
-class Known:
+class QueryState:
     """What is known of a query at a moment, its ``clock`` in seconds since 1970.
 
     ``run`` is Spark's name of this run of it, ``id`` that of all its runs, ``name`` its own among those that
@@ -62,13 +62,13 @@ class Known:
         return self.recent.rate(count)
 
 
-def joins_of(at: Known) -> list[int]:
+def joins_of(at: QueryState) -> list[int]:
     """Return the numbers under which the W-joins of a query were compiled, innermost first."""
     told = (int(key.partition(".")[0]) for key in at.hour.total.stages)
     return sorted({*at.plans, *told})
 
 
-def stage_name(at: Known, join: int, stage: int) -> str:
+def stage_name(at: QueryState, join: int, stage: int) -> str:
     """Return how a stage is called, counted from 1; with its W-join where there are several."""
     joins = joins_of(at)
     before = f"join {joins.index(join) + 1}, " if len(joins) > 1 else ""

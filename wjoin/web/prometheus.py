@@ -7,10 +7,10 @@ from wjoin.measured.progress import LEAST_TIMESTAMP
 from wjoin.sites.exposition import Metric, Sample
 from wjoin.sites.exposition import exposition as as_text
 from wjoin.web.charts import rows_of
-from wjoin.web.present import Known, joins_of
+from wjoin.web.present import QueryState, joins_of
 
 
-def exposition(queries: Sequence[Known]) -> str:
+def exposition(queries: Sequence[QueryState]) -> str:
     """Return the text; of several queries of one name the newest counts."""
     newest = {each.called: each for each in queries}
     found: dict[str, Metric] = {}
@@ -22,7 +22,7 @@ def exposition(queries: Sequence[Known]) -> str:
     return as_text(found.values())
 
 
-def metrics(at: Known) -> Iterator[Metric]:
+def metrics(at: QueryState) -> Iterator[Metric]:
     """Yield the metrics of a query."""
     total = at.hour.total
     labels = {"run": at.run, "id": at.id, "sink": at.sink or ""}
@@ -78,7 +78,7 @@ def _by(label: str, values: Iterable[tuple[str, float]]) -> list[Sample]:
     return [({label: name}, value) for name, value in values]
 
 
-def _stages(at: Known, name: str) -> list[Sample]:
+def _stages(at: QueryState, name: str) -> list[Sample]:
     """Return the counts of stages; W-joins and stages are counted from 1."""
     joins = joins_of(at)
     found = ((*map(int, key.split(".")), count) for key, count in at.hour.total.by_stage(name).items())

@@ -18,9 +18,9 @@ from wjoin.queries.session_queries import Queries
 from wjoin.sites.bounded_server import REQUEST_SECONDS, BoundedHandler, BoundedServer
 from wjoin.sites.loopback import is_own_name
 from wjoin.web.access import Address, admits, token_for
-from wjoin.web.answers import Refused, Site, answer, is_look
-from wjoin.web.present import Known
-from wjoin.web.watched import Watch
+from wjoin.web.answers import RefusedRequest, ServedQueries, answer, is_look
+from wjoin.web.present import QueryState
+from wjoin.web.watched import QueryWatch
 
 PORT = 4950
 """The port, where none is given: the first free one from here on."""
@@ -68,10 +68,10 @@ class Web(BoundedServer):
         self.looked, self.open = float("-inf"), True
         super().__init__((str(host), int(free)), _Handler, MOST_REQUESTS)
 
-    def begin(self, read: Callable[[], Sequence[Known]], closed: Callable[[], None]) -> Self:
+    def begin(self, read: Callable[[], Sequence[QueryState]], closed: Callable[[], None]) -> Self:
         """Answer from now on with the queries that ``read`` gives; call ``closed`` at the end."""
         self._closed = closed
-        self.site = Site(read, self._suffix())
+        self.site = ServedQueries(read, self._suffix())
         self.start("wjoin-web", _END_SECONDS)
         return self
 
@@ -129,7 +129,7 @@ def serve(spark: SparkSession, queries: Queries, address: Address, token: str | 
     """
     token = token_for(address, token)
     web = bound(address, token)
-    watch = Watch(spark, queries)
+    watch = QueryWatch(spark, queries)
     return web.begin(watch.read, watch.close)
 
 
@@ -156,7 +156,7 @@ class _Handler(BoundedHandler):
         """Answer with what is asked for."""
         try:
             kind, body = self._answer()
-        except Refused as refused:
+        except RefusedRequest as refused:
             self.send_error(refused.status, str(refused))
             return
         except Exception:  # noqa: BLE001 (a page that cannot be made must not be a traceback in a terminal)
@@ -169,11 +169,13 @@ class _Handler(BoundedHandler):
     def _answer(self) -> tuple[str, str]:
         """Return the kind and the text of an answer. Raises Refused."""
         if self.server.loopback and not is_own_name(self.headers["Host"]):
-            raise Refused(HTTPStatus.FORBIDDEN, "requests must use a name of this machine")
+            raise RefusedRequest(HTTPStatus.FORBIDDEN, "requests must use a name of this machine")
         address = urlsplit(self.path)
         asked = {name: values[-1] for name, values in parse_qs(address.query).items()}
         if not admits(self.server.token, asked.get("token"), self.headers["Authorization"]):
-            raise Refused(HTTPStatus.UNAUTHORIZED, "the token printed at the start is missing or wrong")
+            raise RefusedRequest(
+                HTTPStatus.UNAUTHORIZED, "the token printed at the start is missing or wrong"
+            )
         if is_look(address.path):
             self.server.looked = time.monotonic()
         return answer(self.server.site, address.path, asked)

@@ -9,10 +9,10 @@ from wjoin.planner.figures import figure, seconds, size
 from wjoin.web.charts import history, rows_of
 from wjoin.web.estimates import estimates, factor_text, is_far
 from wjoin.web.places import places
-from wjoin.web.present import Known, a_second
+from wjoin.web.present import QueryState, a_second
 
 
-def line(at: Known) -> dict[str, Any]:
+def line(at: QueryState) -> dict[str, Any]:
     """Return what the list of queries tells of one."""
     return {
         "run": at.run,
@@ -25,7 +25,7 @@ def line(at: Known) -> dict[str, Any]:
     }
 
 
-def detail(at: Known, since: float | None, width: float | None) -> dict[str, Any]:
+def detail(at: QueryState, since: float | None, width: float | None) -> dict[str, Any]:
     """Return all that is told of a query.
 
     Of its last hour only what is new to whoever knows the points up to that which begins at ``since``, where
@@ -58,7 +58,7 @@ def detail(at: Known, since: float | None, width: float | None) -> dict[str, Any
     }
 
 
-def numbers(at: Known) -> dict[str, Any]:
+def numbers(at: QueryState) -> dict[str, Any]:
     """Return the numbers of a query by themselves: since its start, at present, and how things stand."""
     total, recent = at.hour.total, at.recent
     per_second = {
@@ -87,7 +87,7 @@ _NUMBERS = (
 )
 
 
-def _tiles(at: Known) -> Iterator[tuple[str, str]]:
+def _tiles(at: QueryState) -> Iterator[tuple[str, str]]:
     """Yield the numbers at the top of the page, each with what it is."""
     total, recent = at.hour.total, at.recent
     yield a_second(at.rate(recent.rows_read)), f"rows/s; {figure(total.rows_read)} in all"
@@ -122,7 +122,7 @@ _STREAM_HEAD = [
 ]
 
 
-def _stream_row(at: Known, name: str) -> list[str]:
+def _stream_row(at: QueryState, name: str) -> list[str]:
     total = at.hour.total
     lag = at.lag.get(name)
     return [

@@ -15,7 +15,7 @@ from wjoin.queries.compiled import compiled
 from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries, free
 from wjoin.spark.failures import cause
-from wjoin.web.present import ENDINGS, Known
+from wjoin.web.present import ENDINGS, QueryState
 
 ENDED = 20
 """Queries that have ended and are still shown, the latest ones."""
@@ -33,7 +33,7 @@ class Watched:
         self._plans = dict(zip(running.compiled, running.planned, strict=True))
         self._documents = _described(self._plans)
 
-    def known(self, *, reached: bool) -> Known:
+    def known(self, *, reached: bool) -> QueryState:
         """Return what was known of it at the follower's last look, at which Spark was ``reached`` or not."""
         running, hour = self.running, self.running.totals.hour()
         state, error = running.state, None
@@ -43,7 +43,7 @@ class Watched:
             error = _error(running)
         if (newest := running.totals.newest) is not None:
             self._find_plans(set(newest.joins))
-        return Known(
+        return QueryState(
             run=running.followed.run,
             id=running.followed.id,
             name=self.name,
@@ -72,7 +72,7 @@ def _described(plans: Mapping[int, PlannedSelect]) -> dict[int, Document]:
     return {number: describe(each) for number, each in plans.items()}
 
 
-class Watch:
+class QueryWatch:
     """Watches the queries of a Spark session; ``queries`` are those that a session of wjoin's has started.
 
     It asks Spark nothing: it tells what their follower has seen, half a second ago where Spark answers.
@@ -86,7 +86,7 @@ class Watch:
         self._changing = threading.Lock()
         self._follower.each_round(self._meet)
 
-    def read(self) -> tuple[Known, ...]:
+    def read(self) -> tuple[QueryState, ...]:
         """Return the queries, oldest first."""
         self._meet(self._follower.followed)
         with self._changing:

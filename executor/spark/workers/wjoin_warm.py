@@ -28,7 +28,7 @@ _READ_AT_START = ("PYTHONHASHSEED", "OMP_NUM_THREADS")
 
 
 @dataclass(frozen=True)
-class Request:
+class ForkRequest:
     """A process that is asked for: ``python -m MODULE ARGUMENT...`` with an environment, in a folder."""
 
     module: str
@@ -52,10 +52,10 @@ def main() -> None:
     daemon.preload(sys.argv[2:])
     gc.collect()
     gc.freeze()
-    Warm(listener).serve()
+    WarmServer(listener).serve()
 
 
-class Warm:
+class WarmServer:
     """Takes requests, and watches over what it has forked for whom."""
 
     def __init__(self, listener: socket.socket) -> None:
@@ -112,7 +112,7 @@ class Warm:
         for stream in streams:
             os.close(stream)
 
-    def _become(self, request: Request, streams: Sequence[int]) -> None:
+    def _become(self, request: ForkRequest, streams: Sequence[int]) -> None:
         """Be what was asked for, and end; in the forked process."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -137,7 +137,7 @@ class Warm:
                 connection.sendall(bytes([max(0, os.waitstatus_to_exitcode(status)) or bool(status)]))
 
 
-def _read(connection: socket.socket) -> tuple[Request, Sequence[int]]:
+def _read(connection: socket.socket) -> tuple[ForkRequest, Sequence[int]]:
     """Read a request, and the standard streams that come with it."""
     header, streams, _, _ = socket.recv_fds(connection, 8, _STREAMS)
     size, data = int.from_bytes(header), b""
@@ -147,10 +147,10 @@ def _read(connection: socket.socket) -> tuple[Request, Sequence[int]]:
             raise ValueError("it ends too soon")
         data += more
     module, arguments, environment, folder = ast.literal_eval(data.decode())
-    return Request(module, arguments, environment, folder), streams
+    return ForkRequest(module, arguments, environment, folder), streams
 
 
-def _ran(request: Request, streams: Sequence[int]) -> int:
+def _ran(request: ForkRequest, streams: Sequence[int]) -> int:
     """Run a module as a process of its own would; return the status with which that ends."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
