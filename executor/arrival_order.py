@@ -88,7 +88,7 @@ def disorder(pieces: Iterable[ReadPart]) -> int | None:
 
     None where pieces overlap: then rows have been moved since they were read, and nobody knows their order.
 
-    >>> disorder([Piece("", 2, "b", 0, 0, 4, 9, 1), Piece("", 1, "a", 0, 0, 1, 7)])
+    >>> disorder([ReadPart("", 2, "b", 0, 0, 4, 9, 1), ReadPart("", 1, "a", 0, 0, 1, 7)])
     3
     """
     behind = 0

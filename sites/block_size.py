@@ -19,11 +19,11 @@ def block_bytes(link: MeasuredLink, most: int = GREATEST_BLOCK) -> int:
     small block, and rows are worked on while others travel; on a fast one blocks are large. A block has 64 kB
     at the least, and ``most`` at the most.
 
-    >>> block_bytes(Link(latency=0.005, bytes_per_second=1e5))
+    >>> block_bytes(MeasuredLink(latency=0.005, bytes_per_second=1e5))
     64000
-    >>> block_bytes(Link(latency=0.05, bytes_per_second=5e6))
+    >>> block_bytes(MeasuredLink(latency=0.05, bytes_per_second=5e6))
     1000000
-    >>> block_bytes(Link(latency=0.0001, bytes_per_second=1e9))
+    >>> block_bytes(MeasuredLink(latency=0.0001, bytes_per_second=1e9))
     8000000
     """
     seconds = max(_LATENCIES * link.latency, _LEAST_SECONDS)

@@ -12,7 +12,7 @@ from tests.packages import ROOT, module_name, source_files, tree
 
 DOORS = {
     *("wjoin", "wjoin.bridge", "wjoin.cli", "wjoin.connecting"),
-    "wjoin.commands.starting",
+    "wjoin.commands.spark_start",
     *("wjoin.notebook.cell", "wjoin.notebook.sessions"),
 }
 """The modules that import the session: what users import, the command line and what makes one for it, the

@@ -45,7 +45,7 @@ from wjoin.queries.running import Running
 from wjoin.session import Session
 from wjoin.sources.token_folders import TOKEN_FOLDERS
 from wjoin.spark.engine import at_work
-from wjoin.spark.failures import cause
+from wjoin.spark.spark_failures import cause
 from wjoin.statements.about import changed_view, subject
 from wjoin.statements.queries import STOPPED_SCHEMA
 from wjoin.statements.views import PreparedView, prepare_view, view_head

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from wjoin.commands.arguments import absolute, parse_arguments, read_script, source_name
 from wjoin.commands.carried_out import How, carry_out
 from wjoin.commands.complaints import no_logs, print_error, printed_warnings
-from wjoin.commands.starting import LOG_TO_TERMINAL, embedded, stopping
+from wjoin.commands.spark_start import LOG_TO_TERMINAL, embedded, stopping
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.plurals import counted
@@ -20,7 +20,7 @@ from wjoin.grammar.syntax import CreateView, Explain, InsertInto, Query, SparkSt
 if TYPE_CHECKING:
     from wjoin.queries.running import Running
     from wjoin.session import Session
-    from wjoin.web.access import Address
+    from wjoin.web.page_access import Address
 
 GOOD, FAILED, REFUSED = 0, 1, 2
 """Exit statuses: all went well; a failure while running; an error of the statement."""
@@ -55,7 +55,7 @@ def _status(options: argparse.Namespace) -> int:
     except Exception as error:
         if options.debug:
             raise
-        from wjoin.spark.failures import cause
+        from wjoin.spark.spark_failures import cause
 
         print(f"wjoin: {cause(error)}", file=sys.stderr)
         return FAILED
@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace) -> int:
         processing_time(options.trigger, "--trigger")
     address = None
     if options.web is not None:
-        from wjoin.web.access import parse_address
+        from wjoin.web.page_access import parse_address
 
         address = parse_address(options.web)
     form = options.format or ("json" if options.json else "table")
@@ -105,7 +105,7 @@ def _told(statement: Statement) -> contextlib.AbstractContextManager[None]:
     """Tell on a terminal that a statement runs which prints nothing."""
     if not isinstance(statement, InsertInto) or not sys.stderr.isatty():
         return contextlib.nullcontext()
-    from wjoin.commands.waiting import waiting
+    from wjoin.commands.waiting_note import waiting
 
     return waiting(f"INSERT INTO {'.'.join(each.name for each in statement.target)}")
 
@@ -116,7 +116,7 @@ def _web(session: "Session", address: "Address | None") -> Iterator[None]:
     if address is None:
         yield
         return
-    from wjoin.web.server import serve
+    from wjoin.web.page_server import serve
 
     with serve(session.spark, session.context.queries, address) as web:
         print(f"Live page: {web.url}", file=sys.stderr, flush=True)
@@ -164,7 +164,7 @@ def _checkpoint(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     old, new = absolute(options.old), absolute(options.new)
     from wjoin.checkpoints.repartition import repartition
-    from wjoin.commands.waiting import waiting
+    from wjoin.commands.waiting_note import waiting
 
     with embedded(options) as session, stopping():
         with waiting("Rewriting the state"):
@@ -236,7 +236,7 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 def _prepare(options: argparse.Namespace) -> int:
     from wjoin.commands.prepare import prepare
-    from wjoin.commands.waiting import waiting
+    from wjoin.commands.waiting_note import waiting
 
     began = time.monotonic()
     with waiting("Running a small join, and saving the classes that Java loads"):

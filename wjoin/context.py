@@ -10,10 +10,10 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import HALF_PAIR, scan
 from wjoin.queries.session_queries import Queries
-from wjoin.settings.session import Settings
+from wjoin.settings.settable import Settings
 from wjoin.sources.catalog import Catalog
 from wjoin.spark.engine import Engine
-from wjoin.spark.failures import placed
+from wjoin.spark.spark_failures import placed
 
 
 @dataclass(frozen=True)

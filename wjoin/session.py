@@ -21,7 +21,7 @@ from wjoin.queries.open_groups import waits
 from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries
 from wjoin.settings.options import in_pipeline, prepare
-from wjoin.settings.session import Settings
+from wjoin.settings.settable import Settings
 from wjoin.sources.catalog import (
     DATAFRAME,
     Catalog,
@@ -35,16 +35,16 @@ from wjoin.sources.catalog import (
 )
 from wjoin.spark.doors import LOOPBACK
 from wjoin.spark.engine import Engine
-from wjoin.spark.held import held
 from wjoin.spark.notices import tell
 from wjoin.spark.process import log_path
+from wjoin.spark.session_things import held
 from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import insert, target_sink
 from wjoin.statements.spark import pass_through
-from wjoin.web.access import Address
-from wjoin.web.server import Web, serve
+from wjoin.web.page_access import Address
+from wjoin.web.page_server import Web, serve
 
 
 class Session:

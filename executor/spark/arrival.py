@@ -14,7 +14,7 @@ NAME, MAJOR, START = "__wjoin_name", "__wjoin_major", "__wjoin_start"
 
 @dataclass(frozen=True)
 class ReadOrder:
-    """Columns that tell the place of a row; ``log`` as in ``Pieces``."""
+    """Columns that tell the place of a row; ``log`` as in ``ReadParts``."""
 
     columns: tuple[Column, ...]
     log: bool

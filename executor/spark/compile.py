@@ -39,8 +39,8 @@ from wjoin.executor.spark.typing import KEY_TYPES, carried, carried_type, restor
 from wjoin.executor.spark.unpack import MARK, Unpack, flat_name
 from wjoin.executor.spark.warm import served
 from wjoin.executor.spark.watermarks import unmoved, watermark_delay, watermarked
-from wjoin.executor.state.files import stage_folder
 from wjoin.executor.state.identity import fingerprint
+from wjoin.executor.state.worker_files import stage_folder
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.executor.workers import worker_ids

@@ -27,11 +27,11 @@ from wjoin.executor.spark.state_store import MANIFEST
 from wjoin.executor.spark.task import phase
 from wjoin.executor.spark.warm import served
 from wjoin.executor.spool import Spool, local_folder
-from wjoin.executor.state.files import WorkerFiles, worker_folder
 from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.state.manifest import Manifest, decode_manifest, written_manifest
 from wjoin.executor.state.moving import StageMove, moved_rows
 from wjoin.executor.state.slices import Slice, piece_names
+from wjoin.executor.state.worker_files import WorkerFiles, worker_folder
 from wjoin.parts.routes.route import Role
 
 STATE_OPERATOR = "transformWithStateInPandasExec"

@@ -26,9 +26,9 @@ from wjoin.executor.spark.task import local_property, micro_batch, phase
 from wjoin.executor.spark.unpack import Unpack
 from wjoin.executor.spark.watch import Watch
 from wjoin.executor.spool import Spool, local_folder
-from wjoin.executor.state.files import WorkerFiles, worker_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Slice, SliceStore, Stored
+from wjoin.executor.state.worker_files import WorkerFiles, worker_folder
 from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Made, StageLogic
 from wjoin.grammar.errors import WJoinError

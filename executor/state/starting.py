@@ -4,7 +4,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from wjoin.executor.state.files import (
+from wjoin.executor.state.manifest import written_manifest
+from wjoin.executor.state.worker_files import (
     damaged,
     numbers,
     read_manifest,
@@ -12,7 +13,6 @@ from wjoin.executor.state.files import (
     stage_folder,
     worker_folder,
 )
-from wjoin.executor.state.manifest import written_manifest
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 

@@ -60,7 +60,7 @@ class WindowEntry:
 class CompletedEntry(WindowEntry):
     """A window as all those of its alternative make it.
 
-    ``origin`` says where its bounds come from, ``kind`` in one of the words of ``phrases.Kind``.
+    ``origin`` says where its bounds come from, ``kind`` in one of the words of ``phrases.BoundOrigin``.
     """
 
     origin: str

@@ -20,7 +20,7 @@ from wjoin.progress import read
 from wjoin.queries.open_groups import waiting
 from wjoin.settings.triggers import processing_time
 from wjoin.sources.format_options import SINK_OPTIONS, STREAM_OPTIONS, check_options
-from wjoin.spark.failures import cause, failure, first_line
+from wjoin.spark.spark_failures import cause, failure, first_line
 
 
 def report(batch: int, rows: int | None, start: str = "2024-05-01T12:00:00.000Z") -> dict[str, object]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from wjoin.commands.arguments import parse_arguments, read_script
-from wjoin.commands.starting import spark_settings
+from wjoin.commands.spark_start import spark_settings
 from wjoin.grammar.errors import WJoinError
 
 FILE = """

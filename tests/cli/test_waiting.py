@@ -9,7 +9,7 @@ from pathlib import Path
 PROGRAM = """
 import sys, time
 from wjoin.spark.process import logged
-from wjoin.commands.waiting import waiting
+from wjoin.commands.waiting_note import waiting
 with waiting("Starting Spark", lambda: "3 of 4 tasks"), logged(sys.argv[1]):
     time.sleep(1.8)
 print("over")
@@ -41,7 +41,9 @@ def test_the_terminal_is_drawn_on_while_standard_error_is_the_log_of_java(tmp_pa
 
 
 def test_elsewhere_it_is_said_once() -> None:
-    program = "import time; from wjoin.commands.waiting import waiting\nwith waiting('This'): time.sleep(0.7)"
+    program = (
+        "import time; from wjoin.commands.waiting_note import waiting\nwith waiting('This'): time.sleep(0.7)"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "This ...\n")
 
@@ -49,7 +51,7 @@ def test_elsewhere_it_is_said_once() -> None:
 def test_spark_starts_before_what_a_session_needs_is_imported() -> None:
     """Each of these takes a second or so, while Java needs nothing of them."""
     program = (
-        "import sys, wjoin.cli, wjoin.commands.starting, wjoin.connecting, wjoin.commands.waiting\n"
+        "import sys, wjoin.cli, wjoin.commands.spark_start, wjoin.connecting, wjoin.commands.waiting_note\n"
         "names = ('pandas', 'pyarrow', 'numpy', 'sqlglot', 'wjoin.planner.planning', 'wjoin.session')\n"
         "print([name for name in names if name in sys.modules])"
     )

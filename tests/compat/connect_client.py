@@ -20,7 +20,7 @@ import wjoin
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.syntax import CreateStream
 from wjoin.progress import read
-from wjoin.sources.records import read_records
+from wjoin.sources.record_formats import read_records
 
 JOIN = "SELECT {hint} A.k FROM {left} A, {right} B WINDOW (A, B) = 5 SECONDS WHERE A.k = B.k"
 

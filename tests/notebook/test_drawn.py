@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from wjoin.measured.points import Point
 from wjoin.notebook.drawn import Picture
-from wjoin.notebook.tables import Table
+from wjoin.notebook.html_tables import Table
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 POINTS = [

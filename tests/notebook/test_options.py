@@ -3,7 +3,7 @@
 import pytest
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.notebook.options import USAGE, CellOptions, read_options
+from wjoin.notebook.cell_options import USAGE, CellOptions, read_options
 
 
 @pytest.mark.parametrize(

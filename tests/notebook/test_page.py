@@ -7,7 +7,7 @@ import pytest
 
 from tests.notebook.kernels import Kernel, Output
 from tests.packages import ROOT
-from wjoin.notebook.options import CellOptions
+from wjoin.notebook.cell_options import CellOptions
 
 pytestmark = pytest.mark.thorough
 

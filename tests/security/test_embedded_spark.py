@@ -16,7 +16,7 @@ from tests.security.listening import listening
 from wjoin.commands.spark_shells import given_settings
 from wjoin.spark.doors import SAFE_WORKERS, behind_doors, door_environment, door_settings
 from wjoin.spark.embedded import embedded_settings
-from wjoin.web.access import LOOPBACK
+from wjoin.web.page_access import LOOPBACK
 
 STRANGE = "strange.Visitor"
 

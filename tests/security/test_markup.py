@@ -7,8 +7,8 @@ import pytest
 
 from wjoin.measured.points import Point
 from wjoin.notebook.drawn import Picture
+from wjoin.notebook.html_tables import Table, preformatted
 from wjoin.notebook.screen import _bundle
-from wjoin.notebook.tables import Table, preformatted
 
 MARKUP = (
     "<script>alert(1)</script>",

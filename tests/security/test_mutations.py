@@ -40,8 +40,8 @@ from wjoin.sites.held import ExtentAsked, HeldRange, Wanted, encode_wanted
 from wjoin.sites.protocol import RowsRequest, encode_request
 from wjoin.sites.value_filter import ValueFilter
 from wjoin.testing.waiting import free_ports
-from wjoin.web.access import Address
-from wjoin.web.server import bound
+from wjoin.web.page_access import Address
+from wjoin.web.page_server import bound
 
 pytestmark = [pytest.mark.thorough, pytest.mark.slow]
 

@@ -11,8 +11,8 @@ from wjoin.grammar.shown import REDACTED, redacted, redacted_at, shown_lines
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import scan
 from wjoin.sources.format_options import STREAM_OPTIONS, check_options
-from wjoin.spark.failures import placed
 from wjoin.spark.redacting import REDACTING
+from wjoin.spark.spark_failures import placed
 
 TOKEN = "s3cr3t-0f-Alice"
 

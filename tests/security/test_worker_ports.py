@@ -12,7 +12,7 @@ import pytest
 from tests.security.listening import listening
 from wjoin.executor.spark import warm
 from wjoin.spark.worker_daemon import DAEMON
-from wjoin.web.access import LOOPBACK
+from wjoin.web.page_access import LOOPBACK
 
 SECRET = "a secret of Spark's"
 WAIT = 30

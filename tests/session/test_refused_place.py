@@ -9,7 +9,7 @@ import wjoin
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.spark.failures import failure
+from wjoin.spark.spark_failures import failure
 
 FROM = "FROM range(1) A, range(1) B"
 

@@ -9,7 +9,7 @@ from tests.session.test_computed_columns import write_json
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.queries.running import Running
-from wjoin.shell.answers import answer
+from wjoin.shell.printed_answers import answer
 from wjoin.shell.shell import Choices
 
 

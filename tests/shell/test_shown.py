@@ -22,7 +22,7 @@ from wjoin.queries.running import Running
 from wjoin.shell.explained import explained
 from wjoin.shell.pager import show_lines
 from wjoin.shell.paint import Paint
-from wjoin.shell.status import complete_text, status_line, status_text
+from wjoin.shell.status_line import complete_text, status_line, status_text
 from wjoin.shell.tables import TextRows, records, table, table_width
 from wjoin.statements.explanation import Explanation
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.spark.failures import (
+from wjoin.spark.spark_failures import (
     _JOB,
     _POSITION,
     _QUERY,
@@ -49,8 +49,8 @@ def rows(session: Any, spark: SparkSession, tmp_path: Path) -> DataFrame:
 
 
 def test_a_position_in_a_text_stands_at_the_end_of_the_first_line(spark: SparkSession) -> None:
-    """Rests on it: ``_plain`` (wjoin/spark/failures.py) takes it away: the user has not written the text
-    it is in.
+    """Rests on it: ``_plain`` (wjoin/spark/spark_failures.py) takes it away: the user has not written the
+    text it is in.
     """
     line = str(error_of(lambda: spark.sql("SELECT nothing"))).splitlines()[0]
     assert _POSITION.search(line)
@@ -59,8 +59,8 @@ def test_a_position_in_a_text_stands_at_the_end_of_the_first_line(spark: SparkSe
 
 
 def test_names_of_dataframes_in_a_statement_begin_with_pyspark(spark: SparkSession) -> None:
-    """Rests on it: ``_INNER_NAME`` (wjoin/spark/failures.py). Else users would read names that they have
-    not given.
+    """Rests on it: ``_INNER_NAME`` (wjoin/spark/spark_failures.py). Else users would read names that they
+    have not given.
     """
     error = error_of(lambda: spark.sql("SELECT r.nothing FROM {rows} AS r JOIN {rows}", rows=spark.range(1)))
     assert "_pyspark_" not in first_line(error)
@@ -69,7 +69,7 @@ def test_names_of_dataframes_in_a_statement_begin_with_pyspark(spark: SparkSessi
 
 
 def test_an_error_of_java_begins_with_a_line_of_py4j(spark: SparkSession) -> None:
-    """Rests on it: ``first_line`` and ``cause`` (wjoin/spark/failures.py), which leave that line out.
+    """Rests on it: ``first_line`` and ``cause`` (wjoin/spark/spark_failures.py), which leave that line out.
 
     A format that is not there is such an error, and none of PySpark's (wjoin/statements/streams.py).
     """
@@ -84,7 +84,7 @@ def test_an_error_of_java_begins_with_a_line_of_py4j(spark: SparkSession) -> Non
 
 def test_a_failed_task_has_the_error_of_python_in_it(rows: DataFrame) -> None:
     """Rests on it: an error of a worker, such as WJ702, keeps its code on the way to the user (``_OWN`` and
-    ``_PYTHON`` in wjoin/spark/failures.py, executor/state/identity.py).
+    ``_PYTHON`` in wjoin/spark/spark_failures.py, executor/state/identity.py).
     """
 
     def refuse(batches: Any) -> Any:
@@ -105,7 +105,7 @@ def test_a_failed_task_has_the_error_of_python_in_it(rows: DataFrame) -> None:
 
 
 def test_a_failed_query_says_so_before_the_cause(rows: DataFrame) -> None:
-    """Rests on it: ``cause`` (wjoin/spark/failures.py), which unwraps query, job and Java's classes."""
+    """Rests on it: ``cause`` (wjoin/spark/spark_failures.py), which unwraps query, job and Java's classes."""
     error = failed(rows.selectExpr("CAST(concat('x', id) AS INT) AS n"))
     head = str(error).strip().splitlines()[0]
     assert _QUERY.search(head), head
@@ -114,7 +114,7 @@ def test_a_failed_query_says_so_before_the_cause(rows: DataFrame) -> None:
 
 
 def test_a_job_that_is_aborted_names_task_and_host_before_the_cause(spark: SparkSession) -> None:
-    """Rests on it: ``_JOB`` (wjoin/spark/failures.py), which takes that away."""
+    """Rests on it: ``_JOB`` (wjoin/spark/spark_failures.py), which takes that away."""
 
     def die(batches: Any) -> Any:
         os._exit(1)
@@ -128,7 +128,7 @@ def test_a_job_that_is_aborted_names_task_and_host_before_the_cause(spark: Spark
 
 def test_a_sort_of_a_stream_is_refused_as_unsupported(rows: DataFrame) -> None:
     """Rests on it: an error of analysis has the code WJ607, others WJ704 (``_REFUSED`` in
-    wjoin/spark/failures.py).
+    wjoin/spark/spark_failures.py).
     """
     error = error_of(lambda: rows.orderBy("id").writeStream.format("noop").start())
     assert isinstance(error, AnalysisException)
@@ -151,7 +151,7 @@ def test_a_source_without_columns_asks_for_a_schema(spark: SparkSession, tmp_pat
 
 
 def test_a_source_whose_folder_is_gone_speaks_of_its_base_path(rows: DataFrame, tmp_path: Path) -> None:
-    """Rests on it: ``_IN_OTHER_WORDS`` (wjoin/spark/failures.py)."""
+    """Rests on it: ``_IN_OTHER_WORDS`` (wjoin/spark/spark_failures.py)."""
     checkpoint = str(tmp_path / "checkpoint")
     writer = rows.writeStream.format("noop").option("checkpointLocation", checkpoint)
     writer.trigger(availableNow=True).start().awaitTermination()

@@ -73,7 +73,7 @@ def test_a_report_of_an_idle_query_has_no_added_batch_and_the_number_of_the_next
     query: StreamingQuery,
 ) -> None:
     """Rests on it: ``Progress.idle``. Else ``wjoin run`` would count a micro-batch whenever nothing happens,
-    and wjoin/measured/dropped.py would take the next micro-batch for one that it has seen.
+    and wjoin/measured/dropped_rows.py would take the next micro-batch for one that it has seen.
     """
     idle = reports(query)[-1]
     assert idle["batchId"] == 1
@@ -93,14 +93,14 @@ def test_the_last_report_and_the_status_of_a_query(query: StreamingQuery) -> Non
 
 
 def test_the_running_queries_are_those_of_one_session(query: StreamingQuery, spark: SparkSession) -> None:
-    """Rests on it: wjoin/measured/dropped.py has a thread for each session; else it would tell rows twice."""
+    """Rests on it: wjoin/measured/dropped_rows.py has a thread a session; else it would tell rows twice."""
     assert [each.runId for each in spark.streams.active] == [query.runId]
     assert spark.newSession().streams.active == []
 
 
 def test_spark_remembers_the_last_hundred_reports(spark: SparkSession) -> None:
-    """Rests on it: wjoin/measured/dropped.py reads all of them every 10 s, so that of short micro-batches
-    none is missed.
+    """Rests on it: wjoin/measured/dropped_rows.py reads all of them every 10 s, so that of short
+    micro-batches none is missed.
     """
     default = spark._jvm.org.apache.spark.sql.internal.SQLConf()
     assert default.getConfString("spark.sql.streaming.numRecentProgressUpdates") == "100"

@@ -197,7 +197,7 @@ def test_the_entries_of_a_state_can_be_read(noted: Noted, spark: SparkSession) -
 def test_the_number_of_a_state_is_in_the_names_of_its_files_alone(
     session: Any, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rests on it: ``adopt_state`` (wjoin/checkpoints/log.py), which gives state that a query of one
+    """Rests on it: ``adopt_state`` (wjoin/checkpoints/spark_log.py), which gives state that a query of one
     micro-batch has written the number of another query's.
     """
     spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "false")

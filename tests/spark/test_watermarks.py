@@ -93,7 +93,7 @@ def test_a_row_as_old_as_the_watermark_is_late_and_counted(
     session: Any, spark: SparkSession, tmp_path: Path
 ) -> None:
     """Rests on it: ``watermark_delay`` (executor/spark/watermarks.py) adds a millisecond to a delay in whole
-    ones, and wjoin/measured/dropped.py tells the rows that Spark's operators drop from
+    ones, and wjoin/measured/dropped_rows.py tells the rows that Spark's operators drop from
     ``numRowsDroppedByWatermark``.
     """
     folder = files(tmp_path / "late", [10_000], [11_000], [7_000, 7_001])

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wjoin.executor.state.files import WorkerFiles, numbers, worker_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest
 from wjoin.executor.state.slices import Slice
 from wjoin.executor.state.starting import STATE, begin, resume
+from wjoin.executor.state.worker_files import WorkerFiles, numbers, worker_folder
 from wjoin.executor.state.writing import FIRST_CUTTING
 from wjoin.grammar.errors import WJoinError
 

@@ -8,7 +8,7 @@ import pytest
 import wjoin
 from wjoin import progress
 from wjoin.executor.report import COUNTERS, NOTHING_SEEN, Fold
-from wjoin.measured.dropped import Losses
+from wjoin.measured.dropped_rows import Losses
 from wjoin.measured.reports import MicroBatchReport
 from wjoin.measured.totals import Totals
 from wjoin.planner.plan.ahead import GREATEST_NUMBER

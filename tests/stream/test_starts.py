@@ -13,7 +13,7 @@ from wjoin.executor.spark import beginning
 from wjoin.executor.spark.warm import FOLDER
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.spark.failures import failure
+from wjoin.spark.spark_failures import failure
 
 pytestmark = pytest.mark.thorough
 

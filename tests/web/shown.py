@@ -10,8 +10,8 @@ from wjoin.measured.points import Point
 from wjoin.measured.progress import Progress, read
 from wjoin.measured.totals import Totals
 from wjoin.planner.explain.describe import describe
+from wjoin.web.page_server import Web
 from wjoin.web.present import QueryState
-from wjoin.web.server import Web
 
 BEGAN = 1_700_000_000.0
 """When the queries were started, in seconds since 1970."""

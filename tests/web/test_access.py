@@ -4,7 +4,7 @@ import pytest
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.sites.loopback import is_own_name
-from wjoin.web.access import Address, admits, is_address, parse_address, token_for
+from wjoin.web.page_access import Address, admits, is_address, parse_address, token_for
 
 SECRET = "a token that is long enough"
 

@@ -14,7 +14,7 @@ from tests.browser import chromium
 from tests.session.test_computed_columns import write_json
 from tests.web.shown import asked
 from wjoin.testing.waiting import until
-from wjoin.web.server import Web
+from wjoin.web.page_server import Web
 
 pytestmark = [pytest.mark.thorough, pytest.mark.spark, pytest.mark.timeout(900)]
 

@@ -12,9 +12,9 @@ from selenium.webdriver.support.ui import WebDriverWait
 from tests.browser import chromium, color, contrast, emulate, luminance
 from tests.explain.drawn import HOSTILE
 from tests.web.shown import BEGAN, CHAIN, STAR, batches, known, report
-from wjoin.web import answers
-from wjoin.web.access import Address
-from wjoin.web.server import bound
+from wjoin.web import page_answers
+from wjoin.web.page_access import Address
+from wjoin.web.page_server import bound
 
 # Every test loads the page; the browser starts once.
 pytestmark = [pytest.mark.thorough, pytest.mark.slow]
@@ -56,7 +56,7 @@ def shown(monkeypatch):
         def time():
             return queries.clock
 
-    monkeypatch.setattr(answers, "time", Clock)
+    monkeypatch.setattr(page_answers, "time", Clock)
     return queries
 
 
@@ -304,8 +304,8 @@ def test_it_is_readable_and_fits(show, shown, scheme, width):
 @pytest.mark.thorough
 def test_with_reduced_motion_numbers_change_seldom(show, shown, monkeypatch):
     asked = []
-    told = answers.detail
-    monkeypatch.setattr(answers, "detail", lambda *each: asked.append(shown.batches) or told(*each))
+    told = page_answers.detail
+    monkeypatch.setattr(page_answers, "detail", lambda *each: asked.append(shown.batches) or told(*each))
     show(motion="reduce")
     until(lambda: shown.batches > 34)
     assert len(asked) <= (shown.batches - 20) / 3

@@ -11,9 +11,9 @@ import pytest
 from tests.web.shown import CHAIN, asked, batches, known
 from wjoin.grammar.errors import WJoinError
 from wjoin.testing.waiting import until
-from wjoin.web import server
-from wjoin.web.access import Address
-from wjoin.web.server import bound
+from wjoin.web import page_server
+from wjoin.web.page_access import Address
+from wjoin.web.page_server import bound
 
 TOKEN = "x" * 24
 QUERIES = [
@@ -126,7 +126,7 @@ def test_with_a_token_the_parts_of_the_page_have_it(serve):
 def test_beyond_this_machine_there_is_a_token_and_any_name_will_do(serve, monkeypatch):
     monkeypatch.delenv("WJOIN_WEB_TOKEN", raising=False)
     address = Address("0.0.0.0", 0)
-    web = serve(address=address, token=server.token_for(address, None))
+    web = serve(address=address, token=page_server.token_for(address, None))
     assert web.token is not None
     assert asked(web, "/", Host="node.example").status == 401
     assert asked(web, f"/?token={web.token}", Host="node.example").status == 200
@@ -136,7 +136,7 @@ def test_beyond_this_machine_there_is_a_token_and_any_name_will_do(serve, monkey
 def test_a_taken_port_is_an_error_and_without_a_port_the_next_one_is_taken(serve):
     first = serve(address=Address())
     second = serve(address=Address())
-    assert server.PORT <= first.port < second.port
+    assert page_server.PORT <= first.port < second.port
     with pytest.raises(WJoinError) as caught:
         serve(address=Address(port=first.port))
     assert caught.value.code == "WJ618"
@@ -154,7 +154,7 @@ def test_what_cannot_be_told_is_an_answer_and_not_a_traceback(capfd):
 
 
 def test_who_asks_slowly_or_nonsense_or_too_much_does_not_stop_others(serve, monkeypatch, capfd):
-    monkeypatch.setattr(server._Handler, "seconds", 0.5)
+    monkeypatch.setattr(page_server._Handler, "seconds", 0.5)
     web = serve()
     slow = socket.create_connection(("127.0.0.1", web.port))
     slow.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
@@ -179,9 +179,9 @@ def test_who_asks_slowly_or_nonsense_or_too_much_does_not_stop_others(serve, mon
 
 @pytest.mark.long
 def test_more_than_so_many_at_a_time_are_told_to_come_again(serve, monkeypatch):
-    monkeypatch.setattr(server.Web, "patience", 60.0)
+    monkeypatch.setattr(page_server.Web, "patience", 60.0)
     web = serve()
-    waiting = [socket.create_connection(("127.0.0.1", web.port)) for _ in range(server.MOST_REQUESTS)]
+    waiting = [socket.create_connection(("127.0.0.1", web.port)) for _ in range(page_server.MOST_REQUESTS)]
     answer = until(lambda: (each := asked(web, "/")).status == 503 and each, "the server has too many")
     assert answer.headers["Retry-After"] == "1"
     for each in waiting:
@@ -220,7 +220,7 @@ def test_who_looks_sees_the_end(serve):
     web = serve()
     began = time.monotonic()
     web.close(linger=True)
-    assert time.monotonic() - began < server.LAST_SECONDS, "nobody has looked"
+    assert time.monotonic() - began < page_server.LAST_SECONDS, "nobody has looked"
     web = serve()
     asked(web, "/api/queries")
     closing = threading.Thread(target=lambda: web.close(linger=True))

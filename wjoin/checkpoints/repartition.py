@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from wjoin.checkpoints.log import (
+from wjoin.checkpoints.spark_log import (
     PARTITIONS,
     LastBatch,
     adopt_state,
@@ -35,11 +35,11 @@ from wjoin.executor.spark.moved_state import (
     write_files,
     write_state,
 )
-from wjoin.executor.state.files import stage_folder
 from wjoin.executor.state.identity import Whole, fingerprint, identity
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.moving import StageMove
 from wjoin.executor.state.starting import STATE, begin
+from wjoin.executor.state.worker_files import stage_folder
 from wjoin.executor.workers import worker_ids
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
@@ -54,8 +54,8 @@ from wjoin.planner.choose.layouts import Layout, laid_out
 from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.settings.options import prepare
 from wjoin.spark.cluster import setting
-from wjoin.spark.failures import located
-from wjoin.spark.files import Files
+from wjoin.spark.hadoop_files import Files
+from wjoin.spark.spark_failures import located
 from wjoin.statements.checking import check
 from wjoin.statements.dispatch import execute
 from wjoin.statements.inserts import inserted_rows, target_sink

@@ -13,7 +13,7 @@ from wjoin.grammar.durations import count_of
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.explain import FORMATS
 from wjoin.settings.project import Project, read_project
-from wjoin.web.access import is_address
+from wjoin.web.page_access import is_address
 
 SHELLS = {"spark-sql": "Spark's own SQL shell", "spark-shell": "Spark's shell in Scala"}
 """The shells of Spark that wjoin starts, and what they are."""

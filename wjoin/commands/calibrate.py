@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wjoin.checkpoints.log import PARTITIONS
+from wjoin.checkpoints.spark_log import PARTITIONS
 from wjoin.commands.calibrate_tables import table_costs
 from wjoin.executor.gathering import Pieces
 from wjoin.executor.multiway import MultiwayJoin

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from wjoin.commands.waiting import waiting
+from wjoin.commands.waiting_note import waiting
 from wjoin.executor.spark.beginning import tasks
 from wjoin.grammar.shown import shown
 from wjoin.measured.followed import Observer, settle

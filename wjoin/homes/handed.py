@@ -21,8 +21,8 @@ from wjoin.executor.state.starting import STATE, Joins, begin, resume
 from wjoin.grammar.errors import WJoinError
 from wjoin.homes.homes import IN_WORDS, SPARK, check_shared
 from wjoin.planner.plan.physical import PhysicalPlan
-from wjoin.spark.files import Files
-from wjoin.spark.held import held
+from wjoin.spark.hadoop_files import Files
+from wjoin.spark.session_things import held
 
 TWICE = "the query reads one window join in several places, and its state would be in files"
 """Why the state of a query cannot be in files: each place would take that of the others for its own."""

@@ -11,7 +11,7 @@ from wjoin.executor.state.starting import STATE
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.spark.cluster import is_local, partitions
-from wjoin.spark.files import Files
+from wjoin.spark.hadoop_files import Files
 
 AUTO, FILES, SPARK = HOMES = ("auto", "files", "spark")
 """The values of wjoin.state."""

@@ -13,7 +13,7 @@ from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.planning import PlannedSelect
 from wjoin.sources.catalog import Catalog
 from wjoin.spark.engine import Engine
-from wjoin.spark.failures import UNREAD
+from wjoin.spark.spark_failures import UNREAD
 
 _VIEW = re.compile(r"\bView \((?:`(?:[^`]|``)*`\.)*`((?:[^`]|``)*)`,")
 """How Spark writes a temporary view, which each declared stream is, in an analyzed plan."""

@@ -19,7 +19,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.joins.trials import tried_in
 from wjoin.planner.conditions.predicate_calls import cost_of, share_of
 from wjoin.spark.engine import Engine
-from wjoin.spark.held import held
+from wjoin.spark.session_things import held
 from wjoin.udfs.built_in import known_predicates
 from wjoin.udfs.predicate import Predicate
 

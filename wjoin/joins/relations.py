@@ -18,7 +18,7 @@ from wjoin.planner.plan.block_columns import quoted
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.windows.lengths import human
 from wjoin.sources.catalog import StreamDeclaration
-from wjoin.spark.failures import UNREAD, first_line
+from wjoin.spark.spark_failures import UNREAD, first_line
 
 _SHOWN = 100
 """Characters of an expression in an error; its place shows all of it."""

@@ -54,7 +54,7 @@ from wjoin.sources.site_leases import AtSites, keep_rows
 from wjoin.sources.site_streams import held_at, read_as
 from wjoin.sources.site_ways import Revising, way_file
 from wjoin.spark.cluster import lasting_cores, weighed_with
-from wjoin.spark.failures import UNREAD, first_line, never_ends
+from wjoin.spark.spark_failures import UNREAD, first_line, never_ends
 
 _KEEP_ROWS = frozenset("CREATE DECLARE REPLACE SET".split())
 """First words of statements of Spark's that keep the rows of a query: CREATE TABLE … AS, SET VAR."""

@@ -22,8 +22,8 @@ from wjoin.planner.text.scope import StreamColumn
 from wjoin.sources.catalog import AHEAD, StreamDeclaration
 from wjoin.sources.computed import with_computed
 from wjoin.sources.format_options import without
-from wjoin.spark.failures import first_line
-from wjoin.spark.held import held
+from wjoin.spark.session_things import held
+from wjoin.spark.spark_failures import first_line
 from wjoin.udfs.predicate import Predicate
 
 _FILES = frozenset({"parquet", "orc", "json", "csv", "text"})

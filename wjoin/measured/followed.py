@@ -17,10 +17,10 @@ from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.executor.spark.once import SELECT
 from wjoin.measured.beside import UNREACHABLE, stopped
-from wjoin.measured.dropped import Losses
+from wjoin.measured.dropped_rows import Losses
 from wjoin.measured.reports import MicroBatchReport, new_reports
 from wjoin.measured.totals import Totals
-from wjoin.spark.held import held, held_by_all
+from wjoin.spark.session_things import held, held_by_all
 
 _SECONDS = 0.5
 """How often queries are looked at: hardly one that can have late rows is shorter."""

@@ -18,8 +18,8 @@ from wjoin.measured.recorder import Measured, Recorder, read_measured
 from wjoin.planner.bind.written import Written
 from wjoin.planner.choose.layouts import FREE, UNKNOWN, Layout, LayoutRule, of_checkpoint
 from wjoin.planner.plan.physical import Method, PhysicalPlan
-from wjoin.spark.failures import cause
 from wjoin.spark.notices import warn
+from wjoin.spark.spark_failures import cause
 
 LAYOUTS = "layouts"
 """The name under which the layouts of the state of a query are kept."""

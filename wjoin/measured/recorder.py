@@ -19,7 +19,7 @@ from wjoin.planner.cost.measurement import (
     stage_name,
 )
 from wjoin.planner.plan.physical import PhysicalPlan
-from wjoin.spark.failures import cause
+from wjoin.spark.spark_failures import cause
 
 STATISTICS = "statistics"
 """The name under which measurements are kept."""

@@ -12,19 +12,19 @@ from wjoin.executor.spark.beginning import begin
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import Explain, InsertInto, Statement, StopQuery
+from wjoin.notebook.cell_options import CellOptions
+from wjoin.notebook.html_tables import first_rows, preformatted
 from wjoin.notebook.interrupts import Result, interruptible
 from wjoin.notebook.live_cells import LiveCell, LiveCells
-from wjoin.notebook.options import CellOptions
-from wjoin.notebook.parameters import parameters
 from wjoin.notebook.screen import CellOutputs
 from wjoin.notebook.selects import SelectRows
 from wjoin.notebook.shown_errors import Interrupted
-from wjoin.notebook.tables import first_rows, preformatted
+from wjoin.notebook.variables import parameters
 from wjoin.planner.explain.markup import Markup, join, tag
 from wjoin.queries.running import Running
 from wjoin.session import Session
 from wjoin.settings.triggers import processing_time
-from wjoin.spark.failures import placed
+from wjoin.spark.spark_failures import placed
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import plan_insert, target_sink
 from wjoin.statements.outcome import Selected, outcome

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from wjoin.measured.points import Point, merged
 from wjoin.measured.totals import KEPT_SECONDS
-from wjoin.notebook.tables import Table, preformatted
+from wjoin.notebook.html_tables import Table, preformatted
 from wjoin.planner.explain.markup import Markup, picture, tag
 from wjoin.planner.figures import figure, seconds
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from wjoin.notebook.shown_errors import Interrupted
 from wjoin.shell.attended import Work
-from wjoin.spark.failures import RAISED_BY_SPARK
+from wjoin.spark.spark_failures import RAISED_BY_SPARK
 
 _LOOK_SECONDS = 0.2
 _numbers = itertools.count()

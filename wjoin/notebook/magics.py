@@ -7,7 +7,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 
 from wjoin.commands.complaints import printed_warnings
 from wjoin.grammar.errors import WJoinError
-from wjoin.notebook.options import USAGE, read_options
+from wjoin.notebook.cell_options import USAGE, read_options
 from wjoin.notebook.screen import CellOutputs
 from wjoin.notebook.shown_errors import shown
 from wjoin.planner.explain.markup import Markup, join, tag

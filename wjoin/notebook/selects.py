@@ -8,8 +8,8 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 
 from wjoin.commands.printed import run_once, start_select
 from wjoin.grammar.plurals import counted
-from wjoin.notebook.tables import Table, table
-from wjoin.queries.texts import as_texts
+from wjoin.notebook.html_tables import Table, table
+from wjoin.queries.spark_texts import as_texts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

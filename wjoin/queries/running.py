@@ -12,7 +12,7 @@ from wjoin.measured.followed import Followed, settle
 from wjoin.measured.totals import Totals
 from wjoin.planner.explain.describe import describe
 from wjoin.queries.open_groups import waiting
-from wjoin.spark.failures import RAISED_BY_SPARK, failure
+from wjoin.spark.spark_failures import RAISED_BY_SPARK, failure
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery

@@ -44,7 +44,7 @@ class KnownNames:
 
 def names_of(session: "Session") -> Names:
     """Return what a session knows by name now."""
-    from wjoin.settings.session import SETTINGS
+    from wjoin.settings.settable import SETTINGS
 
     queries = [Named(each.name, "query") for each in session.running]
     settings = (Named(each, "setting") for each in SETTINGS)

@@ -10,7 +10,7 @@ from typing import TextIO
 
 import wjoin
 from wjoin.commands.arguments import absolute, given_parameters, read_file
-from wjoin.commands.starting import embedded, spark_settings, stopping
+from wjoin.commands.spark_start import embedded, spark_settings, stopping
 from wjoin.shell.shell import Choices
 
 _WELCOME = "wjoin {}: .help shows help, Ctrl-D leaves"

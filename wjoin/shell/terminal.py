@@ -23,14 +23,14 @@ from wjoin.shell.pager import show_lines
 from wjoin.shell.paint import Paint
 from wjoin.shell.prompt import Prompt
 from wjoin.shell.shell import Choices, Leave, Shell
-from wjoin.shell.status import status_line, status_text
+from wjoin.shell.status_line import status_line, status_text
 from wjoin.shell.tables import TextRows, column_widths, head_lines, records, row_lines, table, table_width
 
 if TYPE_CHECKING:
     from wjoin.grammar.syntax import Statement
     from wjoin.queries.running import Running
     from wjoin.session import Session
-    from wjoin.shell.answers import Answer
+    from wjoin.shell.printed_answers import Answer
 
 T = TypeVar("T")
 
@@ -134,7 +134,7 @@ class TerminalShell(Shell):
             # Whatever it is, the user goes on, and so do the queries.
             if self._debug:
                 raise
-            from wjoin.spark.failures import cause
+            from wjoin.spark.spark_failures import cause
 
             if not self._tell_end(error):
                 self._print(paint.diagnostic(f"error: {cause(error)}"))
@@ -194,8 +194,8 @@ class TerminalShell(Shell):
         session = self.session()
         # Imports Spark's client, which the first prompt does without.
         from wjoin.queries.running import Running
-        from wjoin.shell.answers import answer
         from wjoin.shell.explained import explained
+        from wjoin.shell.printed_answers import answer
         from wjoin.statements.explanation import Explanation
 
         self._statements += 1

@@ -17,8 +17,8 @@ from wjoin.planner.bind.event_time import time_kind
 from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.sources.site_streams import StreamAtSites
-from wjoin.spark.held import held
 from wjoin.spark.notices import warn
+from wjoin.spark.session_things import held
 
 Declared = TypeVar("Declared")
 

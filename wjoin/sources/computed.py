@@ -9,7 +9,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import ComputedColumn, CreateStream
 from wjoin.grammar.tokens import names_in
 from wjoin.planner.plan.block_columns import quoted
-from wjoin.spark.failures import UNREAD, first_line
+from wjoin.spark.spark_failures import UNREAD, first_line
 
 
 def with_computed(frame: DataFrame, statement: CreateStream, hidden: Sequence[str] = ()) -> DataFrame:

@@ -24,7 +24,7 @@ from wjoin.queries.compiled import REMEMBERED
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import SiteAddress
 from wjoin.sources.site_ways import Revising
-from wjoin.spark.held import held
+from wjoin.spark.session_things import held
 
 AGAIN_SECONDS = 30.0
 """After which a site is told the same again: it forgets queries that it does not hear of."""

@@ -7,7 +7,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import InsertInto, Query
 from wjoin.grammar.tokens import Kind, Token, is_name, scan, scan_piece
 from wjoin.spark.damage import damage_remedy
-from wjoin.spark.failures import first_line
+from wjoin.spark.spark_failures import first_line
 
 _WITHOUT_WATERMARK = "STREAMING_OUTPUT_MODE", "Append output mode not supported"
 _OF_ONE_STREAM = (

@@ -16,7 +16,7 @@ from wjoin.planner.bind.lineage import session_name
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.sources.catalog import Catalog, SinkDeclaration
 from wjoin.sources.format_options import own_option
-from wjoin.spark.failures import is_endless, never_ends
+from wjoin.spark.spark_failures import is_endless, never_ends
 
 _READ_ONLY = "its rows come from its source alone: write there, or INSERT INTO a sink"
 _OF_STREAM = {

@@ -13,7 +13,7 @@ from wjoin.grammar.syntax import ExecuteImmediate, InsertInto, SparkStatement, S
 from wjoin.joins.predicates import show_predicates
 from wjoin.joins.rewrite import joined_rows, joined_view
 from wjoin.settings.parameters import setting_value
-from wjoin.spark.failures import located
+from wjoin.spark.spark_failures import located
 from wjoin.statements.explain import explain
 from wjoin.statements.inserts import insert
 from wjoin.statements.queries import describe_query, show_queries, stop_query

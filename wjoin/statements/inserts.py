@@ -24,13 +24,13 @@ from wjoin.planner.plan.block_columns import quoted
 from wjoin.queries.running import Running
 from wjoin.sources.catalog import Catalog, SinkDeclaration, find
 from wjoin.sources.format_options import own_option, without
-from wjoin.sources.records import writing_options
+from wjoin.sources.record_formats import writing_options
 from wjoin.sources.site_leases import keep_all
 from wjoin.spark.cluster import partitions
-from wjoin.spark.failures import RAISED_BY_SPARK, first_line, located
-from wjoin.spark.files import Files
+from wjoin.spark.hadoop_files import Files
 from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
+from wjoin.spark.spark_failures import RAISED_BY_SPARK, first_line, located
 from wjoin.statements.sinks import rows_for
 from wjoin.statements.spark import send
 

@@ -31,9 +31,9 @@ from wjoin.sources.catalog import (
 )
 from wjoin.sources.format_options import RECORDS_WRITTEN, SINK_OPTIONS, check_options, option_span, own_option
 from wjoin.sources.kafka import SERVERS, is_kafka, refuse_absent, require_connector
-from wjoin.sources.records import check_format, written_records
+from wjoin.sources.record_formats import check_format, written_records
 from wjoin.spark.engine import Engine
-from wjoin.spark.failures import located
+from wjoin.spark.spark_failures import located
 
 
 def create_sink(asked: Asked, statement: CreateSink) -> None:

@@ -13,7 +13,7 @@ from wjoin.grammar.tokens import scan, unquoted
 from wjoin.joins.predicates import called_predicates
 from wjoin.planner.bind.lineage import joined_streams, reads
 from wjoin.sources.catalog import Catalog
-from wjoin.spark.failures import RAISED_BY_SPARK
+from wjoin.spark.spark_failures import RAISED_BY_SPARK
 from wjoin.statements.about import changed_view, said_of_declared
 from wjoin.statements.streaming_rows import refuse_actions
 from wjoin.statements.views import prepare_view, view_head

@@ -17,7 +17,7 @@ from wjoin.planner.plan.block_columns import quoted
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.windows.lengths import duration_value
 from wjoin.sources.catalog import StreamDeclaration, find
-from wjoin.spark.failures import RAISED_BY_SPARK, cause
+from wjoin.spark.spark_failures import RAISED_BY_SPARK, cause
 
 _COUNTABLE = (
     "tinyint",

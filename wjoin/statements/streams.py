@@ -41,11 +41,11 @@ from wjoin.sources.catalog import (
 from wjoin.sources.computed import with_computed
 from wjoin.sources.format_options import RECORDS_READ, STREAM_OPTIONS, check_options, own_option, without
 from wjoin.sources.kafka import is_kafka, missing_package, read_from_the_start, refuse_absent
-from wjoin.sources.records import check_format, read_records, reading_options, with_losses_told
+from wjoin.sources.record_formats import check_format, read_records, reading_options, with_losses_told
 from wjoin.sources.site_streams import at_sites, is_at_site, opened
 from wjoin.spark.engine import Engine
-from wjoin.spark.failures import first_line, located
 from wjoin.spark.process import resolved
+from wjoin.spark.spark_failures import first_line, located
 from wjoin.statements.duplicates import without_duplicates
 
 

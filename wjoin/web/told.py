@@ -8,7 +8,7 @@ from wjoin.measured.progress import behind, time_text
 from wjoin.planner.figures import figure, seconds, size
 from wjoin.web.charts import history, rows_of
 from wjoin.web.estimates import estimates, factor_text, is_far
-from wjoin.web.places import places
+from wjoin.web.moving_texts import places
 from wjoin.web.present import QueryState, a_second
 
 

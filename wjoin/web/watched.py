@@ -14,7 +14,7 @@ from wjoin.planner.planning import PlannedSelect
 from wjoin.queries.compiled import compiled
 from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries, free
-from wjoin.spark.failures import cause
+from wjoin.spark.spark_failures import cause
 from wjoin.web.present import ENDINGS, QueryState
 
 ENDED = 20

@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 
 from wjoin.grammar.plurals import counted
 from wjoin.planner.explain.markup import Markup, escape, join, tag
-from wjoin.queries.texts import Texts, first_texts, numeric
+from wjoin.queries.spark_texts import Texts, first_texts, numeric
 from wjoin.shell.paint import Paint
 from wjoin.shell.tables import TextRows
 from wjoin.shell.tables import table as table_lines

@@ -47,7 +47,7 @@ def embedded(options: argparse.Namespace) -> "Iterator[Session]":
     settings = spark_settings(options)
     if getattr(options, "checkpoint", None) is not None:
         options.checkpoint = absolute(options.checkpoint)
-    from wjoin.commands.waiting import waiting
+    from wjoin.commands.waiting_note import waiting
     from wjoin.connecting import connect
 
     if files := getattr(options, "udf", []):

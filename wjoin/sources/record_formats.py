@@ -24,7 +24,7 @@ from wjoin.sources.format_options import (
     without,
 )
 from wjoin.sources.kafka import is_kafka, missing_package
-from wjoin.spark.failures import first_line, located
+from wjoin.spark.spark_failures import first_line, located
 
 QUALIFIER = "kafka"
 """The struct, for computed columns, of all that Kafka tells of a record."""

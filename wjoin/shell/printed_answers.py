@@ -10,10 +10,10 @@ from wjoin.context import Asked
 from wjoin.grammar.shown import redacted
 from wjoin.grammar.syntax import Statement
 from wjoin.queries.running import Running
-from wjoin.queries.texts import first_texts, numeric
+from wjoin.queries.spark_texts import first_texts, numeric
 from wjoin.shell.shell import Choices
 from wjoin.shell.tables import TextRows
-from wjoin.spark.failures import placed
+from wjoin.spark.spark_failures import placed
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.outcome import Selected, outcome
 

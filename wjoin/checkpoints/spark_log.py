@@ -7,7 +7,7 @@ from typing import Any
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
-from wjoin.spark.files import Files
+from wjoin.spark.hadoop_files import Files
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 """The setting that a checkpoint keeps for the life of its query."""

@@ -17,8 +17,8 @@ from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries
 from wjoin.sites.bounded_server import REQUEST_SECONDS, BoundedHandler, BoundedServer
 from wjoin.sites.loopback import is_own_name
-from wjoin.web.access import Address, admits, token_for
-from wjoin.web.answers import RefusedRequest, ServedQueries, answer, is_look
+from wjoin.web.page_access import Address, admits, token_for
+from wjoin.web.page_answers import RefusedRequest, ServedQueries, answer, is_look
 from wjoin.web.present import QueryState
 from wjoin.web.watched import QueryWatch
 
