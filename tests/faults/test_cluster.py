@@ -118,8 +118,8 @@ def test_rows_go_to_executors_as_columns(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     (log,) = (tmp_path / "events").iterdir()
     plans = [line for line in log.read_text().splitlines() if "SparkListenerSQLExecutionStart" in line]
-    assert any("MapInArrow" in plan for plan in plans)
-    assert all("Blocks" in plan for plan in plans if "MapInArrow" in plan)
+    reading = [plan for plan in plans if "Scan parquet" in plan and "MapInArrow" in plan]
+    assert len(reading) == 3 and all(plan.count(") Blocks") == 3 for plan in reading)
     assert_results(tmp_path, [str(path) for path in (tmp_path / "committed").glob("*.parquet")])
 
 
