@@ -12,15 +12,18 @@ import org.apache.arrow.vector.ipc.WriteChannel;
 import org.apache.arrow.vector.ipc.message.ArrowRecordBatch;
 import org.apache.arrow.vector.ipc.message.MessageSerializer;
 import org.apache.spark.TaskContext;
+import org.apache.spark.package$;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.execution.arrow.ArrowWriter;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.TaskCompletionListener;
 
-/** Rows of one value each, an Arrow stream of about a megabyte. */
+/** Rows of one value each, an Arrow stream of about {@code BYTES}. */
 abstract class Blocks implements Iterator<InternalRow> {
-  private static final int BYTES = 1 << 20;
+  /** A batch has at most 64 MB of them; Spark 4.0 bounds it by their number alone, which is 512. */
+  private static final int BYTES =
+      package$.MODULE$.SPARK_VERSION().startsWith("4.0.") ? 1 << 16 : 1 << 20;
 
   /** Return whether there are rows that no block has had. */
   protected abstract boolean hasMore();

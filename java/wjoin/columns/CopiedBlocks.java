@@ -12,8 +12,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** The blocks of batches of columns. */
 final class CopiedBlocks extends Blocks {
-  private static final int FIRST_ROWS = 512;
-  private static final int LEAST_ROWS = 16;
+  private static final int FIRST_ROWS = 64;
 
   private final Layout layout;
   private final Iterator<ColumnarBatch> batches;
@@ -79,7 +78,7 @@ final class CopiedBlocks extends Blocks {
     for (FieldVector each : all.getFieldVectors()) {
       size += each.getBufferSize();
     }
-    most = (int) Math.max(LEAST_ROWS, Math.min(Integer.MAX_VALUE, bytes * count / Math.max(1, size)));
+    most = (int) Math.max(1, Math.min(Integer.MAX_VALUE, bytes * count / Math.max(1, size)));
     return all;
   }
 }
