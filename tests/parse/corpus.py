@@ -30,7 +30,7 @@ def _pieces() -> Iterator[str]:
     for path in _files("*.md"):
         yield from _BLOCK.findall(path.read_text("utf-8"))
     for path in _files("*.sql"):
-        yield from re.split(r";\s*\n", path.read_text("utf-8"))
+        yield from re.split(r";\s*\n", path.read_text("utf-8", errors="surrogatepass"))
     for path in _files("*.py"):
         yield from _strings(ast.parse(path.read_text("utf-8")))
 
