@@ -18,6 +18,12 @@ INSERT = f"INSERT INTO out {JOIN}"
 
 
 @pytest.fixture
+def in_store(session: wjoin.Session) -> None:
+    """Queries keep their state in Spark's store."""
+    session.sql("SET wjoin.state = spark")
+
+
+@pytest.fixture
 def begun(session: wjoin.Session, tmp_path: Path) -> wjoin.Session:
     """A query into a folder of Parquet that has worked off all that there is."""
     for name in ("ma", "mb"):
@@ -183,6 +189,7 @@ def test_the_same_statement_with_other_hints_goes_on(begun: wjoin.Session, tmp_p
     assert rows(begun, tmp_path) == 40
 
 
+@pytest.mark.usefixtures("in_store")
 def test_a_checkpoint_that_has_kept_nothing_is_compared_by_the_workers(
     begun: wjoin.Session, tmp_path: Path
 ) -> None:
@@ -213,6 +220,7 @@ def test_a_folder_of_results_that_is_gone_is_refused(begun: wjoin.Session, tmp_p
     assert rows(begun, tmp_path) == 20
 
 
+@pytest.mark.usefixtures("in_store")
 def test_a_query_that_has_committed_nothing_starts_without_a_folder(
     begun: wjoin.Session, tmp_path: Path
 ) -> None:

@@ -143,8 +143,8 @@ def test_source_that_knows_its_columns(session: wjoin.Session) -> None:
         ("ms BIGINT, ts AS ms +", "ms +", "[PARSE_SYNTAX_ERROR]"),
         ("ms BIGINT, ts AS max(ms)", "max(ms)", "[MISSING_GROUP_BY]"),
         ("ms BIGINT, a AS ms + 1, b AS A + 1", "A + 1", "repeat the expression of a instead"),
-        ("ms BIGINT, MS AS 1", "MS", "has a column MS already"),
-        ("ms BIGINT, a AS 1, a AS 2", "a", "has a column a already"),
+        ("ms BIGINT, MS AS 1", "MS", "already has a column MS"),
+        ("ms BIGINT, a AS 1, a AS 2", "a", "already has a column a"),
     ],
 )
 def test_errors_mark_the_expression(

@@ -167,7 +167,7 @@ def test_a_trigger_says_how_often_micro_batches_start(streams: wjoin.Session, tm
     misspelt = "CREATE SINK other USING parquet OPTIONS (pth 'x')"
     error = refused(streams, misspelt, tmp_path)
     assert (error.code, error.help) == ("WJ603", "did you mean path?")
-    with pytest.raises(WJoinError, match="event time that a micro-batch brings"):
+    with pytest.raises(WJoinError, match="event time that a micro-batch covers"):
         streams.sql("SET wjoin.interval = 'soon'")
 
 
