@@ -35,7 +35,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of SQL: ``upper``, ``abs``, or the operators ``+`` and ``-``."""
+    """A function of SQL: ``upper``, ``abs``, or an operator such as ``+``."""
 
     function: str
     arguments: tuple["Expression", ...]

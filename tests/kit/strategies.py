@@ -153,7 +153,10 @@ def styles(banded: bool = False) -> st.SearchStrategy[Style]:
 
 
 def _is_band(each: Compare) -> bool:
-    return each.operator not in ("=", "<>") and len(streams_of(each)) == 2
+    """Return whether a comparison bounds the difference of two streams' columns: neither has a factor."""
+    terms = each.left.arguments if isinstance(each.left, Call) else ()
+    factor = any(isinstance(term, Call) and term.function == "*" for term in terms)
+    return each.operator not in ("=", "<>") and len(streams_of(each)) == 2 and not factor
 
 
 # Windows --------------------------------------------------------------------
