@@ -116,7 +116,8 @@ def test_queries_however_they_were_started(declared: wjoin.Session, tmp_path: Pa
     assert list(plain["numbers"]["rows"]) == ["all sources"]
     found_families = {each.name: each for each in text_string_to_metric_families(asked(web, "/metrics").text)}
     names = {each.labels["query"] for each in found_families["wjoin_query_up"].samples}
-    assert names == {"nothing", *frames}
+    # Queries of other tests may be there still: they ran on the same Spark.
+    assert names >= {"nothing", *frames}
 
     # Queries end and fail; they stay, with the error.
     declared.sql("STOP QUERY nothing")
