@@ -18,7 +18,7 @@ JOIN = f"SELECT ja.k, '{MARK}' AS mark FROM ja, jb WINDOW (ja, jb) = 10 SECONDS 
 NODES = (syntax.Query, syntax.InsertInto, syntax.Explain, syntax.CreateView)
 JOINED = ("joins.predicates", "joins.from_items", "joins.from_items", "joins.names")
 # What a statement runs with is put together there, and errors get their place, wherever they are raised.
-ASIDE = {"context", "spark.failures"}
+ASIDE = {"context", "spark.spark_failures"}
 FACE = ROOT / "wjoin"
 ROOMS = {"statements", "joins", "sources", "queries", "checkpoints", "spark", "settings"}
 
@@ -46,7 +46,7 @@ def streams(session: wjoin.Session) -> wjoin.Session:
                 "joins.rewrite",
                 *JOINED,
                 "statements.sinks",
-                "sources.records",
+                "sources.record_formats",
             ],
         ),
         (
