@@ -2,6 +2,7 @@
 
 import json
 import struct
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -17,6 +18,7 @@ from wjoin.sites.failures import SiteError, unpacked
 from wjoin.sites.held import HeldRange, Wanted, encode_wanted
 from wjoin.sites.protocol import RowsRequest, decode_numbers, encode_numbers, encode_request
 from wjoin.sites.value_filter import ValueFilter
+from wjoin.testing.waiting import until
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 
@@ -172,9 +174,27 @@ def test_more_calls_than_are_answered_at_once_wait(site, lineage):
         except flight.FlightError as error:
             return unpacked(error.extra_info, site.url).kind
 
+    def keep_busy() -> None:
+        while not ended.is_set():
+            read(0)
+
+    def impatient() -> str:
+        try:
+            site.client(patience=0.5).full("a", lineage, np.array([150_000]), ["id"])
+        except SiteError as error:
+            return error.kind
+        return "answered"
+
+    ended = threading.Event()
     with flight.FlightClient(site.url) as plain, ThreadPoolExecutor(12) as pool:
-        told = [*pool.map(read, range(12))]
-    assert set(told) == {5_000, "busy"}
+        assert {*pool.map(read, range(12))} == {5_000, "busy"}
+        for _ in range(12):
+            pool.submit(keep_busy)
+        try:
+            # It may come just when a place is free.
+            until(lambda: impatient() == "unreachable")
+        finally:
+            ended.set()
     client = site.client()
     assert client.full("a", lineage, np.array([150_000]), ["name"]).to_pylist() == [{"name": "row 150000"}]
 

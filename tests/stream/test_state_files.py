@@ -168,14 +168,14 @@ def test_a_checkpoint_that_is_copied_while_its_query_runs(cameras: wjoin.Session
     shutil.rmtree(tmp_path / "camera1")
     shutil.rmtree(tmp_path / "camera2")
     shutil.rmtree(tmp_path / "camera3")
-    write_streams(tmp_path, 20, 100)
+    write_streams(tmp_path, 24, 100)
     checkpoint, emitted, copies = tmp_path / "own", {}, []
 
     def collect(batch: DataFrame, number: int) -> None:
         emitted[number] = Counter(tuple(row) for row in batch.collect())
 
     def copy() -> None:
-        for number in range(6):
+        for number in range(8):
             time.sleep(0.5)
             try:
                 shutil.copytree(checkpoint, tmp_path / f"copy-{number}")

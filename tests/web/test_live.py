@@ -67,10 +67,17 @@ def with_batches(web: Web, name: str) -> dict[str, Any]:
     return found
 
 
+def names_of(web: Web) -> set[str]:
+    """Return the names of all queries that there are numbers of: also of earlier ones on the same Spark."""
+    found = {each.name: each for each in text_string_to_metric_families(asked(web, "/metrics").text)}
+    return {each.labels["query"] for each in found["wjoin_query_up"].samples}
+
+
 def test_queries_however_they_were_started(declared: wjoin.Session, tmp_path: Path) -> None:
     declared.sql(f"INSERT INTO nothing {JOIN.format(hint='')}")
     web = declared.serve_web(port=0)
     assert declared.serve_web() is web
+    earlier = names_of(web)
     # Rows so old that both streams drop them, rows that are joined, and one whose time nobody knows.
     with_batches(web, "nothing")
     for name, late in (("a", 0), ("b", 250)):
@@ -114,10 +121,7 @@ def test_queries_however_they_were_started(declared: wjoin.Session, tmp_path: Pa
     plain = with_batches(web, "plain")
     assert plain["joins"] == []
     assert list(plain["numbers"]["rows"]) == ["all sources"]
-    found_families = {each.name: each for each in text_string_to_metric_families(asked(web, "/metrics").text)}
-    names = {each.labels["query"] for each in found_families["wjoin_query_up"].samples}
-    # Queries of other tests may be there still: they ran on the same Spark.
-    assert names >= {"nothing", *frames}
+    assert names_of(web) == earlier | {"nothing", *frames}
 
     # Queries end and fail; they stay, with the error.
     declared.sql("STOP QUERY nothing")
