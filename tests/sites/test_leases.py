@@ -1,6 +1,6 @@
 """What is remembered of the joins over sites is bounded, and has all that running queries use."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,8 +26,8 @@ SITE = SiteStream((SiteAddress("grpc://there:1"),), "rows", ("line",))
 
 def query(name: str, body: Mapping[str, Any] | None) -> Followed:
     """Return a query that runs, and what Spark last told of it."""
-    last = None if body is None else MicroBatchReport(cast(Any, body), read(body))
-    return cast(Followed, SimpleNamespace(id=name, last=last, ended=None))
+    report = None if body is None else MicroBatchReport(cast(Any, body), read(body))
+    return cast(Followed, SimpleNamespace(id=name, micro_batch=report, ended=None))
 
 
 @dataclass
@@ -37,6 +37,7 @@ class Site:
     fails: bool = False
     told: list[tuple[str, int]] = field(default_factory=list)
     kept: dict[str, int | None] = field(default_factory=dict)
+    meanwhile: Callable[[], None] = lambda: None
 
     def consumer(self, stream: str, lineage: str, name: str, read: int, floor: int | None) -> None:
         if self.fails:
@@ -46,7 +47,9 @@ class Site:
         self.kept[name] = floor
 
     def status(self) -> dict[str, Any]:
-        return {"streams": [{"stream": "rows", "consumers": {name: 0 for name, _ in self.told}}]}
+        consumers = {name: {"behind": 50 - read, "floor": self.kept[name]} for name, read in self.told}
+        self.meanwhile()
+        return {"streams": [{"stream": "rows", "next": 50, "consumers": consumers}]}
 
 
 def of_query(join: int, batch: int, read: int) -> dict[str, Any]:
@@ -162,6 +165,33 @@ def test_a_new_query_needs_all_until_it_has_told_more(site: Site, tmp_path: Path
     running = [query("q", of_query(1, 0, 10))]
     leases.look(running)
     assert site.told == [("q/A", 0), ("q/A", 10)]
+
+
+def test_a_query_that_was_followed_before_it_began_needs_what_it_has_told(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first micro-batch may end before all sites have answered whether they know it."""
+    leases = Leases()
+    leases.add(1, join(1, tmp_path))
+    site.meanwhile = lambda: leases.look([query("q", of_query(1, 0, 10))])
+    leases.begin("q", [1])
+    assert site.told == [("q/A", 10)]
+    monkeypatch.setattr(site_leases, "AGAIN_SECONDS", 0.0)
+    leases.look([query("q", of_query(1, 0, 10))])
+    assert set(site.told) == {("q/A", 10)}
+
+
+def test_a_query_that_waits_after_a_restart_still_needs_what_its_site_knows(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.consumer("rows", "line", "q/A", 20, 7)
+    leases = Leases()
+    leases.add(1, join(1, tmp_path))
+    leases.begin("q", [1])
+    monkeypatch.setattr(site_leases, "AGAIN_SECONDS", 0.0)
+    leases.look([query("q", None)])
+    assert site.told == [("q/A", 20)] * 3
+    assert site.kept == {"q/A": 7}
 
 
 def test_two_joins_with_the_same_aliases_need_what_each_needs(site: Site, tmp_path: Path) -> None:

@@ -95,6 +95,22 @@ def test_each_report_is_taken_once_whoever_looks() -> None:
     assert (run.totals.total.batches, run.totals.total.rows_read) == (5, 5)
     assert run.last is not None
     assert run.last.body is query.lastProgress
+    assert run.micro_batch is run.last
+
+
+def test_the_last_micro_batch_is_known_when_an_idle_time_has_followed() -> None:
+    query = Query("r")
+    run = followed_of(query)
+    query.reports(0, rows=0)
+    run.look()
+    assert (run.last is not None, run.micro_batch) == (True, None)
+    query.reports(0)
+    query.reports(1, rows=0)
+    run.look()
+    assert run.last is not None
+    assert run.micro_batch is not None
+    assert (run.last.progress.idle, run.last.progress.batch) == (True, 1)
+    assert (run.micro_batch.progress.idle, run.micro_batch.progress.batch) == (False, 0)
 
 
 def test_idle_times_before_the_first_rows_are_told_of_once_each() -> None:

@@ -55,9 +55,10 @@ class Observer(Protocol):
 class Followed:
     """One run of a query: its reports, added up since its start.
 
-    ``last`` is the newest report, ``ended`` when it was first seen to have ended (``time.monotonic``), None
-    while it runs. At the last look: ``works`` tells whether it had rows to work on, ``error`` why it has
-    failed. ``losses`` are the rows that it has dropped.
+    ``last`` is the newest report, ``micro_batch`` the newest of a micro-batch: one of an idle time tells
+    nothing of joins. ``ended`` is when it was first seen to have ended (``time.monotonic``), None while it
+    runs. At the last look: ``works`` tells whether it had rows to work on, ``error`` why it has failed.
+    ``losses`` are the rows that it has dropped.
     """
 
     def __init__(self, query: StreamingQuery) -> None:
@@ -68,6 +69,7 @@ class Followed:
         subject = "the SELECT" if name.startswith(SELECT) else f"the query {name}"
         self.losses = Losses(subject, self.totals)
         self.last: MicroBatchReport | None = None
+        self.micro_batch: MicroBatchReport | None = None
         self.ended: float | None = None
         self.works = False
         self.error: Exception | None = None
@@ -92,6 +94,8 @@ class Followed:
             for report in new_reports(self.query, self.last, self.totals.newest):
                 self.totals.add(report.progress)
                 self.last = report
+                if not report.progress.idle:
+                    self.micro_batch = report
                 self._early.append(report)
                 for observer in self._observers:
                     observer.take(report)

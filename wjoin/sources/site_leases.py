@@ -8,7 +8,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from wjoin.measured.followed import Followed, follower_of
 from wjoin.measured.progress import Progress, offsets_of, read
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.queries.compiled import REMEMBERED
+from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import SiteAddress
 from wjoin.sources.site_ways import Revising
@@ -88,11 +89,12 @@ def horizon(plan: PhysicalPlan, stream: int, watermarks: Mapping[str, int]) -> i
 
 @dataclass(frozen=True)
 class _Need:
-    """What a site was told at ``at``, in seconds: what is read, and from which event time rows are needed."""
+    """What a consumer has read of a stream at a site, and from which event time it needs rows."""
 
+    address: SiteAddress
+    stream: str
     read: int
     floor: int | None
-    at: float
 
 
 class Leases:
@@ -103,9 +105,12 @@ class Leases:
 
     def __init__(self) -> None:
         self._changing = threading.Lock()
-        self._told: dict[tuple[str, str], _Need] = {}
-        self._failed: set[str] = set()
         self._joins: dict[int, AtSites] = {}
+        # By the name of a consumer and the lineage that it reads. A query is begun beside the one who looks.
+        self._needs: dict[tuple[str, str], _Need] = {}
+        self._told: dict[tuple[str, str], tuple[_Need, float]] = {}
+        self._telling = threading.Lock()
+        self._failed: set[str] = set()
 
     @property
     def joins(self) -> Mapping[int, AtSites]:
@@ -119,7 +124,7 @@ class Leases:
             self._joins[number] = join
 
     def begin(self, query: str, numbers: Iterable[int]) -> None:
-        """Have sites keep all rows for a query that they do not know yet."""
+        """Have sites keep all rows for a query that they do not know yet, else what they know."""
         known = self.joins
         told: dict[SiteAddress, dict[str, Any]] = {}
         for place, number in enumerate(sorted(known.keys() & numbers)):
@@ -127,18 +132,19 @@ class Leases:
                 name = _consumer(query, place, known[number].plan.streams[stream].alias)
                 for address, lineage in zip(site.addresses, site.lineages, strict=True):
                     with self._logged(address):
-                        client = client_of(replace(address, patience=_PATIENCE_SECONDS))
                         if address not in told:
-                            told[address] = client.status()
-                        if name not in _consumers(told[address], site.stream):
-                            client.consumer(site.stream, lineage, name, 0, None)
+                            told[address] = _client(address).status()
+                        read, floor = _known(told[address], site.stream, name) or (0, None)
+                        with self._telling:
+                            self._needs.setdefault((name, lineage), _Need(address, site.stream, read, floor))
+                        self._tell((name, lineage))
 
     def look(self, followed: Sequence[Followed]) -> None:
-        """Tell sites what is new of the queries that run."""
+        """Tell sites what is new of the queries that run, and now and then what is not."""
         known = self.joins
-        reports = {each.id: each.last for each in followed if each.ended is None}
+        running = {each.id: each.micro_batch for each in followed if each.ended is None}
         used: set[int] = set()
-        for query, report in reports.items():
+        for query, report in running.items():
             if report is None:
                 continue
             own, reached = sorted(known.keys() & report.progress.joins), dict(_reached(report.body))
@@ -147,10 +153,17 @@ class Leases:
                 # Aliases of several joins may be the same.
                 progress = read(_of_join(report.body, number))
                 known[number].revising.add(progress)
-                self._tell((query, place), known[number], progress, reached)
-        self._told = {key: need for key, need in self._told.items() if key[0].partition("/")[0] in reports}
-        if None not in reports.values():
-            # A query that has reported nothing yet may use any of them.
+                with self._telling:
+                    self._needs |= _needs((query, place), known[number], progress, reached)
+        with self._telling:
+            for ended in [key for key in self._needs if key[0].partition("/")[0] not in running]:
+                del self._needs[ended]
+                self._told.pop(ended, None)
+            needed = [*self._needs]
+        for key in needed:
+            self._tell(key)
+        if None not in running.values():
+            # A query that has had no micro-batch yet may use any of them.
             self._forget([number for number in known if number not in used])
 
     def _forget(self, unused: Sequence[int]) -> None:
@@ -159,27 +172,17 @@ class Leases:
             for number in unused[: max(0, len(self._joins) - REMEMBERED)]:
                 self._joins.pop(number).revising.forget()
 
-    def _tell(
-        self, who: tuple[str, int], join: AtSites, progress: Progress, reached: Mapping[str, int]
-    ) -> None:
-        """Tell the sites of a join, ``who`` by its query and its place there, what it needs."""
-        for stream, site in join.sites.items():
-            alias = join.plan.streams[stream].alias
-            floor = None if stream in join.undated else horizon(join.plan, stream, progress.watermarks)
-            for address, lineage in zip(site.addresses, site.lineages, strict=True):
-                if lineage in reached:
-                    need = _Need(reached[lineage], floor, time.monotonic())
-                    self._tell_one(address, site.stream, (_consumer(*who, alias), lineage), need)
-
-    def _tell_one(self, address: SiteAddress, stream: str, key: tuple[str, str], need: _Need) -> None:
-        """Tell one site what a consumer needs of a lineage, which are ``key``, if that is news."""
-        told, (name, lineage) = self._told.get(key), key
-        if told is not None and need.at - told.at < AGAIN_SECONDS and replace(told, at=need.at) == need:
-            return
-        with self._logged(address):
-            client = client_of(replace(address, patience=_PATIENCE_SECONDS))
-            client.consumer(stream, lineage, name, need.read, need.floor)
-            self._told[key] = need
+    def _tell(self, key: tuple[str, str]) -> None:
+        """Tell a site what a consumer needs of a lineage, which are ``key``, if that is news or long ago."""
+        with self._telling:
+            need, now = self._needs.get(key), time.monotonic()
+            told, at = self._told.get(key, (None, now))
+            if need is None or (need == told and now - at < AGAIN_SECONDS):
+                return
+            with self._logged(need.address):
+                name, lineage = key
+                _client(need.address).consumer(need.stream, lineage, name, need.read, need.floor)
+                self._told[key] = need, now
 
     @contextlib.contextmanager
     def _logged(self, address: SiteAddress) -> Iterator[None]:
@@ -206,9 +209,32 @@ def _of_join(report: Mapping[str, Any], number: int) -> dict[str, Any]:
     return {**report, "observedMetrics": own}
 
 
-def _consumers(status: Mapping[str, Any], stream: str) -> Collection[str]:
-    """Return the names of those that a stream is known to be read by, from the status of its site."""
-    return next((each.get("consumers", {}) for each in status["streams"] if each["stream"] == stream), ())
+def _known(status: Mapping[str, Any], stream: str, name: str) -> tuple[int, int | None] | None:
+    """Return what a site knows of a consumer: what it has read of a stream, and what it needs."""
+    for each in status["streams"]:
+        if each["stream"] == stream and name in each.get("consumers", {}):
+            known = each["consumers"][name]
+            return max(0, each["next"] - known["behind"]), known["floor"]
+    return None
+
+
+def _needs(
+    who: tuple[str, int], join: AtSites, progress: Progress, reached: Mapping[str, int]
+) -> dict[tuple[str, str], _Need]:
+    """Return what a join, ``who`` by its query and its place there, needs of its sites."""
+    found = {}
+    for stream, site in join.sites.items():
+        name = _consumer(*who, join.plan.streams[stream].alias)
+        floor = None if stream in join.undated else horizon(join.plan, stream, progress.watermarks)
+        for address, lineage in zip(site.addresses, site.lineages, strict=True):
+            if lineage in reached:
+                found[name, lineage] = _Need(address, site.stream, reached[lineage], floor)
+    return found
+
+
+def _client(address: SiteAddress) -> SiteClient:
+    """Return a client that does not wait for long."""
+    return client_of(replace(address, patience=_PATIENCE_SECONDS))
 
 
 def _reached(report: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
