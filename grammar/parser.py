@@ -68,8 +68,9 @@ def _divide(tokens: list[Token]) -> Iterator[list[Token]]:
     first, depth, scripted = 0, 0, False
     for place, token in enumerate(tokens):
         if place == first:
-            depth, scripted = 0, begins_script(tokens, place)
-        if scripted and token.word in ("BEGIN", "CASE", "END"):
+            depth, scripted = 0, begins_script(tokens, place) or _set_body(tokens, place) > 0
+        field = place > 0 and tokens[place - 1].text == "."
+        if scripted and not field and token.word in ("BEGIN", "CASE", "END"):
             depth += _script_step(tokens, place)
         if token.text == ";" and depth <= 0:
             if place > first:
@@ -77,6 +78,18 @@ def _divide(tokens: list[Token]) -> Iterator[list[Token]]:
             first = place + 1
     if first < len(tokens):
         yield tokens[first:]
+
+
+def _set_body(tokens: list[Token], place: int) -> int:
+    """Return the place behind the BEGIN of a statement set at a place, be it explained; 0 for no such."""
+    if tokens[place].word == "EXPLAIN":
+        place += 1 + (tokens[min(place + 1, len(tokens) - 1)].word in _EXPLAIN_MODES | _OTHER_MODES)
+    elif tokens[place].word == "EXECUTE":
+        place += 1
+    words = [token.word for token in tokens[place : place + 4]]
+    if words[:2] != ["STATEMENT", "SET"]:
+        return 0
+    return next((place + at + 1 for at in (2, 3) if words[at : at + 1] == ["BEGIN"]), 0)
 
 
 def begins_script(tokens: list[Token], place: int) -> bool:
@@ -105,6 +118,8 @@ def _statement(code: Code) -> syntax.Statement:
         return _explain(code)
     if words[:2] == ["EXECUTE", "IMMEDIATE"] and len(code.tokens) > 2:
         return _execute_immediate(code)
+    if words[:3] == ["EXECUTE", "STATEMENT", "SET"]:
+        return _statement_set(code, 0)
     inserts = _inserts(code)
     if _is_one_into(code, inserts):
         return _insert(code, inserts[0])
@@ -207,6 +222,9 @@ def _execute_immediate(code: Code) -> syntax.ExecuteImmediate:
 def _explain(code: Code) -> syntax.Statement:
     mode = code.word(1) if code.word(1) in _EXPLAIN_MODES | _OTHER_MODES else ""
     start = 2 if mode else 1
+    if (code.word(start), code.word(start + 1)) == ("STATEMENT", "SET"):
+        body = _statement_set(code, start)
+        return syntax.ExplainSet(mode, body, span=_whole(code))
     blocks = find_blocks(code, start)
     if not blocks:
         return syntax.SparkStatement(span=_whole(code))
@@ -224,6 +242,29 @@ def _explain(code: Code) -> syntax.Statement:
         start = next((place for place in levels if code.first_word(place) in QUERY_WORDS), start)
     query = syntax.Query(blocks, span=code.span(start, len(code.tokens)))
     return syntax.Explain(mode, query, span=_whole(code))
+
+
+def _statement_set(code: Code, start: int) -> syntax.StatementSet:
+    """Return the statement set of which STATEMENT SET stands at ``start``, or behind the word there."""
+    body = _set_body(code.tokens, 0)
+    last = len(code.tokens) - 1
+    if not body or code.word(last) != "END" or last < body:
+        remedy = "write EXECUTE STATEMENT SET [name] BEGIN INSERT INTO …; INSERT INTO …; END"
+        message = "the statement set cannot be read" if body else "the statement set has no BEGIN"
+        raise WJoinError("WJ106", message, span=_whole(code), help=remedy)
+    inserts = []
+    for tokens in _divide(code.tokens[body:last]):
+        found = _statement(pair(code.text, tokens))
+        if not isinstance(found, syntax.InsertInto):
+            message = "a statement set holds only INSERT INTO statements"
+            raise WJoinError("WJ106", message, span=found.span, help="run the others by themselves")
+        inserts.append(found)
+    if not inserts:
+        message, remedy = "the statement set is empty", "write an INSERT INTO for each sink"
+        raise WJoinError("WJ106", message, span=_whole(code), help=remedy)
+    name = identifier(code.tokens[body - 2]) if code.word(body - 3) == "SET" else None
+    whole = code.span(0 if start == 0 else start, len(code.tokens))
+    return syntax.StatementSet(name, tuple(inserts), span=whole)
 
 
 def _insert(code: Code, place: int, start: int = 0) -> syntax.Statement:

@@ -366,6 +366,14 @@ class InsertInto(Statement):
 
 
 @dataclass(frozen=True)
+class StatementSet(Statement):
+    """``EXECUTE STATEMENT SET [name] BEGIN insert; insert; … END``: statements that run as one query."""
+
+    name: Identifier | None
+    inserts: tuple[InsertInto, ...]
+
+
+@dataclass(frozen=True)
 class CreateView(Statement):
     """``CREATE [OR REPLACE] [TEMP] VIEW name AS query`` where the query holds a W-join."""
 
@@ -493,3 +501,11 @@ class Explain(Statement):
     mode: str
     body: Query
     target: tuple[Identifier, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExplainSet(Statement):
+    """``EXPLAIN [FORMATTED | COST] STATEMENT SET [name] BEGIN …; END``; ``mode`` as in Explain."""
+
+    mode: str
+    body: StatementSet

@@ -55,9 +55,10 @@ class PlannedSelect:
     joined rows; they index the original text, are sorted and do not overlap. ``layout`` is that of the
     state. Rows of the streams ``undeclared`` can be late, and nobody has told how far they may be out of
     order. ``outputs`` are the columns of the block, ``written`` the order in which its parts were read,
-    ``sink`` the name by which it reads the joined rows.
+    ``sink`` the name by which it reads the joined rows, ``bound`` the block with the columns of its names.
     """
 
+    bound: BoundSelect
     graph: WindowGraph
     relations: tuple[str, ...]
     classes: tuple[EqualityClass, ...]
@@ -145,6 +146,7 @@ def _planned(planning: Planning) -> PlannedSelect:
     if plan.stages and plan.method is Method.MULTIWAY:
         _require_carried(bound, plan)
     return PlannedSelect(
+        bound=bound,
         graph=graph,
         relations=tuple(source.item.relation.of(request.text) for source in bound.sources),
         classes=planning.classes,
@@ -152,7 +154,7 @@ def _planned(planning: Planning) -> PlannedSelect:
         residual=shape.residual,
         laterals=bound.laterals,
         physical=plan,
-        edits=_edits(request.block, bound, shape.residual, request.placeholder),
+        edits=edits_of(request.block, bound, shape.residual, request.placeholder),
         statistics=weighing.model.statistics,
         candidates=planning.candidates,
         layout=Layout.of(weighing.name, plan),
@@ -202,20 +204,20 @@ def _require_carried(bound: BoundSelect, plan: PhysicalPlan) -> None:
 
 
 def statement_meaning(
-    text: str, joins: Sequence[PlannedSelect], relations: Sequence[Sequence[str]]
+    text: str, joins: Sequence[PlannedSelect], relations: Sequence[Sequence[str]], first: int = 0
 ) -> dict[str, str]:
     """Return what the parts of a statement mean besides the stages of its joins, whatever their spelling.
 
     ``text`` is the statement with all edits, ``relations`` are the FROM items of each join as they are
-    written. Where an alias stood there stands its join and place.
+    written. Where an alias stood there stands the number of its join, of the first one ``first``, and place.
     """
     aliases: dict[str, str] = {}
-    for number, each in enumerate(joins):
+    for number, each in enumerate(joins, first):
         for alias, place in numbered(each.graph.names, f"{number}.").items():
             # An alias of several joins is that of all of them.
             aliases[alias] = f"{aliases[alias]}|{place}" if alias in aliases else place
     parts = {"statement": canonical(text, aliases)}
-    for number, (each, items) in enumerate(zip(joins, relations, strict=True)):
+    for number, (each, items) in enumerate(zip(joins, relations, strict=True), first):
         parts[f"FROM {number}"] = ", ".join(canonical(item, aliases) for item in items)
         parts[f"WHERE {number}"] = " AND ".join(sorted(each.written.conditions)).replace("$", f"${number}.")
         parts[f"WINDOW {number}"] = " OR ".join(
@@ -232,9 +234,10 @@ def _undeclared(bound: BoundSelect, plan: PhysicalPlan) -> tuple[int, ...]:
     return tuple(n for n in plan.staged if plan.streams[n].streaming and not told[n])
 
 
-def _edits(
+def edits_of(
     block: SelectBlock, bound: BoundSelect, residual: Sequence[LaterCondition], placeholder: str
 ) -> tuple[Edit, ...]:
+    """Return the edits that make of a block a SELECT over joined rows, where conditions are left."""
     conditions = " AND ".join(f"({each.condition})" for each in residual)
     # WHERE (name) would be the columns of a relation with the alias WHERE; a lone NULL is no condition.
     lone = len(residual) > 0 and _NAME.fullmatch(residual[0].condition.strip()) is not None

@@ -37,6 +37,7 @@ from wjoin.grammar.syntax import (
     ShowQueries,
     SparkStatement,
     Statement,
+    StatementSet,
     StopQuery,
 )
 from wjoin.grammar.tokens import first_word
@@ -75,7 +76,7 @@ def command_schema(statement: Statement, text: str) -> str | None:
         return None if first in QUERY_WORDS else _DESCRIBED if first in ("DESC", "DESCRIBE") else ""
     if isinstance(statement, StopQuery):
         return STOPPED_SCHEMA
-    if isinstance(statement, InsertInto):
+    if isinstance(statement, InsertInto | StatementSet):
         return "sink STRING, query STRING"
     return "" if isinstance(statement, _CHANGES) else None
 

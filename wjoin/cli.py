@@ -5,7 +5,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from wjoin.commands.arguments import absolute, parse_arguments, read_script, source_name
@@ -15,9 +15,19 @@ from wjoin.commands.spark_start import LOG_TO_TERMINAL, embedded, stopping
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.plurals import counted
-from wjoin.grammar.syntax import CreateView, Explain, InsertInto, Query, SparkStatement, Statement
+from wjoin.grammar.syntax import (
+    CreateView,
+    Explain,
+    ExplainSet,
+    InsertInto,
+    Query,
+    SparkStatement,
+    Statement,
+    StatementSet,
+)
 
 if TYPE_CHECKING:
+    from wjoin.planner.explain.document import Document
     from wjoin.queries.running import Running
     from wjoin.session import Session
     from wjoin.web.page_access import Address
@@ -80,13 +90,15 @@ def _run(options: argparse.Namespace) -> int:
     with embedded(options) as session, stopping(), _web(session, address):
         # Spark has been starting without them.
         from wjoin.commands.live import follow, report
+        from wjoin.statements.sharing import in_sets
 
         # The paths of the options are whole ones now.
         how = How(options.once, options.rows, options.checkpoint, options.trigger, form)
         try:
-            for statement in statements:
+            asked = session.context.asked(text, params)
+            for statement in in_sets(asked, statements):
                 with _told(statement):
-                    started = carry_out(session.context.asked(text, params), statement, how)
+                    started = carry_out(asked, statement, how)
                 running += started
                 if options.once:
                     follow(started, out, options.json)
@@ -185,7 +197,6 @@ def _checkpoint(options: argparse.Namespace) -> int:
 def _explain(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     statements = parse_script(text, source_name(options))
-    from wjoin.planner.explain.document import Document
     from wjoin.statements.dispatch import execute
     from wjoin.statements.explain import explain
     from wjoin.statements.explanation import render
@@ -201,10 +212,13 @@ def _explain(options: argparse.Namespace) -> int:
             if _is_explained(statement) or (not joins and _reads_only(text, statement)):
                 explained = explain(asked, statement, options.mode)
                 documents += explained.described
-                if options.format == "text":
+                if options.command == "advise":
+                    print(_advice(session, explained.described))
+                elif options.format == "text":
                     print(explained)
             if isinstance(statement, CreateView) or not (
-                isinstance(statement, Explain | InsertInto | Query) or _reads_only(text, statement)
+                isinstance(statement, Explain | ExplainSet | InsertInto | Query | StatementSet)
+                or _reads_only(text, statement)
             ):
                 execute(asked, statement)
     if options.format != "text":
@@ -212,9 +226,19 @@ def _explain(options: argparse.Namespace) -> int:
     return GOOD
 
 
+def _advice(session: "Session", documents: "Sequence[Document]") -> str:
+    """Return what helps each window join of a statement, on as many cores as Spark has."""
+    from wjoin.planner.explain.advice import advice_text
+    from wjoin.spark.cluster import partitions, weighed_with
+
+    costs = weighed_with(session.spark, session.context.settings.costs())
+    most = partitions(session.spark)
+    return "\n".join(advice_text(each, costs.workers, most, costs.interval) for each in documents)
+
+
 def _is_explained(statement: Statement) -> bool:
     body = statement.body if isinstance(statement, Explain | InsertInto | CreateView) else statement
-    return isinstance(statement, Explain) or isinstance(body, Query)
+    return isinstance(statement, Explain | ExplainSet | StatementSet) or isinstance(body, Query)
 
 
 def _reads_only(text: str, statement: Statement) -> bool:
@@ -268,6 +292,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "shell": _shell,
     "check": _check,
     "explain": _explain,
+    "advise": _explain,
     "checkpoint": _checkpoint,
     "calibrate": _calibrate,
     "prepare": _prepare,

@@ -14,7 +14,13 @@ from wjoin.context import Context
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import ExecuteImmediate, InsertInto, SparkStatement, Statement
+from wjoin.grammar.syntax import (
+    ExecuteImmediate,
+    InsertInto,
+    SparkStatement,
+    Statement,
+    StatementSet,
+)
 from wjoin.grammar.tokens import scan
 from wjoin.measured.followed import settle, unfollow
 from wjoin.queries.open_groups import waits
@@ -42,7 +48,9 @@ from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import insert, target_sink
+from wjoin.statements.sharing import in_sets
 from wjoin.statements.spark import pass_through
+from wjoin.statements.statement_sets import execute_set
 from wjoin.web.page_access import Address
 from wjoin.web.page_server import Web, serve
 
@@ -199,7 +207,7 @@ class Session:
         statements = parse_script(text, name)
         self.context.queries.begin_script()
         made: list[DataFrame | StreamingQuery] = []
-        for statement in statements:
+        for statement in in_sets(self.context.asked(text, params), statements):
             made += self.run_statement(text, statement, once=once, checkpoint=checkpoint, **params)
         return made
 
@@ -208,9 +216,12 @@ class Session:
     ) -> list[DataFrame | StreamingQuery]:
         """Run one statement of a script (see ``run_script``)."""
         asked = self.context.asked(text, params)
-        if isinstance(statement, InsertInto):
+        if isinstance(statement, InsertInto | StatementSet):
             with asked.placed(statement.span):
-                started = insert(asked, statement, once=once, checkpoint=checkpoint)
+                if isinstance(statement, InsertInto):
+                    started = insert(asked, statement, once=once, checkpoint=checkpoint)
+                else:
+                    started = execute_set(asked, statement, once=once, checkpoint=checkpoint)
             if once and started is not None:
                 started.wait()
                 if started.waits:

@@ -167,6 +167,8 @@ def compile_plan(
     held: Mapping[int, HeldStream] | None = None,
     cores: int | None = None,
     state: Path | None = None,
+    *,
+    for_sinks: bool = False,
 ) -> Compiled:
     """Return a plan as DataFrames; ``inputs`` are in FROM order.
 
@@ -174,8 +176,9 @@ def compile_plan(
     ``statement``: words for it, with which a failure of one is told. ``sites``: the streams at sites, by
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
     their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
-    where that is not known. ``state``: the folder of the state where this is in files. Raises ValueError for
-    a plan with results that no stage makes yet.
+    where that is not known. ``state``: the folder of the state where this is in files. ``for_sinks``: the
+    stages make blocks, of which the rows of each output are made later. Raises ValueError for a plan with
+    results that no stage makes yet.
     """
     if plan.optional:
         raise ValueError("no stage makes the outer join that a result without a row of a stream needs")
@@ -183,7 +186,7 @@ def compile_plan(
     made = output = None
     if plan.stages and plan.method is not Method.NATIVE:
         unpacking = None
-        if len(plan.outputs) == 1 and (state is not None or not plan.streaming):
+        if len(plan.outputs) == 1 and not for_sinks and (state is not None or not plan.streaming):
             (output,) = plan.outputs
             unpacking = _unpacking(plan, output, inputs, sites or {})
         logic = StageLogic(plan, 0, stretch, predicates or {}, statement)

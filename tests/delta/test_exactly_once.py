@@ -2,14 +2,17 @@
 
 import random
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from tests.delta.packages import delta_settings
+from tests.faults.child import MORE
 from tests.faults.killing import (
     Kills,
+    assert_more,
     assert_results,
     finish,
     kill_after_progress,
@@ -35,19 +38,22 @@ def write_tables(root: Path, batches: int) -> list[str]:
     return ["format=delta", *(f"{name}={value}" for name, value in delta_settings().items())]
 
 
-def assert_exactly_once(root: Path) -> None:
+def assert_exactly_once(root: Path, more: Iterable[str] = ()) -> None:
     # Read by another implementation of Delta Lake, and by DuckDB.
     assert_results(root, DeltaTable(root / "tracked").file_uris())
+    for sink in more:
+        assert_more(root, sink, DeltaTable(root / sink).file_uris())
 
 
 @pytest.mark.timeout(1800)
-def test_a_killed_query_writes_each_result_once(tmp_path: Path, kills: int) -> None:
-    settings = write_tables(tmp_path, 4 * kills + 8)
+@pytest.mark.parametrize("more", [(), MORE], ids=["alone", "in a set"])
+def test_a_killed_query_writes_each_result_once(tmp_path: Path, kills: int, more: Iterable[str]) -> None:
+    settings = write_tables(tmp_path, 4 * kills + 8) + (["set=yes"] if more else [])
     chance, met = random.Random(time.time_ns()), Kills()
     while met.done < kills:
         kill_after_progress(tmp_path, start(tmp_path, None, *settings), chance, met)
     finish(tmp_path, start(tmp_path, None, *settings))
-    assert_exactly_once(tmp_path)
+    assert_exactly_once(tmp_path, more)
 
 
 @pytest.mark.timeout(1800)

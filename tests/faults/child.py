@@ -19,12 +19,23 @@ WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
 SCRIPT = """
 {streams}
 CREATE SINK tracked USING {format} OPTIONS (path '{place}tracked');
+{sinks}{begin}
 INSERT INTO tracked
 SELECT {hint} A.row_id AS a, B.row_id AS b, C.row_id AS c
 FROM camera1 A, camera2 B, camera3 C
 WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) = 10 SECONDS
 WHERE {condition};
+{more}
 """
+
+MORE = {
+    "near": """SELECT B.row_id AS b, A.row_id AS a, Z.row_id AS c FROM camera2 B, camera3 Z, camera1 A
+        WINDOW (A, B) = 1 SECOND AND WINDOW (Z, B) = 2 SECONDS
+        WHERE A.obj_id = B.obj_id AND Z.obj_id = B.obj_id AND A.row_id % 2 = 0""",
+    "pairs": """SELECT A.row_id AS a, B.row_id AS b FROM camera1 A, camera2 B WINDOW (A, B) = 1 SECOND
+        WHERE A.obj_id = B.obj_id""",
+}
+"""The other statements of a set: one that shares the join, and one that does not."""
 
 CAMERAS = ("camera1", "camera2", "camera3")
 
@@ -48,6 +59,9 @@ PLAN = "plan"
 STATE = "state"
 """The setting of a child that says where its state is, as wjoin.state has it."""
 
+SET = "set"
+"""The setting of a child that runs its statement in a set with ``MORE``."""
+
 FORM = "form"
 """The setting of a child that names with what the layout begins that a new checkpoint takes."""
 
@@ -64,7 +78,7 @@ def take(form: str) -> None:
     LayoutRule.refusals = refusals
 
 
-def script(root: Path, plan: str | None, format: str) -> str:
+def script(root: Path, plan: str | None, format: str, together: bool = False) -> str:
     """Return the statements of a child; a table of Delta Lake or Iceberg knows its columns."""
     place = TABLES if format == "iceberg" else f"{root}/"
     one_file = "streaming-max-files-per-micro-batch" if format == "iceberg" else "maxFilesPerTrigger"
@@ -74,12 +88,27 @@ def script(root: Path, plan: str | None, format: str) -> str:
         for name in CAMERAS
     )
     hint, condition = ("", KEYED) if plan is None else (f"/*+ PLAN({plan}) */", KEYLESS)
-    return SCRIPT.format(streams="".join(streams), hint=hint, condition=condition, format=format, place=place)
+    sinks = begin = more = ""
+    if together:
+        sinks = "".join(f"CREATE SINK {name} USING {format} OPTIONS (path '{place}{name}');" for name in MORE)
+        begin = "EXECUTE STATEMENT SET tracked BEGIN"
+        more = "".join(f"INSERT INTO {name} {query};" for name, query in MORE.items()) + "END"
+    return SCRIPT.format(
+        streams="".join(streams),
+        sinks=sinks,
+        begin=begin,
+        more=more,
+        hint=hint,
+        condition=condition,
+        format=format,
+        place=place,
+    )
 
 
 def run(root: Path, conf: dict[str, str]) -> None:
     """Work off everything below ``root`` into ``root/tracked``."""
-    statements = script(root, conf.pop(PLAN, None), conf.pop(FORMAT, "parquet"))
+    statements = script(root, conf.pop(PLAN, None), conf.pop(FORMAT, "parquet"), SET in conf)
+    conf.pop(SET, None)
     # The tests read in the log that a worker has died.
     settings = {**SETTINGS, "wjoin.log": "stderr"}
     if FORM in conf:

@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.faults.killing import Kills, assert_results, finish, kill_after_progress, start, write_streams
+from tests.faults.child import MORE
+from tests.faults.killing import (
+    Kills,
+    assert_more,
+    assert_results,
+    finish,
+    kill_after_progress,
+    start,
+    write_streams,
+)
 from tests.tiers import tiers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.choose.choice import PLANS
@@ -25,6 +34,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     "spilling": ("wjoin.stretch=4096",),
     # The same results without a key, on several workers that share the state.
     **{parts["ROUTE"]: (f"plan={word}",) for word, parts in PLANS.items() if parts.get("ROUTE") in SLICED},
+    # Three sinks, two of which share a join.
+    "set": ("set=yes",),
     # In hops, and in one with a stage that puts results together.
     "hops": ("plan=PSP", "form=hops "),
     "at once": ("plan=PSP", "form=at once "),
@@ -32,10 +43,17 @@ KINDS: dict[str, tuple[str, ...]] = {
 """Settings under which nothing may be lost or doubled either."""
 
 
-def assert_exactly_once(spark: SparkSession, root: Path) -> None:
+def assert_exactly_once(spark: SparkSession, root: Path, kind: str) -> None:
+    assert_results(root, committed(spark, root, "tracked"))
+    for sink in MORE if kind == "set" else ():
+        assert_more(root, sink, committed(spark, root, sink))
+
+
+def committed(spark: SparkSession, root: Path, sink: str) -> list[str]:
+    """Return files with the rows that a sink has committed."""
     # Read by Spark, which reads what the file sink committed; files of attempts that died lie beside it.
-    spark.read.parquet(str(root / "tracked")).write.parquet(str(root / "committed"))
-    assert_results(root, [str(path) for path in (root / "committed").glob("*.parquet")])
+    spark.read.parquet(str(root / sink)).write.parquet(str(root / f"{sink}_committed"))
+    return [str(path) for path in (root / f"{sink}_committed").glob("*.parquet")]
 
 
 @pytest.mark.timeout(1800)
@@ -47,7 +65,7 @@ def test_driver_killed_at_random_moments(tmp_path: Path, spark: SparkSession, ki
         kill_after_progress(tmp_path, start(tmp_path, None, *KINDS[kind]), chance, met)
     finish(tmp_path, start(tmp_path, None, *KINDS[kind]))
     print(f"{met.done} kills, {met.inside} inside a micro-batch")
-    assert_exactly_once(spark, tmp_path)
+    assert_exactly_once(spark, tmp_path, kind)
 
 
 @pytest.mark.timeout(600)
@@ -67,5 +85,5 @@ def test_python_workers_killed_and_their_tasks_retried(
     chance = 0.15 if place == "slice-written" else 0.4
     child = start(tmp_path, {"WJOIN_FAULT": f"{place}:{chance}"}, "spark.master=local[2,12]", *KINDS[kind])
     printed = finish(tmp_path, child)
-    assert_exactly_once(spark, tmp_path)
+    assert_exactly_once(spark, tmp_path, kind)
     assert "exited unexpectedly" in printed, "no worker was killed"

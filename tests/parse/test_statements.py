@@ -348,6 +348,53 @@ def test_create_view(head: str, or_replace: bool) -> None:
     assert statement.span.of(text) == text
 
 
+SET = (
+    f"EXECUTE STATEMENT SET {{}}BEGIN INSERT INTO one {JOIN}; "
+    "INSERT INTO two SELECT CASE WHEN x THEN 1 END AS e, t.end FROM t; END"
+)
+
+
+@pytest.mark.parametrize(
+    ("named", "name"), [("", None), ("cameras ", "cameras"), ("`my set` ", "my set"), ("set ", "set")]
+)
+def test_statement_set(named: str, name: str | None) -> None:
+    text = SET.format(named)
+    before, statement, after = parse_script(f"SELECT 1; {text}; SELECT 2")
+    assert isinstance(statement, syntax.StatementSet)
+    assert (statement.name and statement.name.name) == name
+    assert [each.target[0].name for each in statement.inserts] == ["one", "two"]
+    assert [type(each.body) for each in statement.inserts] == [syntax.Query, syntax.SparkStatement]
+    assert statement.inserts[0].span.of(f"SELECT 1; {text}") == f"INSERT INTO one {JOIN}"
+    assert {type(before), type(after)} == {syntax.SparkStatement}
+
+
+@pytest.mark.parametrize("mode", ["", "COST", "FORMATTED"])
+def test_explain_statement_set(mode: str) -> None:
+    text = f"EXPLAIN {mode} {SET.format('cameras ').removeprefix('EXECUTE ')}"
+    statement = parse_statement(text)
+    assert isinstance(statement, syntax.ExplainSet)
+    assert statement.mode == mode
+    assert statement.body.span.of(text) == SET.format("cameras ").removeprefix("EXECUTE ")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("EXECUTE STATEMENT SET", "the statement set has no BEGIN"),
+        ("EXECUTE STATEMENT SET a INSERT INTO b SELECT 1", "the statement set has no BEGIN"),
+        ("EXECUTE STATEMENT SET BEGIN INSERT INTO a SELECT 1;", "the statement set cannot be read"),
+        ("EXECUTE STATEMENT SET BEGIN ; END", "the statement set is empty"),
+        ("EXECUTE STATEMENT SET BEGIN SELECT 1; END", "a statement set holds only INSERT INTO statements"),
+        ("EXPLAIN STATEMENT SET BEGIN INSERT INTO a SELECT 1; END END", "holds only INSERT INTO statements"),
+    ],
+)
+def test_statement_sets_that_cannot_be_read(text: str, message: str) -> None:
+    with pytest.raises(WJoinError, match="WJ106") as caught:
+        parse_statement(text)
+    assert message in caught.value.message
+    assert caught.value.span is not None
+
+
 def test_one_statement() -> None:
     for text in ("", "SELECT 1; SELECT 2"):
         with pytest.raises(WJoinError, match="WJ606"):

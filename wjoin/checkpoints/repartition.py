@@ -44,7 +44,7 @@ from wjoin.executor.workers import worker_ids
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.plain import plain
-from wjoin.grammar.syntax import AnalyzeStream, InsertInto, Query, Statement
+from wjoin.grammar.syntax import AnalyzeStream, InsertInto, Query, Statement, StatementSet
 from wjoin.homes.handed import folder_of
 from wjoin.homes.homes import AUTO, FILES, keeps_state, state_workers
 from wjoin.joins.rewrite import Joins, joined_rows
@@ -182,6 +182,12 @@ class _Script:
                 match statement:
                     case InsertInto():
                         found += self._of_insert(statement)
+                    case StatementSet():
+                        raise WJoinError(
+                            "WJ711",
+                            "the checkpoint of a statement set cannot be repartitioned",
+                            span=statement.span,
+                        )
                     case Query():
                         found += self._of_select(statement) if self.single else ()
                     case AnalyzeStream():

@@ -78,6 +78,10 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         mode.add_argument(
             f"--{flag}", dest="mode", action="store_const", const=flag.upper(), default="", help=what
         )
+    advise = commands.add_parser(
+        "advise", help="say how busy each window join of streams keeps Spark, and what it needs"
+    )
+    advise.set_defaults(format="text", mode="")
     calibrate = commands.add_parser("calibrate", help="measure the costs of this machine, for choosing plans")
     prepare = commands.add_parser(
         "prepare", help="make Spark start faster on this machine (takes a minute and 200 MB of disk)"
@@ -92,8 +96,10 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     site = add_site(commands)
     parser.set_defaults(debug=False)
     repartition = _repartition(commands)
-    for command in (run, shell, check, explain, repartition):
-        command.add_argument("file", nargs="?", metavar="FILE_OR_SQL" if command is explain else "FILE.sql")
+    for command in (run, shell, check, explain, advise, repartition):
+        command.add_argument(
+            "file", nargs="?", metavar="FILE_OR_SQL" if command in (explain, advise) else "FILE.sql"
+        )
         if command is not shell:
             command.add_argument("-e", dest="sql", metavar="SQL", help="statements instead of a file")
         if command is not repartition:
@@ -112,7 +118,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         command.add_argument(
             "--profile", metavar="NAME", help="a profile of the wjoin.toml beside the script"
         )
-    for command in (run, shell, check, explain, repartition, demo, calibrate, prepare, site):
+    for command in (run, shell, check, explain, advise, repartition, demo, calibrate, prepare, site):
         command.add_argument("--debug", action="store_true", help="show tracebacks and Spark's log")
     options, left = parser.parse_known_args(arguments)
     if options.command is None:
@@ -129,7 +135,12 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         # What follows is the script.
         options.file, options.web = options.web, ""
     given = getattr(options, "file", None)
-    if options.command == "explain" and options.sql is None and given and not given.endswith(".sql"):
+    if (
+        options.command in ("explain", "advise")
+        and options.sql is None
+        and given
+        and not given.endswith(".sql")
+    ):
         options.file, options.sql = None, given
     return options
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.context import Asked
 from wjoin.executor.sites.stream import SiteStream
-from wjoin.executor.spark.compile import Counting, HeldStream, compile_plan
+from wjoin.executor.spark.compile import Compiled, Counting, HeldStream, compile_plan
 from wjoin.executor.spark.meter import Meter
 from wjoin.executor.state.identity import COMPUTED, Whole
 from wjoin.grammar.canonical import canonical
@@ -80,15 +80,21 @@ class Joins:
 
 
 def rewrite(
-    asked: Asked, query: Query, kept: Kept | None = None, *, metered: bool = False, runs: bool = True
+    asked: Asked,
+    query: Query,
+    kept: Kept | None = None,
+    *,
+    metered: bool = False,
+    runs: bool = True,
+    first: int = 0,
 ) -> "Rewriting":
     """Return a query with its W-joins planned, by what is kept beside its checkpoint.
 
     ``query`` is a part of the text, ``metered`` where EXPLAIN ANALYZE runs it. Unless it ``runs``, no
-    function of the user's is called.
+    function of the user's is called. ``first``: the number of its first W-join on the checkpoint.
     """
     piece = " " * query.span.start + query.written(asked.text)
-    rewriting = Rewriting(asked, piece, query, kept, metered, runs)
+    rewriting = Rewriting(asked, piece, query, kept, metered, runs, first)
     rewriting.plan()
     return rewriting
 
@@ -136,7 +142,7 @@ class Rewriting:
     A plan is compiled when its rows are first asked for, so that EXPLAIN need not wait for that. ``kept`` is
     what lies beside the checkpoint of the statement; it is asked where a join streams. Where the statement is
     ``metered``, each plan has a meter that counts what it does over tables. Where it ``runs``, functions of
-    the user's may be tried.
+    the user's may be tried. ``first``: how many W-joins on the checkpoint come before its own.
     """
 
     asked: Asked
@@ -145,6 +151,7 @@ class Rewriting:
     kept: Kept | None = None
     metered: bool = False
     runs: bool = True
+    first: int = 0
     done: list[PlannedJoin] = field(default_factory=list)
     frames: dict[str, DataFrame] = field(default_factory=dict)
 
@@ -186,7 +193,7 @@ class Rewriting:
     def _whole(self) -> Whole:
         """Return what makes the statement besides its joins: its text, parameters, computed columns."""
         relations = [[source.written for source in each.sources] for each in self.done]
-        parts = statement_meaning(self.text, self.planned, relations)
+        parts = statement_meaning(self.text, self.planned, relations, self.first)
         parts["values"] = self._values(" ".join(parts.values()).split(" "))
         computed = {
             canonical(made) for each in self.done for source in each.sources for made in source.computed
@@ -208,43 +215,44 @@ class Rewriting:
 
     def query(self, text: str) -> DataFrame:
         """Run a piece of Spark SQL that may read the joined DataFrames."""
-        numbers = {int(number) for number in PLACEHOLDER.findall(text)}
-        if self.done and numbers:
-            text = text.replace("{", "{{").replace("}", "}}")
-            text = PLACEHOLDER.sub(lambda found: "{" + found.group() + "}", text)
-        return self._run(text, {_placeholder(number): self._compiled(number) for number in numbers})
+        return over_joined(
+            self.asked.engine.run, text, self.asked.params, self._compiled if self.done else None
+        )
 
     def _run(self, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-        """Run a piece of Spark SQL with the statement's parameters and DataFrames for its ``{names}``."""
-        arguments: dict[str, object] = {"args": self.asked.params} if self.asked.params else {}
-        return self.asked.engine.run(text, **arguments, **frames)
+        return _run(self.asked.engine.run, text, self.asked.params, frames)
 
     def _compiled(self, number: int) -> DataFrame:
         """Return the joined rows of a plan."""
-        name, join = _placeholder(number), self.done[number]
+        name = _placeholder(number)
         if name not in self.frames:
-            plan, query = join.planned.physical, join.counting.query
-            if plan.streaming:
-                follower_of(self._spark)
-                remember(query, join.planned)
-            if join.sites:
-                undated = dated_otherwise(join.planned, join.sources)
-                revising = Revising(query, join.planned, join.ways)
-                keep_rows(self._spark, query, AtSites(join.sites, revising, undated))
-            compiled = compile_plan(
-                plan,
-                join.inputs,
-                join.counting,
-                self.asked.settings.stretch(),
-                self.predicates,
-                shorten(self.written, _TOLD, placeholder=" …"),
-                join.sites,
-                join.held,
-                lasting_cores(self._spark, self.asked.settings.costs()),
-                self._state(number, join) if plan.streaming else None,
-            )
-            self.frames[name] = compiled.rows(join.planned.output)
+            self.frames[name] = self.compiled(number).rows(self.done[number].planned.output)
         return self.frames[name]
+
+    def compiled(self, number: int, *, for_sinks: bool = False) -> Compiled:
+        """Return a plan as DataFrames, whose outputs go to sinks or into the statement."""
+        join = self.done[number]
+        plan, query = join.planned.physical, join.counting.query
+        if plan.streaming:
+            follower_of(self._spark)
+            remember(query, join.planned)
+        if join.sites:
+            undated = dated_otherwise(join.planned, join.sources)
+            revising = Revising(query, join.planned, join.ways)
+            keep_rows(self._spark, query, AtSites(join.sites, revising, undated))
+        return compile_plan(
+            plan,
+            join.inputs,
+            join.counting,
+            self.asked.settings.stretch(),
+            self.predicates,
+            shorten(self.written, _TOLD, placeholder=" …"),
+            join.sites,
+            join.held,
+            lasting_cores(self._spark, self.asked.settings.costs()),
+            self._state(number, join) if plan.streaming else None,
+            for_sinks=for_sinks,
+        )
 
     def _state(self, number: int, join: PlannedJoin) -> Path | None:
         """Return the folder of a join's state, None where it is not in files.
@@ -252,7 +260,7 @@ class Rewriting:
         Where somebody else starts the query it is a relative one, of a name that follows from the plan.
         """
         if self.kept is not None and self.kept.has_checkpoint:
-            return self.kept.state(number)
+            return self.kept.state(self.first + number)
         plan, spark = join.planned.physical, self._spark
         workers = state_workers(spark, plan)
         if not self._in_files() or not workers or not hasattr(spark, "_jsparkSession"):
@@ -313,7 +321,7 @@ class Rewriting:
 
     def _as_kept(self, sources: list[FromSource]) -> tuple[list[FromSource], LayoutRule]:
         """Return the FROM items as the checkpoint has them, and which layouts of state it allows."""
-        place = len(self.done)
+        place = self.first + len(self.done)
         if self.kept is None or not any(each.relation.streaming for each in sources):
             return sources, UNKNOWN
         layouts, joins = self.kept.layout(place), self.kept.measured()
@@ -408,9 +416,39 @@ class Rewriting:
         return error.at(Span(start, max(start + 1, end)), self.asked.text)
 
 
+def over_joined(
+    run: Callable[..., DataFrame],
+    text: str,
+    params: Mapping[str, object],
+    joined: Callable[[int], DataFrame] | None,
+) -> DataFrame:
+    """Run a piece of Spark SQL over joined rows, which ``joined`` has; None: there are none."""
+    numbers = {int(number) for number in PLACEHOLDER.findall(text)}
+    if joined is None or not numbers:
+        return _run(run, text, params, {})
+    text = text.replace("{", "{{").replace("}", "}}")
+    text = PLACEHOLDER.sub(lambda found: "{" + found.group() + "}", text)
+    return _run(run, text, params, {_placeholder(number): joined(number) for number in numbers})
+
+
+def _run(
+    run: Callable[..., DataFrame],
+    text: str,
+    params: Mapping[str, object],
+    frames: Mapping[str, DataFrame],
+) -> DataFrame:
+    """Run a piece of Spark SQL with a statement's parameters and DataFrames for its ``{names}``."""
+    arguments: dict[str, object] = {"args": params} if params else {}
+    return run(text, **arguments, **frames)
+
+
 def _placeholder(number: int) -> str:
     """Return what stands for the joined rows of a plan in the rewritten text."""
     return f"__wjoin_input_{number}"
+
+
+FIRST = _placeholder(0)
+"""What stands for the joined rows of the first plan of a statement."""
 
 
 def _blocks(text: str) -> tuple[SelectBlock, ...]:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.executor.spark.once import SELECT
+from wjoin.measured.backlog import Backlog
 from wjoin.measured.beside import UNREACHABLE, stopped
 from wjoin.measured.dropped_rows import Losses
 from wjoin.measured.reports import MicroBatchReport, new_reports
@@ -58,7 +59,7 @@ class Followed:
     ``last`` is the newest report, ``micro_batch`` the newest of a micro-batch: one of an idle time tells
     nothing of joins. ``ended`` is when it was first seen to have ended (``time.monotonic``), None while it
     runs. At the last look: ``works`` tells whether it had rows to work on, ``error`` why it has failed.
-    ``losses`` are the rows that it has dropped.
+    ``losses`` are the rows that it has dropped, ``backlog`` is what waits in its sources.
     """
 
     def __init__(self, query: StreamingQuery) -> None:
@@ -68,6 +69,7 @@ class Followed:
         self.totals = Totals()
         subject = "the SELECT" if name.startswith(SELECT) else f"the query {name}"
         self.losses = Losses(subject, self.totals)
+        self.backlog = Backlog(subject)
         self.last: MicroBatchReport | None = None
         self.micro_batch: MicroBatchReport | None = None
         self.ended: float | None = None
@@ -75,7 +77,7 @@ class Followed:
         self.error: Exception | None = None
         self._closed = False
         self._early: deque[MicroBatchReport] = deque(maxlen=_EARLY)
-        self._observers: list[Observer] = [self.losses]
+        self._observers: list[Observer] = [self.losses, self.backlog]
         self._looking = threading.RLock()
 
     def observe(self, observer: Observer) -> None:

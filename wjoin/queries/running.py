@@ -100,8 +100,8 @@ class Running:
         done = self.totals.line()
         if (failed or self.stopped) and not self.totals.known:
             done = "no micro-batch has been reported"
-        if waits := self.waits:
-            done += f"; {waits}"
+        for more in (self.waits, self.followed.backlog.words if self.query.isActive else ""):
+            done += f"; {more}" if more else ""
         return f"{'failed, ' if failed else ''}{done}, {seconds:.1f} s"
 
     @property

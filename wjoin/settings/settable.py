@@ -20,18 +20,22 @@ from wjoin.settings.triggers import processing_time
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
 SETTINGS = (
     *("wjoin.checkpoint", "wjoin.cores", "wjoin.interval", "wjoin.memory", "wjoin.network"),
-    *("wjoin.objective", "wjoin.state", "wjoin.stretch", "wjoin.trigger"),
+    *("wjoin.objective", "wjoin.sharing", "wjoin.state", "wjoin.stretch", "wjoin.trigger"),
     *_HINT_SETTINGS,
 )
 """The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
 ``wjoin.cores`` how many tasks Spark runs at once, ``wjoin.interval`` the event time that a micro-batch is
 expected to bring, ``wjoin.memory`` what the state of a join may take, ``wjoin.network`` the bytes a second
-that reach a worker, ``wjoin.objective`` what plans are weighed for, ``wjoin.state`` where the state of INSERT
+that reach a worker, ``wjoin.objective`` what plans are weighed for, ``wjoin.sharing`` whether the INSERT
+INTOs of a script are a statement set, ``wjoin.state`` where the state of INSERT
 INTO is (``homes.homes``), ``wjoin.stretch`` how many bytes of new
 rows a worker joins at once, ``wjoin.trigger`` how often micro-batches start; the others are defaults for
 the hints of their names."""
 
 OBJECTIVES = ("latency", "throughput")
+
+SHARED = "auto"
+"""The value of wjoin.sharing with which the INSERT INTOs of a script are a statement set."""
 
 
 def _interval(value: str) -> float:
@@ -78,6 +82,7 @@ _READ: dict[str, Callable[[str], Any]] = {
     "wjoin.cores": _cores,
     "wjoin.interval": _interval,
     "wjoin.objective": lambda value: _one_of("wjoin.objective", OBJECTIVES, value),
+    "wjoin.sharing": lambda value: _one_of("wjoin.sharing", ("off", SHARED), value),
     "wjoin.state": lambda value: _one_of("wjoin.state", HOMES, value),
     "wjoin.memory": lambda value: _bytes("wjoin.memory", value),
     "wjoin.network": lambda value: _bytes("wjoin.network", value),

@@ -70,9 +70,14 @@ class Shell(ABC):
             self._command(command)
             return
         statements = parse_script(text, name)
-        if statements:
-            self.session().context.queries.begin_script()
-        for statement in statements:
+        if not statements:
+            return
+        # Spark may still be starting without it.
+        from wjoin.statements.sharing import in_sets
+
+        context = self.session().context
+        context.queries.begin_script()
+        for statement in in_sets(context.asked(text, dict(self.choices.params)), statements):
             try:
                 self.perform(text, statement)
             except WJoinError as error:

@@ -8,16 +8,19 @@ from wjoin.grammar.syntax import (
     CreateView,
     ExecuteImmediate,
     Explain,
+    ExplainSet,
     InsertInto,
     Query,
     SparkStatement,
     Statement,
+    StatementSet,
 )
 from wjoin.grammar.tokens import first_word, scan
 from wjoin.joins.rewrite import rewrite
 from wjoin.measured.kept import Kept
 from wjoin.statements.dispatch import execute
 from wjoin.statements.inserts import plan_insert, refuse_unknown_sink, target_sink
+from wjoin.statements.statement_sets import plan_set
 
 _HARMLESS = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "SET", "RESET", "USE", "SHOW", "DESCRIBE", "DESC"}
 """First words of Spark's statements that read at most a schema and change only the session."""
@@ -39,6 +42,10 @@ def _found(asked: Asked, statement: Statement, checkpoint: str | None) -> str:
             return _insert(asked, statement, checkpoint)
         case Query():
             return _query(asked, statement)
+        case StatementSet():
+            return _set(asked, statement, checkpoint)
+        case ExplainSet():
+            return _set(asked, statement.body, checkpoint)
         case Explain():
             return _query(asked, statement.body)
         case AnalyzeStream() | ExecuteImmediate():
@@ -73,6 +80,16 @@ def _insert(asked: Asked, statement: InsertInto, checkpoint: str | None) -> str:
     asked.queries.named(planned.folder)
     begun = "resumes from" if planned.kept.begun else "starts with"
     return f"good, {_joins(joins)}, {begun} checkpoint {planned.folder}"
+
+
+def _set(asked: Asked, statement: StatementSet, checkpoint: str | None) -> str:
+    planned = plan_set(asked, statement, checkpoint)
+    found = f"good, {counted(len(planned.statements), 'statement')}, {_joins(len(planned.parts))}"
+    if planned.folder is None:
+        return f"{found}, no checkpoint to compare with"
+    asked.queries.named(planned.folder)
+    begun = "resumes from" if planned.kept.begun else "starts with"
+    return f"{found}, {begun} checkpoint {planned.folder}"
 
 
 def _query(asked: Asked, query: Query) -> str:

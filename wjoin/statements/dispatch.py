@@ -19,6 +19,7 @@ from wjoin.statements.inserts import insert
 from wjoin.statements.queries import describe_query, show_queries, stop_query
 from wjoin.statements.sinks import create_sink, describe_sink, drop_sink, show_create, show_sinks
 from wjoin.statements.spark import pass_through, send
+from wjoin.statements.statement_sets import execute_set
 from wjoin.statements.statistics import alter_stream, analyze_stream
 from wjoin.statements.streaming_rows import refuse_actions
 from wjoin.statements.streams import create_stream, describe_stream, drop_stream, show_streams
@@ -63,7 +64,7 @@ def _create_view(asked: Asked, statement: syntax.CreateView) -> None:
     create_view(asked, statement, *joined_view(asked, statement.body))
 
 
-def _explain(asked: Asked, statement: syntax.Explain) -> DataFrame:
+def _explain(asked: Asked, statement: syntax.Explain | syntax.ExplainSet) -> DataFrame:
     # Java reads rows of Python's own types only.
     return asked.engine.rows([(str(explain(asked, statement)),)], "plan STRING")
 
@@ -73,6 +74,11 @@ def _insert(asked: Asked, statement: InsertInto) -> DataFrame | None:
     if running is None:
         return None
     return asked.engine.rows([(running.name, str(running.query.id))], "sink STRING, query STRING")
+
+
+def _statement_set(asked: Asked, statement: syntax.StatementSet) -> DataFrame:
+    running = execute_set(asked, statement, once=False, checkpoint=None)
+    return asked.engine.rows([(running.sink, str(running.query.id))], "sink STRING, query STRING")
 
 
 def _set_option(asked: Asked, statement: syntax.SetOption) -> DataFrame:
@@ -86,10 +92,12 @@ def _set_option(asked: Asked, statement: syntax.SetOption) -> DataFrame:
 HANDLERS: dict[type[Statement], Callable[[Asked, Any], DataFrame | None]] = {
     syntax.Query: _query,
     syntax.InsertInto: _insert,
+    syntax.StatementSet: _statement_set,
     syntax.SparkStatement: send,
     syntax.ExecuteImmediate: _execute_immediate,
     syntax.CreateView: _create_view,
     syntax.Explain: _explain,
+    syntax.ExplainSet: _explain,
     syntax.CreateStream: create_stream,
     syntax.ShowStreams: show_streams,
     syntax.DescribeStream: describe_stream,

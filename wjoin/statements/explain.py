@@ -2,7 +2,16 @@
 
 from wjoin.context import Asked
 from wjoin.grammar.shown import shown_lines
-from wjoin.grammar.syntax import CreateView, Explain, Identifier, InsertInto, Query, Statement
+from wjoin.grammar.syntax import (
+    CreateView,
+    Explain,
+    ExplainSet,
+    Identifier,
+    InsertInto,
+    Query,
+    Statement,
+    StatementSet,
+)
 from wjoin.homes.homes import AUTO, FILES, IN_WORDS, SPARK, state_workers
 from wjoin.joins.relations import spark_plan
 from wjoin.joins.rewrite import rewrite
@@ -13,6 +22,7 @@ from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import explained_checkpoint, find_target
+from wjoin.statements.statement_sets import explain_set
 
 
 def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
@@ -21,6 +31,10 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
     An INSERT INTO is planned as on the checkpoint that it would have. COST: every candidate.
     ANALYZE: what the query does, which it runs. FORMATTED: Spark's own plan.
     """
+    if isinstance(statement, ExplainSet):
+        return explain_set(asked, statement.body, statement.mode or mode)
+    if isinstance(statement, StatementSet):
+        return explain_set(asked, statement, mode)
     target: tuple[Identifier, ...] = ()
     if isinstance(statement, Explain | InsertInto):
         target = statement.target

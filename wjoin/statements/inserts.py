@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamWriter
 
 from wjoin.context import Asked, Context
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.state.identity import Whole, identity
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Identifier, InsertInto, Query, SparkStatement
 from wjoin.homes.handed import TWICE, analyzed, reads_twice
 from wjoin.homes.homes import FILES, SPARK
@@ -188,69 +190,112 @@ def _start(
     once: bool,
     every: str | None,
 ) -> Running:
-    joins, folder, spark = planned.joins, planned.folder, asked.engine.spark
-    if folder is not None and hasattr(spark, "_jsparkSession"):
-        # A server of Spark Connect makes it as its own Spark is set.
-        with asked.placed(statement.span):
-            Files.of(spark).make_own(folder)
-    if joins is not None:
-        _keep(spark, statement, planned.kept, joins)
+    joins, folder = planned.joins, planned.folder
+    prepare(asked, statement.span, folder, planned.kept, joins)
     options = without(writing_options(sink), "trigger", "outputMode", "checkpointLocation")
     mode = own_option(sink.options, "outputMode") or "append"
     if folder is not None:
         options["checkpointLocation"] = folder
     elif sink.provider.lower() not in ("console", "memory", "noop"):
-        raise WJoinError(
-            "WJ606",
-            f"the query into {sink.name} needs a checkpoint folder",
-            span=statement.target[-1].span,
-            help="SET wjoin.checkpoint = DIR, or give --checkpoint DIR, or the sink's checkpointLocation",
-        )
+        raise no_checkpoint(f"the query into {sink.name}", statement.target[-1].span)
     writer = planned.frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
-    name = asked.queries.free_name(sink.name)
-    writer = writer.queryName(re.sub(r"\W", "_", name))
     if sink.partitioned_by:
         writer = writer.partitionBy(*sink.partitioned_by)
-    if once:
-        writer = writer.trigger(availableNow=True)
-    elif every is not None:
-        writer = writer.trigger(processingTime=every)
-    began, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
+    name = asked.queries.free_name(sink.name)
+    spans = statement.target[-1].span, statement.span
+    starting = Starting(name, sink.name, spans, folder, planned.kept, joins, once=once, every=every)
     try:
-        query = begin(spark, writer.start, f"the query into {name}")
+        running = started(asked, writer, starting)
     except RAISED_BY_SPARK as error:
         raise refused_start(asked.text, statement, error, _remedy(joins), folder) from error
-    followed = follower_of(spark).follow(query)
+    running.append = mode == "append"
+    return running
+
+
+def no_checkpoint(subject: str, span: Span) -> WJoinError:
+    """Return the error for a query that has no checkpoint folder and needs one."""
+    return WJoinError(
+        "WJ606",
+        f"{subject} needs a checkpoint folder",
+        span=span,
+        help="SET wjoin.checkpoint = DIR, or give --checkpoint DIR, or the sink's checkpointLocation",
+    )
+
+
+@dataclass(frozen=True)
+class Starting:
+    """A query that is about to start: its name, its sinks, what errors of it are about, and its statement.
+
+    ``once``: it ends when its sources are read; ``every``: how often micro-batches start.
+    """
+
+    name: str
+    sinks: str
+    spans: tuple[Span, Span]
+    folder: str | None
+    kept: Kept
+    joins: Joins | None
+    once: bool
+    every: str | None
+
+
+def prepare(asked: Asked, span: Span, folder: str | None, kept: Kept, joins: Joins | None) -> None:
+    """Make the checkpoint folder of a query, and keep beside it what must stay the same."""
+    spark = asked.engine.spark
+    if folder is not None and hasattr(spark, "_jsparkSession"):
+        # A server of Spark Connect makes it as its own Spark is set.
+        with asked.placed(span):
+            Files.of(spark).make_own(folder)
     if joins is not None:
-        recorder = planned.kept.recorder(name, joins.plans)
+        _keep(spark, span, kept, joins)
+
+
+def started(asked: Asked, writer: DataStreamWriter, starting: Starting) -> Running:
+    """Start a query and follow it. Raises what Spark raises."""
+    spark, joins = asked.engine.spark, starting.joins
+    writer = writer.queryName(re.sub(r"\W", "_", starting.name))
+    if starting.once:
+        writer = writer.trigger(availableNow=True)
+    elif starting.every is not None:
+        writer = writer.trigger(processingTime=starting.every)
+    began, at = time.monotonic(), datetime.datetime.now(datetime.UTC)
+    followed = follower_of(spark).follow(begin(spark, writer.start, f"the query into {starting.name}"))
+    if joins is not None:
+        recorder = starting.kept.recorder(starting.name, joins.plans)
         if recorder is not None:
             followed.observe(recorder)
         keep_all(spark, followed.id, joins.plans)
-    target = statement.target[-1].span
     running = Running(
-        followed, asked.text, target, statement.span, name, sink.name, folder, began=began, started=started
+        followed,
+        asked.text,
+        *starting.spans,
+        starting.name,
+        starting.sinks,
+        starting.folder,
+        began=began,
+        started=at,
     )
-    running.append = mode == "append"
     if joins is not None:
         running.planned, running.compiled = joins.planned, tuple(joins.plans)
     asked.queries.add(running)
     return running
 
 
-def _keep(spark: SparkSession, statement: InsertInto, kept: Kept, joins: Joins) -> None:
+def _keep(spark: SparkSession, span: Span, kept: Kept, joins: Joins) -> None:
     """Keep the chosen layouts of state before there is any state, and see that what there is is whole.
 
     Raises WJoinError WJ607, WJ718 and WJ719.
     """
     kept.prepare_state(joins.plans.values())
     try:
-        kept.keep([planned.layout for planned in joins.planned], _identity(spark, joins))
+        kept.keep([planned.layout for planned in joins.planned], identity_of(spark, joins))
     except UNREACHABLE as error:
         message = f"Spark cannot write beside the checkpoint: {first_line(error)}"
-        raise WJoinError("WJ607", message, span=statement.span) from error
+        raise WJoinError("WJ607", message, span=span) from error
 
 
-def _identity(spark: SparkSession, joins: Joins | None) -> dict[str, Any]:
+def identity_of(spark: SparkSession, joins: Joins | None) -> dict[str, Any]:
+    """Return what a checkpoint of these W-joins belongs to."""
     plans, whole = ([], Whole()) if joins is None else (list(joins.plans.values()), joins.whole)
     return identity(plans, partitions(spark), whole)
 
@@ -268,11 +313,20 @@ def _refuse_checkpoint(
 ) -> None:
     """Refuse a checkpoint, or a folder of results, that is not of this query, before anything runs.
 
-    Spark's file sink numbers what it writes by micro-batch and leaves out what it has already, so
-    the first results of a query with a new checkpoint would be lost. Raises WJoinError WJ609, WJ611
-    and WJ701 to WJ703.
+    Raises WJoinError WJ609, WJ611 and WJ701 to WJ703.
     """
-    name, kept = sink.name, planned.kept
+    refuse_folder(spark, sink, folder, planned.kept)
+    own = identity_of(spark, planned.joins)
+    planned.kept.refuse_other(own, f"the checkpoint {folder} of {sink.name}")
+
+
+def refuse_folder(spark: SparkSession, sink: SinkDeclaration, folder: str, kept: Kept) -> None:
+    """Refuse a folder of results that is not of the query of a checkpoint.
+
+    Spark's file sink numbers what it writes by micro-batch and leaves out what it has already, so
+    the first results of a query with a new checkpoint would be lost. Raises WJoinError WJ609 and WJ611.
+    """
+    name = sink.name
     path = resolved(own_option(sink.options, "path") or "").rstrip("/")
     format = sink.provider.lower()
     # The folder alone may come of a query that Spark refused to start.
@@ -288,4 +342,3 @@ def _refuse_checkpoint(
         )
         remedy = f"restore the folder, or delete {folder} as well to write everything again"
         raise WJoinError("WJ611", message, help=remedy)
-    kept.refuse_other(_identity(spark, planned.joins), f"the checkpoint {folder} of {name}")

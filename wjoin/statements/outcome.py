@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.context import Asked
-from wjoin.grammar.syntax import Explain, InsertInto, Query, Statement
+from wjoin.grammar.syntax import Explain, ExplainSet, InsertInto, Query, Statement, StatementSet
 from wjoin.grammar.tokens import first_word
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.measured.followed import follower_of
@@ -15,6 +15,7 @@ from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import insert
+from wjoin.statements.statement_sets import execute_set
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ def outcome(
         match statement:
             case InsertInto():
                 return insert(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger)
-            case Explain():
+            case StatementSet():
+                return execute_set(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger)
+            case Explain() | ExplainSet():
                 return explain(asked, statement)
             case Query():
                 return Selected(*joined_rows(asked, statement))

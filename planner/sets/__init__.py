@@ -1,0 +1,1 @@
+"""Window joins of several statements over the same streams, as one."""

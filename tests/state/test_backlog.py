@@ -1,0 +1,82 @@
+"""A query falls behind where more waits after each micro-batch, and not where it works off a backlog."""
+
+import warnings
+from typing import Any, cast
+
+import pytest
+
+from wjoin.grammar.errors import WJoinWarning
+from wjoin.measured.backlog import Backlog, waiting
+from wjoin.measured.progress import read
+from wjoin.measured.reports import MicroBatchReport
+
+
+def report(batch: int, files: int, *, idle: bool = False) -> MicroBatchReport:
+    times = {} if idle else {"addBatch": 1}
+    metrics = {"numFilesOutstanding": str(files), "numBytesOutstanding": str(files * 1000)}
+    body = {
+        "id": "q",
+        "batchId": batch,
+        "durationMs": times,
+        "timestamp": f"2026-01-01T00:00:{batch:02}Z",
+        "sources": [{"numInputRows": 1, "metrics": metrics}],
+    }
+    return MicroBatchReport(cast(Any, body), read(body))
+
+
+def backlog_of(*files: int) -> Backlog:
+    found = Backlog("the query out")
+    for batch, count in enumerate(files):
+        found.take(report(batch, count))
+    return found
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        (0, 0, 0, 0),
+        (9, 7, 5, 3, 1),
+        (1, 2, 1, 2, 3),
+        (5, 5, 5, 5),
+        (1, 2, 0, 1, 2),
+        # A source that lists its files anew when it has read those that it knows.
+        (4, 2, 0, 4, 2, 0, 4, 2, 0, 4),
+        # A little up and down.
+        (70, 71, 60, 72, 65, 73),
+    ],
+)
+def test_what_is_worked_off_or_stays_is_not_told(files: tuple[int, ...]) -> None:
+    assert backlog_of(*files).words == ""
+
+
+def test_three_rises_are_told_with_their_beginning_and_once_a_minute() -> None:
+    found = backlog_of(0, 3, 5, 5, 9)
+    assert found.words == "falls behind: 9 files (9 kB) wait, ever more since 2026-01-01T00:00:01Z"
+    with pytest.warns(WJoinWarning, match="WJ816.*the query out falls behind: 9 files") as warned:
+        found.tend()
+        found.tend()
+    assert len(warned) == 1
+
+
+def test_longer_and_longer_lists_of_files_are_told() -> None:
+    assert backlog_of(3, 1, 0, 5, 2, 0, 8, 4, 0, 12, 7).words.startswith("falls behind: 7 files")
+
+
+def test_a_query_that_waits_for_rows_is_behind_no_more() -> None:
+    found = backlog_of(1, 2, 3, 4)
+    assert found.words
+    found.take(report(4, 0, idle=True))
+    assert found.words == ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.tend()
+
+
+def test_records_of_kafka_wait_where_their_topics_go_on() -> None:
+    sources = [
+        {"endOffset": {"a": {"0": 5, "1": 7}}, "latestOffset": {"a": {"0": 9, "1": 7}}, "metrics": {}},
+        {"endOffset": '{"b":{"0":1}}', "latestOffset": '{"b":{"0":4}}'},
+        {"endOffset": 12, "latestOffset": 14},
+        {"endOffset": {"sites": [{"lineage": "x", "next": 3}]}, "latestOffset": None, "metrics": None},
+    ]
+    assert waiting({"sources": sources}) == {"records": 7}

@@ -1,0 +1,329 @@
+"""Statement sets: each statement has the rows that it has by itself, whatever it shares with others."""
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from pyspark.sql import DataFrame
+
+import wjoin
+from tests.tiers import tiers
+from wjoin.grammar.errors import WJoinError
+from wjoin.statements.micro_batch_sinks import MicroBatchSink
+
+STREAMS = ("one", "two", "three")
+COLUMNS = "n BIGINT, k INT, j INT, v INT, s STRING"
+Row = tuple[int, int | None, int, int | None, str]
+
+
+@dataclass
+class Streams:
+    """Three streams of files below a folder, and the same rows in DuckDB."""
+
+    session: wjoin.Session
+    root: Path
+    chance: random.Random
+    oracle: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
+    step: int = 0
+
+    def __post_init__(self) -> None:
+        for name in STREAMS:
+            folder = self.root / name
+            folder.mkdir()
+            self.session.sql(
+                f"""CREATE OR REPLACE STREAM {name} ({COLUMNS}, WATERMARK FOR n AS n - 1000) USING parquet
+                    OPTIONS (path '{folder}', maxFilesPerTrigger '1')"""
+            )
+            self.oracle.execute(f"CREATE TABLE {name} ({COLUMNS.replace('STRING', 'VARCHAR')})")
+
+    def arrive(self, files: int, rows: int = 25) -> None:
+        """Write files of rows that are out of order, some with NULL for a key or a value."""
+        for _ in range(files):
+            self.step += 1
+            for name in STREAMS:
+                found = [self._row() for _ in range(rows)]
+                frame = self.session.spark.createDataFrame(found, COLUMNS).coalesce(1)
+                frame.write.mode("append").parquet(str(self.root / name))
+                self.oracle.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?)", found)
+
+    def _row(self) -> Row:
+        number = self.chance.randint(self.step * 30 - 40, self.step * 30 + 40)
+        key = None if self.chance.random() < 0.1 else self.chance.randint(0, 4)
+        value = None if self.chance.random() < 0.1 else self.chance.randint(0, 9)
+        return number, key, self.chance.randint(0, 2), value, self.chance.choice("xyz")
+
+    def sinks(self, names: Sequence[str]) -> None:
+        """Declare a sink of Parquet files for each name."""
+        for name in names:
+            self.session.sql(
+                f"CREATE OR REPLACE SINK {name} USING parquet OPTIONS (path '{self.root / name}_out')"
+            )
+
+    def found(self, name: str) -> Counter[tuple[Any, ...]]:
+        """Return what the sink of a name has committed."""
+        rows = self.session.spark.read.parquet(str(self.root / f"{name}_out"))
+        return Counter(tuple(row) for row in rows.collect())
+
+    def expected(self, query: str) -> Counter[tuple[Any, ...]]:
+        """Return what DuckDB makes of a query."""
+        return Counter(self.oracle.execute(query).fetchall())
+
+    def run(self, inserts: Sequence[str], *, name: str = "") -> None:
+        """Run a set to the end of its streams."""
+        self.session.run_script(set_of(inserts, name), checkpoint=str(self.root / "checkpoints"))
+
+
+def set_of(inserts: Sequence[str], name: str = "") -> str:
+    return f"EXECUTE STATEMENT SET {name} BEGIN {'; '.join(inserts)}; END"
+
+
+@pytest.fixture
+def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
+    found = Streams(session, tmp_path, random.Random(7))
+    yield found
+    found.oracle.close()
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A statement in wjoin's words and in DuckDB's."""
+
+    own: str
+    oracle: str
+
+
+def drawn(chance: random.Random, count: int, key: str) -> Drawn:
+    """Return a random statement over ``count`` streams that meet on ``key``."""
+    relations = [chance.choice(STREAMS) for _ in range(count)]
+    aliases = chance.sample("ABCDEXYZ", count)
+    names = ", ".join(f"{relation} {alias}" for relation, alias in zip(relations, aliases, strict=True))
+    window, meant = _windows(chance, aliases)
+    pairs = list(itertools.pairwise(aliases))
+    equal = {"k": "{0}.k = {1}.k", "j": "{1}.j = {0}.j", "%": "{0}.k % 3 = {1}.k % 3", "": ""}[key]
+    conditions = [equal.format(*pair) for pair in pairs if equal]
+    for alias in aliases:
+        if chance.random() < 0.4:
+            one = [f"{alias}.v > {chance.randint(0, 5)}", f"{alias}.s <> 'y'", f"{alias}.v IS NOT NULL"]
+            conditions.append(chance.choice([*one, f"{alias}.k <> 0", f"12 / {alias}.k > 3.5"]))
+            if conditions[-1].startswith("12"):
+                conditions.insert(-1, f"{alias}.k <> 0")
+    for first, second in pairs:
+        if chance.random() < 0.3:
+            more = [
+                f"{first}.v < {second}.v",
+                f"{first}.v + {second}.v > 6",
+                f"{first}.s || {second}.s <> 'xz'",
+            ]
+            conditions.append(chance.choice(more))
+    listed = [
+        f"{chance.choice(aliases)}.{chance.choice('nkjvs')} AS c{place}"
+        for place in range(chance.randint(1, 3))
+    ]
+    shown, matched = ", ".join(listed), ", ".join(listed)
+    if chance.random() < 0.3:
+        shown += ", MATCH_TIME() AS at"
+        matched += f", greatest({', '.join(f'{alias}.n' for alias in aliases)}) AS at"
+    where = " AND ".join(conditions)
+    return Drawn(
+        f"SELECT {shown} FROM {names} {window}" + (f" WHERE {where}" if where else ""),
+        f"SELECT {matched} FROM {names} WHERE {' AND '.join([meant, *conditions])}",
+    )
+
+
+def _windows(chance: random.Random, aliases: Sequence[str]) -> tuple[str, str]:
+    """Return a window clause and what it means."""
+    if chance.random() < 0.3:
+        width = chance.randint(1, 12)
+        numbers = ", ".join(f"{alias}.n" for alias in aliases)
+        return f"WINDOW = {width}", f"greatest({numbers}) - least({numbers}) <= {width}"
+    terms = [_term(chance, *pair) for pair in itertools.pairwise(aliases)]
+    if len(terms) == 1 and chance.random() < 0.4:
+        terms.append(_term(chance, *aliases))
+        return " OR ".join(one for one, _ in terms), f"({' OR '.join(one for _, one in terms)})"
+    return " AND ".join(one for one, _ in terms), " AND ".join(one for _, one in terms)
+
+
+def _term(chance: random.Random, first: str, second: str) -> tuple[str, str]:
+    low, high = sorted(chance.sample(range(-10, 15), 2))
+    written = f"WINDOW ({first}, {second}) BETWEEN {low} AND {high}"
+    return written, f"{second}.n - {first}.n BETWEEN {low} AND {high}"
+
+
+@pytest.mark.parametrize("seed", tiers(range(12), long=range(1, 4), thorough=range(4, 12)))
+def test_random_sets_have_the_rows_of_duckdb(session: wjoin.Session, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    streams = Streams(session, tmp_path, chance)
+    session.context.settings.set("wjoin.state", chance.choice(["files", "spark"]))
+    keys = ["k", "k", "k", "j", "%", ""]
+    count = chance.choice([2, 2, 3])
+    statements = [
+        drawn(chance, count if chance.random() < 0.8 else 5 - count, chance.choice(keys))
+        for _ in range(chance.randint(2, 8))
+    ]
+    names = [f"out{place}" for place in range(len(statements))]
+    streams.sinks(names)
+    inserts = [f"INSERT INTO {name} {each.own}" for name, each in zip(names, statements, strict=True)]
+    for files in (2, 2):
+        streams.arrive(files)
+        streams.run(inserts, name="drawn")
+    for name, each in zip(names, statements, strict=True):
+        assert streams.found(name) == streams.expected(each.oracle), each.own
+    assert sum(streams.found(name).total() for name in names) > 0
+
+
+ALIKE = (
+    """INSERT INTO near SELECT A.n AS first, B.n AS then FROM one A, two B WINDOW (A, B) BETWEEN 0 AND 4
+       WHERE A.k = B.k""",
+    """INSERT INTO far SELECT X.s, Y.v FROM two X, one Y WINDOW (Y, X) BETWEEN -2 AND 9
+       WHERE Y.k = X.k AND Y.v > 3 AND X.v < Y.v""",
+)
+"""Two statements over the same streams and key, in another order and with other aliases."""
+
+EXPECTED = {
+    "near": "SELECT A.n, B.n FROM one A, two B WHERE A.k = B.k AND B.n - A.n BETWEEN 0 AND 4",
+    "far": """SELECT X.s, Y.v FROM two X, one Y
+              WHERE Y.k = X.k AND Y.v > 3 AND X.v < Y.v AND X.n - Y.n BETWEEN -2 AND 9""",
+}
+
+
+def assert_alike(streams: Streams) -> None:
+    for name, query in EXPECTED.items():
+        assert streams.found(name) == streams.expected(query)
+        assert streams.found(name).total() > 10
+
+
+def test_statements_over_the_same_streams_share_one_join(streams: Streams) -> None:
+    streams.sinks(EXPECTED)
+    streams.arrive(3)
+    explained = str(streams.session.explain(set_of(ALIKE)))
+    assert "2 statements, 1 window join, one query" in explained
+    assert "near, far share one window join" in explained
+    streams.run(ALIKE)
+    (running,) = streams.session.running
+    assert running.sink == "near, far"
+    assert [len(each.physical.outputs) for each in running.planned] == [2]
+    assert_alike(streams)
+
+
+def test_a_failure_between_two_sinks_loses_and_doubles_nothing(
+    streams: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams.sinks(EXPECTED)
+    streams.arrive(3)
+    written = []
+    write = MicroBatchSink.write
+
+    def failing(sink: MicroBatchSink, rows: DataFrame, number: int) -> None:
+        if sink.declared.name == "far" and number == 1 and len(written) < 10:
+            raise WJoinError("WJ704", "the sink far could not be written: the disk is gone")
+        written.append((sink.declared.name, number))
+        write(sink, rows, number)
+
+    monkeypatch.setattr(MicroBatchSink, "write", failing)
+    with pytest.raises(WJoinError, match="the sink far could not be written: the disk is gone") as failed:
+        streams.run(ALIKE)
+    assert failed.value.code == "WJ704"
+    assert ("near", 1) in written
+    assert ("far", 1) not in written
+    monkeypatch.setattr(MicroBatchSink, "write", write)
+    streams.arrive(1)
+    streams.run(ALIKE)
+    assert_alike(streams)
+
+
+def test_formats_and_partitions_are_those_of_the_sinks(streams: Streams) -> None:
+    session, root = streams.session, streams.root
+    session.sql(f"CREATE OR REPLACE SINK near USING json OPTIONS (path '{root / 'json'}')")
+    session.sql(f"CREATE OR REPLACE SINK far USING csv OPTIONS (path '{root / 'csv'}') PARTITIONED BY (s)")
+    streams.arrive(2)
+    streams.run(ALIKE)
+    found = session.spark.read.schema("first BIGINT, then BIGINT").json(str(root / "json")).collect()
+    assert Counter(map(tuple, found)) == streams.expected(EXPECTED["near"])
+    rows = session.spark.read.schema("v INT, s STRING").csv(str(root / "csv")).select("s", "v").collect()
+    assert Counter(map(tuple, rows)) == streams.expected(EXPECTED["far"])
+    assert {each.name for each in (root / "csv").glob("s=*")} == {"s=x", "s=y", "s=z"}
+
+
+def test_a_set_goes_on_from_its_checkpoint_and_no_other_does(streams: Streams) -> None:
+    streams.sinks(EXPECTED)
+    streams.arrive(2)
+    streams.run(ALIKE)
+    other = [each.replace("BETWEEN 0 AND 4", "BETWEEN 0 AND 3") for each in ALIKE]
+    with pytest.raises(WJoinError) as refused:
+        streams.run(other)
+    assert refused.value.code == "WJ702"
+    streams.arrive(2)
+    streams.run([each.replace("SELECT", "select  ") for each in ALIKE])
+    assert_alike(streams)
+
+
+@pytest.mark.parametrize(
+    ("inserts", "told"),
+    [
+        (["INSERT INTO near SELECT n FROM one"], "has no window join"),
+        (["SELECT 1"], "holds only INSERT INTO"),
+        ([], "is empty"),
+        ([ALIKE[0], ALIKE[0]], "two statements of the set write to near"),
+        ([ALIKE[0], ALIKE[1].replace("far", "same")], "have one folder"),
+        ([ALIKE[0], ALIKE[1].replace("far", "memorable")], "cannot be one of a statement set"),
+        ([ALIKE[0], ALIKE[1].replace("far", "unknown")], "no sink is named unknown"),
+        (
+            [ALIKE[0], ALIKE[1].replace("X.s, Y.v", "DISTINCT X.s, Y.v")],
+            "more than one result at a time (Distinct)",
+        ),
+        (
+            ["INSERT INTO near SELECT count(*) FROM one A, two B WINDOW = 3 WHERE A.k = B.k"],
+            "more than one result at a time (Aggregate)",
+        ),
+        (
+            ["INSERT INTO near SELECT A.n FROM one A, two B WINDOW = 3 WHERE A.k = B.k ORDER BY 1"],
+            "more than one result at a time (Sort)",
+        ),
+    ],
+)
+def test_what_a_set_cannot_run_is_refused_and_nothing_is_started(
+    streams: Streams, inserts: list[str], told: str
+) -> None:
+    streams.sinks(["near", "far"])
+    streams.session.sql(
+        f"CREATE OR REPLACE SINK same USING json OPTIONS (path '{streams.root / 'near_out'}')"
+    )
+    streams.session.sql("CREATE OR REPLACE SINK memorable USING memory")
+    with pytest.raises(WJoinError) as refused:
+        streams.run(inserts)
+    assert told in refused.value.message
+    assert refused.value.span is not None
+    assert not streams.session.running
+
+
+def test_inserts_of_a_script_are_a_set_where_sharing_is_auto(streams: Streams) -> None:
+    streams.arrive(2)
+    session, root = streams.session, streams.root
+    session.sql("SET wjoin.sharing = auto")
+    sinks = {name: f"CREATE SINK {name} USING parquet OPTIONS (path '{root / name}_out')" for name in "abc"}
+    script = "; ".join(
+        [
+            *sinks.values(),
+            ALIKE[0].replace("near", "a"),
+            f"CREATE SINK d USING parquet OPTIONS (path '{root / 'd_out'}')",
+            ALIKE[1].replace("far", "d"),
+            ALIKE[0].replace("near", "b"),
+            "INSERT INTO c SELECT k, count(*) AS n FROM parquet.`" + str(root / "one") + "` GROUP BY k",
+            f"SELECT * FROM parquet.`{root / 'a_out'}`",
+            ALIKE[0].replace("near", "late"),
+        ]
+    )
+    session.sql(f"CREATE OR REPLACE SINK late USING parquet OPTIONS (path '{root / 'late_out'}')")
+    *_, found, _ = session.run_script(script, checkpoint=str(root / "checkpoints"))
+    assert [each.sink for each in session.running] == ["a, d, b", "late"]
+    assert isinstance(found, DataFrame)
+    assert Counter(map(tuple, found.collect())) == streams.expected(EXPECTED["near"])
+    assert streams.found("d") == streams.expected(EXPECTED["far"])
+    assert streams.found("late") == streams.found("b") == streams.expected(EXPECTED["near"])
+    assert streams.found("c").total() > 3

@@ -1,0 +1,260 @@
+"""The window joins of a statement set: which statements share one, and what each makes of its results."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from wjoin.context import Asked
+from wjoin.executor.spark.compile import Compiled
+from wjoin.executor.state.identity import Whole
+from wjoin.grammar.canonical import canonical
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.parser import parse_statement
+from wjoin.grammar.syntax import InsertInto, Query
+from wjoin.joins.rewrite import FIRST, Joins, Rewriting, over_joined, rewrite
+from wjoin.measured.kept import Kept
+from wjoin.planner.plan.block_columns import quoted
+from wjoin.planner.plan.physical import Method, Output
+from wjoin.planner.planning import PlannedSelect
+from wjoin.planner.sets.shared_join import Member, apart, shared_text, with_outputs
+from wjoin.planner.windows.bounds import Clock
+from wjoin.sources.catalog import SinkDeclaration
+
+PART = "__wjoin_part"
+"""The column that tells the results of the parts of a set apart."""
+
+_BY_ROW = frozenset({"Filter", "Generate", "LocalRelation", "LogicalRDD", "Project", "SubqueryAlias", "View"})
+"""What Spark may do to joined rows in a set: it makes rows of each row by itself."""
+
+
+@dataclass(frozen=True)
+class SetStatement:
+    """A statement of a set and its sink."""
+
+    insert: InsertInto
+    sink: SinkDeclaration
+
+
+@dataclass(frozen=True)
+class Taker:
+    """A statement of a set as it is planned by itself, the output that it takes, and the text over its rows.
+
+    ``aliases``: by the join's aliases, under which the rows come, the statement's own. ``conditions`` are
+    left to Spark for all statements that share the join, ``left`` those for this one alone. ``meaning`` is
+    what else makes the statement.
+    """
+
+    statement: SetStatement
+    planned: PlannedSelect
+    output: Output
+    text: str
+    aliases: Mapping[str, str]
+    conditions: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
+class SetJoin:
+    """Statements of a set that share a window join. ``alone``: why one shares with no other."""
+
+    rewriting: Rewriting
+    takers: tuple[Taker, ...]
+    alone: str = ""
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The join as DataFrames."""
+        return self.rewriting.compiled(0, for_sinks=True)
+
+    @property
+    def made(self) -> DataFrame:
+        """What the join makes for all of them."""
+        made = self.compiled.made
+        if made is None:
+            raise AssertionError("a part of a set has stages")
+        return made
+
+    def rows(self, taker: Taker, made: DataFrame, run: Callable[..., DataFrame]) -> DataFrame:
+        """Return the rows of a statement, by ``run``, of what a micro-batch has ``made``."""
+        return self.over(taker, self.compiled.rows(taker.output, made), run)
+
+    def sample(self, taker: Taker) -> DataFrame:
+        """Return no rows with the columns of a statement's, as Spark makes them of joined rows."""
+        engine = self.rewriting.asked.engine
+        joined = self.compiled.rows(taker.output).schema
+        return self.over(taker, engine.spark.createDataFrame([], joined), engine.run)
+
+    def over(self, taker: Taker, rows: DataFrame, run: Callable[..., DataFrame]) -> DataFrame:
+        """Return the rows of a statement over joined rows, under the aliases of the join."""
+        params = self.rewriting.asked.params
+        if taker.conditions:
+            tested = f"SELECT * FROM {FIRST} WHERE {' AND '.join(f'({each})' for each in taker.conditions)}"
+            rows = over_joined(run, tested, params, partial(_same, rows))
+        named = rows.select(*(F.col(quoted(name)).alias(_own(name, taker.aliases)) for name in rows.columns))
+        return over_joined(run, taker.text, params, partial(_same, named))
+
+
+def parts_of(asked: Asked, statements: Sequence[SetStatement], kept: Kept) -> tuple[SetJoin, ...]:
+    """Return the joins of a set, each with its statements, in the order in which they are written.
+
+    Raises WJoinError for what is wrong with a statement, and WJ606 for one that cannot be in a set.
+    """
+    groups: dict[Hashable, list[tuple[SetStatement, Member]]] = {}
+    reasons: dict[Hashable, str] = {}
+    for number, each in enumerate(statements):
+        member = _member(asked, each)
+        reason = apart(member)
+        key: Hashable = number if reason else member.key
+        groups.setdefault(key, []).append((each, member))
+        reasons[key] = reason
+    parts: list[SetJoin] = []
+    for key, group in groups.items():
+        make = _shared if len(group) > 1 else _own_part
+        part = make(asked, group, kept, len(parts))
+        others = "" if len(groups) == 1 else "no other statement has its streams, keys and hints"
+        parts.append(part if len(group) > 1 else replace(part, alone=reasons[key] or others))
+    for part in parts:
+        for taker in part.takers:
+            _refuse_groups(part, taker)
+    return tuple(parts)
+
+
+def joins_of(parts: Sequence[SetJoin]) -> Joins:
+    """Return the W-joins of a set, and what makes it besides them."""
+    found = [part.rewriting.joins for part in parts]
+    meaning = {
+        f"{words} of {_names(part)}": each
+        for part, joins in zip(parts, found, strict=True)
+        for words, each in joins.whole.meaning.items()
+    }
+    meaning |= {
+        f"rows of {taker.statement.sink.name}": taker.meaning for part in parts for taker in part.takers
+    }
+    return Joins(
+        tuple(planned for joins in found for planned in joins.planned),
+        {number: plan for joins in found for number, plan in joins.plans.items()},
+        (),
+        Whole(meaning, tuple(written for joins in found for written in joins.whole.written)),
+    )
+
+
+def made_of(parts: Sequence[SetJoin]) -> DataFrame:
+    """Return what the joins of a set make, in one DataFrame."""
+    if len(parts) == 1:
+        return parts[0].made
+    first, *others = (part.made.withColumn(PART, F.lit(number)) for number, part in enumerate(parts))
+    for each in others:
+        first = first.unionByName(each)
+    return first
+
+
+def of_part(parts: Sequence[SetJoin], number: int, made: DataFrame) -> DataFrame:
+    """Return what one join has made, of a micro-batch of what all make."""
+    return made if len(parts) == 1 else made.filter(F.col(PART) == number).drop(PART)
+
+
+def _same(rows: DataFrame, _: int) -> DataFrame:
+    """Return the rows of the one join that a statement of a set has."""
+    return rows
+
+
+def _names(part: SetJoin) -> str:
+    return ", ".join(taker.statement.sink.name for taker in part.takers)
+
+
+def _own(name: str, aliases: Mapping[str, str]) -> str:
+    """Return the name of a column of joined rows under a statement's own alias."""
+    alias, dot, column = name.partition(".")
+    return f"{aliases[alias]}{dot}{column}" if alias in aliases else name
+
+
+def _member(asked: Asked, statement: SetStatement) -> Member:
+    body, name = statement.insert.body, statement.sink.name
+    if not isinstance(body, Query) or len(body.blocks) != 1 or body.blocks[0].nested:
+        found = "no window join" if not isinstance(body, Query) else "several window joins"
+        raise _not_in_set(statement, f"the statement into {name} has {found}")
+    kept = Kept(asked.engine.spark, None, asked.settings.home())
+    rewriting = rewrite(asked, body, kept, runs=False)
+    (join,) = rewriting.done
+    plan = join.planned.physical
+    if not plan.streaming or not plan.stages or plan.method is Method.NATIVE:
+        raise _not_in_set(
+            statement, f"the statement into {name} joins fewer than two streams by stages of wjoin"
+        )
+    names = tuple(each for each in join.edits if each not in join.planned.edits)
+    return Member(name, rewriting.written, body.blocks[0], join.planned, names)
+
+
+def _own_part(asked: Asked, group: Sequence[tuple[SetStatement, Member]], kept: Kept, number: int) -> SetJoin:
+    """Return the join of a statement that shares it with no other."""
+    ((statement, member),) = group
+    body = statement.insert.body
+    if not isinstance(body, Query):
+        raise AssertionError("a member of a set has a window join")
+    rewriting = rewrite(asked, body, kept, first=number)
+    output = rewriting.done[0].planned.output
+    names = {each.name: each.name for each in member.bound.sources}
+    return SetJoin(rewriting, (Taker(statement, rewriting.planned[0], output, rewriting.text, names),))
+
+
+def _shared(asked: Asked, group: Sequence[tuple[SetStatement, Member]], kept: Kept, number: int) -> SetJoin:
+    """Return the join that statements share."""
+    members = [member for _, member in group]
+    text = shared_text(members)
+    query = parse_statement(text)
+    if not isinstance(query, Query):
+        raise AssertionError("a shared join has a window clause")
+    rewriting = rewrite(asked.asked(text, asked.params), query, kept, first=number)
+    (join,) = rewriting.done
+    planned, shared = with_outputs(join.planned, members)
+    rewriting.done[0] = replace(join, planned=planned)
+    conditions = tuple(each.condition for each in planned.residual)
+    takers = []
+    for (statement, member), each in zip(group, shared, strict=True):
+        names = dict(zip(planned.graph.names, member.aliases, strict=True))
+        places = {alias.lower(): f"${number}.{place}" for place, alias in enumerate(member.aliases)}
+        windows = " OR ".join(sorted(str(one.tables[Clock.TIME]) for one in member.windows))
+        meaning = f"{canonical(each.text, places)} WINDOW {windows}"
+        takers.append(
+            Taker(statement, member.planned, each.output, each.text, names, conditions, each.left, meaning)
+        )
+    return SetJoin(rewriting, tuple(takers))
+
+
+def _refuse_groups(part: SetJoin, taker: Taker) -> None:
+    """Refuse a statement whose rows depend on more than one result: WJoinError WJ606.
+
+    A sink of a set gets a micro-batch at a time, so a group over several would be cut.
+    """
+    frame: Any = part.sample(taker)
+    plan = frame._jdf.queryExecution().analyzed()
+    found = next((name for name in _operators(plan) if name not in _BY_ROW), None)
+    if found is None and plan.subqueriesAll().size():
+        found = "a subquery"
+    if found is not None:
+        name = taker.statement.sink.name
+        raise _not_in_set(
+            taker.statement, f"the statement into {name} needs more than one result at a time ({found})"
+        )
+
+
+def _operators(plan: Any) -> Iterator[str]:
+    """Yield the names of the operators of a plan of Spark's."""
+    yield str(plan.nodeName())
+    children = plan.children()
+    for number in range(children.size()):
+        yield from _operators(children.apply(number))
+
+
+def _not_in_set(statement: SetStatement, message: str) -> WJoinError:
+    return WJoinError(
+        "WJ606",
+        f"{message}, which a statement set cannot run",
+        span=statement.insert.body.span,
+        help="take it out of the set, and run it as an INSERT INTO of its own",
+    )

@@ -1,0 +1,240 @@
+"""EXECUTE STATEMENT SET: several INSERT INTO that run as one query, with one checkpoint.
+
+Each sink gets the rows of a micro-batch once. One that comes again, as its query was stopped between two
+sinks, goes to those that do not have it.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import partial
+
+from pyspark.sql import DataFrame
+from pyspark.util import inheritable_thread_target
+
+from wjoin.context import Asked
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
+from wjoin.grammar.shown import shown_lines
+from wjoin.grammar.syntax import InsertInto, StatementSet
+from wjoin.joins.set_joins import SetJoin, SetStatement, Taker, joins_of, made_of, of_part, parts_of
+from wjoin.measured.followed import settle
+from wjoin.measured.kept import Kept
+from wjoin.planner.explain.cost import cost_text
+from wjoin.planner.explain.describe import describe
+from wjoin.planner.explain.text import explain_text
+from wjoin.planner.figures import figure, size
+from wjoin.planner.planning import PlannedSelect
+from wjoin.queries.running import Running
+from wjoin.sources.catalog import SinkDeclaration, find
+from wjoin.sources.format_options import own_option
+from wjoin.spark.engine import at_work
+from wjoin.spark.process import resolved
+from wjoin.spark.refused import refused_start
+from wjoin.spark.spark_failures import RAISED_BY_SPARK, located
+from wjoin.statements.explanation import Explanation
+from wjoin.statements.inserts import (
+    Starting,
+    identity_of,
+    no_checkpoint,
+    prepare,
+    refuse_folder,
+    started,
+    target_sink,
+)
+from wjoin.statements.micro_batch_sinks import MicroBatchSink
+from wjoin.statements.sinks import rows_for
+
+_AT_ONCE = 8
+"""Sinks that are written at once: of a small one the driver's work takes longer than the task."""
+
+
+@dataclass(frozen=True)
+class PlannedSet:
+    """A statement set before it runs; ``folder`` is that of its checkpoint, None where it is given none."""
+
+    name: str
+    statements: tuple[SetStatement, ...]
+    parts: tuple[SetJoin, ...]
+    folder: str | None
+    kept: Kept
+
+    @property
+    def sinks(self) -> str:
+        """The names of its sinks."""
+        return ", ".join(each.sink.name for each in self.statements)
+
+
+def plan_set(asked: Asked, statement: StatementSet, checkpoint: str | None) -> PlannedSet:
+    """Plan a statement set, and compare it with what its checkpoint holds; nothing is written.
+
+    Raises WJoinError WJ602 for an unknown sink and WJ606 for what a set cannot run.
+    """
+    spark = asked.engine.spark
+    if not hasattr(spark, "_jsparkSession"):
+        remedy = "run each INSERT INTO by itself"
+        raise WJoinError(
+            "WJ606", "a statement set cannot run under Spark Connect", span=statement.span, help=remedy
+        )
+    settle()
+    statements = tuple(SetStatement(each, _sink(asked, each)) for each in statement.inserts)
+    _refuse_shared_sinks(statements)
+    name = statement.name.name if statement.name is not None else f"set_{statements[0].sink.name}"
+    directory = checkpoint or asked.settings.get("wjoin.checkpoint")
+    folder = None if directory is None else asked.queries.name_folder(directory, name)
+    kept = Kept(spark, folder, asked.settings.home())
+    planned = PlannedSet(name, statements, parts_of(asked, statements, kept), folder, kept)
+    if folder is not None:
+        for each in statements:
+            with located(each.insert.target[-1].span):
+                refuse_folder(spark, each.sink, folder, kept)
+        with located(statement.span):
+            kept.refuse_other(
+                identity_of(spark, joins_of(planned.parts)), f"the checkpoint {folder} of {name}"
+            )
+    return planned
+
+
+def execute_set(
+    asked: Asked, statement: StatementSet, *, once: bool, checkpoint: str | None, trigger: str | None = None
+) -> Running:
+    """Start the query of a statement set (see ``inserts.insert``)."""
+    planned = plan_set(asked, statement, checkpoint)
+    folder = planned.folder
+    if folder is None:
+        raise no_checkpoint(f"the statement set {planned.name}", statement.span)
+    every = asked.settings.trigger(trigger or _trigger(planned.statements))
+    writes = _Writes(
+        planned.parts,
+        {taker.statement.sink.name: sink_of(part, taker) for part in planned.parts for taker in part.takers},
+    )
+    joins = joins_of(planned.parts)
+    prepare(asked, statement.span, folder, planned.kept, joins)
+    writer = made_of(planned.parts).writeStream.foreachBatch(writes).option("checkpointLocation", folder)
+    name = asked.queries.free_name(planned.name)
+    spans = statement.span, statement.span
+    starting = Starting(name, planned.sinks, spans, folder, planned.kept, joins, once=once, every=every)
+    try:
+        return started(asked, writer, starting)
+    except RAISED_BY_SPARK as error:
+        raise refused_start(asked.text, statement.inserts[0], error, None, folder) from error
+
+
+def explain_set(asked: Asked, statement: StatementSet, mode: str) -> Explanation:
+    """Return what the statements of a set share, what each takes of it, and the plans of their joins.
+
+    ``mode`` is that of EXPLAIN: of COST the text has all plans that were weighed. Raises WJoinError WJ503.
+    """
+    if mode not in ("", "COST"):
+        raise WJoinError("WJ503", f"EXPLAIN {mode} is not available for a statement set", span=statement.span)
+    planned = plan_set(asked, statement, None)
+    documents = [describe(each) for part in planned.parts for each in part.rewriting.planned]
+    total = f"{counted(len(planned.statements), 'statement')}, {counted(len(planned.parts), 'window join')}"
+    unit = documents[0].unit
+    lines = [f"Statement set: {total}, one query; figures are per {unit} of event time"]
+    for part in planned.parts:
+        names = ", ".join(each.statement.sink.name for each in part.takers)
+        if len(part.takers) > 1:
+            lines.append(f"  {names} share one window join: its streams, shuffle and state")
+            lines.append(f"    together: {_work(part.rewriting.planned[0])}")
+            lines += [f"    {_taken(each)}" for each in part.takers]
+        else:
+            lines.append(f"  {names} has a window join of its own{f': {part.alone}' if part.alone else ''}")
+    parts = ["\n".join(lines), *(explain_text(each) for each in documents)]
+    if mode == "COST":
+        parts += [cost_text(each) for each in documents]
+    return Explanation(shown_lines("\n\n".join(parts)), documents)
+
+
+def _taken(taker: Taker) -> str:
+    """Return in a line what a statement takes of a join that others have, too, and what it would do alone."""
+    windows = "all results" if not taker.output.windows else "the results inside its windows"
+    left = f", then tests {' AND '.join(taker.left)}" if taker.left else ""
+    return f"{taker.statement.sink.name} takes {windows}{left}; by itself: {_work(taker.planned)}"
+
+
+def _work(planned: PlannedSelect) -> str:
+    """Return what a join is expected to do in a second of event time, and to keep."""
+    cost = planned.candidates[0].estimated.cost
+    comparisons = counted(figure(cost.comparisons), "comparison")
+    rows = counted(figure(cost.state_rows), "row")
+    return f"{comparisons}, {size(cost.shuffled_bytes)} shuffled, {rows} of state"
+
+
+@dataclass(frozen=True)
+class _Writes:
+    """Writes a micro-batch into the sinks of a set, whose results are made once."""
+
+    parts: tuple[SetJoin, ...]
+    sinks: dict[str, MicroBatchSink]
+    threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_AT_ONCE, "wjoin-sinks"))
+
+    def __call__(self, made: DataFrame, number: int) -> None:
+        """Write what the joins have made: into the first sink as it is made, then into the others at once.
+
+        Raises WJoinError WJ704 for the first sink that fails.
+        """
+        made = made.persist()
+        try:
+            first, *others = [
+                partial(self._write, part, taker, of_part(self.parts, place, made), number)
+                for place, part in enumerate(self.parts)
+                for taker in part.takers
+            ]
+            first()
+            # Their jobs belong to the micro-batch. Each has properties of its own, which Spark changes.
+            session = made.sparkSession
+            writing = [self.threads.submit(inheritable_thread_target(session)(each)) for each in others]
+            wait(writing)
+            for each in writing:
+                each.result()
+        finally:
+            made.unpersist()
+
+    def _write(self, part: SetJoin, taker: Taker, made: DataFrame, number: int) -> None:
+        statement = taker.statement
+        at_work(made.sparkSession)
+        rows = part.rows(taker, made, made.sparkSession.sql)
+        self.sinks[statement.sink.name].write(rows_for(statement.sink, rows, statement.insert), number)
+
+
+def _sink(asked: Asked, insert: InsertInto) -> SinkDeclaration:
+    """Return the sink of a statement. Raises WJoinError WJ602 where there is none of its name, and WJ612."""
+    target = insert.target[-1]
+    return target_sink(asked.catalog, insert) or find(asked.catalog.sinks, "sink", target.name, target.span)
+
+
+def sink_of(part: SetJoin, taker: Taker) -> MicroBatchSink:
+    """Return what the rows of a statement of a set go to. Raises WJoinError WJ606 where none can be."""
+    statement, rows = taker.statement, part.sample(taker)
+    with located(statement.insert.target[-1].span):
+        rows = rows_for(statement.sink, rows, statement.insert)
+        return MicroBatchSink.of(rows.sparkSession, statement.sink, rows)
+
+
+def _refuse_shared_sinks(statements: Sequence[SetStatement]) -> None:
+    """Refuse a sink or a folder that two statements write to: it takes a micro-batch once."""
+    known: dict[str, SinkDeclaration] = {}
+    for each in statements:
+        path = own_option(each.sink.options, "path")
+        for what in (each.sink.name.lower(), *([f"path {resolved(path).rstrip('/')}"] if path else [])):
+            if what in known:
+                raise WJoinError(
+                    "WJ606",
+                    f"two statements of the set write to {each.sink.name}"
+                    if known[what] is each.sink
+                    else f"the sinks {known[what].name} and {each.sink.name} of the set have one folder",
+                    span=each.insert.target[-1].span,
+                    help="give each a sink of its own, with its own path",
+                )
+            known[what] = each.sink
+
+
+def _trigger(statements: Sequence[SetStatement]) -> str | None:
+    """Return how often the sinks of a set want micro-batches. Raises WJoinError WJ606 where they differ."""
+    found = {each.sink.name: own_option(each.sink.options, "trigger") for each in statements}
+    if len(set(found.values())) > 1:
+        told = ", ".join(f"{name} has {every or 'none'}" for name, every in found.items())
+        message = f"the sinks of a statement set have one trigger: {told}"
+        raise WJoinError("WJ606", message, span=statements[0].insert.span, help="give all the same trigger")
+    return next(iter(found.values()))
