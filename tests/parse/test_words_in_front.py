@@ -61,12 +61,17 @@ def test_every_declaration_and_every_window_has_such_a_word(text: str) -> None:
     assert WORDS.search(text)
 
 
+_SET = "STATEMENT SET BEGIN INSERT INTO s SELECT 1 FROM a A, b B WINDOW = 5 SECONDS; END"
+
 OTHERS: dict[type, str] = {
     syntax.SetOption: "SET wjoin.workers = 2",
     syntax.Query: "SELECT 1 FROM a A, b B PATH/**/(A, B) WITHIN (5 SECONDS)",
     syntax.Explain: "EXPLAIN COST SELECT 1 FROM a A, b B WINDOW = 5 SECONDS",
     syntax.CreateView: "CREATE VIEW v AS SELECT 1 FROM a A, b B DWINDOW (A, B) = 5 SECONDS",
     syntax.InsertInto: "INSERT INTO s SELECT * FROM a",
+    # Without a window join it is refused in any case.
+    syntax.StatementSet: f"EXECUTE {_SET}",
+    syntax.ExplainSet: f"EXPLAIN {_SET}",
 }
 """Kinds of statements that no rule of the grammar declares."""
 
