@@ -228,7 +228,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _advice(session: "Session", documents: "Sequence[Document]") -> str:
     """Return what helps each window join of a statement, on as many cores as Spark has."""
-    from wjoin.planner.explain.advice import advice_text
+    from wjoin.commands.advice import advice_text
     from wjoin.spark.cluster import partitions, weighed_with
 
     costs = weighed_with(session.spark, session.context.settings.costs())
