@@ -263,8 +263,7 @@ def _statement_set(code: Code, start: int) -> syntax.StatementSet:
         message, remedy = "the statement set is empty", "write an INSERT INTO for each sink"
         raise WJoinError("WJ106", message, span=_whole(code), help=remedy)
     name = identifier(code.tokens[body - 2]) if code.word(body - 3) == "SET" else None
-    whole = code.span(0 if start == 0 else start, len(code.tokens))
-    return syntax.StatementSet(name, tuple(inserts), span=whole)
+    return syntax.StatementSet(name, tuple(inserts), span=code.span(start, len(code.tokens)))
 
 
 def _insert(code: Code, place: int, start: int = 0) -> syntax.Statement:

@@ -18,7 +18,7 @@ from wjoin.planner.bind.written import meaning
 from wjoin.planner.conditions.conjuncts import Conjunct, Equality, Filter, PredicateCall, Residual
 from wjoin.planner.conditions.readable import Unread
 from wjoin.planner.plan.edges import with_columns
-from wjoin.planner.plan.physical import Method, Output, TimeKind
+from wjoin.planner.plan.physical import Output, TimeKind
 from wjoin.planner.plan.probes import arranged, chosen_orders
 from wjoin.planner.plan.validate import validate
 from wjoin.planner.planning import Edit, PlannedSelect, apply_edits, edits_of
@@ -122,8 +122,6 @@ def apart(member: Member) -> str:
         return "it reads a table beside the streams"
     if any(each.site is not None for each in plan.streams):
         return "it reads a stream at a site"
-    if plan.method is Method.NATIVE:
-        return "PLAN(NATIVE) is a chain of Spark's own joins"
     if member.block.withs or not all(each.item.parts for each in sources):
         return "its FROM has more than names of streams"
     if any(hint.name == "SHIP" for hint in member.block.hints):
@@ -134,14 +132,9 @@ def apart(member: Member) -> str:
         return "its windows leave the time between two streams open"
     if any(isinstance(each, PredicateCall) for each in member.conditions.values()):
         return "it calls a predicate of several streams"
-    declared = {
-        (source.number, column.name.lower())
-        for source in sources
-        for column in source.relation.columns
-        if column.declared is not None
-    }
-    read = [names_in(condition_text(each)) for each in member.conditions.values()]
-    if any(name in names for _, name in declared for names in read):
+    columns = [column for source in sources for column in source.relation.columns]
+    of_char = {each.name.lower() for each in columns if each.declared is not None}
+    if any(of_char & names_in(condition_text(each)) for each in member.conditions.values()):
         return "a condition of it reads a column of type CHAR"
     return ""
 
@@ -211,12 +204,12 @@ def common_conditions(members: Sequence[Member]) -> dict[str, Conjunct]:
 def left_of(member: Member, common: Mapping[str, Conjunct]) -> list[str]:
     """Return the conditions of a member that the shared join does not test, filters of a stream first."""
     left = [
-        (not isinstance(each, Filter), words, condition_text(each))
+        each
         for words, each in member.conditions.items()
         if words not in common and not _makes_key(member, each)
     ]
-    # In the order in which they are written: one may be there to keep rows from the next.
-    return [text for _, _, text in sorted(left, key=lambda each: each[0])]
+    # Else in the order in which they are written: one may be there to keep rows from the next.
+    return [condition_text(each) for each in sorted(left, key=lambda each: not isinstance(each, Filter))]
 
 
 def columns_read(member: Member, place: int, common: Mapping[str, Conjunct]) -> Iterator[str]:

@@ -100,7 +100,7 @@ class Running:
         done = self.totals.line()
         if (failed or self.stopped) and not self.totals.known:
             done = "no micro-batch has been reported"
-        for more in (self.waits, self.followed.backlog.words if self.query.isActive else ""):
+        for more in (self.waits, self.followed.backlog.words if self.followed.ended is None else ""):
             done += f"; {more}" if more else ""
         return f"{'failed, ' if failed else ''}{done}, {seconds:.1f} s"
 

@@ -283,6 +283,7 @@ def reading_options(
 
 
 def writing_options(sink: SinkDeclaration) -> dict[str, str]:
-    """Return the options of a sink without those of its records."""
+    """Return the options of a sink for its format, without those of its records and of its query."""
     written = None if sink.statement is None else sink.statement.record_format
-    return record_options(sink.options, RECORDS_WRITTEN, None if written is None else written.name)[0]
+    options, _ = record_options(sink.options, RECORDS_WRITTEN, None if written is None else written.name)
+    return without(options, "trigger", "outputMode", "checkpointLocation")

@@ -75,21 +75,22 @@ def _insert(asked: Asked, statement: InsertInto, checkpoint: str | None) -> str:
     joins = len(planned.joins.planned) if planned.joins is not None else 0
     if not planned.frame.isStreaming:
         return f"good, {_joins(joins)}, written once"
-    if planned.folder is None:
-        return f"good, {_joins(joins)}, no checkpoint to compare with"
-    asked.queries.named(planned.folder)
-    begun = "resumes from" if planned.kept.begun else "starts with"
-    return f"good, {_joins(joins)}, {begun} checkpoint {planned.folder}"
+    return f"good, {_joins(joins)}, {_checkpoint(asked, planned.folder, planned.kept)}"
 
 
 def _set(asked: Asked, statement: StatementSet, checkpoint: str | None) -> str:
     planned = plan_set(asked, statement, checkpoint)
-    found = f"good, {counted(len(planned.statements), 'statement')}, {_joins(len(planned.parts))}"
-    if planned.folder is None:
-        return f"{found}, no checkpoint to compare with"
-    asked.queries.named(planned.folder)
-    begun = "resumes from" if planned.kept.begun else "starts with"
-    return f"{found}, {begun} checkpoint {planned.folder}"
+    statements = counted(len(planned.statements), "statement")
+    checkpoint = _checkpoint(asked, planned.folder, planned.kept)
+    return f"good, {statements}, {_joins(len(planned.parts))}, {checkpoint}"
+
+
+def _checkpoint(asked: Asked, folder: str | None, kept: Kept) -> str:
+    """Return what a query would do with its checkpoint, and note the folder as named."""
+    if folder is None:
+        return "no checkpoint to compare with"
+    asked.queries.named(folder)
+    return f"{'resumes from' if kept.begun else 'starts with'} checkpoint {folder}"
 
 
 def _query(asked: Asked, query: Query) -> str:

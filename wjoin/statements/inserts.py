@@ -25,7 +25,7 @@ from wjoin.planner.bind.lineage import reads
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.queries.running import Running
 from wjoin.sources.catalog import Catalog, SinkDeclaration, find
-from wjoin.sources.format_options import own_option, without
+from wjoin.sources.format_options import own_option
 from wjoin.sources.record_formats import writing_options
 from wjoin.sources.site_leases import keep_all
 from wjoin.spark.cluster import partitions
@@ -58,8 +58,7 @@ def insert(
     if planned.frame.isStreaming:
         every = asked.settings.trigger(trigger or own_option(sink.options, "trigger"))
         return _start(asked, statement, planned, sink, once=once, every=every)
-    options = without(writing_options(sink), "trigger", "outputMode", "checkpointLocation")
-    batch = planned.frame.write.format(sink.provider).options(**options).mode("append")
+    batch = planned.frame.write.format(sink.provider).options(**writing_options(sink)).mode("append")
     if sink.partitioned_by:
         batch = batch.partitionBy(*sink.partitioned_by)
     with asked.placed(statement.span):
@@ -192,12 +191,14 @@ def _start(
 ) -> Running:
     joins, folder = planned.joins, planned.folder
     prepare(asked, statement.span, folder, planned.kept, joins)
-    options = without(writing_options(sink), "trigger", "outputMode", "checkpointLocation")
+    options = writing_options(sink)
     mode = own_option(sink.options, "outputMode") or "append"
     if folder is not None:
         options["checkpointLocation"] = folder
     elif sink.provider.lower() not in ("console", "memory", "noop"):
-        raise no_checkpoint(f"the query into {sink.name}", statement.target[-1].span)
+        raise no_checkpoint(
+            f"the query into {sink.name}", statement.target[-1].span, ", or the sink's checkpointLocation"
+        )
     writer = planned.frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
     if sink.partitioned_by:
         writer = writer.partitionBy(*sink.partitioned_by)
@@ -212,13 +213,13 @@ def _start(
     return running
 
 
-def no_checkpoint(subject: str, span: Span) -> WJoinError:
-    """Return the error for a query that has no checkpoint folder and needs one."""
+def no_checkpoint(subject: str, span: Span, or_else: str = "") -> WJoinError:
+    """Return the error for a query that needs a checkpoint folder; ``or_else``: what else may name it."""
     return WJoinError(
         "WJ606",
         f"{subject} needs a checkpoint folder",
         span=span,
-        help="SET wjoin.checkpoint = DIR, or give --checkpoint DIR, or the sink's checkpointLocation",
+        help=f"SET wjoin.checkpoint = DIR, or give --checkpoint DIR{or_else}",
     )
 
 

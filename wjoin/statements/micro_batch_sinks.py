@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.sources.catalog import SinkDeclaration
-from wjoin.sources.format_options import own_option, without
+from wjoin.sources.format_options import own_option
 from wjoin.sources.record_formats import writing_options
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, cause, first_line
 
@@ -49,7 +49,7 @@ class MicroBatchSink:
         """Write the rows of micro-batch ``number``. Raises WJoinError WJ704, which names the sink."""
         try:
             if self.java is None:
-                writer = rows.write.format(self.declared.provider).options(**_options(self.declared))
+                writer = rows.write.format(self.declared.provider).options(**writing_options(self.declared))
                 writer.mode("append").save()
             else:
                 frame: Any = rows
@@ -68,17 +68,13 @@ def _sink(spark: SparkSession, sink: SinkDeclaration, rows: DataFrame) -> Any:
     utils, none = jvm.PythonUtils, jvm.scala.Option.empty()
     given = [
         *(session._jsparkSession, sink.provider, utils.toSeq([]), none),
-        *(utils.toSeq(list(sink.partitioned_by)), none, utils.toScalaMap(_options(sink)), none),
+        *(utils.toSeq(list(sink.partitioned_by)), none, utils.toScalaMap(writing_options(sink)), none),
     ]
     # From Spark 4.3 on there is one more thing to give, and a sink is told the schema.
     later = constructor.getParameterCount() - len(given)
     source = jvm.org.apache.spark.sql.execution.datasources.DataSource(*given, *[none] * later)
     append = jvm.org.apache.spark.sql.streaming.OutputMode.Append()
     return source.createSink(append, frame._jdf.schema()) if later else source.createSink(append)
-
-
-def _options(sink: SinkDeclaration) -> dict[str, str]:
-    return without(writing_options(sink), "trigger", "outputMode", "checkpointLocation")
 
 
 def _refused(sink: SinkDeclaration, why: str) -> WJoinError:
