@@ -89,7 +89,7 @@ def main() -> None:
                 f"{each['memory'] / 1e6:,.0f}",
             )
         )
-    print("\n".join(aligned(lines)))
+    print(aligned(lines))
 
 
 def _in_a_process(way: str, folder: Path) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from wjoin.executor.spark.site_source import arrow_schema
 from wjoin.executor.spark.structs import structs, with_chars
 from wjoin.executor.spark.task import named
 from wjoin.executor.spark.typing import KEY_TYPES, carried, carried_type, restored_value, typed
-from wjoin.executor.spark.unpack import MARK, Unpack, flat_name
+from wjoin.executor.spark.unpack import MARK, Unpack, flat_name, part_name
 from wjoin.executor.spark.warm import served
 from wjoin.executor.spark.watermarks import unmoved, watermark_delay, watermarked
 from wjoin.executor.state.identity import fingerprint
@@ -113,16 +113,13 @@ class HeldStream:
 class Compiled:
     """A plan as DataFrames, which are lazy, and stream when its ``inputs`` do; these are in FROM order.
 
-    ``made`` is what the stages make in one pass for all outputs, None where no stage does: blocks, or as
-    columns the rows of the one ``output`` that there is.
+    ``made`` has the results of all outputs, which the stages make in one pass; None where no stage does.
     """
 
     plan: PhysicalPlan
     inputs: Sequence[DataFrame]
     counting: Counting
-    sites: Mapping[int, SiteStream]
     made: DataFrame | None
-    output: Output | None
 
     def rows(self, output: Output, made: DataFrame | None = None) -> DataFrame:
         """Return the joined rows of an output.
@@ -137,9 +134,6 @@ class Compiled:
     def _rows(self, output: Output, made: DataFrame | None) -> DataFrame:
         plan, query = self.plan, self.counting.query
         if made is not None:
-            if self.output is None:
-                unpack, schema = _unpacking(plan, output, self.inputs, self.sites)
-                made = made.mapInArrow(unpack.__call__, schema)
             rows = _restored(plan, output, made, self.inputs)
             if plan.lookups:
                 rows = look_up(plan, output, rows, self.inputs, query)
@@ -167,8 +161,6 @@ def compile_plan(
     held: Mapping[int, HeldStream] | None = None,
     cores: int | None = None,
     state: Path | None = None,
-    *,
-    for_sinks: bool = False,
 ) -> Compiled:
     """Return a plan as DataFrames; ``inputs`` are in FROM order.
 
@@ -176,22 +168,22 @@ def compile_plan(
     ``statement``: words for it, with which a failure of one is told. ``sites``: the streams at sites, by
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
     their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
-    where that is not known. ``state``: the folder of the state where this is in files. ``for_sinks``: the
-    stages make blocks, of which the rows of each output are made later. Raises ValueError for a plan with
-    results that no stage makes yet.
+    where that is not known. ``state``: the folder of the state where this is in files. Raises ValueError for
+    a plan with results that no stage makes yet.
     """
     if plan.optional:
         raise ValueError("no stage makes the outer join that a result without a row of a stream needs")
     counting = counting or Counting()
-    made = output = None
+    made = None
     if plan.stages and plan.method is not Method.NATIVE:
-        unpacking = None
-        if len(plan.outputs) == 1 and not for_sinks and (state is not None or not plan.streaming):
-            (output,) = plan.outputs
-            unpacking = _unpacking(plan, output, inputs, sites or {})
+        unpack, schema = unpacking = _unpacking(plan, inputs, sites or {})
         logic = StageLogic(plan, 0, stretch, predicates or {}, statement)
-        made = _joined(logic, inputs, counting, held or {}, cores, state, unpacking)
-    return Compiled(plan, inputs, counting, sites or {}, made, output)
+        if state is not None or not plan.streaming:
+            made = _joined(logic, inputs, counting, held or {}, cores, state, unpacking)
+        else:
+            messages = _joined(logic, inputs, counting, held or {}, cores, state, None)
+            made = messages.mapInArrow(unpack.__call__, schema)
+    return Compiled(plan, inputs, counting, made)
 
 
 def _joined(
@@ -363,10 +355,22 @@ def _run(
     return joined.filter(F.col(REPORTS).isNull()).drop(REPORTS)
 
 
+def _together(plan: PhysicalPlan) -> Output:
+    """Return an output with the columns and match functions of all outputs of a plan."""
+    if len(plan.outputs) == 1:
+        return plan.outputs[0]
+    columns = dict.fromkeys(column for each in plan.outputs for column in each.columns)
+    match = frozenset().union(*(each.match for each in plan.outputs))
+    delays = [each.match_delay or 0 for each in plan.outputs if is_dated(plan, each)]
+    return Output("", tuple(columns), (), match, max(delays, default=None))
+
+
 def _unpacking(
-    plan: PhysicalPlan, output: Output, inputs: Sequence[DataFrame], sites: Mapping[int, SiteStream]
+    plan: PhysicalPlan, inputs: Sequence[DataFrame], sites: Mapping[int, SiteStream]
 ) -> tuple[Unpack, StructType]:
-    """Return what makes the rows of an output of blocks, and their schema as Spark has it."""
+    """Return what makes the rows of all outputs of blocks, and their schema as Spark has it."""
+    output = _together(plan)
+    parts = [number for number, each in enumerate(plan.outputs) if _has_part(plan, each)]
     fields = []
     for stream, number in plan.staged_columns(output):
         # An output is a column of the relation, whose schema is known: nothing is left to analyse.
@@ -378,14 +382,21 @@ def _unpacking(
         span = match == "span" and plan.time_kind is not TimeKind.INTEGRAL
         kind = DayTimeIntervalType() if span else _TIME_TYPES[plan.time_kind]
         fields.append(StructField(MATCH_COLUMNS[match], kind))
-    marked = _has_marks(plan, output)
+    marked = _has_marks(plan)
     if marked:
         fields.append(StructField(MARK, _TIME_TYPES[plan.time_kind]))
+    fields += [StructField(part_name(number), BooleanType()) for number in parts]
     if not fields:
         fields.append(StructField("rows", BooleanType()))
     schema = StructType(fields)
     mirror = uuid.uuid4().hex if sites else ""
-    return Unpack(_stageless(plan), output, arrow_schema(schema), marked, sites, mirror), schema
+    parts_of = {number: plan.outputs[number] for number in parts}
+    return Unpack(_stageless(plan), output, arrow_schema(schema), marked, parts_of, sites, mirror), schema
+
+
+def _has_part(plan: PhysicalPlan, output: Output) -> bool:
+    """Return whether an output has a part of the results that a plan's stages make."""
+    return len(plan.outputs) > 1 and bool(output.windows)
 
 
 def _own_times(plan: PhysicalPlan) -> tuple[int, ...]:
@@ -398,17 +409,19 @@ def _own_matches(plan: PhysicalPlan, output: Output) -> list[str]:
     return [] if plan.lookups else sorted(output.match)
 
 
-def _has_marks(plan: PhysicalPlan, output: Output) -> bool:
-    return is_dated(plan, output) and not plan.watermarked
+def _has_marks(plan: PhysicalPlan) -> bool:
+    return not plan.watermarked and any(is_dated(plan, each) for each in plan.outputs)
 
 
 def _restored(plan: PhysicalPlan, output: Output, flat: DataFrame, inputs: Sequence[DataFrame]) -> DataFrame:
     """Return rows that have left the stages with Spark's types, and a STRUCT for each stream."""
     times = _own_times(plan)
-    if _has_marks(plan, output):
+    if _has_marks(plan):
         # No filter of the statement comes below this one, where it would remove the marks.
         dated = time_name(times[0]) if times else MATCH_COLUMNS["time"]
         flat = flat.withWatermark(MARK, watermark_delay(0)).filter(unmoved(f"{dated} IS NOT NULL"))
+    if _has_part(plan, output):
+        flat = flat.filter(F.col(part_name(plan.outputs.index(output))))
     columns = [F.col(time_name(stream)).alias(joined_time(stream)) for stream in times]
     columns += [F.col(MATCH_COLUMNS[match]) for match in _own_matches(plan, output)]
 

@@ -39,6 +39,7 @@ class Unpack:
     """Turns the blocks of the last stage into the rows of an output; sent to Spark's Python workers.
 
     ``schema`` is that of the rows, ``marked`` whether one for Spark's watermark is among them (``MARK``).
+    ``parts`` are outputs by their numbers; a column for each tells whether a row is one of its results.
     ``sites`` are the streams at sites by their numbers, ``mirror`` the name under which a worker keeps what
     it has fetched of them.
     """
@@ -47,6 +48,7 @@ class Unpack:
     output: Output
     schema: pa.Schema
     marked: bool = False
+    parts: Mapping[int, Output] = field(default_factory=dict)
     sites: Mapping[int, SiteStream] = field(default_factory=dict)
     mirror: str = ""
 
@@ -116,10 +118,6 @@ class Unpack:
         ``fetching``: how to fetch the columns that rows lack which have come partially, by stream. Raises
         WJoinError WJ713, WJ714 and WJ715 where that fails.
         """
-        if len(self.plan.outputs) > 1:
-            # The stage has made the results of all outputs.
-            mask = wanted(self.output, self._times(block))
-            block = block if mask is None else block.filter(pa.array(mask))
         columns: dict[str, pa.Array] = {}
         fetched = self._fetched(block, fetching or {})
         for stream, number in self.plan.staged_columns(self.output):
@@ -134,6 +132,9 @@ class Unpack:
                 columns[time_name(stream)] = self._time(block.column(time_name(stream)))
         if self.output.match:
             columns |= self._matches(block)
+        if self.parts:
+            times = self._times(block)
+            columns |= {part_name(each): pa.array(wanted(part, times)) for each, part in self.parts.items()}
         if not columns:
             # Nothing but the number of rows is wanted, and a batch needs a column to have one.
             columns["rows"] = pa.nulls(block.num_rows, pa.bool_())
@@ -198,6 +199,11 @@ def _noted(batches: Iterator[pa.RecordBatch], marks: list[int]) -> Iterator[pa.R
     for batch in batches:
         marks += batch.column("seen").filter(pc.equal(batch.column("kind"), PROGRESS)).to_pylist()
         yield batch
+
+
+def part_name(number: int) -> str:
+    """Return the name of the column that tells whether a row is a result of an output."""
+    return f"part{number}"
 
 
 def flat_name(stream: int, number: int) -> str:

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,6 @@ from pyspark.sql import DataFrame
 import wjoin
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
-from wjoin.statements.micro_batch_sinks import MicroBatchSink
 
 STREAMS = ("one", "two", "three")
 COLUMNS = "n BIGINT, k INT, j INT, v INT, s STRING"
@@ -211,30 +211,30 @@ def test_statements_over_the_same_streams_share_one_join(streams: Streams) -> No
     assert_alike(streams)
 
 
-def test_a_failure_between_two_sinks_loses_and_doubles_nothing(
-    streams: Streams, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_between_two_sinks_loses_and_doubles_nothing(streams: Streams) -> None:
+    near, far = (streams.root / f"{each}_out" for each in ("near", "far"))
     streams.sinks(EXPECTED)
-    streams.arrive(3)
-    written = []
-    write = MicroBatchSink.write
-
-    def failing(sink: MicroBatchSink, rows: DataFrame, number: int) -> None:
-        if sink.declared.name == "far" and number == 1 and len(written) < 10:
-            raise WJoinError("WJ704", "the sink far could not be written: the disk is gone")
-        written.append((sink.declared.name, number))
-        write(sink, rows, number)
-
-    monkeypatch.setattr(MicroBatchSink, "write", failing)
-    with pytest.raises(WJoinError, match="the sink far could not be written: the disk is gone") as failed:
-        streams.run(ALIKE)
-    assert failed.value.code == "WJ704"
-    assert ("near", 1) in written
-    assert ("far", 1) not in written
-    monkeypatch.setattr(MicroBatchSink, "write", write)
+    streams.session.sql(f"CREATE OR REPLACE SINK far USING parquet OPTIONS (path '{far}') PARTITIONED BY (s)")
     streams.arrive(1)
     streams.run(ALIKE)
-    assert_alike(streams)
+    # A file where a folder must be.
+    shutil.move(far / "s=x", streams.root / "away")
+    (far / "s=x").touch()
+    streams.arrive(2)
+    with pytest.raises(WJoinError, match=r"the sink far could not be written: .*s=x") as failed:
+        streams.run(ALIKE)
+    assert failed.value.code == "WJ704"
+    logs = ((each / "_spark_metadata").glob("[0-9]*") for each in (near, far))
+    written = [max(int(each.name) for each in log) for log in logs]
+    assert written[0] == written[1] + 1
+    (far / "s=x").unlink()
+    shutil.move(streams.root / "away", far / "s=x")
+    streams.arrive(1)
+    streams.run(ALIKE)
+    assert streams.found("near") == streams.expected(EXPECTED["near"])
+    # The column that makes folders comes last.
+    rows = streams.session.spark.read.parquet(str(far)).select("s", "v").collect()
+    assert Counter(map(tuple, rows)) == streams.expected(EXPECTED["far"])
 
 
 def test_formats_and_partitions_are_those_of_the_sinks(streams: Streams) -> None:

@@ -229,8 +229,8 @@ class Rewriting:
             self.frames[name] = self.compiled(number).rows(self.done[number].planned.output)
         return self.frames[name]
 
-    def compiled(self, number: int, *, for_sinks: bool = False) -> Compiled:
-        """Return a plan as DataFrames, whose outputs go to sinks or into the statement."""
+    def compiled(self, number: int) -> Compiled:
+        """Return a plan as DataFrames."""
         join = self.done[number]
         plan, query = join.planned.physical, join.counting.query
         if plan.streaming:
@@ -251,7 +251,6 @@ class Rewriting:
             join.held,
             lasting_cores(self._spark, self.asked.settings.costs()),
             self._state(number, join) if plan.streaming else None,
-            for_sinks=for_sinks,
         )
 
     def _state(self, number: int, join: PlannedJoin) -> Path | None:

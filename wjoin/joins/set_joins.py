@@ -1,6 +1,6 @@
 """The window joins of a statement set: which statements share one, and what each makes of its results."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -69,7 +69,7 @@ class SetJoin:
     @cached_property
     def compiled(self) -> Compiled:
         """The join as DataFrames."""
-        return self.rewriting.compiled(0, for_sinks=True)
+        return self.rewriting.compiled(0)
 
     @property
     def made(self) -> DataFrame:
@@ -79,19 +79,10 @@ class SetJoin:
             raise AssertionError("a part of a set has stages")
         return made
 
-    def rows(self, taker: Taker, made: DataFrame, run: Callable[..., DataFrame]) -> DataFrame:
-        """Return the rows of a statement, by ``run``, of what a micro-batch has ``made``."""
-        return self.over(taker, self.compiled.rows(taker.output, made), run)
-
-    def sample(self, taker: Taker) -> DataFrame:
-        """Return no rows with the columns of a statement's, as Spark makes them of joined rows."""
-        engine = self.rewriting.asked.engine
-        joined = self.compiled.rows(taker.output).schema
-        return self.over(taker, engine.spark.createDataFrame([], joined), engine.run)
-
-    def over(self, taker: Taker, rows: DataFrame, run: Callable[..., DataFrame]) -> DataFrame:
-        """Return the rows of a statement over joined rows, under the aliases of the join."""
-        params = self.rewriting.asked.params
+    def rows(self, taker: Taker, made: DataFrame) -> DataFrame:
+        """Return the rows of a statement of what the join has ``made``."""
+        rows, params = self.compiled.rows(taker.output, made), self.rewriting.asked.params
+        run = self.rewriting.asked.engine.run
         if taker.conditions:
             tested = f"SELECT * FROM {FIRST} WHERE {' AND '.join(f'({each})' for each in taker.conditions)}"
             rows = over_joined(run, tested, params, partial(_same, rows))
@@ -118,9 +109,6 @@ def parts_of(asked: Asked, statements: Sequence[SetStatement], kept: Kept) -> tu
         part = make(asked, group, kept, len(parts))
         others = "" if len(groups) == 1 else "no other statement has its streams, keys and hints"
         parts.append(part if len(group) > 1 else replace(part, alone=reasons[key] or others))
-    for part in parts:
-        for taker in part.takers:
-            _refuse_groups(part, taker)
     return tuple(parts)
 
 
@@ -147,15 +135,36 @@ def made_of(parts: Sequence[SetJoin]) -> DataFrame:
     """Return what the joins of a set make, in one DataFrame."""
     if len(parts) == 1:
         return parts[0].made
-    first, *others = (part.made.withColumn(PART, F.lit(number)) for number, part in enumerate(parts))
+    first, *others = (_numbered(part.made, number) for number, part in enumerate(parts))
     for each in others:
-        first = first.unionByName(each)
+        first = first.unionByName(each, allowMissingColumns=True)
     return first
 
 
-def of_part(parts: Sequence[SetJoin], number: int, made: DataFrame) -> DataFrame:
-    """Return what one join has made, of a micro-batch of what all make."""
-    return made if len(parts) == 1 else made.filter(F.col(PART) == number).drop(PART)
+def rows_of(parts: Sequence[SetJoin], made: DataFrame) -> Iterator[tuple[SetStatement, DataFrame]]:
+    """Yield each statement of a set with its rows of what the joins have ``made``.
+
+    Raises WJoinError WJ606 for a statement whose rows depend on more than one result.
+    """
+    for number, part in enumerate(parts):
+        own = _of_part(parts, number, made)
+        for taker in part.takers:
+            rows = part.rows(taker, own)
+            _refuse_groups(taker, rows)
+            yield taker.statement, rows
+
+
+def _of_part(parts: Sequence[SetJoin], number: int, made: DataFrame) -> DataFrame:
+    if len(parts) == 1:
+        return made
+    own = [F.col(f"{name}_{number}").alias(name) for name in parts[number].made.columns]
+    return made.filter(F.col(PART) == number).select(*own)
+
+
+def _numbered(made: DataFrame, number: int) -> DataFrame:
+    """Return what a part makes, under names that no other part has."""
+    own = (F.col(name).alias(f"{name}_{number}") for name in made.columns)
+    return made.select(F.lit(number).alias(PART), *own)
 
 
 def _same(rows: DataFrame, _: int) -> DataFrame:
@@ -226,12 +235,12 @@ def _shared(asked: Asked, group: Sequence[tuple[SetStatement, Member]], kept: Ke
     return SetJoin(rewriting, tuple(takers))
 
 
-def _refuse_groups(part: SetJoin, taker: Taker) -> None:
+def _refuse_groups(taker: Taker, rows: DataFrame) -> None:
     """Refuse a statement whose rows depend on more than one result: WJoinError WJ606.
 
     A sink of a set gets a micro-batch at a time, so a group over several would be cut.
     """
-    frame: Any = part.sample(taker)
+    frame: Any = rows
     plan = frame._jdf.queryExecution().analyzed()
     found = next((name for name in _operators(plan) if name not in _BY_ROW), None)
     if found is None and plan.subqueriesAll().size():

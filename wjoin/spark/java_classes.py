@@ -1,11 +1,13 @@
 """The classes of java/ in the embedded Spark: how it writes local files, sends Python rows, and ends."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from wjoin.spark.extensions import COLUMNS, EXTENSIONS
 
@@ -57,3 +59,22 @@ def _has_classes() -> bool:
     except Py4JJavaError:
         return False
     return True
+
+
+def java_class(spark: SparkSession, name: str) -> Callable[..., Any]:
+    """Return what makes an object of a class of java/ in the driver, whose Spark need not have the jar."""
+    session: Any = spark
+    jvm, array = session._jvm, session._sc._gateway.new_array
+    addresses = array(jvm.java.net.URL, 1)
+    addresses[0] = jvm.java.io.File(str(JAR)).toURI().toURL()
+    # One that Spark has itself comes first.
+    known = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    (constructor,) = jvm.java.net.URLClassLoader(addresses, known).loadClass(name).getConstructors()
+
+    def made(*given: object) -> Any:
+        values = array(jvm.java.lang.Object, len(given))
+        for place, each in enumerate(given):
+            values[place] = each
+        return constructor.newInstance(values)
+
+    return made

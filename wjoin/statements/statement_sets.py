@@ -5,19 +5,14 @@ sinks, goes to those that do not have it.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
-from functools import partial
-
-from pyspark.sql import DataFrame
-from pyspark.util import inheritable_thread_target
+from dataclasses import dataclass
 
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.syntax import InsertInto, StatementSet
-from wjoin.joins.set_joins import SetJoin, SetStatement, Taker, joins_of, made_of, of_part, parts_of
+from wjoin.joins.set_joins import SetJoin, SetStatement, Taker, joins_of, made_of, parts_of, rows_of
 from wjoin.measured.followed import settle
 from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
@@ -28,7 +23,6 @@ from wjoin.planner.planning import PlannedSelect
 from wjoin.queries.running import Running
 from wjoin.sources.catalog import SinkDeclaration, find
 from wjoin.sources.format_options import own_option
-from wjoin.spark.engine import at_work
 from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, located
@@ -42,7 +36,7 @@ from wjoin.statements.inserts import (
     started,
     target_sink,
 )
-from wjoin.statements.micro_batch_sinks import MicroBatchSink
+from wjoin.statements.set_sinks import SetSinks, without_rows
 from wjoin.statements.sinks import rows_for
 
 _AT_ONCE = 8
@@ -56,6 +50,7 @@ class PlannedSet:
     name: str
     statements: tuple[SetStatement, ...]
     parts: tuple[SetJoin, ...]
+    writes: SetSinks
     folder: str | None
     kept: Kept
 
@@ -83,7 +78,8 @@ def plan_set(asked: Asked, statement: StatementSet, checkpoint: str | None) -> P
     directory = checkpoint or asked.settings.get("wjoin.checkpoint")
     folder = None if directory is None else asked.queries.name_folder(directory, name)
     kept = Kept(spark, folder, asked.settings.home())
-    planned = PlannedSet(name, statements, parts_of(asked, statements, kept), folder, kept)
+    parts = parts_of(asked, statements, kept)
+    planned = PlannedSet(name, statements, parts, sinks_of(asked, parts), folder, kept)
     if folder is not None:
         for each in statements:
             with located(each.insert.target[-1].span):
@@ -104,13 +100,9 @@ def execute_set(
     if folder is None:
         raise no_checkpoint(f"the statement set {planned.name}", statement.span)
     every = asked.settings.trigger(trigger or _trigger(planned.statements))
-    writes = _Writes(
-        planned.parts,
-        {taker.statement.sink.name: sink_of(part, taker) for part in planned.parts for taker in part.takers},
-    )
     joins = joins_of(planned.parts)
     prepare(asked, statement.span, folder, planned.kept, joins)
-    writer = made_of(planned.parts).writeStream.foreachBatch(writes).option("checkpointLocation", folder)
+    writer = planned.writes.of(made_of(planned.parts)).option("checkpointLocation", folder)
     name = asked.queries.free_name(planned.name)
     spans = statement.span, statement.span
     starting = Starting(name, planned.sinks, spans, folder, planned.kept, joins, once=once, every=every)
@@ -161,55 +153,20 @@ def _work(planned: PlannedSelect) -> str:
     return f"{comparisons}, {size(cost.shuffled_bytes)} shuffled, {rows} of state"
 
 
-@dataclass(frozen=True)
-class _Writes:
-    """Writes a micro-batch into the sinks of a set, whose results are made once."""
-
-    parts: tuple[SetJoin, ...]
-    sinks: dict[str, MicroBatchSink]
-    threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_AT_ONCE, "wjoin-sinks"))
-
-    def __call__(self, made: DataFrame, number: int) -> None:
-        """Write what the joins have made: into the first sink as it is made, then into the others at once.
-
-        Raises WJoinError WJ704 for the first sink that fails.
-        """
-        made = made.persist()
-        try:
-            first, *others = [
-                partial(self._write, part, taker, of_part(self.parts, place, made), number)
-                for place, part in enumerate(self.parts)
-                for taker in part.takers
-            ]
-            first()
-            # Their jobs belong to the micro-batch. Each has properties of its own, which Spark changes.
-            session = made.sparkSession
-            writing = [self.threads.submit(inheritable_thread_target(session)(each)) for each in others]
-            wait(writing)
-            for each in writing:
-                each.result()
-        finally:
-            made.unpersist()
-
-    def _write(self, part: SetJoin, taker: Taker, made: DataFrame, number: int) -> None:
-        statement = taker.statement
-        at_work(made.sparkSession)
-        rows = part.rows(taker, made, made.sparkSession.sql)
-        self.sinks[statement.sink.name].write(rows_for(statement.sink, rows, statement.insert), number)
-
-
 def _sink(asked: Asked, insert: InsertInto) -> SinkDeclaration:
     """Return the sink of a statement. Raises WJoinError WJ602 where there is none of its name, and WJ612."""
     target = insert.target[-1]
     return target_sink(asked.catalog, insert) or find(asked.catalog.sinks, "sink", target.name, target.span)
 
 
-def sink_of(part: SetJoin, taker: Taker) -> MicroBatchSink:
-    """Return what the rows of a statement of a set go to. Raises WJoinError WJ606 where none can be."""
-    statement, rows = taker.statement, part.sample(taker)
-    with located(statement.insert.target[-1].span):
-        rows = rows_for(statement.sink, rows, statement.insert)
-        return MicroBatchSink.of(rows.sparkSession, statement.sink, rows)
+def sinks_of(asked: Asked, parts: Sequence[SetJoin]) -> SetSinks:
+    """Return what writes the rows of the statements of a set. Raises WJoinError WJ606 where nothing can."""
+    shape = without_rows(asked.engine.spark, made_of(parts).schema)
+    sinks = SetSinks(shape, _AT_ONCE)
+    for statement, rows in rows_of(parts, shape):
+        with located(statement.insert.target[-1].span):
+            sinks.add(statement.sink, rows_for(statement.sink, rows, statement.insert))
+    return sinks
 
 
 def _refuse_shared_sinks(statements: Sequence[SetStatement]) -> None:

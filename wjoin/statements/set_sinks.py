@@ -1,20 +1,22 @@
-"""Sinks that get a micro-batch at a time, each once: what one query writes into several of them.
+"""The sinks of a statement set: each gets the rows of its statement, a micro-batch at a time, once.
 
 Spark's own sinks are written to, by the number of the micro-batch, so that one which comes again is left
 out: by a folder of files for its log, by Delta for the identity of the query. Kafka gets it again, as from
 any query.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.types import StructType
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.sources.catalog import SinkDeclaration
 from wjoin.sources.format_options import own_option
 from wjoin.sources.record_formats import writing_options
-from wjoin.spark.spark_failures import RAISED_BY_SPARK, cause, first_line
+from wjoin.spark.java_classes import java_class
+from wjoin.spark.spark_failures import RAISED_BY_SPARK, first_line
 
 _SOURCE = "org.apache.spark.sql.execution.datasources.DataSource"
 
@@ -22,41 +24,47 @@ _SHOWN = frozenset({"console", "noop"})
 """Formats that keep nothing, so that they may get a micro-batch again."""
 
 
-@dataclass(frozen=True)
-class MicroBatchSink:
-    """A sink of a query that has several; ``java`` is Spark's own, None for a format that keeps nothing."""
+def without_rows(spark: SparkSession, schema: StructType) -> DataFrame:
+    """Return a relation without rows: its plan is one leaf, in whose place others can be put."""
+    session: Any = spark
+    parsed = session._jsparkSession.parseDataType(schema.json())
+    return DataFrame(
+        session._jsparkSession.createDataFrame(session._jvm.java.util.ArrayList(), parsed), spark
+    )
 
-    declared: SinkDeclaration
-    java: Any
 
-    @classmethod
-    def of(cls, spark: SparkSession, sink: SinkDeclaration, rows: DataFrame) -> "MicroBatchSink":
-        """Return a sink of rows such as ``rows``.
+class SetSinks:
+    """Several sinks of a query, with their rows as Spark has analysed them once.
+
+    ``shape`` is a relation ``without_rows`` in whose place the micro-batches come; ``at_once`` sinks are
+    written at a time, after the first one, which makes the rows. A sink that fails is named by WJ704.
+    """
+
+    def __init__(self, shape: DataFrame, at_once: int) -> None:
+        frame: Any = shape
+        self._java = java_class(shape.sparkSession, "wjoin.sinks.SetSinks")(frame._jdf, at_once)
+
+    def add(self, sink: SinkDeclaration, rows: DataFrame) -> None:
+        """Add a sink with its rows over the shape.
 
         Raises WJoinError WJ606 for one that cannot be written a micro-batch at a time.
         """
         mode = own_option(sink.options, "outputMode") or "append"
         if mode.lower() != "append":
             raise _refused(sink, f"its outputMode is {mode}, and a statement set appends")
-        if sink.provider.lower() in _SHOWN:
-            return cls(sink, None)
+        frame: Any = rows
         try:
-            return cls(sink, _sink(spark, sink, rows))
+            own = None if sink.provider.lower() in _SHOWN else _sink(rows.sparkSession, sink, rows)
         except RAISED_BY_SPARK as error:
             raise _refused(sink, first_line(error)) from error
+        self._java.add(sink.name, frame._jdf, own, sink.provider, writing_options(sink))
 
-    def write(self, rows: DataFrame, number: int) -> None:
-        """Write the rows of micro-batch ``number``. Raises WJoinError WJ704, which names the sink."""
-        try:
-            if self.java is None:
-                writer = rows.write.format(self.declared.provider).options(**writing_options(self.declared))
-                writer.mode("append").save()
-            else:
-                frame: Any = rows
-                self.java.addBatch(number, frame._jdf)
-        except RAISED_BY_SPARK as error:
-            message = f"the sink {self.declared.name} could not be written: {cause(error)}"
-            raise WJoinError("WJ704", message) from error
+    def of(self, made: DataFrame) -> DataStreamWriter:
+        """Return what writes a query into the sinks."""
+        writer = made.writeStream
+        java: Any = writer
+        java._jwrite.foreachBatch(self._java)
+        return writer
 
 
 def _sink(spark: SparkSession, sink: SinkDeclaration, rows: DataFrame) -> Any:

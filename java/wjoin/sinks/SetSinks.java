@@ -1,0 +1,105 @@
+package wjoin.sinks;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.java.function.VoidFunction2;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.streaming.Sink;
+
+/** Writes the micro-batches of a query into several sinks; what the query makes is made once for all. */
+public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
+  private static final long serialVersionUID = 1;
+
+  private final transient LogicalPlan shape;
+  private final transient List<Target> targets = new ArrayList<>();
+  private final int atOnce;
+
+  /** Takes a relation without rows in whose place micro-batches come; writes {@code atOnce} at a time. */
+  public SetSinks(Dataset<Row> shape, int atOnce) {
+    this.shape = analyzed(shape);
+    this.atOnce = atOnce;
+  }
+
+  /**
+   * Add a sink, with its rows over the relation. Without a {@code sink} of Spark's they are written as a table
+   * is, by {@code provider}.
+   */
+  public void add(
+      String name, Dataset<Row> rows, Sink sink, String provider, Map<String, String> options) {
+    targets.add(
+        new Target(name, new Prepared(analyzed(rows), shape.output()), sink, provider, options));
+  }
+
+  @Override
+  public void call(Dataset<Row> made, Long number) throws Exception {
+    Dataset<Row> kept = made.persist();
+    ExecutorService threads = Executors.newFixedThreadPool(atOnce, SetSinks::thread);
+    try {
+      // The first one makes the rows, for which others would only wait.
+      targets.get(0).write(kept, number);
+      List<Future<?>> writing = new ArrayList<>();
+      Properties properties = made.sparkSession().sparkContext().getLocalProperties();
+      for (Target each : targets.subList(1, targets.size())) {
+        writing.add(threads.submit(() -> written(each, kept, number, properties)));
+      }
+      for (Future<?> each : writing) {
+        each.get();
+      }
+    } catch (ExecutionException failed) {
+      throw failed.getCause() instanceof Exception cause ? cause : failed;
+    } finally {
+      // What is still being written must not go on beside the next start of the query.
+      threads.shutdownNow();
+      ended(threads);
+      kept.unpersist();
+    }
+  }
+
+  private static Void written(
+      Target target, Dataset<Row> made, long number, Properties properties) throws Exception {
+    SparkSession session = made.sparkSession();
+    SparkContext context = session.sparkContext();
+    // Its jobs belong to the micro-batch, but Spark changes properties while it writes.
+    context.setLocalProperties((Properties) properties.clone());
+    SparkSession.setActiveSession(session);
+    target.write(made, number);
+    return null;
+  }
+
+  private static void ended(ExecutorService threads) {
+    boolean interrupted = false;
+    while (true) {
+      try {
+        if (threads.awaitTermination(1, TimeUnit.SECONDS)) {
+          break;
+        }
+      } catch (InterruptedException again) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static Thread thread(Runnable work) {
+    Thread thread = new Thread(work, "wjoin-sinks");
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  private static LogicalPlan analyzed(Dataset<Row> rows) {
+    return ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().analyzed();
+  }
+}
