@@ -189,13 +189,15 @@ def compile_plan(
         if len(plan.outputs) == 1 and not for_sinks and (state is not None or not plan.streaming):
             (output,) = plan.outputs
             unpacking = _unpacking(plan, output, inputs, sites or {})
-        logic = StageLogic(plan, 0, stretch, predicates or {}, statement)
-        made = _joined(logic, inputs, counting, held or {}, cores, state, unpacking)
+        logic = StageLogic(replace(plan, begun=None), 0, stretch, predicates or {}, statement)
+        identities = [fingerprint(plan, stage) for stage in plan.stages]
+        made = _joined(logic, identities, inputs, counting, held or {}, cores, state, unpacking)
     return Compiled(plan, inputs, counting, sites or {}, made, output)
 
 
 def _joined(
     logic: StageLogic,
+    identities: Sequence[str],
     inputs: Sequence[DataFrame],
     counting: Counting,
     held: Mapping[int, HeldStream],
@@ -205,7 +207,7 @@ def _joined(
 ) -> DataFrame:
     """Return what leaves the last stage: messages, or rows by ``unpacking``.
 
-    ``logic`` is that of the first stage.
+    ``logic`` is that of the first stage; ``identities`` are those of the state of all stages.
     """
     plan = logic.plan
     meter = None if plan.streaming else counting.meter
@@ -255,7 +257,7 @@ def _joined(
         own = replace(logic, number=number, elsewhere=asking)
         folder = None if state is None else stage_folder(state, number)
         unpack, schema = (None, MESSAGES) if routers or unpacking is None else unpacking
-        operator = Operator(own, workers[number], routers, fingerprint(plan, stage), folder, unpack)
+        operator = Operator(own, workers[number], routers, identities[number], folder, unpack)
         results.append(_run(plan, operator, arriving, counting, tasks[number], schema))
     return results[-1]
 

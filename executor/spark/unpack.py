@@ -116,7 +116,7 @@ class Unpack:
         ``fetching``: how to fetch the columns that rows lack which have come partially, by stream. Raises
         WJoinError WJ713, WJ714 and WJ715 where that fails.
         """
-        if len(self.plan.outputs) > 1:
+        if self.output.windows:
             # The stage has made the results of all outputs.
             mask = wanted(self.output, self._times(block))
             block = block if mask is None else block.filter(pa.array(mask))
