@@ -4,9 +4,9 @@ Each sink gets the rows of a micro-batch once. One that comes again, as its quer
 sinks, goes to those that do not have it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -17,6 +17,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.syntax import InsertInto, StatementSet
+from wjoin.joins.changed_joins import begun_with, changed_parts
 from wjoin.joins.set_joins import SetJoin, SetStatement, Taker, joins_of, made_of, of_part, parts_of
 from wjoin.measured.followed import settle
 from wjoin.measured.kept import Kept
@@ -43,6 +44,7 @@ from wjoin.statements.inserts import (
     target_sink,
 )
 from wjoin.statements.micro_batch_sinks import MicroBatchSink
+from wjoin.statements.sink_columns import columns_of, refuse_columns
 from wjoin.statements.sinks import rows_for
 
 _AT_ONCE = 8
@@ -51,13 +53,17 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True)
 class PlannedSet:
-    """A statement set before it runs; ``folder`` is that of its checkpoint, None where it is given none."""
+    """A statement set before it runs; ``folder`` is that of its checkpoint, None where it is given none.
+
+    ``changed``: whether it goes on with the state of another set.
+    """
 
     name: str
     statements: tuple[SetStatement, ...]
     parts: tuple[SetJoin, ...]
     folder: str | None
     kept: Kept
+    changed: bool = False
 
     @property
     def sinks(self) -> str:
@@ -85,14 +91,43 @@ def plan_set(asked: Asked, statement: StatementSet, checkpoint: str | None) -> P
     kept = Kept(spark, folder, asked.settings.home())
     planned = PlannedSet(name, statements, parts_of(asked, statements, kept), folder, kept)
     if folder is not None:
-        for each in statements:
-            with located(each.insert.target[-1].span):
-                refuse_folder(spark, each.sink, folder, kept)
         with located(statement.span):
-            kept.refuse_other(
-                identity_of(spark, joins_of(planned.parts)), f"the checkpoint {folder} of {name}"
-            )
+            planned = _on_checkpoint(asked, planned, f"the checkpoint {folder} of {name}")
+        for each in statements:
+            sink, begun, committed = each.sink, kept.begun, kept.committed
+            if planned.changed:
+                begun, committed = kept.knows(sink.name), kept.wrote(sink.name)
+            with located(each.insert.target[-1].span):
+                refuse_folder(spark, sink, folder, begun=begun, committed=committed)
     return planned
+
+
+def _on_checkpoint(asked: Asked, planned: PlannedSet, checkpoint: str) -> PlannedSet:
+    """Return a set as it goes on with the state of its checkpoint.
+
+    Raises WJoinError WJ701 to WJ703 where it cannot.
+    """
+    try:
+        planned.kept.refuse_other(identity_of(asked.engine.spark, joins_of(planned.parts)), checkpoint)
+    except WJoinError as error:
+        if error.code != "WJ702":
+            raise
+        parts = changed_parts(asked, planned.statements, planned.kept, checkpoint)
+        if parts is None:
+            raise
+        for taker, rows in _rows(parts):
+            with located(taker.statement.insert.target[-1].span):
+                refuse_columns(taker.statement.sink, rows, planned.kept)
+        return replace(planned, parts=parts, changed=True)
+    return planned
+
+
+def _rows(parts: Sequence[SetJoin]) -> Iterator[tuple[Taker, DataFrame]]:
+    """Yield each statement of a set, and no rows with the columns that its sink gets."""
+    for part in parts:
+        for taker in part.takers:
+            statement = taker.statement
+            yield taker, rows_for(statement.sink, part.sample(taker), statement.insert)
 
 
 def execute_set(
@@ -109,7 +144,11 @@ def execute_set(
         {taker.statement.sink.name: sink_of(part, taker) for part in planned.parts for taker in part.takers},
     )
     joins = joins_of(planned.parts)
-    prepare(asked, statement.span, folder, planned.kept, joins)
+    columns = {taker.statement.sink.name: columns_of(rows) for taker, rows in _rows(planned.parts)}
+    begun = begun_with(asked, planned.parts, columns)
+    prepare(asked, statement.span, folder, planned.kept, joins, begun)
+    if planned.changed:
+        planned.kept.keep_sinks(columns)
     writer = made_of(planned.parts).writeStream.foreachBatch(writes).option("checkpointLocation", folder)
     name = asked.queries.free_name(planned.name)
     spans = statement.span, statement.span
