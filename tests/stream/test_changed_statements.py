@@ -1,15 +1,22 @@
-"""Another statement on the checkpoint of an INSERT INTO: what it had before stays, what comes is the new one's."""
+"""Another statement on the checkpoint of one: what the sink has stays, what comes is the new one's."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 import wjoin
-from tests.stream.test_statement_sets import Streams
-from wjoin.grammar.errors import WJoinError, WJoinWarning
+from tests.stream.test_statement_sets import Drawn, Streams, drawn, set_of
+from tests.tiers import tiers
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.parser import parse_statement
+from wjoin.grammar.syntax import StatementSet
+from wjoin.statements import statement_sets
 
 BEGUN = """SELECT A.n AS first, B.n AS then, A.v FROM one A, two B WINDOW (A, B) BETWEEN -5 AND 9
            WHERE A.k = B.k AND A.v > 2 AND B.s <> 'y' AND A.v <= B.v"""
@@ -48,11 +55,11 @@ def run(streams: Streams, query: str) -> None:
                 "WINDOW (A, B) BETWEEN -5 AND 9", "WINDOW (B, A) = 2 OR WINDOW (A, B) BETWEEN 5 AND 7"
             )
             .replace("A.v FROM", "B.v FROM")
-            .replace("A.v <= B.v", "B.v <> 3 AND A.k = 1"),
+            .replace("A.v <= B.v", "B.v <> 3 AND A.n % 3 <> 1"),
             MEANT.replace("BETWEEN -5 AND 9", "BETWEEN -2 AND 2 OR B.n - A.n BETWEEN 5 AND 7)")
             .replace("AND B.n - A.n BETWEEN -2", "AND (B.n - A.n BETWEEN -2")
             .replace("A.v FROM", "B.v FROM")
-            .replace("A.v <= B.v", "B.v <> 3 AND A.k = 1"),
+            .replace("A.v <= B.v", "B.v <> 3 AND A.n % 3 <> 1"),
         ),
     ],
     ids=["narrower", "stricter", "other condition", "without condition", "all of it"],
@@ -74,3 +81,61 @@ def test_a_statement_that_the_state_can_answer_goes_on(streams: Streams, query: 
     run(streams, BEGUN)
     expected += streams.expected(MEANT) - old
     assert streams.found("out") == expected
+
+
+def run_set(streams: Streams, running: Mapping[str, Drawn]) -> None:
+    inserts = [f"INSERT INTO {name} {each.own}" for name, each in running.items()]
+    streams.session.run_script(set_of(inserts, "changing"), checkpoint=str(streams.root / "checkpoints"))
+
+
+def stricter(chance: Random, statement: Drawn) -> Drawn:
+    """Return a statement with one condition more, on a column that the state has in any case."""
+    alias = chance.choice("".join(re.findall(r"(?:one|two|three) (\w)", statement.own)))
+    more = f"{alias}.n % 3 <> {chance.randint(0, 2)}"
+    link = "AND" if " WHERE " in statement.own else "WHERE"
+    return Drawn(f"{statement.own} {link} {more}", f"{statement.oracle} AND {more}")
+
+
+@pytest.mark.parametrize("seed", tiers(range(8), long=range(1, 3), thorough=range(3, 8)))
+def test_random_sets_change_and_each_sink_has_the_rows_of_its_statements(
+    session: wjoin.Session, tmp_path: Path, seed: int
+) -> None:
+    chance = Random(seed)
+    streams = Streams(session, tmp_path, chance)
+    session.context.settings.set("wjoin.state", chance.choice(["files", "spark"]))
+    key, count = chance.choice(["k", "k", "j", "%", ""]), chance.choice([2, 2, 3])
+    first = [drawn(chance, count, key) for _ in range(chance.randint(1, 4))]
+    running = {f"out{place}": each for place, each in enumerate(first)}
+    expected: dict[str, Counter[tuple[Any, ...]]] = {}
+    accepted = 0
+    for step in range(4):
+        streams.sinks(running)
+        before = {name: streams.expected(each.oracle) for name, each in running.items()}
+        streams.arrive(3 if step == 0 else 2)
+        run_set(streams, running)
+        for name, each in running.items():
+            expected[name] = expected.get(name, Counter()) + streams.expected(each.oracle) - before[name]
+        for name, rows in expected.items():
+            assert streams.found(name) == rows, (step, name, running)
+        name, origin = chance.choice([*running.items()])
+        running[name] = stricter(chance, origin)
+        if len(running) > 1 and chance.random() < 0.6:
+            del running[chance.choice([*running])]
+        running[f"again{step}"] = stricter(chance, chance.choice(first))
+        # What the state cannot answer is refused, and starts nothing; what is not refused has all its rows.
+        other = {**running, f"new{step}": drawn(chance, count, key)}
+        streams.sinks(other)
+        with suppress(WJoinError):
+            plan_set(streams, other)
+            running, accepted = other, accepted + 1
+    assert all(rows.total() for name, rows in expected.items() if name.startswith("out"))
+
+
+def plan_set(streams: Streams, running: Mapping[str, Drawn]) -> None:
+    """Compare a set with its checkpoint. Raises WJoinError WJ702."""
+    inserts = [f"INSERT INTO {name} {each.own}" for name, each in running.items()]
+    text = set_of(inserts, "changing")
+    asked = streams.session.context.asked(text, {})
+    statement = parse_statement(text)
+    assert isinstance(statement, StatementSet)
+    statement_sets.plan_set(asked, statement, str(streams.root / "checkpoints"))

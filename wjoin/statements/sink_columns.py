@@ -37,9 +37,7 @@ def refuse_columns(sink: SinkDeclaration, rows: DataFrame, kept: Kept) -> None:
         message = f"the files of {sink.name} have {other} as {before[other]}, this statement has {now[other]}"
         raise WJoinError("WJ702", message, help=f"CAST it, or {remedy}")
     if format in _BY_PLACE and list(before) != list(now):
-        message = (
-            f"the {format} files of {sink.name} have {', '.join(before)}, this statement has "
-        )
+        message = f"the {format} files of {sink.name} have {', '.join(before)}, this statement has "
         raise WJoinError("WJ702", message + ", ".join(now), help=f"keep the columns, or {remedy}")
     if set(before) != set(now):
         message = (

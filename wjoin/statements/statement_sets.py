@@ -27,6 +27,7 @@ from wjoin.planner.explain.text import explain_text
 from wjoin.planner.figures import figure, size
 from wjoin.planner.planning import PlannedSelect
 from wjoin.queries.running import Running
+from wjoin.queries.running_set import RunningSet
 from wjoin.sources.catalog import SinkDeclaration, find
 from wjoin.sources.format_options import own_option
 from wjoin.spark.engine import at_work
@@ -71,9 +72,12 @@ class PlannedSet:
         return ", ".join(each.sink.name for each in self.statements)
 
 
-def plan_set(asked: Asked, statement: StatementSet, checkpoint: str | None) -> PlannedSet:
+def plan_set(
+    asked: Asked, statement: StatementSet, checkpoint: str | None, folder: str | None = None
+) -> PlannedSet:
     """Plan a statement set, and compare it with what its checkpoint holds; nothing is written.
 
+    ``folder`` is that of the checkpoint where it is known, ``checkpoint`` the one of all checkpoints.
     Raises WJoinError WJ602 for an unknown sink and WJ606 for what a set cannot run.
     """
     spark = asked.engine.spark
@@ -87,7 +91,8 @@ def plan_set(asked: Asked, statement: StatementSet, checkpoint: str | None) -> P
     _refuse_shared_sinks(statements)
     name = statement.name.name if statement.name is not None else f"set_{statements[0].sink.name}"
     directory = checkpoint or asked.settings.get("wjoin.checkpoint")
-    folder = None if directory is None else asked.queries.name_folder(directory, name)
+    if folder is None and directory is not None:
+        folder = asked.queries.name_folder(directory, name)
     kept = Kept(spark, folder, asked.settings.home())
     planned = PlannedSet(name, statements, parts_of(asked, statements, kept), folder, kept)
     if folder is not None:
@@ -135,10 +140,17 @@ def execute_set(
 ) -> Running:
     """Start the query of a statement set (see ``inserts.insert``)."""
     planned = plan_set(asked, statement, checkpoint)
+    every = asked.settings.trigger(trigger or _trigger(planned.statements))
+    return start_set(asked, statement, planned, once=once, every=every)
+
+
+def start_set(
+    asked: Asked, statement: StatementSet, planned: PlannedSet, *, once: bool, every: str | None
+) -> Running:
+    """Start the query of a planned statement set. ``every``: how often micro-batches start."""
     folder = planned.folder
     if folder is None:
         raise no_checkpoint(f"the statement set {planned.name}", statement.span)
-    every = asked.settings.trigger(trigger or _trigger(planned.statements))
     writes = _Writes(
         planned.parts,
         {taker.statement.sink.name: sink_of(part, taker) for part in planned.parts for taker in part.takers},
@@ -149,14 +161,19 @@ def execute_set(
     prepare(asked, statement.span, folder, planned.kept, joins, begun)
     if planned.changed:
         planned.kept.keep_sinks(columns)
-    writer = made_of(planned.parts).writeStream.foreachBatch(writes).option("checkpointLocation", folder)
+    inserts = tuple(each.span.of(asked.text) for each in statement.inserts)
+    of_set = RunningSet(planned.name, inserts, asked.params, once, every)
+    writer = made_of(planned.parts).writeStream.foreachBatch(of_set.gate.guarded(writes))
+    writer = writer.option("checkpointLocation", folder)
     name = asked.queries.free_name(planned.name)
     spans = statement.span, statement.span
     starting = Starting(name, planned.sinks, spans, folder, planned.kept, joins, once=once, every=every)
     try:
-        return started(asked, writer, starting)
+        running = started(asked, writer, starting)
     except RAISED_BY_SPARK as error:
         raise refused_start(asked.text, statement.inserts[0], error, None, folder) from error
+    running.of_set = of_set
+    return running
 
 
 def explain_set(asked: Asked, statement: StatementSet, mode: str) -> Explanation:
@@ -177,6 +194,8 @@ def explain_set(asked: Asked, statement: StatementSet, mode: str) -> Explanation
             lines.append(f"  {names} share one window join: its streams, shuffle and state")
             lines.append(f"    together: {_work(part.rewriting.planned[0])}")
             lines += [f"    {_taken(each)}" for each in part.takers]
+        elif not part.takers:
+            lines.append("  a window join keeps its state, for statements that the set no longer has")
         else:
             lines.append(f"  {names} has a window join of its own{f': {part.alone}' if part.alone else ''}")
     parts = ["\n".join(lines), *(explain_text(each) for each in documents)]
