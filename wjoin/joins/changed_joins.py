@@ -1,6 +1,6 @@
 """Statements that go on with the state of others: which join of a checkpoint each takes its results of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.context import Asked
@@ -9,12 +9,14 @@ from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.syntax import Query
+from wjoin.grammar.tokens import scan
 from wjoin.joins.rewrite import Rewriting, rewrite
 from wjoin.joins.set_joins import SetJoin, SetStatement, Taker, groups_in, member_of, of_member
-from wjoin.measured.begun import Begun, BegunJoin, Columns, kept_values
+from wjoin.measured.begun import Begun, BegunJoin, Columns, KnownSink, Value, kept_values
 from wjoin.measured.kept import Kept
+from wjoin.planner.conditions.conjuncts import Filter
 from wjoin.planner.sets.changed_join import changed, unfit
-from wjoin.planner.sets.shared_join import Member, apart
+from wjoin.planner.sets.shared_join import Member, apart, condition_text
 from wjoin.spark.cluster import partitions
 
 Group = Sequence[tuple[SetStatement, Member]]
@@ -36,13 +38,23 @@ class _Base:
         taker = Taker(statement, planned, planned.output, self.rewriting.text, names, params=params)
         return SetJoin(self.rewriting, (taker,))
 
-    def refusal(self, asked: Asked, statement: SetStatement, member: Member) -> str:
+    def refusal(self, asked: Asked, statement: SetStatement, member: Member, begun: Begun) -> str:
         """Return why a statement cannot take its results of the join, empty where it can."""
+        for name in self._tested_with():
+            known = begun.parameters.get(name)
+            if asked.params.get(name, known) != known:
+                return f"the join of its state tests a condition with {known} for the parameter :{name}"
         if not self.begun.sinks:
             part = self.by_itself(statement, asked.params)
             if found := groups_in(part, *part.takers):
                 return f"Spark has a state of its own for the first statement ({found})"
         return unfit(self.member, member)
+
+    def _tested_with(self) -> Iterator[str]:
+        """Yield the parameters of the conditions on several streams; of a filter they are in its text."""
+        for each in self.member.conditions.values():
+            if not isinstance(each, Filter):
+                yield from (token.text[1:] for token in scan(condition_text(each)) if token.text[:1] == ":")
 
     def is_begun_by(self, asked: Asked, statement: SetStatement, member: Member, begun: Begun) -> bool:
         """Return whether a statement is the one that began the join, word for word."""
@@ -63,7 +75,11 @@ def begun_with(asked: Asked, parts: Sequence[SetJoin], columns: Mapping[str, Col
         for part in parts
     )
     values = kept_values(asked.params)
-    return None if values is None else Begun(tuple(joins), values).with_sinks(columns, -1)
+    return None if values is None else _beginning(joins, values, columns)
+
+
+def _beginning(joins: Iterable[BegunJoin], values: dict[str, Value], columns: Mapping[str, Columns]) -> Begun:
+    return Begun(tuple(joins), values, {name.lower(): KnownSink(each) for name, each in columns.items()})
 
 
 def begun_alone(asked: Asked, statement: SetStatement, columns: Columns) -> Begun | None:
@@ -72,7 +88,7 @@ def begun_alone(asked: Asked, statement: SetStatement, columns: Columns) -> Begu
     if values is None or not isinstance(body, Query) or len(body.blocks) != 1 or body.blocks[0].nested:
         return None
     join = BegunJoin(body.written(asked.text).strip())
-    return Begun((join,), values).with_sinks({statement.sink.name: columns}, -1)
+    return _beginning([join], values, {statement.sink.name: columns})
 
 
 def changed_parts(
@@ -143,7 +159,7 @@ def _place(
     for number, base in enumerate(bases):
         if apart(base.member) and base.is_begun_by(asked, statement, member, begun):
             return number
-        reason = base.refusal(asked, statement, member)
+        reason = base.refusal(asked, statement, member, begun)
         if not reason:
             return number
         reasons.append((member.key[0] != base.member.key[0], reason))

@@ -1,7 +1,7 @@
 """What an INSERT INTO finds beside its checkpoint, read when it is first asked for."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from wjoin.executor.state.starting import STATE, begin, resume
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plain import plain, typed
 from wjoin.homes.homes import AUTO, Home, check_shared, home, state_workers
-from wjoin.measured.begun import Begun, Columns
+from wjoin.measured.begun import Begun, Columns, KnownSink
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.measured.recorder import Measured, Recorder, read_measured
 from wjoin.planner.bind.written import Written
@@ -98,21 +98,23 @@ class Kept:
             if begun is not None:
                 self._beside.write(BEGUN, 1, plain(begun))
 
-    def keep_sinks(self, columns: Mapping[str, Columns]) -> None:
-        """Keep which columns the sinks of a query get that is about to go on. Raises what Spark raises."""
+    def keep_sinks(
+        self, columns: Mapping[str, Columns], logged: Callable[[str], int | None]
+    ) -> Mapping[str, KnownSink]:
+        """Keep which sinks a query writes into that goes on, and return them (see ``Begun.going_on``).
+
+        Nothing is kept of a query that is new, or whose statements are not known. Raises what Spark raises.
+        """
         if self._beside is None or self.begun_with is None:
-            return
-        known = self.begun_with.with_sinks(columns, self._last_commit())
+            return {}
+        known = self.begun_with.going_on(columns, self._last_commit(), logged)
         if known != self.begun_with:
             self._beside.write(BEGUN, self._begun[0] + 1, plain(known))
-
-    def knows(self, sink: str) -> bool:
-        """Return whether the query has begun to write into a sink."""
-        return self.begun_with is not None and self.begun_with.knows(sink)
+        return known.sinks
 
     def wrote(self, sink: str) -> bool:
         """Return whether the query has committed a micro-batch with a sink, one that came later as well."""
-        known = None if self.begun_with is None else self.begun_with.sinks.get(sink.lower())
+        known = None if self.begun_with is None else self.begun_with.sink(sink)
         return known is not None and self._last_commit() > known.after
 
     def _last_commit(self) -> int:

@@ -29,8 +29,8 @@ def alter_set(asked: Asked, statement: AlterSet) -> Running:
             "WJ606",
             "WITH HISTORY is not supported yet",
             span=statement.span,
-            help="leave it out: the statement gets the results that rows from now on complete, those with rows "
-            "of the state among them",
+            help="leave it out: the statement gets the results that later rows complete, those with rows of "
+            "the state among them",
         )
     inserts = _changed(asked, statement, of_set.inserts)
     text = f"EXECUTE STATEMENT SET {quoted(of_set.name)} BEGIN {'; '.join(inserts)}; END"

@@ -43,6 +43,8 @@ from wjoin.statements.spark import send
 _FILES = frozenset({"parquet", "json", "csv", "orc", "text", "avro", "xml"})
 """Formats of Spark's file sink, which lists what it has written in ``_spark_metadata``."""
 
+_LOGGED = re.compile(r"(\d+)(?:\.compact)?")
+
 _DELTA = "delta"
 """The format whose sink knows by a query's identity which micro-batches it has: others may write as well."""
 
@@ -230,7 +232,7 @@ def _start(
     begun = begun_alone(asked, SetStatement(statement, sink), columns)
     prepare(asked, statement.span, folder, planned.kept, joins, begun)
     if planned.changed:
-        planned.kept.keep_sinks({sink.name: columns})
+        planned.kept.keep_sinks({sink.name: columns}, lambda _: None)
     options = writing_options(sink)
     mode = own_option(sink.options, "outputMode") or "append"
     if folder is not None:
@@ -363,6 +365,15 @@ def _checkpoint(context: Context, sink: SinkDeclaration, directory: str | None) 
     if directory is None:
         return own_option(sink.options, "checkpointLocation")
     return context.queries.name_folder(directory, sink.name)
+
+
+def last_logged(spark: SparkSession, sink: SinkDeclaration) -> int | None:
+    """Return the last number in the log of a sink of files, -1 for none; None of another sink."""
+    path = own_option(sink.options, "path")
+    if sink.provider.lower() not in _FILES or path is None:
+        return None
+    names = Files.of(spark).names(f"{resolved(path).rstrip('/')}/_spark_metadata")
+    return max((int(each[1]) for name in names if (each := _LOGGED.fullmatch(name))), default=-1)
 
 
 def refuse_folder(

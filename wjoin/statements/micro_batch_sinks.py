@@ -24,10 +24,14 @@ _SHOWN = frozenset({"console", "noop"})
 
 @dataclass(frozen=True)
 class MicroBatchSink:
-    """A sink of a query that has several; ``java`` is Spark's own, None for a format that keeps nothing."""
+    """A sink of a query that has several; ``java`` is Spark's own, None for a format that keeps nothing.
+
+    ``skipped``: micro-batches that were not for it, for it numbers its own without a gap.
+    """
 
     declared: SinkDeclaration
     java: Any
+    skipped: int = 0
 
     @classmethod
     def of(cls, spark: SparkSession, sink: SinkDeclaration, rows: DataFrame) -> "MicroBatchSink":
@@ -53,7 +57,7 @@ class MicroBatchSink:
                 writer.mode("append").save()
             else:
                 frame: Any = rows
-                self.java.addBatch(number, frame._jdf)
+                self.java.addBatch(number - self.skipped, frame._jdf)
         except RAISED_BY_SPARK as error:
             message = f"the sink {self.declared.name} could not be written: {cause(error)}"
             raise WJoinError("WJ704", message) from error

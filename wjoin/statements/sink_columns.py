@@ -26,7 +26,7 @@ def refuse_columns(sink: SinkDeclaration, rows: DataFrame, kept: Kept) -> None:
     Warns (WJ820) where a reader must be told of both. Raises WJoinError WJ702 where no reader could tell them
     apart.
     """
-    known = None if kept.begun_with is None else kept.begun_with.sinks.get(sink.name.lower())
+    known = None if kept.begun_with is None else kept.begun_with.sink(sink.name)
     format = sink.provider.lower()
     if known is None or format not in _BY_NAME | _BY_PLACE:
         return

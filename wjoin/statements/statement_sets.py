@@ -38,6 +38,7 @@ from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import (
     Starting,
     identity_of,
+    last_logged,
     no_checkpoint,
     prepare,
     refuse_folder,
@@ -100,8 +101,8 @@ def plan_set(
             planned = _on_checkpoint(asked, planned, f"the checkpoint {folder} of {name}")
         for each in statements:
             sink, begun, committed = each.sink, kept.begun, kept.committed
-            if planned.changed:
-                begun, committed = kept.knows(sink.name), kept.wrote(sink.name)
+            if kept.begun_with is not None:
+                begun, committed = kept.begun_with.sink(sink.name) is not None, kept.wrote(sink.name)
             with located(each.insert.target[-1].span):
                 refuse_folder(spark, sink, folder, begun=begun, committed=committed)
     return planned
@@ -151,16 +152,22 @@ def start_set(
     folder = planned.folder
     if folder is None:
         raise no_checkpoint(f"the statement set {planned.name}", statement.span)
-    writes = _Writes(
-        planned.parts,
-        {taker.statement.sink.name: sink_of(part, taker) for part in planned.parts for taker in part.takers},
-    )
+    written = {
+        taker.statement.sink.name: sink_of(part, taker) for part in planned.parts for taker in part.takers
+    }
     joins = joins_of(planned.parts)
     columns = {taker.statement.sink.name: columns_of(rows) for taker, rows in _rows(planned.parts)}
     begun = begun_with(asked, planned.parts, columns)
     prepare(asked, statement.span, folder, planned.kept, joins, begun)
-    if planned.changed:
-        planned.kept.keep_sinks(columns)
+    sinks = {each.sink.name: each.sink for each in planned.statements}
+    known = planned.kept.keep_sinks(columns, lambda name: last_logged(asked.engine.spark, sinks[name]))
+    writes = _Writes(
+        planned.parts,
+        {
+            name: replace(each, skipped=known[name.lower()].skipped if known else 0)
+            for name, each in written.items()
+        },
+    )
     inserts = tuple(each.span.of(asked.text) for each in statement.inserts)
     of_set = RunningSet(planned.name, inserts, asked.params, once, every)
     writer = made_of(planned.parts).writeStream.foreachBatch(of_set.gate.guarded(writes))
