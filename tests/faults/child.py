@@ -90,9 +90,8 @@ def script(root: Path, plan: str | None, format: str, together: Sequence[str] = 
     hint, condition = ("", KEYED) if plan is None else (f"/*+ PLAN({plan}) */", KEYLESS)
     sinks = begin = more = ""
     if together:
-        sinks = "".join(
-            f"CREATE SINK {name} USING {format} OPTIONS (path '{place}{name}');" for name in together
-        )
+        declared = "CREATE SINK {name} USING {format} OPTIONS (path '{place}{name}');"
+        sinks = "".join(declared.format(name=name, format=format, place=place) for name in together)
         begin = "EXECUTE STATEMENT SET tracked BEGIN"
         more = "".join(f"INSERT INTO {name} {MORE[name]};" for name in together) + "END"
     return SCRIPT.format(
