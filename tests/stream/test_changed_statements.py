@@ -13,7 +13,7 @@ import pytest
 import wjoin
 from tests.stream.test_statement_sets import Drawn, Streams, drawn, set_of
 from tests.tiers import tiers
-from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.syntax import StatementSet
 from wjoin.statements import statement_sets
@@ -139,3 +139,61 @@ def plan_set(streams: Streams, running: Mapping[str, Drawn]) -> None:
     statement = parse_statement(text)
     assert isinstance(statement, StatementSet)
     statement_sets.plan_set(asked, statement, str(streams.root / "checkpoints"))
+
+
+LACKING = {
+    "B be 10 later than A, and rows of A are gone when B can be more than 9": ("-5 AND 9", "-5 AND 10"),
+    "A be 6 later than B": ("-5 AND 9", "-6 AND 2"),
+    "the column s of A": ("A.v FROM", "A.s FROM"),
+    "the column k of B": ("A.v <= B.v", "B.k > 1"),
+    "only the rows of A for which A.v > 2": ("A.v > 2", "A.v > 1"),
+    "only the rows of B for which B.s <> 'y'": (" AND B.s <> 'y'", ""),
+    "other streams, event times or delays": ("two B", "three B"),
+    "other equalities": ("A.k = B.k", "A.j = B.j"),
+    "other hints": ("SELECT", "SELECT /*+ ALGORITHM(MW) */ A.n + 1 AS one_more,"),
+    "more than one result at a time (Distinct)": ("SELECT", "SELECT DISTINCT"),
+}
+"""What errors tell of changes of the first statement, each a piece of it and what takes its place."""
+
+
+def test_what_the_state_lacks_is_told_and_nothing_starts(session: wjoin.Session, tmp_path: Path) -> None:
+    streams = Streams(session, tmp_path, Random(3))
+    streams.sinks(["out"])
+    streams.arrive(1)
+    run(streams, BEGUN)
+    for told, change in LACKING.items():
+        with pytest.raises(WJoinError, match=re.escape(told)) as refused:
+            run(streams, BEGUN.replace(*change))
+        assert refused.value.code == "WJ702"
+        assert refused.value.span is not None
+    assert len(session.running) == 1
+    # Files that no reader could tell apart, and files of which readers must be told.
+    with pytest.raises(WJoinError, match="the files of out have v as int, this statement has string"):
+        run(streams, BEGUN.replace("A.v FROM", "CAST(A.v AS STRING) AS v FROM"))
+    streams.arrive(1)
+    with pytest.warns(WJoinWarning, match="those from now on first, then, total") as warned:
+        run(streams, BEGUN.replace("A.v FROM", "A.v + B.v AS total FROM"))
+    assert [each.message.code for each in warned if isinstance(each.message, WJoinWarning)] == ["WJ820"]
+    found = session.spark.read.option("mergeSchema", "true").parquet(str(tmp_path / "out_out"))
+    assert {*found.columns} == {"first", "then", "v", "total"}
+
+
+def test_a_parameter_may_change_where_the_state_does_not_depend_on_it(
+    session: wjoin.Session, tmp_path: Path
+) -> None:
+    streams = Streams(session, tmp_path, Random(4))
+    streams.sinks(["out"])
+    query = """INSERT INTO out SELECT A.n, B.v FROM one A, two B WINDOW (A, B) = :width
+               WHERE A.k = B.k AND A.v >= :least AND A.v + B.v > :more"""
+    meant = """SELECT A.n, B.v FROM one A, two B
+               WHERE A.k = B.k AND abs(A.n - B.n) <= {width} AND A.v >= {least} AND A.v + B.v > {more}"""
+    checkpoint = str(tmp_path / "checkpoints")
+    first, second = {"width": 8, "least": 2, "more": 5}, {"width": 3, "least": 4, "more": 5}
+    streams.arrive(2)
+    session.run_script(query, checkpoint=checkpoint, **first)
+    expected, before = (streams.expected(meant.format(**each)) for each in (first, second))
+    streams.arrive(2)
+    session.run_script(query, checkpoint=checkpoint, **second)
+    assert streams.found("out") == expected + streams.expected(meant.format(**second)) - before
+    with pytest.raises(WJoinError, match="tests a condition with 5 for the parameter :more"):
+        session.run_script(query, checkpoint=checkpoint, **{**second, "more": 7})
