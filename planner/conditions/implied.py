@@ -39,6 +39,9 @@ _STRICTER: dict[tuple[type[exp.Expr], type[exp.Expr]], Callable[[Decimal, Decima
 }
 """When a comparison of a column with one number implies one with another number."""
 
+_EXACT = 15
+"""Digits of a number up to which different ones are different as DOUBLEs, too."""
+
 
 @dataclass(frozen=True)
 class _Bound:
@@ -57,11 +60,17 @@ def implied(wanted: str, known: Sequence[str], numeric: Collection[str]) -> bool
     >>> implied("A.v > 3", ["A.v > 5", "A.k = 1"], {"v"}), implied("A.v > 5", ["A.v > 3"], {"v"})
     (True, False)
     """
+    if any(canonical(wanted) == canonical(each) for each in known):
+        return True
+    # What a backslash means in a string is for a setting to say.
+    readable = [each for each in known if "\\" not in each]
+    if "\\" in wanted:
+        return False
     try:
-        trees = [tree for each in known for tree in _conjuncts(parse(each))]
+        trees = [tree for each in readable for tree in _conjuncts(parse(each))]
         return _holds(parse(wanted), trees, numeric)
     except SqlglotError:
-        return any(canonical(wanted) == canonical(each) for each in known)
+        return False
 
 
 def _holds(wanted: exp.Expr, known: Sequence[exp.Expr], numeric: Collection[str]) -> bool:
@@ -123,4 +132,6 @@ def _number(tree: exp.Expr) -> Decimal | None:
     if isinstance(tree, exp.Neg):
         found = _number(tree.this.unnest())
         return None if found is None else -found
-    return number(tree.name) if isinstance(tree, exp.Literal) and not tree.is_string else None
+    if not isinstance(tree, exp.Literal) or tree.is_string or len(tree.name) > _EXACT:
+        return None
+    return number(tree.name)

@@ -96,6 +96,7 @@ def stricter(chance: Random, statement: Drawn) -> Drawn:
     return Drawn(f"{statement.own} {link} {more}", f"{statement.oracle} AND {more}")
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", tiers(range(8), long=range(1, 3), thorough=range(3, 8)))
 def test_random_sets_change_and_each_sink_has_the_rows_of_its_statements(
     session: wjoin.Session, tmp_path: Path, seed: int
@@ -104,11 +105,10 @@ def test_random_sets_change_and_each_sink_has_the_rows_of_its_statements(
     streams = Streams(session, tmp_path, chance)
     session.context.settings.set("wjoin.state", chance.choice(["files", "spark"]))
     key, count = chance.choice(["k", "k", "j", "%", ""]), chance.choice([2, 2, 3])
-    first = [drawn(chance, count, key) for _ in range(chance.randint(1, 4))]
+    first = [drawn(chance, count, key) for _ in range(chance.randint(1, 3))]
     running = {f"out{place}": each for place, each in enumerate(first)}
     expected: dict[str, Counter[tuple[Any, ...]]] = {}
-    accepted = 0
-    for step in range(4):
+    for step in range(3):
         streams.sinks(running)
         before = {name: streams.expected(each.oracle) for name, each in running.items()}
         streams.arrive(3 if step == 0 else 2)
@@ -127,7 +127,7 @@ def test_random_sets_change_and_each_sink_has_the_rows_of_its_statements(
         streams.sinks(other)
         with suppress(WJoinError):
             plan_set(streams, other)
-            running, accepted = other, accepted + 1
+            running = other
     assert all(rows.total() for name, rows in expected.items() if name.startswith("out"))
 
 
